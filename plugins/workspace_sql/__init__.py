@@ -14,10 +14,14 @@ def _open(settings: SqliteSettings | PostgresSettings) -> WorkspaceStore:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The embedded default, and a server for several machines."""
-    one = "Workspaces and keys in one SQLite file, shared safely by the processes of a machine."
-    many = "Workspaces and keys in PostgreSQL, shared by the processes of several machines."
+    """Returns the embedded default, and the adapter for several machines."""
+    sqlite_description = (
+        "Workspaces and keys in one SQLite file, shared safely by the processes of a machine."
+    )
+    postgres_description = "Workspaces and keys in PostgreSQL, shared by the processes of several machines."
     return (
-        Adapter("workspace", "sqlite", _open, SqliteSettings, one, local_data=LocalDataKind.SQLITE),
-        Adapter("workspace", "postgresql", _open, PostgresSettings, many),
+        Adapter(
+            "workspace", "sqlite", _open, SqliteSettings, sqlite_description, local_data=LocalDataKind.SQLITE
+        ),
+        Adapter("workspace", "postgresql", _open, PostgresSettings, postgres_description),
     )

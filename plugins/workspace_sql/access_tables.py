@@ -29,7 +29,7 @@ from service_core.plugin import (
 
 
 def _dump_settings(settings: AnalyticsSettings) -> dict[str, Any]:
-    """Return what the workspace has chosen. Defaults are left out, so that a later version may change them."""
+    """Returns the settings that differ from the defaults, as JSON values. A later version may change the defaults."""
     values = {
         "conversions": None if settings.conversions is None else sorted(settings.conversions),
         "any_revenue": None if settings.any_revenue else False,

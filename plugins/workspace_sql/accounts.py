@@ -16,19 +16,19 @@ class SqlAccounts(SqlStore):
     """Implements the port `Accounts`."""
 
     async def get_account(self, account_id: UUID) -> Account | None:
-        """Return the account with this id."""
+        """Returns the account with this id."""
         return await self._database.fetch_record(
             Account, sa.select(ACCOUNTS).where(ACCOUNTS.c.id == account_id)
         )
 
     async def find_account_by_email(self, email: str) -> Account | None:
-        """Return the account with this e-mail address."""
+        """Returns the account with this e-mail address."""
         return await self._database.fetch_record(
             Account, sa.select(ACCOUNTS).where(ACCOUNTS.c.email == email)
         )
 
     async def save_account(self, account: Account) -> bool:
-        """Add or replace an account. Returns False if another account has the e-mail address."""
+        """Adds or replaces an account. Returns False if another account has the e-mail address."""
         same_email = ACCOUNTS.c.email == account.email, ACCOUNTS.c.id != account.id
         row = row_of(account)
         async with self._database.write(account.email, account.id) as connection:
@@ -38,13 +38,13 @@ class SqlAccounts(SqlStore):
             return True
 
     async def save_password_link(self, link: PasswordLink, digest: str) -> None:
-        """Add a one-time link."""
+        """Adds a one-time link."""
         await self._database.execute(sa.insert(PASSWORD_LINKS).values({**row_of(link), "digest": digest}))
 
     async def consume_password_link(
         self, digest: str, purpose: Purpose, now: datetime
     ) -> PasswordLink | None:
-        """Delete a link and return it, unless it has expired."""
+        """Deletes a link and returns it, unless it has expired."""
         known = matches(PASSWORD_LINKS, digest=digest, purpose=purpose)
         link = await self._database.delete_record(PasswordLink, PASSWORD_LINKS, known)
         return link if link is not None and now < link.expires_at else None
@@ -54,24 +54,24 @@ class SqlSessions(SqlStore):
     """Implements the port `Sessions`."""
 
     async def save_session(self, session: Session, digest: str) -> None:
-        """Add a session, and delete the expired ones of the account."""
+        """Adds a session, and deletes the expired ones of the account."""
         expired = SESSIONS.c.account_id == session.account_id, SESSIONS.c.expires_at <= session.created_at
         async with self._database.write(session.account_id) as connection:
             await connection.execute(sa.delete(SESSIONS).where(*expired))
             await connection.execute(sa.insert(SESSIONS).values({**row_of(session), "digest": digest}))
 
     async def get_session(self, digest: str) -> Session | None:
-        """Return the session with this digest."""
+        """Returns the session with this digest."""
         return await self._database.fetch_record(
             Session, sa.select(SESSIONS).where(SESSIONS.c.digest == digest)
         )
 
     async def end_session(self, digest: str) -> None:
-        """Delete one session."""
+        """Deletes one session."""
         await self._database.execute(sa.delete(SESSIONS).where(SESSIONS.c.digest == digest))
 
     async def end_sessions(self, account_id: UUID, except_digest: str | None = None) -> None:
-        """Delete the sessions of an account, except one."""
+        """Deletes the sessions of an account, except one."""
         own = sa.delete(SESSIONS).where(SESSIONS.c.account_id == account_id)
         if except_digest is not None:
             own = own.where(SESSIONS.c.digest != except_digest)

@@ -53,7 +53,7 @@ class SqlAdSpend(SqlStore):
     """Implements the port `AdSpendStore`."""
 
     async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
-        """Save entity names, then new versions of days, in batches."""
+        """Saves entity names, then new versions of days, in batches."""
         lock = f"{AD_SPEND.name} {workspace_id}"
         entities = _latest_entity_names(workspace_id, rows)
         for start in range(0, len(entities), _BATCH_SIZE):
@@ -65,13 +65,13 @@ class SqlAdSpend(SqlStore):
                 await connection.run_sync(_insert_changed_versions, batch)
 
     async def spend(self, plan: SpendQuery) -> list[SpendSum]:
-        """Return sums of the latest versions."""
+        """Returns sums of the latest versions."""
         async with self._database.read() as connection:
             rows = await connection.execute(_sum_query(plan))
             return [_spend_sum(row, len(plan.group_by)) for row in rows]
 
     async def list_ad_entities(self, workspace_id: UUID, level: AdLevel) -> list[tuple[str, str, AdEntity]]:
-        """Return platform, account and entity of everything with spend."""
+        """Returns platform, account and entity of everything with spend."""
         column = AD_ENTITIES.c
         query = (
             sa.select(AD_ENTITIES)
@@ -82,7 +82,7 @@ class SqlAdSpend(SqlStore):
         return [(row["platform"], row["account_id"], record_of(AdEntity, row)) for row in rows]
 
     async def list_platforms_with_spend(self, workspace_id: UUID) -> frozenset[str]:
-        """Return the platforms with spend."""
+        """Returns the platforms with spend."""
         query = sa.select(AD_ENTITIES.c.platform).where(AD_ENTITIES.c.workspace_id == workspace_id)
         return frozenset(row["platform"] for row in await self._database.fetch_rows(query.distinct()))
 
@@ -102,7 +102,7 @@ def _spend_row(workspace_id: UUID, row: SpendRow) -> _Row:
 
 
 def _batches(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
-    """Split rows into batches of one account and level. Versions of a day keep their order and stay together."""
+    """Splits rows into batches of one account and level. Versions of a day keep their order and stay together."""
     for _, account_rows in groupby(sorted(rows, key=_day_of), _account_of):
         batch: list[_Row] = []
         for _, versions in groupby(account_rows, _day_of):
@@ -115,7 +115,7 @@ def _batches(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
 
 
 def _insert_changed_versions(connection: sa.Connection, batch: Sequence[_Row]) -> None:
-    """Insert the rows that differ from the version before, and mark which version of a day is the latest."""
+    """Inserts the rows that differ from the version before, and marks which version of a day is the latest."""
     stored = connection.execute(_latest_versions(batch)).mappings()
     latest: dict[Any, _Row] = {_day_of(row): row for row in map(dict, stored)}
     new: dict[Any, _Row] = {}
@@ -138,7 +138,7 @@ def _insert_changed_versions(connection: sa.Connection, batch: Sequence[_Row]) -
 
 
 def _latest_versions(batch: Sequence[_Row]) -> sa.Select[Any]:
-    """Return the query for the latest versions of the days and entities of a batch."""
+    """Returns the query for the latest versions of the days and entities of a batch."""
     days = [row["day"] for row in batch]
     return sa.select(AD_SPEND).where(
         *(_SPEND[name] == batch[0][name] for name in ("workspace_id", *_ACCOUNT_KEY)),
@@ -149,7 +149,7 @@ def _latest_versions(batch: Sequence[_Row]) -> sa.Select[Any]:
 
 
 def _latest_entity_names(workspace_id: UUID, rows: Sequence[SpendRow]) -> list[_Row]:
-    """Return one row per entity, with the names of the row that was fetched last."""
+    """Returns one row per entity, with the names of the row that was fetched last."""
     latest = {
         (row.platform, row.account_id, row.entity.level, row.entity.id): row
         for row in sorted(rows, key=lambda row: (row.fetched_at, row.day))
@@ -189,7 +189,7 @@ def _sum_query(plan: SpendQuery) -> sa.Select[Any]:
 
 
 def _sum_if_complete(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """Return the sum, or NULL if a row has no value: a sum of the others would be too small."""
+    """Returns the sum, or NULL if a row has no value: a sum of the others would be too small."""
     return sa.case((sa.func.count() == sa.func.count(column), sa.func.sum(column)))
 
 

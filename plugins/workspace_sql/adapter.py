@@ -42,20 +42,20 @@ class SqlWorkspaceStore(WorkspaceStore):
     database: Database
 
     async def start(self) -> None:
-        """Open the database, and create its tables if it has none."""
+        """Opens the database, and creates its tables if it has none."""
         await self.database.start()
 
     async def check(self) -> None:
-        """Check that the database can be opened."""
+        """Checks that the database can be opened."""
         await self.database.check()
 
     async def aclose(self) -> None:
-        """Close the database."""
+        """Closes the database."""
         await self.database.aclose()
 
 
 def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore:
-    """Return the store on the database that a URL names.
+    """Returns the store on a database, not started. The type of the settings decides on the engine.
 
     Raises:
         StartupError: the driver of the database is not installed.

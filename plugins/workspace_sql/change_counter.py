@@ -1,4 +1,4 @@
-"""Noticing, within microseconds, that another process changed a key."""
+"""The change counter of a SQLite file: detects within microseconds that another process changed a key."""
 
 import sqlite3
 import time
@@ -11,20 +11,19 @@ from plugins.workspace_sql.access_tables import CHANGE_COUNTER
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 
 CACHE_SECONDS: Final = 0.005
-"""How long an answer is given again: under load the question would cost more than all else of a look-up."""
+"""How long a read value is returned again. Under load a read would cost more than the rest of a look-up."""
 
-_INCREMENT_REQUESTED: Final = "touchpoint advances"
+_INCREMENT_REQUESTED: Final = "touchpoint_increment_requested"
 _INCREMENT: Final = (
     sa.update(CHANGE_COUNTER).values(value=CHANGE_COUNTER.c.value + 1).returning(CHANGE_COUNTER.c.value)
 )
 
 
 class ChangeCounter:
-    """Reads the change counter of the directory without a transaction per call.
+    """Reads the change counter of the database without a transaction per call.
 
-    ``PRAGMA data_version`` answers from shared memory whether any other connection committed since
-    the last call; only then is the counter read. Other tables of the file may change as they like.
-    The connection only reads and waits for nobody.
+    ``PRAGMA data_version`` tells from shared memory whether another connection committed since the last call; only then
+    is the counter read. The connection is read-only and never waits for a lock.
     """
 
     def __init__(self, file: Path) -> None:
@@ -40,11 +39,11 @@ class ChangeCounter:
         self._fresh_until = 0.0
 
     def current(self) -> int | None:
-        """The counter as of the last commit, or of at most `CACHE_SECONDS` ago; None when it cannot be read."""
-        present = time.monotonic()
-        if present < self._fresh_until:
+        """Returns the counter, read at most `CACHE_SECONDS` ago; None if it cannot be read."""
+        now = time.monotonic()
+        if now < self._fresh_until:
             return self._value
-        self._fresh_until = present + CACHE_SECONDS
+        self._fresh_until = now + CACHE_SECONDS
         try:
             self._read()
         except sqlite3.Error:
@@ -58,29 +57,29 @@ class ChangeCounter:
             self._version = version
 
     def invalidate(self) -> None:
-        """This process has written: the next question is asked in earnest."""
+        """Makes the next `current` read the counter, because this process has written."""
         self._fresh_until = 0.0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Closes the connection."""
         self._connection.close()
 
 
 def request_increment(connection: AsyncConnection) -> None:
-    """Tell every process, with this commit, that what it remembers of keys is old."""
+    """Marks the transaction to increase the counter at its commit, which invalidates the caches of all processes."""
     connection.info[_INCREMENT_REQUESTED] = True
 
 
 def reset_request(connection: AsyncConnection) -> None:
-    """Forget what a transaction that failed wanted to tell."""
+    """Removes the mark that a failed transaction left on the connection."""
     connection.info.pop(_INCREMENT_REQUESTED, None)
 
 
 async def commit_increment(connection: AsyncConnection) -> int | None:
-    """Raise the counter if the transaction is to: last of all, because the one row is everybody's.
+    """Increases the counter if the transaction requested it. Called last, because all writers share this row.
 
     Returns:
-        The counter as it is with this commit; None when it stays.
+        The new value of the counter; None if it did not change.
     """
     if not connection.info.pop(_INCREMENT_REQUESTED, False):
         return None

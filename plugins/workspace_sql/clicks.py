@@ -22,13 +22,13 @@ class SqlClicks(SqlStore):
     """Implements the port `ClickStore`."""
 
     async def record_clicks(self, clicks: Sequence[Click]) -> None:
-        """Add clicks, and count those of people, in one transaction."""
+        """Adds clicks, and counts those of people, in one transaction."""
         await self._database.run_in_transaction(lambda connection: _record_clicks(connection, clicks))
 
     async def count_clicks(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
     ) -> Mapping[UUID, ClickCount]:
-        """Return the counts of the links of a workspace that were clicked."""
+        """Returns the counts of the links of a workspace that were clicked."""
         query = sa.select(CLICK_COUNTS).where(CLICK_COUNTS.c.workspace_id == workspace_id)
         if link_ids is not None:
             query = query.where(CLICK_COUNTS.c.link_id.in_(link_ids))
@@ -36,7 +36,7 @@ class SqlClicks(SqlStore):
         return {row["link_id"]: record_of(ClickCount, row) for row in rows}
 
     async def purge_click_ips(self, before: datetime) -> None:
-        """Erase IP addresses of clicks before a time, and delete the visitors of hours before it."""
+        """Erases IP addresses of clicks before a time, and deletes the visitors of hours before it."""
         old = sa.update(CLICKS).where(CLICKS.c.ip.is_not(None), CLICKS.c.clicked_at < before)
         past_hours = CLICK_VISITORS.c.hour < int(before.timestamp()) // 3600
         async with self._database.write(CLICKS.name, no_timeout=True) as connection:
@@ -50,7 +50,7 @@ class SqlRecentLinkClicks(SqlStore):
     async def latest_click_by_tag(
         self, workspace_id: UUID, ip: str, since: datetime
     ) -> Mapping[str, datetime]:
-        """Return the tags of links that people at an IP address clicked, with the time of the latest click."""
+        """Returns the tags of links that people at an IP address clicked, with the time of the latest click."""
         latest = sa.func.max(CLICKS.c.clicked_at, type_=CLICKS.c.clicked_at.type).label("latest")
         query = (
             sa.select(CLICKS.c.lyr, latest)
@@ -69,7 +69,7 @@ class SqlLinkLookup(SqlStore):
     """Implements the port `LinkLookup`."""
 
     async def links_by_tag(self, workspace_id: UUID, tags: Collection[str]) -> Mapping[str, TaggedLink]:
-        """Return the links of a workspace by tag. A live link precedes a deleted one with the same tag."""
+        """Returns the links of a workspace by tag. A live link precedes a deleted one with the same tag."""
         query = (
             sa.select(RESOURCES.c.id, RESOURCES.c.state)
             .where(RESOURCES.c.workspace_id == workspace_id, RESOURCES.c.type == _LINK, _TAG.in_(tags))
@@ -87,14 +87,14 @@ def _record_clicks(connection: sa.Connection, clicks: Sequence[Click]) -> None:
 
 
 def _insert_new_clicks(connection: sa.Connection, clicks: Sequence[Click]) -> list[Click]:
-    """Insert clicks and return those that were not stored before."""
+    """Inserts clicks and returns those that were not stored before."""
     insert = insert_if_absent(connection, CLICKS).returning(CLICKS.c.id)
     inserted = set(connection.execute(insert, [row_of(click) for click in clicks]).scalars())
     return [click for click in clicks if click.id in inserted]
 
 
 def _count_hourly_unique_clicks(connection: sa.Connection, clicks: Sequence[Click]) -> Counter[UUID]:
-    """Return by link how many visitors had not clicked it in the hour of their click."""
+    """Returns by link how many visitors had not clicked it in the hour of their click."""
     visits = sorted({(click.hour_since_epoch, click.link_id, click.visitor_hash) for click in clicks})
     rows = [{"hour": hour, "link_id": link, "visitor": visitor} for hour, link, visitor in visits]
     insert = insert_if_absent(connection, CLICK_VISITORS).returning(CLICK_VISITORS.c.link_id)

@@ -22,7 +22,7 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Convert the datetime to UTC.
+        """Converts the datetime to UTC.
 
         Raises:
             ValueError: the datetime is naive.
@@ -34,7 +34,7 @@ class Instant(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Return the datetime in UTC."""
+        """Returns the datetime in UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -47,11 +47,11 @@ class DecimalText(TypeDecorator[Decimal]):
     cache_ok = True
 
     def process_bind_param(self, value: Decimal | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Return the digits."""
+        """Returns the digits."""
         return None if value is None else f"{value:f}"
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Decimal | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Return the decimal."""
+        """Returns the decimal."""
         return None if value is None else Decimal(value)
 
 
@@ -66,11 +66,11 @@ class EnumText(TypeDecorator[StrEnum]):
         self.enum = enum
 
     def process_bind_param(self, value: StrEnum | str | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Return the value of the member."""
+        """Returns the value of the member."""
         return None if value is None else self.enum(value).value
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> StrEnum | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Return the member of a value."""
+        """Returns the member of a value."""
         return None if value is None else self.enum(value)
 
 
@@ -91,11 +91,11 @@ class JsonValue(TypeDecorator[Any]):
         self.load = load
 
     def process_bind_param(self, value: Any, dialect: sa.Dialect) -> Any:  # noqa: ARG002 - SQLAlchemy's signature
-        """Return the JSON data of the value."""
+        """Returns the JSON data of the value."""
         return None if value is None else self.dump(value)
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Any:  # noqa: ARG002 - SQLAlchemy's signature
-        """Return the value of the JSON data."""
+        """Returns the value of the JSON data."""
         return None if value is None else self.load(value)
 
 
@@ -112,7 +112,7 @@ _PLAIN_TYPES: Final[Mapping[Any, TypeEngine[Any]]] = {
 
 
 def column_type_of(annotation: Any) -> TypeEngine[Any]:
-    """Return the type of a column that stores the values of a field with this annotation.
+    """Returns the type of a column that stores the values of a field with this annotation.
 
     Sets are stored as sorted lists, tuples as lists, and nested tuples as nested lists.
     """
@@ -133,10 +133,10 @@ def column_type_of(annotation: Any) -> TypeEngine[Any]:
 
 
 def is_optional(annotation: Any) -> bool:
-    """Return whether a field with this annotation may be None."""
+    """Returns whether a field with this annotation may be None."""
     return type(None) in get_args(annotation)
 
 
 def plain_type(type_: TypeEngine[Any]) -> TypeEngine[Any]:
-    """Return the type that gives stored enum values, decimals and JSON as they are stored."""
+    """Returns the type that gives stored enum values, decimals and JSON as they are stored."""
     return type_.impl_instance if isinstance(type_, EnumText | DecimalText | JsonValue) else type_

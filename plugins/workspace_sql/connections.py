@@ -25,18 +25,18 @@ class SqlConnections(SqlStore):
     """Implements the port `Connections`."""
 
     async def list_connections(self, workspace_id: UUID) -> list[Connection]:
-        """Return the connections of a workspace, oldest first."""
+        """Returns the connections of a workspace, oldest first."""
         own = sa.select(CONNECTIONS).where(_ROW.workspace_id == workspace_id)
         return await self._database.fetch_records(Connection, own.order_by(_ROW.created_at, _ROW.provider))
 
     async def save_connection(self, connection: Connection) -> None:
-        """Add or replace a connection. A present one keeps ``created_at``."""
+        """Adds or replaces a connection. A present one keeps ``created_at``."""
         row = row_of(connection)
         async with self._database.write(connection.workspace_id) as transaction:
             await transaction.execute(upsert(transaction, CONNECTIONS, row, keep=["created_at"]).values(row))
 
     async def mark_synced(self, workspace_id: UUID, provider: str, at: datetime) -> None:
-        """Move ``last_synced_at`` forward. Other columns stay, but a pending connection becomes connected."""
+        """Moves ``last_synced_at`` forward. Other columns stay, but a pending connection becomes connected."""
         own = matches(CONNECTIONS, workspace_id=workspace_id, provider=provider)
         earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < at)
         connected = sa.literal(ConnectionStatus.CONNECTED, _ROW.status.type)
@@ -45,7 +45,7 @@ class SqlConnections(SqlStore):
         await self._database.execute(update, workspace_id)
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
-        """Delete a connection with its credentials and its poll state."""
+        """Deletes a connection with its credentials and its poll state."""
         async with self._database.write() as transaction:
             for table in (ENCRYPTED_SECRETS, POLL_STATES, CONNECTIONS):
                 own = matches(table, workspace_id=workspace_id, provider=provider)
@@ -57,13 +57,13 @@ class SqlEncryptedSecrets(SqlStore):
     """Implements the port `EncryptedSecretStore`."""
 
     async def encrypted_secrets(self, workspace_id: UUID, provider: str) -> bytes | None:
-        """Return the encrypted credentials of a connection."""
+        """Returns the encrypted credentials of a connection."""
         own = matches(ENCRYPTED_SECRETS, workspace_id=workspace_id, provider=provider)
         rows = await self._database.fetch_rows(sa.select(_SECRET.ciphertext).where(own))
         return rows[0]["ciphertext"] if rows else None
 
     async def connections_with_encrypted_secrets(self) -> list[tuple[UUID, str]]:
-        """Return workspace and provider of every connection with credentials."""
+        """Returns workspace and provider of every connection with credentials."""
         query = sa.select(_SECRET.workspace_id, _SECRET.provider)
         rows = await self._database.fetch_rows(query.order_by(_SECRET.workspace_id, _SECRET.provider))
         return [(row["workspace_id"], row["provider"]) for row in rows]
@@ -71,7 +71,7 @@ class SqlEncryptedSecrets(SqlStore):
     async def save_encrypted_secrets(
         self, workspace_id: UUID, provider: str, ciphertext: bytes | None
     ) -> None:
-        """Replace the credentials of a connection, or delete them if None is given."""
+        """Replaces the credentials of a connection, or deletes them if None is given."""
         row = {"workspace_id": workspace_id, "provider": provider, "ciphertext": ciphertext}
         own = matches(ENCRYPTED_SECRETS, workspace_id=workspace_id, provider=provider)
         async with self._database.write(workspace_id) as connection:
@@ -85,13 +85,13 @@ class SqlPollStates(SqlStore):
     """Implements the port `PollStates`."""
 
     async def poll_states(self, workspace_id: UUID) -> dict[str, PollState]:
-        """Return the poll states of a workspace by provider."""
+        """Returns the poll states of a workspace by provider."""
         query = sa.select(POLL_STATES).where(POLL_STATES.c.workspace_id == workspace_id)
         rows = await self._database.fetch_rows(query)
         return {row["provider"]: record_of(PollState, row) for row in rows}
 
     async def save_poll_state(self, workspace_id: UUID, provider: str, state: PollState) -> None:
-        """Replace the poll state of a provider."""
+        """Replaces the poll state of a provider."""
         row = {"workspace_id": workspace_id, "provider": provider, **row_of(state)}
         async with self._database.write(workspace_id) as connection:
             await connection.execute(upsert(connection, POLL_STATES, row).values(row))
@@ -103,7 +103,7 @@ class SqlProcessedMessages(SqlStore):
     async def processed_messages(
         self, workspace_id: UUID, provider: str, ids: Collection[str]
     ) -> frozenset[str]:
-        """Return the given message ids that were processed."""
+        """Returns the given message ids that were processed."""
         by_digest = {_digest(provider, id_): id_ for id_ in ids}
         digests, processed = list(by_digest), set[str]()
         row = PROCESSED_MESSAGES.c
@@ -115,7 +115,7 @@ class SqlProcessedMessages(SqlStore):
         return frozenset(processed)
 
     async def mark_processed(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
-        """Add message ids. Known ones stay as they are."""
+        """Adds message ids. Known ones stay as they are."""
         rows: Sequence[dict[str, object]] = [
             {"workspace_id": workspace_id, "digest": _digest(provider, id_)} for id_ in sorted(ids)
         ]

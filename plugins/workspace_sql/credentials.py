@@ -24,29 +24,29 @@ class SqlCredentials(SqlStore):
     """Implements the port `CredentialStore`."""
 
     def change_version(self) -> int | None:
-        """Return a number that changes with every credential and workspace, or None while it is unknown."""
+        """Returns a number that changes with every credential and workspace, or None while it is unknown."""
         return self._database.change_version()
 
     async def find_auth_context(self, digest: str) -> AuthContext | None:
-        """Return the active credential with this digest and its workspace."""
+        """Returns the active credential with this digest and its workspace."""
         rows = await self._database.fetch_rows(_ACTIVE_CREDENTIAL, {"sought": digest})
         if not rows or not hmac.compare_digest(rows[0]["digest"], digest):
             return None
         return AuthContext(record_of(Credential, rows[0]), record_of(Workspace, rows[0], "owner_"))
 
     async def create_workspace(self, workspace: Workspace) -> None:
-        """Add a workspace."""
+        """Adds a workspace."""
         async with self._database.write() as connection:
             await connection.execute(sa.insert(WORKSPACES).values(row_of(workspace)))
             request_increment(connection)
 
     async def list_workspaces(self) -> list[Workspace]:
-        """Return every workspace, oldest first."""
+        """Returns every workspace, oldest first."""
         query = sa.select(WORKSPACES).order_by(WORKSPACES.c.created_at, WORKSPACES.c.id)
         return await self._database.fetch_records(Workspace, query)
 
     async def save_credential(self, credential: Credential, digest: str | None = None) -> None:
-        """Add or replace a credential. A revoked one stays revoked, and None keeps the stored digest."""
+        """Adds or replaces a credential. A revoked one stays revoked, and None keeps the stored digest."""
         row = row_of(credential)
         if digest is not None:
             row["digest"] = digest
@@ -59,7 +59,7 @@ class SqlCredentials(SqlStore):
             request_increment(connection)
 
     async def list_keys(self, workspace_id: UUID) -> list[Credential]:
-        """Return every credential of a workspace, revoked ones included, oldest first."""
+        """Returns every credential of a workspace, revoked ones included, oldest first."""
         own = sa.select(CREDENTIALS).where(CREDENTIALS.c.workspace_id == workspace_id)
         return await self._database.fetch_records(
             Credential, own.order_by(CREDENTIALS.c.created_at, CREDENTIALS.c.id)
@@ -70,7 +70,7 @@ class SqlWorkspaceSettings(SqlStore):
     """Implements the port `WorkspaceSettings`."""
 
     async def save_workspace(self, workspace: Workspace) -> None:
-        """Replace the workspace with this id. Its triggers stay: they follow from its rules."""
+        """Replaces the workspace with this id. Its triggers stay: they follow from its rules."""
         row = {name: value for name, value in row_of(workspace).items() if name != "triggers"}
         async with self._database.write(workspace.id) as connection:
             await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))

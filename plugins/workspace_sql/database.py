@@ -39,7 +39,7 @@ class Database(ABC):
         self._engine: AsyncEngine | None = None
 
     async def start(self) -> None:
-        """Open the database, and create its tables if it has none.
+        """Opens the database, and creates its tables if it has none.
 
         Raises:
             StartupError: it cannot be used; nothing stays open.
@@ -56,14 +56,14 @@ class Database(ABC):
             raise
 
     async def aclose(self) -> None:
-        """Close all connections. One that is in use is closed when it is returned."""
+        """Closes all connections. One that is in use is closed when it is returned."""
         if self._engine is not None:
             close_on_return(self._engine.sync_engine)
             await self._engine.dispose()
 
     @abstractmethod
     async def check(self) -> None:
-        """Check that the database can be opened, without a change.
+        """Checks that the database can be opened, without a change.
 
         Raises:
             StartupError: it cannot.
@@ -71,11 +71,11 @@ class Database(ABC):
 
     @abstractmethod
     def change_version(self) -> int | None:
-        """Return the change counter, or None while it is unknown."""
+        """Returns the change counter, or None while it is unknown."""
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction that reads one state of the database.
+        """Opens a transaction that reads one state of the database.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -88,7 +88,7 @@ class Database(ABC):
     async def write(
         self, *lock_keys: LockKey, idempotency_digest: str | None = None, no_timeout: bool = False
     ) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction. It is durable at the end of the block; an exception rolls it back.
+        """Opens a transaction. It is durable at the end of the block; an exception rolls it back.
 
         Args:
             lock_keys: locks that it holds, across all processes.
@@ -109,7 +109,7 @@ class Database(ABC):
     async def fetch_rows(
         self, query: sa.Select[Any], parameters: Mapping[str, Any] | None = None
     ) -> Sequence[sa.RowMapping]:
-        """Return all rows of a query.
+        """Returns all rows of a query.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -119,7 +119,7 @@ class Database(ABC):
         return rows
 
     async def fetch_records(self, model: type[_Record], query: sa.Select[Any]) -> list[_Record]:
-        """Return all rows of a query as dataclasses.
+        """Returns all rows of a query as dataclasses.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -127,7 +127,7 @@ class Database(ABC):
         return [record_of(model, row) for row in await self.fetch_rows(query)]
 
     async def fetch_record(self, model: type[_Record], query: sa.Select[Any]) -> _Record | None:
-        """Return the first row of a query as a dataclass, or None.
+        """Returns the first row of a query as a dataclass, or None.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -135,7 +135,7 @@ class Database(ABC):
         return next(iter(await self.fetch_records(model, query)), None)
 
     async def execute(self, statement: sa.Update | sa.Delete | sa.Insert, *lock_keys: LockKey) -> int:
-        """Execute one statement in a transaction of its own, and return the number of changed rows.
+        """Executes one statement in a transaction of its own, and returns the number of changed rows.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -144,7 +144,7 @@ class Database(ABC):
             return (await connection.execute(statement)).rowcount
 
     async def insert_if_absent(self, table: sa.Table, row: Mapping[str, Any]) -> bool:
-        """Insert a row, and return whether there was none with its key.
+        """Inserts a row, and returns whether there was none with its key.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -156,7 +156,7 @@ class Database(ABC):
     async def delete_record(
         self, model: type[_Record], table: sa.Table, condition: sa.ColumnElement[bool]
     ) -> _Record | None:
-        """Delete a row, and return it as a dataclass. Of several callers one gets it.
+        """Deletes a row, and returns it as a dataclass. Of several callers one gets it.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -167,7 +167,7 @@ class Database(ABC):
         return None if row is None else record_of(model, row)
 
     async def fetch_one(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> sa.RowMapping | None:
-        """Return the row of a query by key. It is fast enough for every click on a link.
+        """Returns the first row of a query by key, or None. It is fast enough for every click on a link.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -176,7 +176,7 @@ class Database(ABC):
             return await self._fetch_one(query, parameters)
 
     async def run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
-        """Run a function in a transaction without locks. It is fast enough for every few clicks.
+        """Runs a function in a transaction without lock keys. It is fast enough for small batches of clicks.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -186,44 +186,44 @@ class Database(ABC):
 
     @abstractmethod
     def _read(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Do what `read` does, with exceptions of the driver."""
+        """Implements `read`, with exceptions of the driver."""
 
     @abstractmethod
     def _write(
         self, lock_keys: Sequence[LockKey], idempotency_digest: str | None = None, *, no_timeout: bool = False
     ) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Do what `write` does, with exceptions of the driver."""
+        """Implements `write`, with exceptions of the driver."""
 
     @abstractmethod
     def _after_commit(self, change_version: int | None) -> None:
-        """Handle a committed write, which has set the change counter unless it is None."""
+        """Handles a committed write, which has set the change counter unless it is None."""
 
     @abstractmethod
     async def _open(self) -> None:
-        """Set the engine."""
+        """Sets the engine."""
 
     @abstractmethod
     async def _start_counter(self) -> None:
-        """Start to read the change counter. The tables exist."""
+        """Starts to read the change counter. The tables exist."""
 
     @abstractmethod
     def _startup_message(self, reason: str) -> str:
-        """Return why the database cannot be used and what to do, without its password."""
+        """Returns why the database cannot be used and what to do, without its password."""
 
     async def _fetch_one(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> sa.RowMapping | None:
-        """Do what `fetch_one` does, with exceptions of the driver."""
+        """Implements `fetch_one`, with exceptions of the driver."""
         async with self._read() as connection:
             row: sa.RowMapping | None = (await connection.execute(query, parameters)).mappings().first()
         return row
 
     async def _run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
-        """Do what `run_in_transaction` does, with exceptions of the driver."""
+        """Implements `run_in_transaction`, with exceptions of the driver."""
         async with self._write(()) as connection:
             await connection.run_sync(work)
 
     @asynccontextmanager
     async def _transaction(self, **options: Any) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction on a connection of the pool."""
+        """Opens a transaction on a connection of the pool."""
         async with self._started_engine().connect() as plain:
             connection = await plain.execution_options(**options)
             async with connection.begin():
@@ -242,11 +242,11 @@ class SqlStore:
 
 
 def close_on_return(engine: sa.Engine) -> None:
-    """Close connections that are returned from now on: a disposed pool would leave them open."""
+    """Closes connections that are returned from now on: a disposed pool would leave them open."""
     event.listen(engine, "checkin", lambda _connection, entry: entry.close())
 
 
 def driver_message(fault: Exception) -> str:
-    """Return the message of the driver, without the statement that SQLAlchemy appends."""
+    """Returns the message of the driver, without the statement that SQLAlchemy appends."""
     original = getattr(fault, "orig", None) or fault
     return str(original).partition("\n")[0].rstrip(".")

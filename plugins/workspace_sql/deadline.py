@@ -1,4 +1,4 @@
-"""A deadline for everything that the current task waits for."""
+"""The deadline of the current task."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,25 +6,25 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-_DEADLINE: Final[ContextVar[float | None]] = ContextVar("due", default=None)
-"""When the present work is past its time, by the clock of the event loop; None for no bound."""
+_DEADLINE: Final[ContextVar[float | None]] = ContextVar("deadline", default=None)
+"""The deadline by the clock of the event loop; None for no limit."""
 
 
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Give all that the block waits for so many seconds, altogether; None gives it all the time it takes."""
-    due = None if seconds is None else asyncio.get_running_loop().time() + seconds
-    before = _DEADLINE.set(due)
+    """Sets the deadline of all waits in the block together, and restores the previous one after it; None sets no limit."""
+    new_deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    previous = _DEADLINE.set(new_deadline)
     try:
         yield
     finally:
-        _DEADLINE.reset(before)
+        _DEADLINE.reset(previous)
 
 
 def timeout_at_deadline() -> asyncio.Timeout:
-    """Wait in the block for as long as the present work has time.
+    """Returns a timeout for a block that ends at the deadline of the task.
 
     Raises:
-        TimeoutError: it took longer.
+        TimeoutError: in the block, when the deadline passes.
     """
     return asyncio.timeout_at(_DEADLINE.get())

@@ -1,7 +1,7 @@
 """Connections to PostgreSQL that are closed when the deadline of the current task has passed.
 
-A server that hangs keeps its sockets: nothing breaks, and nothing answers. So every wait ends at the
-moment the work is due, whatever it waits for, and the connection with it.
+A server that hangs keeps its sockets open without answering. So every wait ends at the deadline, and the connection is
+closed.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ _RV = TypeVar("_RV")
 
 
 class DeadlineConnection(psycopg.AsyncConnection[Any]):
-    """A connection that ends with whoever waits for it in vain, or goes away."""
+    """A connection that is closed when a wait passes the deadline or is canceled."""
 
-    async def wait(  # the driver waits here, and nowhere else
+    async def wait(  # all waits of the driver go through this method
         self,
         gen: PQGen[_RV],
         interval: float = 0.1,
         timeout: float | None = None,  # noqa: ASYNC109 - the driver's signature
     ) -> _RV:
-        """Wait for an answer of the server.
+        """Waits for an answer of the server, at most until the deadline of the task.
 
         Raises:
-            psycopg.OperationalError: the present work is past its time.
+            psycopg.OperationalError: the deadline passed; the connection is closed.
         """
         try:
             async with timeout_at_deadline():
@@ -37,12 +37,12 @@ class DeadlineConnection(psycopg.AsyncConnection[Any]):
             self.pgconn.finish()
             raise psycopg.OperationalError("the server did not answer in time") from None
         except asyncio.CancelledError:
-            self.pgconn.finish()  # what the server still does belongs to nobody
+            self.pgconn.finish()  # nobody will read the result
             raise
 
 
 async def connect(*arguments: Any, **options: Any) -> DeadlineConnection:
-    """Connect, while there is time.
+    """Connects before the deadline of the task.
 
     Raises:
         psycopg.OperationalError: the server cannot be reached, or does not answer in time.

@@ -11,16 +11,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from service_core.plugin import StoreUnavailable
 
 _STATEMENT_ERRORS: Final = (IntegrityError, DataError, ProgrammingError, NotSupportedError)
-"""What a driver says of the statement: that is a rule of the directory, or a fault of it."""
+"""Errors of a statement, such as a violated constraint. They do not mean that the database is unavailable."""
 
 
 @contextmanager
 def map_driver_errors() -> Iterator[None]:
-    """Ask the database in the block.
+    """Raises `StoreUnavailable` for errors of the driver in the block that mean that the database is unavailable.
 
     Raises:
-        StoreUnavailable: it is locked for too long, full, unreadable, stopped or not connected. Of a write
-            nothing is there, unless the connection was lost while it was committed.
+        StoreUnavailable: it is locked for too long, full, unreadable, stopped or not connected. A write was not
+            applied, unless the connection was lost during its commit.
     """
     try:
         yield

@@ -20,7 +20,7 @@ class SqlExchangeRates(SqlStore):
     """Implements the port `ExchangeRateStore`."""
 
     async def save_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
-        """Add or replace rates in batches, and last the time at which the source was read."""
+        """Adds or replaces rates in batches, and last the time at which the source was read."""
         for start in range(0, len(rates), _BATCH_SIZE):
             rows = [{"source": source, **row_of(rate)} for rate in rates[start : start + _BATCH_SIZE]]
             async with self._database.write(EXCHANGE_RATES.name, no_timeout=True) as connection:
@@ -30,14 +30,14 @@ class SqlExchangeRates(SqlStore):
             await connection.execute(upsert(connection, RATE_SOURCES, row).values(row))
 
     async def rates(self, source: str, currencies: Collection[str], first: date, last: date) -> list[DayRate]:
-        """Return the rates of currencies published from ``first`` to ``last``."""
+        """Returns the rates of currencies published from ``first`` to ``last``."""
         query = sa.select(EXCHANGE_RATES).where(
             _ROW.source == source, _ROW.currency.in_(sorted(currencies)), _ROW.day.between(first, last)
         )
         return await self._database.fetch_records(DayRate, query)
 
     async def rate_coverage(self, source: str) -> RateCoverage | None:
-        """Return which rates of a source are stored, or None if it was never read."""
+        """Returns which rates of a source are stored, or None if it was never read."""
         covered = sa.select(
             sa.func.min(_ROW.day), sa.func.max(_ROW.day), sa.func.count(_ROW.currency.distinct())
         ).where(_ROW.source == source)

@@ -20,7 +20,7 @@ class SqlExports(SqlStore):
     """Implements the port `Exports`."""
 
     async def add_export(self, export: Export, max_active: int) -> Export | None:
-        """Add a job. No other job of the workspace is added meanwhile."""
+        """Adds a job. No other job of the workspace is added meanwhile."""
         retried = _ROW.ticket == export.ticket, _ROW.created_at > export.retry_window_start
         active = matches(EXPORTS, workspace_id=export.workspace_id) & _ROW.status.in_(_ACTIVE)
         async with self._database.write(export.workspace_id) as connection:
@@ -35,17 +35,17 @@ class SqlExports(SqlStore):
             return export
 
     async def find_export(self, export_id: UUID) -> Export | None:
-        """Return the job with this id."""
+        """Returns the job with this id."""
         return await self._database.fetch_record(Export, sa.select(EXPORTS).where(_ROW.id == export_id))
 
     async def list_exports(self, workspace_id: UUID, limit: int) -> list[Export]:
-        """Return the latest jobs of a workspace, newest first."""
+        """Returns the latest jobs of a workspace, newest first."""
         own = sa.select(EXPORTS).where(_ROW.workspace_id == workspace_id)
         newest = own.order_by(_ROW.created_at.desc(), _ROW.id.desc()).limit(limit)
         return await self._database.fetch_records(Export, newest)
 
     async def delete_queued_export(self, export_id: UUID) -> None:
-        """Delete a job that is still queued."""
+        """Deletes a job that is still queued."""
         queued = matches(EXPORTS, id=export_id, status=ExportStatus.QUEUED)
         await self._database.execute(sa.delete(EXPORTS).where(queued))
 
@@ -54,25 +54,25 @@ class SqlExportJobs(SqlStore):
     """Implements the port `ExportJobs`."""
 
     async def list_available_exports(self, now: datetime, limit: int) -> list[Export]:
-        """Return jobs whose ``free_at`` has passed, oldest first."""
+        """Returns jobs whose ``free_at`` has passed, oldest first."""
         available = sa.select(EXPORTS).where(_ROW.free_at <= now)
         return await self._database.fetch_records(
             Export, available.order_by(_ROW.created_at, _ROW.id).limit(limit)
         )
 
     async def replace_export_if_unchanged(self, before: Export, after: Export) -> bool:
-        """Save the next state if status, attempt and ``free_at`` are still those of ``before``."""
+        """Saves the next state if status, attempt and ``free_at`` are still those of ``before``."""
         unchanged = matches(EXPORTS, id=before.id, status=before.status, attempt=before.attempt)
         same_lease = _ROW.free_at.is_not_distinct_from(before.free_at)
         update = sa.update(EXPORTS).where(unchanged, same_lease).values(row_of(after))
         return bool(await self._database.execute(update))
 
     async def list_due_exports(self, now: datetime) -> list[Export]:
-        """Return jobs whose ``due_at`` has passed."""
+        """Returns jobs whose ``due_at`` has passed."""
         due = sa.select(EXPORTS).where(_ROW.due_at <= now)
         return await self._database.fetch_records(Export, due.order_by(_ROW.due_at))
 
     async def count_exports_by_status(self) -> dict[ExportStatus, int]:
-        """Return how many jobs have each status."""
+        """Returns how many jobs have each status."""
         counted = sa.select(_ROW.status, sa.func.count().label("count")).group_by(_ROW.status)
         return {row["status"]: row["count"] for row in await self._database.fetch_rows(counted)}

@@ -21,19 +21,19 @@ class SqlItemCosts(SqlStore):
     async def save_costs(
         self, workspace_id: UUID, import_id: UUID, costs: Sequence[ItemCost], imported_at: datetime
     ) -> None:
-        """Add or replace the costs of an import in one transaction."""
+        """Adds or replaces the costs of an import in one transaction."""
         common = {"workspace_id": workspace_id, "import_id": import_id, "imported_at": imported_at}
         rows = [common | row_of(cost) for cost in costs]
         async with self._database.write(f"{ITEM_COSTS.name} {workspace_id}") as connection:
             await connection.execute(upsert(connection, ITEM_COSTS, _ROW.keys()), rows)
 
     async def costs(self, workspace_id: UUID) -> list[ItemCost]:
-        """Return every cost of a workspace, by item and day."""
+        """Returns every cost of a workspace, by item and day."""
         own = sa.select(ITEM_COSTS).where(_ROW.workspace_id == workspace_id)
         ordered = own.order_by(_ROW.known_by, _ROW.item, _ROW.effective_from)
         return await self._database.fetch_records(ItemCost, ordered)
 
     async def has_costs(self, workspace_id: UUID) -> bool:
-        """Return whether a workspace has any cost."""
+        """Returns whether a workspace has any cost."""
         query = sa.select(_ROW.item).where(_ROW.workspace_id == workspace_id).limit(1)
         return bool(await self._database.fetch_rows(query))

@@ -19,7 +19,7 @@ class SqlKeyRequests(SqlStore):
     async def add_key_request(
         self, request: KeyRequest, link_digest: str, retry_digest: str | None
     ) -> KeyRequest:
-        """Add a request, or return the one that an identical retry within 24 hours repeats."""
+        """Adds a request, or returns the one that an identical retry within 24 hours repeats."""
         row = {**row_of(request), "link_digest": link_digest, "retry_digest": retry_digest}
         async with self._database.write(*filter(None, [retry_digest])) as connection:
             if retry_digest is not None:
@@ -28,25 +28,25 @@ class SqlKeyRequests(SqlStore):
                 await connection.execute(
                     sa.update(KEY_REQUESTS).where(former, outdated).values(retry_digest=None)
                 )
-                found = (await connection.execute(sa.select(KEY_REQUESTS).where(former))).mappings().first()
-                if found is not None:
-                    return record_of(KeyRequest, found)
+                stored = (await connection.execute(sa.select(KEY_REQUESTS).where(former))).mappings().first()
+                if stored is not None:
+                    return record_of(KeyRequest, stored)
             await connection.execute(sa.insert(KEY_REQUESTS).values(row))
             return request
 
     async def get_key_request(self, request_id: UUID) -> KeyRequest | None:
-        """Return the request with this id."""
+        """Returns the request with this id."""
         return await self._database.fetch_record(
             KeyRequest, sa.select(KEY_REQUESTS).where(_ROW.id == request_id)
         )
 
     async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
-        """Return the request whose approval link has this digest."""
+        """Returns the request whose approval link has this digest."""
         query = sa.select(KEY_REQUESTS).where(_ROW.link_digest == link_digest)
         return await self._database.fetch_record(KeyRequest, query)
 
     async def save_key_decision(self, decided: KeyRequest) -> bool:
-        """Save the approval or denial of a pending request."""
+        """Saves the approval or denial of a pending request."""
         open_ = _ROW.status == RequestStatus.PENDING, _ROW.expires_at > decided.decided_at
         changes = {
             name: getattr(decided, name) for name in ("status", "decided_at", "decided_by", "rate_limit")
@@ -55,7 +55,7 @@ class SqlKeyRequests(SqlStore):
         return bool(await self._database.execute(update))
 
     async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
-        """Mark an approved request as collected and add its key."""
+        """Marks an approved request as collected and adds its key."""
         approved = _ROW.status == RequestStatus.APPROVED
         recent = _ROW.decided_at > credential.created_at - REQUEST_LIFETIME
         changes = {"status": RequestStatus.COLLECTED, "key_id": credential.id}
@@ -68,7 +68,7 @@ class SqlKeyRequests(SqlStore):
             return True
 
     async def list_pending_requests(self, workspace_id: UUID) -> list[KeyRequest]:
-        """Return the pending requests of a workspace, oldest first."""
+        """Returns the pending requests of a workspace, oldest first."""
         pending = _ROW.workspace_id == workspace_id, _ROW.status == RequestStatus.PENDING
         query = sa.select(KEY_REQUESTS).where(*pending).order_by(_ROW.created_at, _ROW.id)
         return await self._database.fetch_records(KeyRequest, query)

@@ -17,12 +17,12 @@ class SqlMatchedVisits(SqlStore):
     """Implements the port `MatchedVisits`."""
 
     async def mark_visit_matched(self, workspace_id: UUID, visit: str, now: datetime) -> bool:
-        """Mark a visit as matched. Returns False if it was before."""
+        """Marks a visit as matched. Returns False if it was before."""
         row = {"workspace_id": workspace_id, "visit": _digest(visit), "matched_at": now}
         return await self._database.insert_if_absent(MATCHED_VISITS, row)
 
     async def list_matched(self, workspace_id: UUID, visits: Collection[str]) -> frozenset[str]:
-        """Return the given visits that are matched."""
+        """Returns the given visits that are matched."""
         by_digest = {_digest(visit): visit for visit in visits}
         query = sa.select(_ROW.visit).where(_ROW.workspace_id == workspace_id, _ROW.visit.in_(by_digest))
         return frozenset(by_digest[row["visit"]] for row in await self._database.fetch_rows(query))

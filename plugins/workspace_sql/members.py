@@ -19,19 +19,19 @@ class SqlMembers(SqlStore):
     """Implements the port `Members`."""
 
     async def get_member(self, workspace_id: UUID, account_id: UUID) -> Member | None:
-        """Return the membership of an account in a workspace."""
+        """Returns the membership of an account in a workspace."""
         query = sa.select(MEMBERS).where(matches(MEMBERS, workspace_id=workspace_id, account_id=account_id))
         return await self._database.fetch_record(Member, query)
 
     async def list_members(self, workspace_id: UUID) -> list[Member]:
-        """Return the members of a workspace, oldest first."""
+        """Returns the members of a workspace, oldest first."""
         own = sa.select(MEMBERS).where(MEMBERS.c.workspace_id == workspace_id)
         return await self._database.fetch_records(
             Member, own.order_by(MEMBERS.c.created_at, MEMBERS.c.account_id)
         )
 
     async def list_memberships(self, account_id: UUID) -> list[tuple[Workspace, Member]]:
-        """Return the workspaces of an account with its membership, oldest workspace first."""
+        """Returns the workspaces of an account with its membership, oldest workspace first."""
         query = (
             sa.select(WORKSPACES, *prefixed_columns(MEMBERS, "member_"))
             .join(MEMBERS, MEMBERS.c.workspace_id == WORKSPACES.c.id)
@@ -42,7 +42,7 @@ class SqlMembers(SqlStore):
         return [(record_of(Workspace, row), record_of(Member, row, "member_")) for row in rows]
 
     async def save_member(self, member: Member) -> bool:
-        """Add a member or change a role. Returns False if the workspace would have no owner."""
+        """Adds a member or changes a role. Returns False if the workspace would have no owner."""
         async with self._database.write(member.workspace_id) as connection:
             demotes = member.role is not Role.OWNER
             if demotes and await _is_only_owner(connection, member.workspace_id, member.account_id):
@@ -54,7 +54,7 @@ class SqlMembers(SqlStore):
             return True
 
     async def remove_member(self, workspace_id: UUID, account_id: UUID) -> bool:
-        """Delete a membership and its grants. Returns False if there is none or no owner would be left."""
+        """Deletes a membership and its grants. Returns False if there is none or no owner would be left."""
         own = {"workspace_id": workspace_id, "account_id": account_id}
         async with self._database.write(workspace_id) as connection:
             if await _is_only_owner(connection, workspace_id, account_id):
@@ -65,7 +65,7 @@ class SqlMembers(SqlStore):
 
 
 async def _is_only_owner(connection: AsyncConnection, workspace_id: UUID, account_id: UUID) -> bool:
-    """Return whether the account is the last owner. The transaction holds the lock of the workspace."""
+    """Returns whether the account is the last owner. The transaction holds the lock of the workspace."""
     owners = matches(MEMBERS, workspace_id=workspace_id, role=Role.OWNER)
     query = sa.select(MEMBERS.c.account_id).where(owners)
     return (await connection.execute(query)).scalars().all() == [account_id]
@@ -75,7 +75,7 @@ class SqlInvitations(SqlStore):
     """Implements the port `Invitations`."""
 
     async def save_invitation(self, invitation: Invitation, digest: str) -> None:
-        """Add an invitation. It replaces the open ones of the same e-mail address and workspace."""
+        """Adds an invitation. It replaces the open ones of the same e-mail address and workspace."""
         same = matches(INVITATIONS, workspace_id=invitation.workspace_id, email=invitation.email)
         row = {**row_of(invitation), "digest": digest}
         async with self._database.write(invitation.workspace_id) as connection:
@@ -83,18 +83,18 @@ class SqlInvitations(SqlStore):
             await connection.execute(sa.insert(INVITATIONS).values(row))
 
     async def get_invitation(self, digest: str) -> Invitation | None:
-        """Return the invitation with this digest."""
+        """Returns the invitation with this digest."""
         query = sa.select(INVITATIONS).where(INVITATIONS.c.digest == digest)
         return await self._database.fetch_record(Invitation, query)
 
     async def list_open_invitations(self, workspace_id: UUID) -> list[Invitation]:
-        """Return the invitations of a workspace that were not accepted, oldest first."""
+        """Returns the invitations of a workspace that were not accepted, oldest first."""
         query = sa.select(INVITATIONS).where(INVITATIONS.c.workspace_id == workspace_id, _OPEN)
         ordered = query.order_by(INVITATIONS.c.created_at, INVITATIONS.c.id)
         return await self._database.fetch_records(Invitation, ordered)
 
     async def accept_invitation(self, invitation_id: UUID, member: Member) -> bool:
-        """Accept an open invitation and add the member. A present member keeps the role."""
+        """Accepts an open invitation and adds the member. A present member keeps the role."""
         now = member.created_at
         acceptable = INVITATIONS.c.id == invitation_id, _OPEN, INVITATIONS.c.expires_at > now
         async with self._database.write(member.workspace_id) as connection:
@@ -105,6 +105,6 @@ class SqlInvitations(SqlStore):
             return True
 
     async def withdraw_invitation(self, workspace_id: UUID, invitation_id: UUID) -> bool:
-        """Delete an open invitation."""
+        """Deletes an open invitation."""
         own = matches(INVITATIONS, id=invitation_id, workspace_id=workspace_id)
         return bool(await self._database.execute(sa.delete(INVITATIONS).where(own, _OPEN)))

@@ -65,12 +65,12 @@ class SqlOAuthGrants(SqlStore):
     """Implements the port `OAuthGrants`."""
 
     async def list_grants(self, workspace_id: UUID) -> list[OAuthGrant]:
-        """Return the active grants of a workspace, oldest first."""
+        """Returns the active grants of a workspace, oldest first."""
         query = sa.select(OAUTH_GRANTS).where(_GRANT.workspace_id == workspace_id, _ACTIVE)
         return await self._database.fetch_records(OAuthGrant, query.order_by(_GRANT.created_at, _GRANT.id))
 
     async def find_access_token(self, digest: str) -> AccessToken | None:
-        """Return the access token with this digest, expired or not, with grant, account and workspace."""
+        """Returns the access token with this digest, expired or not, with grant, account and workspace."""
         rows = await self._database.fetch_rows(_ACCESS_TOKEN, {"sought": digest})
         for row in rows:
             return AccessToken(
@@ -87,7 +87,7 @@ class SqlOAuthClients(SqlStore):
     """Implements the port `OAuthClients`."""
 
     async def add_client(self, client: OAuthClient) -> None:
-        """Add a client, and delete clients without a grant that are older than 90 days."""
+        """Adds a client, and deletes clients without a grant that are older than 90 days."""
         granted = sa.select(_GRANT.id).where(_GRANT.client_id == OAUTH_CLIENTS.c.id)
         old = OAUTH_CLIENTS.c.created_at < client.created_at - UNUSED_CLIENT_LIFETIME
         async with self._database.write(OAUTH_CLIENTS.name) as connection:
@@ -95,7 +95,7 @@ class SqlOAuthClients(SqlStore):
             await connection.execute(sa.insert(OAUTH_CLIENTS).values(row_of(client)))
 
     async def find_client(self, client_id: str) -> OAuthClient | None:
-        """Return the client with this id."""
+        """Returns the client with this id."""
         query = sa.select(OAUTH_CLIENTS).where(OAUTH_CLIENTS.c.id == client_id)
         return await self._database.fetch_record(OAuthClient, query)
 
@@ -104,7 +104,7 @@ class SqlOneTimeTokens(SqlStore):
     """Implements the port `OneTimeTokens`."""
 
     async def open_grant(self, token: OneTimeToken, digest: str) -> None:
-        """Add a grant with its authorization code. Grants that can no longer be continued end."""
+        """Adds a grant with its authorization code. Grants that can no longer be continued end."""
         row = {
             "digest": digest,
             "grant_id": token.grant.id,
@@ -119,7 +119,7 @@ class SqlOneTimeTokens(SqlStore):
             await connection.execute(sa.insert(ONE_TIME_TOKENS).values(row))
 
     async def find_token(self, digest: str) -> OneTimeToken | None:
-        """Return the token with this digest: also a used or expired one, or one of an ended grant."""
+        """Returns the token with this digest: also a used or expired one, or one of an ended grant."""
         rows = await self._database.fetch_rows(_ONE_TIME_TOKEN, {"sought": digest})
         for row in rows:
             return OneTimeToken(
@@ -132,7 +132,7 @@ class SqlOneTimeTokens(SqlStore):
         return None
 
     async def replace_token(self, digest: str, issued: IssuedTokens | None, now: datetime) -> bool:
-        """Use a token and add the tokens that replace it. Using it a second time ends the grant."""
+        """Uses a token and adds the tokens that replace it. Using it a second time ends the grant."""
         unused = sa.update(ONE_TIME_TOKENS).where(_TOKEN.digest == digest, _TOKEN.used_at.is_(None))
         grant = sa.select(_GRANT.id, _GRANT.ended_at).join(ONE_TIME_TOKENS).where(_TOKEN.digest == digest)
         async with self._database.write() as connection:
@@ -150,12 +150,12 @@ class SqlOneTimeTokens(SqlStore):
             return True
 
     async def end_grant(self, grant_id: UUID, now: datetime) -> None:
-        """End a grant with its tokens."""
+        """Ends a grant with its tokens."""
         async with self._database.write() as connection:
             await _end_grant(connection, grant_id, now)
 
     async def list_account_grants(self, account_id: UUID, workspace_id: UUID) -> list[OAuthGrant]:
-        """Return the active grants of an account in a workspace, oldest first."""
+        """Returns the active grants of an account in a workspace, oldest first."""
         own = matches(OAUTH_GRANTS, account_id=account_id, workspace_id=workspace_id)
         query = sa.select(OAUTH_GRANTS).where(own, _ACTIVE).order_by(_GRANT.created_at, _GRANT.id)
         return await self._database.fetch_records(OAuthGrant, query)
@@ -164,7 +164,7 @@ class SqlOneTimeTokens(SqlStore):
 async def _add_tokens(
     connection: AsyncConnection, grant_id: Any, issued: IssuedTokens, now: datetime
 ) -> None:
-    """Add an access token and a refresh token, and delete expired access tokens of the grant."""
+    """Adds an access token and a refresh token, and deletes expired access tokens of the grant."""
     tokens = OAUTH_ACCESS_TOKENS
     expired = sa.delete(tokens).where(tokens.c.grant_id == grant_id, tokens.c.expires_at <= now)
     access = {
@@ -189,7 +189,7 @@ async def _end_grant(connection: AsyncConnection, grant_id: Any, now: datetime) 
 
 
 async def _end_expired_grants(connection: AsyncConnection, grant: OAuthGrant) -> None:
-    """End grants of the same account and workspace whose code or refresh token expired unused."""
+    """Ends grants of the same account and workspace whose code or refresh token expired unused."""
     usable = sa.select(_TOKEN.digest).where(
         _TOKEN.grant_id == _GRANT.id, _TOKEN.used_at.is_(None), _TOKEN.expires_at > grant.created_at
     )

@@ -18,18 +18,18 @@ class SqlPasskeys(SqlStore):
     """Implements the port `Passkeys`."""
 
     async def list_passkeys(self, account_id: UUID) -> list[Passkey]:
-        """Return the passkeys of an account, oldest first."""
+        """Returns the passkeys of an account, oldest first."""
         own = sa.select(PASSKEYS).where(_ROW.account_id == account_id)
         return await self._database.fetch_records(Passkey, own.order_by(_ROW.created_at, _ROW.id))
 
     async def find_passkey(self, credential_id: bytes) -> Passkey | None:
-        """Return the passkey with this credential id."""
+        """Returns the passkey with this credential id."""
         return await self._database.fetch_record(
             Passkey, sa.select(PASSKEYS).where(_ROW.credential_id == credential_id)
         )
 
     async def add_passkey(self, passkey: Passkey, max_passkeys: int) -> bool:
-        """Add a passkey. Returns False if its credential id is known or the account has ``max_passkeys``."""
+        """Adds a passkey. Returns False if its credential id is known or the account has ``max_passkeys``."""
         account_id, credential_id = passkey.account_id, passkey.credential_id
         related = sa.or_(_ROW.account_id == account_id, _ROW.credential_id == credential_id)
         async with self._database.write(account_id, credential_id.hex()) as connection:
@@ -43,13 +43,13 @@ class SqlPasskeys(SqlStore):
             return True
 
     async def record_passkey_use(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
-        """Save a use. Returns False if the counter did not grow; a counter that is always 0 does not count."""
+        """Saves a use. Returns False if the counter did not grow; a counter that is always 0 does not count."""
         grows = sa.or_(_ROW.counter < counter, sa.and_(_ROW.counter == 0, sa.literal(counter) == 0))
         update = sa.update(PASSKEYS).where(_ROW.id == passkey_id, grows).values(counter=counter, used_at=now)
         return bool(await self._database.execute(update))
 
     async def remove_passkey(self, account_id: UUID, passkey_id: UUID) -> bool:
-        """Delete a passkey of an account."""
+        """Deletes a passkey of an account."""
         own = matches(PASSKEYS, id=passkey_id, account_id=account_id)
         return bool(await self._database.execute(sa.delete(PASSKEYS).where(own)))
 
@@ -58,7 +58,7 @@ class SqlPasskeyChallenges(SqlStore):
     """Implements the port `PasskeyChallenges`."""
 
     async def add_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
-        """Add a challenge, and delete the expired ones."""
+        """Adds a challenge, and deletes the expired ones."""
         expired = PASSKEY_CHALLENGES.c.expires_at <= now
         row = {**row_of(challenge), "digest": digest}
         async with self._database.write(PASSKEY_CHALLENGES.name) as connection:
@@ -66,7 +66,7 @@ class SqlPasskeyChallenges(SqlStore):
             await connection.execute(sa.insert(PASSKEY_CHALLENGES).values(row))
 
     async def take_challenge(self, digest: str, now: datetime) -> Challenge | None:
-        """Delete a challenge and return it, unless it has expired."""
+        """Deletes a challenge and returns it, unless it has expired."""
         known = matches(PASSKEY_CHALLENGES, digest=digest)
         challenge = await self._database.delete_record(Challenge, PASSKEY_CHALLENGES, known)
         return challenge if challenge is not None and now < challenge.expires_at else None

@@ -42,14 +42,14 @@ class SqlPostbackOutbox(SqlStore):
     async def add_postbacks(
         self, postbacks: Sequence[Postback], deduplication_windows: Mapping[UUID, timedelta]
     ) -> None:
-        """Add new postbacks and mark their queues as due."""
+        """Adds new postbacks and marks their queues as due."""
         async with self._database.write(_lock_key(postbacks[0].workspace_id)) as connection:
             await connection.run_sync(_add_postbacks, postbacks, deduplication_windows)
 
     async def list_latest_postbacks(
         self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
     ) -> list[Postback]:
-        """Return the latest postbacks of a workspace, latest first. Their ids grow with time."""
+        """Returns the latest postbacks of a workspace, latest first. Their ids grow with time."""
         query = sa.select(POSTBACKS).where(_ROW.workspace_id == workspace_id)
         if status is not None:
             query = query.where(_ROW.status == status)
@@ -60,7 +60,7 @@ class SqlPostbackQueues(SqlStore):
     """Implements the port `PostbackQueues`."""
 
     async def list_due_queues(self, now: datetime) -> list[PostbackQueue]:
-        """Return open queues that no process holds and that are due, longest due first."""
+        """Returns open queues that no process holds and that are due, longest due first."""
         is_open = sa.or_(_QUEUE.closed_until.is_(None), _QUEUE.closed_until <= now)
         query = (
             sa.select(*(_QUEUE[name] for name in _QUEUE_KEY))
@@ -73,7 +73,7 @@ class SqlPostbackQueues(SqlStore):
     async def claim_queue(
         self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
     ) -> AccountHealth | None:
-        """Claim a queue, and return the health of its account. Returns None while another process holds it."""
+        """Claims a queue, and returns the health of its account. Returns None while another process holds it."""
         free = sa.or_(_QUEUE.holder == holder, is_free(POSTBACK_QUEUES, now))
         claim = sa.update(POSTBACK_QUEUES).where(_is_queue(queue), free)
         async with self._database.write() as connection:
@@ -84,12 +84,12 @@ class SqlPostbackQueues(SqlStore):
             return record_of(AccountHealth, row.one())
 
     async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> list[Postback]:
-        """Return the postbacks of a queue that are due, by the time of their event."""
+        """Returns the postbacks of a queue that are due, by the time of their event."""
         due = sa.select(POSTBACKS).where(_waits_in(queue), _ROW.next_attempt_at <= now)
         return await self._database.fetch_records(Postback, due.order_by(_ROW.event_at, _ROW.id).limit(limit))
 
     async def save_results(self, postbacks: Sequence[Postback]) -> None:
-        """Save results of open postbacks. One that was sent is saved as sent, also if its rule was deleted."""
+        """Saves results of open postbacks. One that was sent is saved as sent, also if its rule was deleted."""
         async with self._database.write() as connection:
             for postback in postbacks:
                 row = row_of(postback)
@@ -105,7 +105,7 @@ class SqlPostbackQueues(SqlStore):
     async def release_queue(
         self, queue: PostbackQueue, holder: UUID, health: AccountHealth, not_before: datetime | None
     ) -> None:
-        """Release a queue, and save the health of its account and when its next postback is due."""
+        """Releases a queue, and saves the health of its account and when its next postback is due."""
         next_attempt = sa.select(sa.func.min(_ROW.next_attempt_at)).where(_waits_in(queue))
         async with self._database.write(_lock_key(queue.workspace_id)) as connection:
             next_at = await connection.scalar(next_attempt)
@@ -122,7 +122,7 @@ class SqlPostbackReader(SqlStore):
     async def list_event_postbacks(
         self, workspace_id: UUID, event_ids: Collection[str]
     ) -> dict[str, list[PostbackSummary]]:
-        """Return the postbacks of events, by event id."""
+        """Returns the postbacks of events, by event id."""
         query = (
             sa.select(_ROW.event_id, _ROW.rule_id, _ROW.platform, _ROW.status, _ROW.sent_at)
             .where(_ROW.workspace_id == workspace_id, _ROW.event_id.in_(event_ids))
@@ -136,7 +136,7 @@ class SqlPostbackReader(SqlStore):
     async def count_postbacks(
         self, workspace_id: UUID, bucket_edges: Sequence[datetime]
     ) -> list[PostbackCount]:
-        """Return counts of finished postbacks by bucket, without those of tests."""
+        """Returns counts of finished postbacks by bucket, without those of tests."""
         buckets = time_buckets(bucket_edges)
         group = (buckets.c.bucket, _ROW.platform, _ROW.status)
         query = (
@@ -150,7 +150,7 @@ class SqlPostbackReader(SqlStore):
 
 
 def skip_postbacks_of_rule(connection: sa.Connection, rule_id: UUID, now: datetime) -> None:
-    """Skip the open postbacks of a rule that is deleted."""
+    """Skips the open postbacks of a rule that is deleted."""
     skipped = {
         "status": PostbackStatus.SKIPPED,
         "reason": SkipReason.RULE_INACTIVE,
@@ -163,7 +163,7 @@ def skip_postbacks_of_rule(connection: sa.Connection, rule_id: UUID, now: dateti
 
 
 def _lock_key(workspace_id: UUID) -> str:
-    """Return the lock of transactions that read the outbox of a workspace before they write."""
+    """Returns the lock of transactions that read the outbox of a workspace before they write."""
     return f"{POSTBACKS.name} {workspace_id}"
 
 
@@ -198,7 +198,7 @@ def _stored_keys(connection: sa.Connection, postbacks: Sequence[Postback]) -> fr
 
 
 def _sent_or_open_events(connection: sa.Connection, postbacks: Collection[Postback]) -> _EventTimes:
-    """Return the event times of sent and open postbacks, by rule, platform event id and test flag."""
+    """Returns the event times of sent and open postbacks, by rule, platform event id and test flag."""
     query = sa.select(_ROW.rule_id, _ROW.platform_event_id, _ROW.is_test, _ROW.event_at).where(
         _ROW.rule_id.in_({postback.rule_id for postback in postbacks}),
         _ROW.platform_event_id.in_({postback.platform_event_id for postback in postbacks}),
@@ -211,7 +211,7 @@ def _sent_or_open_events(connection: sa.Connection, postbacks: Collection[Postba
 
 
 def _skip_if_duplicate(event_times: _EventTimes, postback: Postback, window: timedelta) -> Postback:
-    """Return the postback, skipped if one with the same platform event id is within the window.
+    """Returns the postback, skipped if one with the same platform event id is within the window.
 
     An open postback is added to ``event_times``.
     """
@@ -225,10 +225,10 @@ def _skip_if_duplicate(event_times: _EventTimes, postback: Postback, window: tim
 
 
 def _mark_queues_due(connection: sa.Connection, postbacks: Iterable[Postback]) -> None:
-    """Add the queues of postbacks, or move their next attempt to an earlier time."""
+    """Adds the queues of postbacks, or moves their next attempt to an earlier time."""
     rows = [
         {**dict(zip(_QUEUE_KEY, queue, strict=True)), **row_of(AccountHealth()), "next_at": next_at}
-        for queue, next_at in {one.queue: one.next_attempt_at for one in postbacks}.items()
+        for queue, next_at in {postback.queue: postback.next_attempt_at for postback in postbacks}.items()
     ]
     if rows:
         connection.execute(upsert(connection, POSTBACK_QUEUES, rows[0], changes=_earlier_attempt), rows)

@@ -32,13 +32,13 @@ _ALIVE: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_c
 class PostgresDatabase(Database):
     """The database of a deployment on several machines.
 
-    A write takes an advisory lock for each of its names before its first statement, so it reads what
-    those before it have committed. The locks end with the transaction, and the transaction with its
-    connection; the server ends one that stands idle for 30 seconds.
+    A write takes an advisory lock for each of its lock keys before its first statement, so it reads what earlier writes
+    have committed. The locks end with the transaction, and the transaction with its connection; the server ends a
+    transaction that is idle for 30 seconds.
 
-    Whatever waits for the server, or for a turn, ends after ``timeout_seconds``: a server that hangs
-    is as one that is away. A commit it had already been sent may still come about, and until it has the
-    locks are held, so a retry of the same request meets either the locks or the kept answer.
+    Every wait for the server or a lock ends after ``timeout_seconds``, so a server that hangs counts as unavailable. A
+    commit that was already sent may still succeed. Until then the locks are held, so a retry of the same request finds
+    either the locks or the stored answer.
 
     Args:
         settings: the server, the database and how long to wait.
@@ -59,7 +59,7 @@ class PostgresDatabase(Database):
         self._change_counter = PolledChangeCounter(self._read_counter)
 
     async def check(self) -> None:
-        """Check that the database answers, without a change.
+        """Checks that the database answers, without a change.
 
         Raises:
             StartupError: it does not.
@@ -82,11 +82,12 @@ class PostgresDatabase(Database):
         await super().aclose()
 
     def change_version(self) -> int | None:
-        """The change counter of the directory; None while the server has not told it."""
+        """Returns the change counter; None while it is unknown."""
         return self._change_counter.current()
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
+        """Opens a read-only transaction that reads one state, at most until the timeout."""
         with deadline(self._settings.timeout_seconds):
             async with self._started_engine().connect() as plain:
                 yield await plain.execution_options(**_READING)
@@ -95,17 +96,18 @@ class PostgresDatabase(Database):
     async def _write(
         self, lock_keys: Sequence[LockKey], idempotency_digest: str | None = None, *, no_timeout: bool = False
     ) -> AsyncIterator[AsyncConnection]:
-        places = lock_ids(lock_keys)
+        """Opens a transaction that holds the locks of its keys and of its idempotent request."""
+        ids = lock_ids(lock_keys)
         with deadline(None if no_timeout else self._settings.timeout_seconds):
-            async with self._turns.acquire(places), self._transaction(**_WRITING) as connection:
+            async with self._turns.acquire(ids), self._transaction(**_WRITING) as connection:
                 if no_timeout:
                     await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
                 if idempotency_digest is not None and not await connection.scalar(
                     _try_request_lock(idempotency_digest)
                 ):
                     raise RequestInProgress
-                if places:
-                    await connection.execute(_acquire_locks(places))
+                if ids:
+                    await connection.execute(_acquire_locks(ids))
                 yield connection
 
     def _after_commit(self, change_version: int | None) -> None:
@@ -128,23 +130,23 @@ class PostgresDatabase(Database):
 
     def _startup_message(self, reason: str) -> str:
         return (
-            f"PostgreSQL at {self._settings.location} cannot be used as the workspace store: {reason}. See that the "
+            f"PostgreSQL at {self._settings.location} cannot be used as the workspace store: {reason}. Check that the "
             "server runs, that host, database, user and password in storage.workspace are right, and that this "
             "version of Touchpoint is not older than the one that wrote the database."
         )
 
 
-def _try_request_lock(ticket: str) -> sa.Select[tuple[bool]]:
-    return sa.select(sa.func.pg_try_advisory_xact_lock(lock_id(ticket)))
+def _try_request_lock(idempotency_digest: str) -> sa.Select[tuple[bool]]:
+    return sa.select(sa.func.pg_try_advisory_xact_lock(lock_id(idempotency_digest)))
 
 
-def _acquire_locks(places: Sequence[int]) -> sa.Select[Any]:
-    """Return the statement that takes advisory locks in the given order."""
-    return sa.select(*(sa.func.pg_advisory_xact_lock(place) for place in places))
+def _acquire_locks(ids: Sequence[int]) -> sa.Select[Any]:
+    """Returns the statement that takes advisory locks in the given order."""
+    return sa.select(*(sa.func.pg_advisory_xact_lock(id_) for id_ in ids))
 
 
 def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngine:
-    """An engine of at most ``size`` connections; one that a restart of the server cut is replaced unseen."""
+    """Returns an engine with at most ``size`` connections; one that a restart of the server cut is replaced."""
     from plugins.workspace_sql.deadline_connection import connect  # noqa: PLC0415 - needs the driver
 
     rules = {

@@ -27,7 +27,7 @@ _OWNERS: Final[Mapping[str, str]] = {"workspace_id": "workspaces", "account_id":
 
 
 def reference_column(table: str, *, nullable: bool = False, **options: Any) -> sa.Column[Any]:
-    """Return a column such as ``workspace_id`` that refers to a table such as ``workspaces``."""
+    """Returns a column such as ``workspace_id`` that refers to a table such as ``workspaces``."""
     key = sa.ForeignKey(f"{table}.id", ondelete="CASCADE")
     return sa.Column(f"{table.removesuffix('s')}_id", key, nullable=nullable, **options)
 
@@ -42,7 +42,7 @@ def record_table(
     exclude: Sequence[str] = (),
     **options: Any,
 ) -> sa.Table:
-    """Return a table with one column per field of a dataclass.
+    """Returns a table with one column per field of a dataclass.
 
     Args:
         name: of the table.
@@ -73,7 +73,7 @@ def _derived_column(name: str, annotation: Any, **options: Any) -> sa.Column[Any
 
 
 def annotations_of(model: Any) -> Mapping[str, Any]:
-    """Return the annotations of the fields of a dataclass, in order."""
+    """Returns the annotations of the fields of a dataclass, in order."""
     return _annotations_of(model)
 
 
@@ -84,27 +84,27 @@ def _annotations_of(model: Any) -> Mapping[str, Any]:
 
 
 def row_of(record: Any) -> dict[str, Any]:
-    """Return the columns of a dataclass."""
+    """Returns the columns of a dataclass."""
     return {name: getattr(record, name) for name in annotations_of(type(record))}
 
 
 def record_of(model: type[_Record], row: Mapping[Any, Any], prefix: str = "") -> _Record:
-    """Return the dataclass of a row whose columns may have a prefix."""
+    """Returns the dataclass of a row whose columns may have a prefix."""
     return model(**{name: row[f"{prefix}{name}"] for name in annotations_of(model)})
 
 
 def prefixed_columns(table: sa.Table, prefix: str) -> list[sa.Label[Any]]:
-    """Return the columns of a table with a prefix, for a query that joins tables with equal column names."""
+    """Returns the columns of a table with a prefix, for a query that joins tables with equal column names."""
     return [column.label(f"{prefix}{column.name}") for column in table.columns]
 
 
 def partial_index(table: sa.Table, name: str, columns: str, condition: str) -> None:
-    """Create an index of some rows together with the table. An `Index` would load the dialects of all engines."""
+    """Creates an index of some rows together with the table. An `Index` would load the dialects of all engines."""
     create_with(table, f"CREATE INDEX ix_{name} ON {table.name} ({columns}) WHERE {condition}")
 
 
 def create_with(table: sa.Table, statement: str) -> None:
-    """Execute a statement when the table is created."""
+    """Executes a statement when the table is created."""
     sa.event.listen(
         table, "after_create", lambda _table, connection, **_: connection.exec_driver_sql(statement)
     )

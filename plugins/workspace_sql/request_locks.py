@@ -11,9 +11,9 @@ from typing import Final
 from service_core.plugin import RequestInProgress
 
 _SET_LOCK_COMMAND: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
-"""Locks of an open file, of Linux; they end with the process that holds them, however it ends."""
+"""Command for locks of an open file, on Linux. They end with the process that holds them."""
 _FLOCK_FORMAT: Final = "hhqqi"
-"""``struct flock``: kind, origin, first byte, bytes, process."""
+"""``struct flock``: kind, origin, first byte, number of bytes, process."""
 
 
 class RequestLocks:
@@ -22,7 +22,7 @@ class RequestLocks:
     Where the system has no such locks, processes wait for each other's transactions instead.
 
     Args:
-        file: beside the database.
+        file: lock file next to the database.
     """
 
     def __init__(self, file: Path) -> None:
@@ -30,10 +30,10 @@ class RequestLocks:
 
     @contextmanager
     def acquire(self, idempotency_digest: str | None) -> Iterator[None]:
-        """Hold the lock of a request in the block.
+        """Holds the lock of a request in the block; None, or a system without such locks, locks nothing.
 
         Raises:
-            Busy: another process holds it.
+            RequestInProgress: another process holds it.
         """
         if idempotency_digest is None or _SET_LOCK_COMMAND is None:
             yield
@@ -49,7 +49,7 @@ class RequestLocks:
                 self._set(_SET_LOCK_COMMAND, fcntl.F_UNLCK, idempotency_digest)
 
     def close(self) -> None:
-        """Close the file, and release every lock."""
+        """Closes the file, and releases every lock."""
         self._file.close()
 
     def _set(self, command: int, kind: int, digest: str) -> None:
@@ -57,5 +57,5 @@ class RequestLocks:
 
 
 def lock_id(digest: str) -> int:
-    """Return the number of 62 bits that names the lock of a digest in hex."""
+    """Returns the number of 62 bits that names the lock of a digest in hex."""
     return int(digest[:16], 16) >> 2

@@ -23,7 +23,7 @@ class UnknownSchemaVersion(Exception):
 
 
 def enable_wal(file: Path, busy_seconds: float) -> None:
-    """Switch a database file to write-ahead logging. Several processes may do so at the same time.
+    """Switches a database file to write-ahead logging. Several processes may do so at the same time.
 
     Raises:
         sqlite3.OperationalError: the file stayed locked for longer than ``busy_seconds``.
@@ -45,7 +45,7 @@ def enable_wal(file: Path, busy_seconds: float) -> None:
 
 
 def require_database_file(file: Path) -> None:
-    """Read the first page of a file. No other file is created.
+    """Reads the first page of a file. No other file is created.
 
     Raises:
         sqlite3.Error: it is no database, or cannot be read.
@@ -55,7 +55,7 @@ def require_database_file(file: Path) -> None:
 
 
 def upgrade(connection: sa.Connection) -> None:
-    """Run the missing migrations in the transaction of the caller. A new database gets all tables.
+    """Runs the missing migrations in the transaction of the caller. A new database gets all tables.
 
     The caller holds the schema lock, so that of two processes that start together the second one finds
     nothing to do. A crash leaves the schema unchanged.
@@ -85,7 +85,7 @@ def upgrade(connection: sa.Connection) -> None:
 
 
 def create_tables(connection: sa.Connection) -> None:
-    """Create all tables in an empty database."""
+    """Creates all tables in an empty database."""
     METADATA.create_all(connection, checkfirst=False)
 
 

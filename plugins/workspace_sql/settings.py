@@ -1,4 +1,4 @@
-"""What the URL says: ``sqlite:///workspace.db?busy_seconds=10``, ``postgresql://user@host/touchpoint``."""
+"""Settings from the URL: ``sqlite:///workspace.db?busy_seconds=10``, ``postgresql://user@host/touchpoint``."""
 
 from pathlib import Path
 from typing import Literal, Self
@@ -47,12 +47,12 @@ class PostgresSettings(AdapterSettings):
 
     @property
     def credentials(self) -> tuple[str | None, str | None]:
-        """User and password as they are, not as a URL writes them."""
+        """User and password, decoded from the URL."""
         return self.user and unquote(self.user), self.password and unquote(self.password)
 
     @property
     def location(self) -> str:
-        """Where the database is, without who asks for it."""
+        """Host, port and name of the database, without user and password."""
         port = f":{self.port}" if self.port else ""
         return f"{self.host or 'the local socket'}{port}/{self.database}"
 

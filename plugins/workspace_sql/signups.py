@@ -39,33 +39,33 @@ class SqlSignups(SqlStore):
     async def add_signup(
         self, signup: Signup, secrets: SignupDigests, key_request: KeyRequest | None
     ) -> None:
-        """Add a signup and the key request it contains."""
+        """Adds a signup and the key request it contains."""
         async with self._database.write() as connection:
             await connection.execute(sa.insert(SIGNUPS).values({**row_of(signup), **row_of(secrets)}))
             if key_request is not None:
                 await connection.execute(sa.insert(KEY_REQUESTS).values(row_of(key_request)))
 
     async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
-        """Return the signup with this id or digest."""
+        """Returns the signup with this id or digest."""
         condition = _ROW.id == UUID(value) if by is SignupLookup.ID else _ROW[by.value] == value
         return await self._database.fetch_record(Signup, sa.select(SIGNUPS).where(condition))
 
     async def save_order_id(self, signup_id: UUID, order: str) -> None:
-        """Save the id of the order at the checkout."""
+        """Saves the id of the order at the checkout."""
         await self._database.execute(sa.update(SIGNUPS).where(_ROW.id == signup_id).values(order=order))
 
     async def replace_welcome_link(self, signup_id: UUID, welcome: str) -> None:
-        """Replace the digest of the welcome link."""
+        """Replaces the digest of the welcome link."""
         await self._database.execute(sa.update(SIGNUPS).where(_ROW.id == signup_id).values(welcome=welcome))
 
     async def cancel_signup(self, signup_id: UUID) -> bool:
-        """Cancel a pending signup."""
+        """Cancels a pending signup."""
         pending = matches(SIGNUPS, id=signup_id, status=SignupStatus.PENDING)
         update = sa.update(SIGNUPS).where(pending).values(status=SignupStatus.CANCELED)
         return bool(await self._database.execute(update, signup_id))
 
     async def record_payment(self, signup_id: UUID, provisioning: WorkspaceProvisioning) -> Account | None:
-        """Mark a signup as paid and add everything that follows. Returns None if it was paid before."""
+        """Marks a signup as paid and adds everything that follows. Returns None if it was paid before."""
         workspace, now = provisioning.workspace, provisioning.paid_at
         unpaid = sa.select(SIGNUPS).where(_ROW.id == signup_id, _ROW.status != SignupStatus.PAID)
         async with self._database.write(signup_id, provisioning.account.email) as connection:
@@ -90,7 +90,7 @@ class SqlSignups(SqlStore):
 
 
 async def _get_or_add_account(connection: AsyncConnection, account: Account) -> Account:
-    """Return the account with this e-mail address. It is added if there is none."""
+    """Returns the account with this e-mail address. It is added if there is none."""
     query = sa.select(ACCOUNTS).where(ACCOUNTS.c.email == account.email)
     row = (await connection.execute(query)).mappings().first()
     if row is not None:

@@ -1,4 +1,4 @@
-"""The asynchronous engine of SQLAlchemy without its ORM, which their package loads first: 6 MB of every process."""
+"""The asynchronous engine of SQLAlchemy without its ORM, which the package would load: 6 MB in every process."""
 
 import sys
 from importlib.util import find_spec, module_from_spec
@@ -9,20 +9,20 @@ _PACKAGE: Final = "sqlalchemy.ext.asyncio"
 
 
 def _lazy_package(name: str) -> ModuleType:
-    """A package whose modules can be imported; all it has itself is loaded once somebody asks for something of it."""
+    """Returns a package whose modules can be imported; the package itself is loaded at the first access to an attribute."""
     spec = find_spec(name)
     assert spec is not None
     assert spec.loader is not None
     package, load = module_from_spec(spec), spec.loader.exec_module
 
-    def of_package(asked: str) -> Any:
-        if find_spec(f"{name}.{asked}") is not None:
-            raise AttributeError(asked)  # so the import of a module learns that it is not loaded yet
+    def load_package_and_get(attribute: str) -> Any:
+        if find_spec(f"{name}.{attribute}") is not None:
+            raise AttributeError(attribute)  # so that the module is imported
         del package.__getattr__
         load(package)
-        return getattr(package, asked)
+        return getattr(package, attribute)
 
-    package.__getattr__ = of_package  # type: ignore[method-assign]
+    package.__getattr__ = load_package_and_get  # type: ignore[method-assign]
     return package
 
 

@@ -23,9 +23,9 @@ from service_core.plugin import StartupError, require_writable_paths
 class SqliteDatabase(Database):
     """The embedded default.
 
-    A write begins with ``BEGIN IMMEDIATE``, which takes the write lock. Left to itself the driver
-    begins late, and of two read-then-write transactions one is lost without an error. Other
-    processes wait up to ``busy_seconds``, whatever they are about to write: a file has one writer.
+    A write begins with ``BEGIN IMMEDIATE``, which takes the write lock of the file. By default the driver would begin
+    later, and one of two transactions that read and then write would be lost without an error. Other processes wait up
+    to ``busy_seconds`` for the lock, whatever they write.
 
     Args:
         settings: the file and how long to wait for it.
@@ -41,7 +41,7 @@ class SqliteDatabase(Database):
         self._request_locks: RequestLocks | None = None
 
     async def check(self) -> None:
-        """Check that the file can be written, and that it is a database if it exists."""
+        """Checks that the file can be written, and that it is a database if it exists."""
         self._require_writable()
         if self._settings.file.exists():
             try:
@@ -50,7 +50,7 @@ class SqliteDatabase(Database):
                 raise StartupError(self._startup_message(driver_message(fault))) from None
 
     async def aclose(self) -> None:
-        """Close every file, and every connection; one that is at work, when it comes back."""
+        """Closes all files and connections; a connection in use is closed when it is returned."""
         for held in (self._change_counter, self._request_locks):
             if held is not None:
                 held.close()
@@ -61,7 +61,7 @@ class SqliteDatabase(Database):
         await super().aclose()
 
     def change_version(self) -> int | None:
-        """The change counter of the directory; None while the file cannot be read."""
+        """Returns the change counter; None while the file cannot be read."""
         assert self._change_counter is not None, "start() comes first"
         return self._change_counter.current()
 
@@ -71,7 +71,7 @@ class SqliteDatabase(Database):
             yield connection
 
     async def _fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
-        """The first row, read in place: found by a key it takes less time than handing it to a thread."""
+        """Returns the first row, read without a thread, because a look-up by key takes less time than the switch."""
         assert self._read_engine is not None, "start() comes first"
         with self._read_engine.connect() as connection:
             return connection.execute(query, values).mappings().first()
@@ -84,17 +84,24 @@ class SqliteDatabase(Database):
         *,
         no_timeout: bool = False,  # noqa: ARG002 - a file does not hang
     ) -> AsyncIterator[AsyncConnection]:
+        """Opens the only write transaction of the file; lock keys and ``no_timeout`` are ignored.
+
+        Holds the lock of the idempotent request first.
+
+        Raises:
+            RequestInProgress: another process holds it.
+        """
         assert self._request_locks is not None, "start() comes first"
         with self._request_locks.acquire(idempotency_digest):
             async with self._write_lock, self._transaction(writes=True) as connection:
                 yield connection
 
-    def _after_commit(self, generation: int | None) -> None:  # noqa: ARG002 - it is read, and in no time
+    def _after_commit(self, generation: int | None) -> None:  # noqa: ARG002 - the counter is read from the file
         if self._change_counter is not None:
             self._change_counter.invalidate()
 
     async def _run_in_transaction(self, work: Callable[[Connection], None]) -> None:
-        """A transaction in a thread: handed over once, and not for each of its statements."""
+        """Runs the whole transaction in one thread, instead of a switch for each of its statements."""
         async with self._write_lock:
             await asyncio.to_thread(self._run_work, work)
 
@@ -119,13 +126,13 @@ class SqliteDatabase(Database):
         self._write_engine = _create_write_engine(self._settings)
 
     def _require_writable(self) -> None:
-        """The file, and the folder: SQLite keeps its log beside the file."""
+        """Checks that the file and its folder can be written; SQLite keeps its log next to the file."""
         require_writable_paths("storage.workspace", self._settings.file.parent, self._settings.file)
 
     def _startup_message(self, reason: str) -> str:
         return (
             f"{self._settings.file} cannot be used as the workspace store: {reason}. Restore a "
-            "backup, name another file in storage.workspace, or run the version that wrote it."
+            "backup, set another file in storage.workspace, or run the version that wrote it."
         )
 
 
@@ -142,7 +149,7 @@ def _engine(settings: SqliteSettings) -> AsyncEngine:
 
 
 def _create_write_engine(settings: SqliteSettings) -> Engine:
-    """Return an engine for use in threads."""
+    """Returns an engine for use in threads."""
     engine = sa.create_engine(
         f"sqlite:///{settings.file}",
         connect_args={"timeout": settings.busy_seconds, "check_same_thread": False},
@@ -157,7 +164,7 @@ def _configure_connections(engine: Engine) -> None:
 
 
 def _create_read_engine(file: Path) -> Engine:
-    """Return an engine with one read-only connection that never waits for a lock."""
+    """Returns an engine with one read-only connection that never waits for a lock."""
     address = f"{file.absolute().as_uri()}?mode=ro"
     return sa.create_engine(
         "sqlite://",

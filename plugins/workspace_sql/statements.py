@@ -13,12 +13,12 @@ from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 
 
 def dialect_insert(connection: sa.Connection | AsyncConnection, table: sa.Table) -> Any:
-    """Return an INSERT that supports ON CONFLICT. Only the dialect of the connection is loaded."""
+    """Returns an INSERT that supports ON CONFLICT. Only the dialect of the connection is loaded."""
     return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
 def insert_if_absent(connection: sa.Connection | AsyncConnection, table: sa.Table) -> Any:
-    """Return an INSERT that skips rows which conflict with a present one."""
+    """Returns an INSERT that skips rows which conflict with a present one."""
     return dialect_insert(connection, table).on_conflict_do_nothing()
 
 
@@ -31,15 +31,15 @@ def upsert(
     changes: Callable[[Any], Mapping[str, Any]] | None = None,
     condition: Callable[[Any], sa.ColumnElement[bool]] | None = None,
 ) -> Any:
-    """Return an INSERT that updates the row with the same primary key.
+    """Returns an INSERT that updates the row with the same primary key.
 
     Args:
-        connection: decides on the dialect.
-        table: into which.
-        columns: those of the rows.
+        connection: determines the dialect.
+        table: the table to insert into.
+        columns: the columns of the rows.
         keep: columns that stay as they are in a present row.
-        changes: makes the new values of a present row from the given row; None replaces all columns.
-        condition: on a present row and the given one; without it nothing is updated.
+        changes: returns the new values of a present row from the given row; None replaces all columns.
+        condition: returns the condition under which a present row is updated, from the given row; None always updates.
     """
     insert = dialect_insert(connection, table)
     key = [column.name for column in table.primary_key]
@@ -51,17 +51,17 @@ def upsert(
 
 
 def matches(table: sa.Table, **values: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that columns have these values."""
+    """Returns the condition that columns have these values."""
     return sa.and_(*(table.c[name] == value for name, value in values.items()))
 
 
 def is_free(table: sa.Table, now: datetime) -> sa.ColumnElement[bool]:
-    """Return the condition that nobody holds a lease of a table with ``holder`` and ``held_until``."""
+    """Returns the condition that nobody holds a lease of a table with ``holder`` and ``held_until``."""
     return sa.or_(table.c.holder.is_(None), table.c.held_until <= now)
 
 
 def time_buckets(edges: Sequence[datetime], *before: tuple[int, datetime, datetime]) -> sa.CTE:
-    """Return a table expression with the columns ``bucket``, ``low`` and ``high``.
+    """Returns a table expression with the columns ``bucket``, ``low`` and ``high``.
 
     Args:
         edges: ascending. Each bucket begins at one and ends before the next one.

@@ -47,25 +47,25 @@ class SqlSubscriptions(SqlStore):
     async def add_subscription_reports(
         self, workspace_id: UUID, states: Sequence[SubscriptionState], payments: Sequence[SubscriptionPayment]
     ) -> None:
-        """Add new reports, and replace what is computed from them, in one transaction."""
+        """Adds new reports, and replaces what is computed from them, in one transaction."""
         lock = f"{REPORTED_STATES.name} {workspace_id}"
         async with self._database.write(lock, no_timeout=True) as connection:
             await connection.run_sync(_add_reports, workspace_id, states, payments)
 
     async def sum_movements(self, plan: MovementQuery) -> list[MovementSum]:
-        """Return sums of movements. Amounts with different denominators are added here."""
+        """Returns sums of movements. Amounts with different denominators are added here."""
         async with self._database.read() as connection:
             return _add_fractions(await connection.execute(_movement_sums(plan)), len(plan.group_by))
 
     async def subscriptions(self, page: SubscriptionPage) -> list[LifecycleState]:
-        """Return a page of subscriptions, each with the state reported last before the end of the range."""
+        """Returns a page of subscriptions, each with the state reported last before the end of the range."""
         async with self._database.read() as connection:
             return await connection.run_sync(_read_page, page)
 
     async def count_by_lifecycle_status(
         self, workspace_id: UUID, at: datetime, provider: str | None = None
     ) -> dict[LifecycleStatus, int]:
-        """Return how many subscriptions had each status just before a time."""
+        """Returns how many subscriptions had each status just before a time."""
         status = STATUS_PERIODS.c.lifecycle_status
         query = (
             sa.select(status, sa.func.count().label("count"))
@@ -76,7 +76,7 @@ class SqlSubscriptions(SqlStore):
 
 
 def _subscription_uuid(report: SubscriptionState | SubscriptionPayment) -> UUID:
-    """Return the key of a subscription: a digest of provider, account and id."""
+    """Returns the key of a subscription: a digest of provider, account and id."""
     return uuid5(NAMESPACE_URL, f"{report.provider}\n{report.account_id}\n{report.subscription_id}")
 
 
@@ -98,7 +98,7 @@ def _add_reports(
 def _insert_new(
     connection: sa.Connection, table: sa.Table, workspace_id: UUID, reports: Sequence[Any]
 ) -> frozenset[UUID]:
-    """Insert reports and return the subscriptions of those that were not stored before."""
+    """Inserts reports and returns the subscriptions of those that were not stored before."""
     if not reports:
         return frozenset()
     rows = [{**_key(workspace_id, _subscription_uuid(report)), **row_of(report)} for report in reports]
@@ -153,7 +153,7 @@ def _reports(
     subscriptions: Iterable[UUID],
     *conditions: sa.ColumnElement[bool],
 ) -> Mapping[UUID, list[_Report]]:
-    """Return the reports of subscriptions, without those of tests."""
+    """Returns the reports of subscriptions, without those of tests."""
     table = REPORTED_STATES if model is SubscriptionState else SUBSCRIPTION_PAYMENTS
     query = sa.select(table).where(
         _is_one_of(table, workspace_id, subscriptions), table.c.test.is_(False), *conditions
@@ -176,7 +176,7 @@ def _last_state_before(end: datetime, states: Iterable[SubscriptionState]) -> Li
 
 
 def _movement_sums(plan: MovementQuery) -> sa.Select[Any]:
-    """Return the query for sums by bucket. Each bucket is a range of times, so later rows are not read."""
+    """Returns the query for sums by bucket. Each bucket is a range of times, so later rows are not read."""
     column = MOVEMENTS.c
     buckets = time_buckets(plan.edges, (-1, _BEGINNING_OF_TIME, plan.edges[0]))
     keys = [column[name] for name in plan.group_by]
@@ -192,7 +192,7 @@ def _movement_sums(plan: MovementQuery) -> sa.Select[Any]:
 
 
 def _add_fractions(rows: Iterable[Any], width: int) -> list[MovementSum]:
-    """Return one sum per bucket, kind, keys and currency.
+    """Returns one sum per bucket, kind, keys and currency.
 
     Args:
         rows: one per denominator.
@@ -220,7 +220,7 @@ def _page_query(page: SubscriptionPage) -> sa.Select[Any]:
 
 
 def _status_at(workspace_id: UUID, at: datetime, provider: str | None) -> sa.ColumnElement[bool]:
-    """Return the condition for the one period of each subscription that contains the time just before ``at``."""
+    """Returns the condition for the one period of each subscription that contains the time just before ``at``."""
     column = STATUS_PERIODS.c
     conditions = [
         column.workspace_id == workspace_id,

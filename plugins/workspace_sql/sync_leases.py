@@ -16,7 +16,7 @@ class SqlSyncLeases(SqlStore):
     async def acquire_lease(
         self, workspace_id: UUID, kind: str, holder: UUID, now: datetime, until: datetime
     ) -> bool:
-        """Acquire or extend a lease. Returns False while another holder has it."""
+        """Acquires or extends a lease. Returns False while another holder has it."""
         row = {"workspace_id": workspace_id, "kind": kind, "holder": holder, "held_until": until}
         free = sa.or_(SYNC_LEASES.c.holder == holder, is_free(SYNC_LEASES, now))
         async with self._database.write() as connection:
@@ -25,6 +25,6 @@ class SqlSyncLeases(SqlStore):
             return acquired.first() is not None
 
     async def release_lease(self, workspace_id: UUID, kind: str, holder: UUID) -> None:
-        """Release a lease if the holder still has it."""
+        """Releases a lease if the holder still has it."""
         own = matches(SYNC_LEASES, workspace_id=workspace_id, kind=kind, holder=holder)
         await self._database.execute(sa.delete(SYNC_LEASES).where(own))

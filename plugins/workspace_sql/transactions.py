@@ -38,7 +38,7 @@ class SqlTransactions(SqlStore):
 
     @asynccontextmanager
     async def read(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
-        """Open a transaction that only reads."""
+        """Opens a transaction that only reads."""
         async with self._database.read() as connection:
             yield _transaction(connection, workspace_id)
 
@@ -46,7 +46,7 @@ class SqlTransactions(SqlStore):
     async def write(
         self, workspace_id: UUID, idempotency_digest: str | None = None
     ) -> AsyncIterator[Transaction]:
-        """Open a transaction that holds the lock of the workspace from its start."""
+        """Opens a transaction that holds the lock of the workspace from its start."""
         async with self._database.write(workspace_id, idempotency_digest=idempotency_digest) as connection:
             yield _transaction(connection, workspace_id)
 

@@ -20,7 +20,7 @@ class SqlTransfer(SqlStore):
     """Implements the port `TransferableStore`."""
 
     async def export_rows(self) -> AsyncGenerator[RowPage, None]:
-        """Return all rows in pages. Nothing changes meanwhile."""
+        """Returns all rows in pages. Nothing changes meanwhile."""
         async with self._database.write(no_timeout=True) as connection:
             await _lock_tables(connection)
             for table in _content_tables():
@@ -29,7 +29,7 @@ class SqlTransfer(SqlStore):
                     yield table.name, [dict(row) for row in page]
 
     async def import_rows(self, pages: AsyncIterator[RowPage]) -> None:
-        """Insert all rows in one transaction."""
+        """Inserts all rows in one transaction."""
         async with self._database.write(no_timeout=True) as connection:
             await _lock_tables(connection)
             for table in _content_tables():
@@ -41,19 +41,19 @@ class SqlTransfer(SqlStore):
 
 
 def _content_tables() -> list[sa.Table]:
-    """Return all tables but those that describe the database itself, referenced ones first."""
+    """Returns all tables but those that describe the database itself, referenced ones first."""
     return [table for table in METADATA.sorted_tables if table not in DATABASE_TABLES]
 
 
 def _plain_table(table: sa.Table) -> Any:
-    """Return the table with column types that give texts, numbers, times, ids, bytes and JSON data."""
+    """Returns the table with column types that give texts, numbers, times, ids, bytes and JSON data."""
     return sa.table(
         table.name, *(sa.column(column.name, plain_type(column.type)) for column in table.columns)
     )
 
 
 async def _lock_tables(connection: AsyncConnection) -> None:
-    """Prevent other writes until the transaction ends. SQLite does so with the first write."""
+    """Prevents other writes until the transaction ends. SQLite does so with the first write."""
     if connection.dialect.name == "postgresql":
         names = ", ".join(table.name for table in _content_tables())
         await connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")

@@ -34,7 +34,7 @@ class SqlUniqueKeyLookup(SqlStore):
     async def find_by_unique_key(
         self, model: type[_Resource], key: str
     ) -> tuple[Workspace, _Resource] | None:
-        """Return the live resource of a type that has a unique key, and its workspace."""
+        """Returns the live resource of a type that has a unique key, and its workspace."""
         row = await self._database.fetch_one(_BY_KEY, {"sought": key, "of_type": model.resource_type})
         if row is None:
             return None
@@ -45,7 +45,7 @@ class SqlShareLinkViews(SqlStore):
     """Implements the port `ShareLinkViews`."""
 
     async def count_view(self, link_id: UUID, now: datetime) -> None:
-        """Count one view of a share link."""
+        """Counts one view of a share link."""
         row = {"link_id": link_id, "count": 1, "last_viewed_at": now}
         one_more = {"count": SHARE_LINK_VIEWS.c["count"] + 1, "last_viewed_at": now}
         async with self._database.write() as connection:
@@ -55,7 +55,7 @@ class SqlShareLinkViews(SqlStore):
     async def get_view_counts(
         self, workspace_id: UUID, link_ids: Collection[UUID]
     ) -> Mapping[UUID, ViewCount]:
-        """Return the views of share links of a workspace. Links without a view are left out."""
+        """Returns the views of share links of a workspace. Links without a view are left out."""
         views = SHARE_LINK_VIEWS.c
         query = (
             sa.select(SHARE_LINK_VIEWS)

@@ -14,11 +14,11 @@ class SqlUsageAlerts(SqlStore):
     """Implements the port `UsageAlertLog`."""
 
     async def claim_alert(self, workspace_id: UUID, period_start: datetime, percent: int) -> bool:
-        """Claim an alert before it is sent. Returns False if it was claimed before."""
+        """Claims an alert before it is sent. Returns False if it was claimed before."""
         row = {"workspace_id": workspace_id, "period_start": period_start, "percent": percent}
         return await self._database.insert_if_absent(USAGE_ALERTS, row)
 
     async def release_alert(self, workspace_id: UUID, period_start: datetime, percent: int) -> None:
-        """Delete the claim of an alert that could not be sent."""
+        """Deletes the claim of an alert that could not be sent."""
         claimed = matches(USAGE_ALERTS, workspace_id=workspace_id, period_start=period_start, percent=percent)
         await self._database.execute(sa.delete(USAGE_ALERTS).where(claimed))

@@ -18,28 +18,28 @@ LockKey = UUID | str
 
 
 def lock_ids(names: Iterable[LockKey]) -> list[int]:
-    """Names as numbers below those of tickets, in the one order in which everybody takes them."""
+    """Returns negative lock ids, so that no request lock is among them, in the order in which all transactions lock."""
     return sorted({-1 - lock_id(hashlib.sha256(str(name).encode()).hexdigest()) for name in names})
 
 
 class KeyedLocks:
-    """Queues in one process, so that of those who wait for a name one at a time waits at the server."""
+    """Locks of one process, so that of its transactions with the same lock id only one waits at the server."""
 
     def __init__(self) -> None:
         self._queues: Final[WeakValueDictionary[int, asyncio.Lock]] = WeakValueDictionary()
 
     @asynccontextmanager
     async def acquire(self, lock_ids: Iterable[int]) -> AsyncIterator[None]:
-        """Have the turn of every place in the block.
+        """Holds all locks in the block, acquired in the given order before the deadline of the task.
 
         Raises:
-            sqlalchemy.exc.TimeoutError: it did not come in time.
+            sqlalchemy.exc.TimeoutError: the deadline passed.
         """
-        async with AsyncExitStack() as held:
+        async with AsyncExitStack() as stack:
             try:
                 async with timeout_at_deadline():
-                    for place in lock_ids:
-                        await held.enter_async_context(self._queues.setdefault(place, asyncio.Lock()))
+                    for id_ in lock_ids:
+                        await stack.enter_async_context(self._queues.setdefault(id_, asyncio.Lock()))
             except TimeoutError:
-                raise LockTimeout("others wrote for too long") from None
+                raise LockTimeout("other transactions wrote for too long") from None
             yield

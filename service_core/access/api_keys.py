@@ -58,7 +58,7 @@ async def create_workspace_with_keys(
     """Creates a workspace with its write key and its agent key.
 
     Args:
-        directory: the store of workspaces.
+        credential_store: the store of workspaces and credentials.
         now: current time, aware UTC.
         name: display name.
         timezone: IANA time zone of the workspace's days.
@@ -120,12 +120,12 @@ async def create_named_key(
     """Creates a named key.
 
     Args:
-        directory: the store of keys.
+        credential_store: the store of keys.
         workspace: the workspace the key belongs to.
         now: current time, aware UTC.
         name: shown to people and in the audit log.
         scopes: permissions of the key; at least one.
-        rate_limit: requests per 60 seconds, at most the limit of the workspace's plan.
+        rate_limit: requests per 60 seconds; raised to 1 or lowered to the maximum of the workspace's plan.
 
     Raises:
         BadRequest: the name is blank, or there is no scope.
@@ -148,8 +148,8 @@ def build_named_key(
     Raises:
         BadRequest: the name is blank, or there is no scope.
     """
-    allowed = frozenset(scopes)
-    if not allowed:
+    scope_set = frozenset(scopes)
+    if not scope_set:
         raise BadRequest("A key needs at least one scope", "missing_field", field="scopes")
     limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(rate_limit)
     kind = CredentialKind.NAMED
@@ -159,7 +159,7 @@ def build_named_key(
         now,
         kind=kind,
         name=validate_name(name),
-        scopes=allowed,
+        scopes=scope_set,
         rate_limit=limit,
     )
 
@@ -167,14 +167,14 @@ def build_named_key(
 async def create_workspace_key(
     credential_store: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
-    """Creates the agent key or the write key of a workspace."""
+    """Creates and stores a write key without scopes, or for any other kind an agent key that can read."""
     key = build_workspace_key(workspace, kind, now)
     await credential_store.save_credential(key.credential, sha256_hex(key.secret))
     return key
 
 
 def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetime) -> KeyWithSecret:
-    """Returns a new agent key or write key without storing it."""
+    """Returns a new write key, or for any other kind an agent key, without storing it."""
     if kind is CredentialKind.WRITE:
         secret, name, scopes, limit = new_write_key(), "Write key", frozenset[Scope](), INGEST_RATE_LIMIT
     else:
@@ -187,7 +187,7 @@ def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetim
 async def regenerate_workspace_key(
     credential_store: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
-    """Replaces the agent key or the write key. The old key is revoked first, so the two are never valid together."""
+    """Revokes all active keys of a kind, then creates one, so old and new are never valid together."""
     for credential in await credential_store.list_keys(workspace.id):
         if credential.kind is kind and credential.revoked_at is None:
             await credential_store.save_credential(replace(credential, revoked_at=now))
@@ -206,9 +206,9 @@ async def revoke_key(
         if credential.id == key_id:
             if credential.revoked_at is not None:
                 return credential
-            ended = replace(credential, revoked_at=now)
-            await credential_store.save_credential(ended)
-            return ended
+            revoked = replace(credential, revoked_at=now)
+            await credential_store.save_credential(revoked)
+            return revoked
     raise NotFound
 
 
@@ -266,6 +266,7 @@ def validate_time_zone(name: str) -> str:
 
 
 def _validate_currency(code: str) -> str:
+    """Returns the code in upper case. Only its form is checked: three ASCII letters."""
     upper = code.upper()
     if len(upper) != CURRENCY_CODE_LENGTH or not (upper.isascii() and upper.isalpha()):
         raise BadRequest(

@@ -30,7 +30,7 @@ class CredentialCache:
     A store that is unavailable knows no change version. Cached entries are then served only if ``allow_stale`` is set.
 
     Args:
-        directory: the store of credentials.
+        credential_store: the store of credentials.
         clock: current time.
         capacity: most cached digests.
     """
@@ -46,14 +46,17 @@ class CredentialCache:
         self._loads: dict[str, asyncio.Task[AuthContext | None]] = {}
 
     def _get_cached(self, digest: str, *, allow_stale: bool = False) -> AuthContext | _NotCached | None:
-        """Returns the cached entry of a digest; never waits."""
-        generation = self._credential_store.change_version()
-        if generation is None:
+        """Returns the cached entry of a digest if it is younger than 300 seconds; never waits.
+
+        A new change version of the store clears the cache first.
+        """
+        version = self._credential_store.change_version()
+        if version is None:
             if not allow_stale:
                 self._loads.clear()  # their results may be stale, too
                 return _NotCached.DIGEST
-        elif generation != self._version:
-            self._clear(generation)
+        elif version != self._version:
+            self._clear(version)
         entry = self._entries.get(digest)
         if entry is None:
             return _NotCached.DIGEST
@@ -66,9 +69,9 @@ class CredentialCache:
 
     async def find_by_digest(self, digest: str, *, allow_stale: bool = False) -> AuthContext | None:
         """Returns the credential of a digest. Concurrent look-ups of the same digest share one store request."""
-        remembered = self._get_cached(digest, allow_stale=allow_stale)
-        if not isinstance(remembered, _NotCached):
-            return remembered
+        cached = self._get_cached(digest, allow_stale=allow_stale)
+        if not isinstance(cached, _NotCached):
+            return cached
         task = self._loads.get(digest)
         if task is None:
             task = self._loads[digest] = asyncio.create_task(self._load(digest))
@@ -81,9 +84,10 @@ class CredentialCache:
         self._loads.clear()
 
     async def _load(self, digest: str) -> AuthContext | None:
+        """Reads a digest from the store. Caches the result unless the store changed meanwhile."""
         version_at_start = self._version
         try:
-            identity = await self._credential_store.find_auth_context(digest)
+            auth_context = await self._credential_store.find_auth_context(digest)
         finally:
             if self._loads.get(digest) is asyncio.current_task():
                 del self._loads[digest]
@@ -91,7 +95,7 @@ class CredentialCache:
             version_at_start is not None
             and self._credential_store.change_version() == version_at_start == self._version
         ):
-            self._entries[digest] = self._clock(), identity
+            self._entries[digest] = self._clock(), auth_context
             if len(self._entries) > self._capacity:
                 self._entries.popitem(last=False)
-        return identity
+        return auth_context

@@ -36,7 +36,7 @@ class FixedWindowCounter:
         return RateLimitResult(allowed=True, limit=limit, remaining=limit - used - 1)
 
     def _current_counts(self, seconds: int) -> dict[str, int]:
-        """Returns the counters of the current window."""
+        """Returns the counters of the current window; a new window starts with none and drops the previous one."""
         number = int(self._clock().timestamp()) // seconds
         window = self._windows.get(seconds)
         if window is not None and window[0] == number:

@@ -36,7 +36,7 @@ DASHBOARD_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
 
 
 def dashboard_caller(account: Account, member: Member, workspace: Workspace, now: datetime) -> Caller:
-    """Returns the caller for a request of a signed-in person in the web application.
+    """Returns the caller for a request of a signed-in person in the web application, with the scopes of the role.
 
     Args:
         account: the signed-in account.
@@ -64,8 +64,8 @@ def dashboard_caller(account: Account, member: Member, workspace: Workspace, now
         hint="",
         created_at=member.created_at,
     )
-    delegate = ActingUser(grant, account.email, member.role)
-    return Caller(workspace, credential, now, RequestInterface.DASHBOARD, acting_user=delegate)
+    acting_user = ActingUser(grant, account.email, member.role)
+    return Caller(workspace, credential, now, RequestInterface.DASHBOARD, acting_user=acting_user)
 
 
 def read_only_caller(
@@ -76,7 +76,7 @@ def read_only_caller(
     Args:
         workspace: the only workspace it can read.
         now: current time.
-        name: what it reads for.
+        name: purpose of the reads, as the name of the credential.
         credential_id: id of the key on whose behalf it reads, if there is one.
     """
     credential = Credential(

@@ -21,7 +21,7 @@ class KeyAuthenticator:
     cache for up to 300 seconds so that no event is lost. Read keys are then looked up for each request.
 
     Args:
-        directory: the store of credentials.
+        credential_store: the store of credentials.
         clock: current time.
         capacity: most cached look-ups.
     """
@@ -40,10 +40,10 @@ class KeyAuthenticator:
         token = parse_bearer_token(authorization)
         if token is None or not AGENT_TOKEN_PATTERN.fullmatch(token):
             raise invalid_api_key_error()
-        identity = await self._cache.find_by_digest(sha256_hex(token))
-        if identity is None or identity.credential.kind not in READ_KEY_KINDS:
+        auth_context = await self._cache.find_by_digest(sha256_hex(token))
+        if auth_context is None or auth_context.credential.kind not in READ_KEY_KINDS:
             raise invalid_api_key_error()
-        return identity
+        return auth_context
 
     async def find_active_write_key(self, key: str) -> AuthContext | None:
         """Returns the write key of an active workspace; None for any other text."""

@@ -28,7 +28,7 @@ class KeyManagement:
     """Lists and changes keys for a member. A change takes effect with the next request in every process.
 
     Args:
-        directory: the store of keys.
+        credential_store: the store of keys.
         clock: current time.
     """
 

@@ -21,7 +21,7 @@ class PublicUrls:
 
         Args:
             kind: ``keys/requests`` or ``signup``.
-            subject: id of the key request or signup.
+            resource_id: id of the key request or signup.
         """
         return f"{self.root_url}/v1/{kind}/{resource_id}"
 

@@ -144,10 +144,12 @@ class RequestAuthenticator:
             raise Unauthorized(
                 "Missing API key. Please provide X-API-Key header or Authorization Bearer token."
             )
-        identity = await self._authenticator.find_active_write_key(key)
-        if identity is None:
+        auth_context = await self._authenticator.find_active_write_key(key)
+        if auth_context is None:
             raise Unauthorized("Invalid API key")
-        return replace(identity, credential=replace(identity.credential, rate_limit=LOOKUP_RATE_LIMIT))
+        return replace(
+            auth_context, credential=replace(auth_context.credential, rate_limit=LOOKUP_RATE_LIMIT)
+        )
 
 
 def require_oauth(requirement: CredentialRequirement, auth_context: AuthContext) -> None:

@@ -16,7 +16,7 @@ class WorkspaceCache:
     ``allow_stale`` is set, as in `CredentialCache`.
 
     Args:
-        directory: the store of workspaces.
+        credential_store: the store of workspaces.
         clock: monotonic seconds.
     """
 
@@ -41,13 +41,13 @@ class WorkspaceCache:
         return self._by_public_id.get(public_id)
 
     async def _refresh(self, *, allow_stale: bool = False) -> None:
-        generation = self._credential_store.change_version()
-        if generation is None and allow_stale and self._clock() < self._valid_until:
+        version = self._credential_store.change_version()
+        if version is None and allow_stale and self._clock() < self._valid_until:
             return
-        if generation is None or generation != self._version:
+        if version is None or version != self._version:
             self._by_id = {
                 workspace.id: workspace for workspace in await self._credential_store.list_workspaces()
             }
             self._by_public_id = {workspace.public_id: workspace for workspace in self._by_id.values()}
-            self._version = generation
+            self._version = version
         self._valid_until = self._clock() + CACHE_LIFETIME.total_seconds()

@@ -32,14 +32,14 @@ class ChangeExecutor:
     """Executes planned changes.
 
     Args:
-        units: transactions of the workspace store.
-        kinds: the writable resource types.
+        transactions: opens transactions of the workspace store.
+        resource_types: the writable resource types.
     """
 
     def __init__(self, transactions: Transactions, resource_types: Iterable[ResourceType]) -> None:
         self.transactions: Final = transactions
         self.resource_types: Final[Mapping[str, ResourceType]] = {
-            kind.model.resource_type: kind for kind in resource_types
+            resource_type.model.resource_type: resource_type for resource_type in resource_types
         }
         self._in_flight = InFlightRequests()
 
@@ -50,15 +50,15 @@ class ChangeExecutor:
 
         Args:
             caller: the workspace and the actor of the change.
-            plan: returns the change.
+            planner: returns the change.
             dry_run: as requested; None means False over HTTP and True over MCP.
 
         Raises:
             ApiError: raised by the planner; a unique key conflict; ``idempotency_in_progress``.
         """
         if caller.interface is RequestInterface.MCP if dry_run is None else dry_run:
-            async with self.transactions.read(caller.workspace.id) as unit:
-                return HandlerResponse(await self._preview(unit, planner), 200)
+            async with self.transactions.read(caller.workspace.id) as transaction:
+                return HandlerResponse(await self._preview(transaction, planner), 200)
         digest = idempotency_digest(caller)
         with self._in_flight.track(digest):
             try:
@@ -78,38 +78,40 @@ class ChangeExecutor:
     async def _apply(
         self, caller: Caller, planner: ChangePlanner, digest: str | None
     ) -> HandlerResponse[Envelope]:
-        async with self.transactions.write(caller.workspace.id, digest) as unit:
-            stored_answer = await unit.idempotency.find_answer(digest, caller.now) if digest else None
+        async with self.transactions.write(caller.workspace.id, digest) as transaction:
+            stored_answer = await transaction.idempotency.find_answer(digest, caller.now) if digest else None
             if stored_answer is not None:
                 return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
-            change = await planner(unit)
+            change = await planner(transaction)
             if change.is_empty:
-                return HandlerResponse(await self._build_envelope(unit, change, dry_run=False), 200)
-            kind, audit_id = self._type_of(change), new_id()
-            envelope = await self._build_envelope(unit, change, dry_run=False, audit_id=audit_id)
-            await _save_records(unit, change, caller.now)
-            if kind.triggers:
-                await unit.triggers.set_triggers(await kind.triggers(unit.resources))
-            await _add_audit_entry(unit, caller, change, envelope, audit_id)
+                return HandlerResponse(await self._build_envelope(transaction, change, dry_run=False), 200)
+            resource_type, audit_id = self._type_of(change), new_id()
+            envelope = await self._build_envelope(transaction, change, dry_run=False, audit_id=audit_id)
+            await _save_records(transaction, change, caller.now)
+            if resource_type.triggers:
+                await transaction.triggers.set_triggers(await resource_type.triggers(transaction.resources))
+            await _add_audit_entry(transaction, caller, change, envelope, audit_id)
             if digest:
                 answer = envelope.model_dump(mode="json", by_alias=True)
-                await unit.idempotency.save_answer(digest, answer, caller.now, caller.now + RECORD_LIFETIME)
-            if kind.on_change:
-                await kind.on_change(unit.resources, *change.states)
+                await transaction.idempotency.save_answer(
+                    digest, answer, caller.now, caller.now + RECORD_LIFETIME
+                )
+            if resource_type.on_change:
+                await resource_type.on_change(transaction.resources, *change.states)
         return HandlerResponse(envelope, 200)
 
     async def _build_envelope(
         self, transaction: Transaction, change: Change, *, dry_run: bool, audit_id: UUID | None = None
     ) -> Envelope:
         """Returns the answer to a write; the change is applied when it has an audit entry."""
-        kind, records = self._type_of(change), transaction.resources
+        resource_type, records = self._type_of(change), transaction.resources
         effects: Sequence[State] = ()
         if not change.is_empty:
-            effects = await kind.effects(records, *change.public_states(dry_run=dry_run))
+            effects = await resource_type.effects(records, *change.public_states(dry_run=dry_run))
         return Envelope.from_change(
             change,
             effects,
-            await kind.serializer(records, [change.resource]),
+            await resource_type.serializer(records, [change.resource]),
             dry_run=dry_run,
             audit_id=audit_id,
         )

@@ -37,8 +37,8 @@ async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecu
         resource_id=query.resource_id,
         actor_id=query.actor_id,
     )
-    async with executor.transactions.read(caller.workspace.id) as unit:
-        entries = await unit.audit.list_entries(audit_filter, query.limit + 1, cursor.offset)
+    async with executor.transactions.read(caller.workspace.id) as transaction:
+        entries = await transaction.audit.list_entries(audit_filter, query.limit + 1, cursor.offset)
     has_more = len(entries) > query.limit
     next_cursor = OffsetCursor(cursor.offset + query.limit, cursor.first_requested_at)
     return AuditPage(

@@ -23,15 +23,15 @@ class ListQuery(QueryModel):
     cursor: str | None = Field(None, description="`next_cursor` of the page before.")
 
     def record_filters(self) -> Mapping[str, str]:
-        """Returns the further parameters that name fields of the records, as the records hold them."""
+        """Returns the parameters other than page size and cursor: field name to the text the field must equal."""
         return {
             name: str(value)
             for name, value in self
             if name not in ListQuery.model_fields and value is not None
         }
 
-    def matches(self, record: Any) -> bool:  # noqa: ARG002 - for what fields alone do not tell
-        """Whether a record whose fields fit belongs to the list."""
+    def matches(self, record: Any) -> bool:  # noqa: ARG002 - for filters beyond equal fields
+        """Returns whether a record that passed the field filters belongs to the list; a subclass may test more."""
         return True
 
 

@@ -47,8 +47,8 @@ def plan_delete(model: type[Resource], resource_id: UUID) -> ChangePlanner:
         NotFound: the workspace has no such record.
     """
 
-    async def plan(unit: Transaction) -> Change:
-        return Change(Action.DELETE, await get_or_404(unit.resources, model, resource_id), None)
+    async def plan(transaction: Transaction) -> Change:
+        return Change(Action.DELETE, await get_or_404(transaction.resources, model, resource_id), None)
 
     return plan
 
@@ -61,13 +61,13 @@ def plan_update(
     action: Action = Action.UPDATE,
     expected_updated_at: datetime | None = None,
 ) -> ChangePlanner:
-    """Returns the plan of a changed record.
+    """Returns the planner of an update.
 
     Args:
         model: its type.
         resource_id: its id.
-        update: the stored record, the records of the workspace -> the record as it shall stand.
-        action: what the audit entry calls the change.
+        update: returns the changed record for the stored one and the records of the workspace.
+        action: kind of the change in the audit entry.
         expected_updated_at: the version the caller has read; None accepts any.
 
     Raises:

@@ -72,7 +72,7 @@ class Resource(BaseModel):
         return max(now, self.updated_at + timedelta(milliseconds=1))
 
     def with_fields(self, now: datetime, **changed: Any) -> Self:
-        """Returns the record as a change at an instant leaves it, with these fields replaced."""
+        """Returns a copy with these fields replaced and a later ``updated_at``."""
         fields = {**dict(self), **changed, "updated_at": self.next_updated_at(now)}
         return type(self).model_validate(fields)
 
@@ -162,7 +162,7 @@ Serializer = Callable[[State], State]
 
 
 async def no_effects(records: RecordReader, prior: State | None, new: State | None) -> Sequence[State]:  # noqa: ARG001 - as `ResourceType.effects`
-    """Returns the effects of a change that shows nowhere else: none."""
+    """Returns no effects, for types whose changes affect nothing else."""
     return ()
 
 
@@ -179,15 +179,15 @@ class ResourceType:
     service is composed.
 
     Attributes:
-        scope: what a write of it needs, an undo included.
-        effects: ``async (records, prior, new)`` -> what a change of a record from one state to the other does
-            elsewhere, as effect objects.
-        serializer: ``async (records, resources)`` -> how these records are shown. Among the records of a
+        scope: the scope that a write needs, an undo included.
+        effects: ``async (records, prior, new)`` -> effect objects that describe what a change of a record from one
+            state to the other does to other resources.
+        serializer: ``async (records, resources)`` -> the function that serializes these records. Among the records of a
             dry run is one that is not stored.
         triggers: ``async (records)`` -> the events that records of this type wait for; stored with the
             workspace at each change.
-        on_change: ``async (records, prior, new)``, called last in the transaction of a change to update what is
-            copied elsewhere; an exception rolls the change back.
+        on_change: ``async (records, prior, new)``, called last in the transaction of a change to update
+            copies of the record elsewhere; an exception rolls the change back.
         check_restorable: ``async (records, record)``, raises `Conflict` when an undo cannot restore the record.
     """
 
@@ -208,9 +208,11 @@ class ResourceType:
         bound: dict[str, Any] = {}
         for field in fields(self):
             function = getattr(self, field.name)
-            if inspect.isfunction(function) and (wanted := keyword_types(function)):
-                given = {name: provide(function.__name__, name, type_) for name, type_ in wanted.items()}
-                bound[field.name] = partial(function, **given)
+            if inspect.isfunction(function) and (types := keyword_types(function)):
+                dependencies = {
+                    name: provide(function.__name__, name, type_) for name, type_ in types.items()
+                }
+                bound[field.name] = partial(function, **dependencies)
         return replace(self, **bound)
 
 

@@ -32,7 +32,7 @@ _ROUTE = re.compile(r"(?P<collection>/[a-z/-]+)/\{(?P<parameter>(?P<name>[a-zA-Z
 
 @dataclass(frozen=True, slots=True)
 class WriteContext(Generic[P]):
-    """What a create or update function knows beyond the request body.
+    """The context of a create or update: caller, stored records and prepared values.
 
     Attributes:
         caller: who writes, in which workspace, and when.
@@ -74,7 +74,7 @@ class ResourceDefinition:
 
     def operation(self, operation_id: str) -> Operation:
         """Returns the endpoint with this id."""
-        return next(each for each in self.operations if each.id == operation_id)
+        return next(candidate for candidate in self.operations if candidate.id == operation_id)
 
     def with_effects(self, effects: Callable[..., Awaitable[Sequence[State]]]) -> "ResourceDefinition":
         """Returns the same definition whose changes have these effects elsewhere."""
@@ -99,7 +99,7 @@ def resource(
 ) -> ResourceDefinition:
     """Returns the definition of a resource with the endpoints that are given.
 
-    Every write can be shown by a dry run, is applied once, is recorded in the audit log and taken back by an undo.
+    Every write can be shown by a dry run, is applied once, is recorded in the audit log and reversed by an undo.
 
     Args:
         resource_type: how its records are written.
@@ -129,7 +129,7 @@ def resource(
         update and endpoints.build_update(update),
         delete and endpoints.build_delete(delete),
     )
-    return ResourceDefinition(resource_type, (*(each for each in derived if each), *operations))
+    return ResourceDefinition(resource_type, (*(endpoint for endpoint in derived if endpoint), *operations))
 
 
 class _EndpointBuilder:
@@ -148,7 +148,7 @@ class _EndpointBuilder:
     ) -> None:
         match = _ROUTE.fullmatch(route)
         if match is None:
-            raise TypeError(f"{route!r} is no path of a record; write one as in '/reports/{{reportId}}'")
+            raise TypeError(f"{route!r} is not the path of a record, such as '/reports/{{reportId}}'")
         self._model, self._scope = resource_type.model, resource_type.scope
         self._route, self._collection, self._parameter = route, match["collection"], match["parameter"]
         self._field = re.sub("([A-Z])", r"_\1", match["name"]).lower()
@@ -168,7 +168,7 @@ class _EndpointBuilder:
         doc = f"{plural if listing.query else f'Every {singular}'}, newest first."
         answer = _model(name, doc, ResponseModel, {self._list_field: list[item], **cursor})
 
-        async def handler(query: Any = None, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
+        async def list_records(query: Any = None, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records, paging = transaction.resources, {}
                 if query is None:
@@ -192,13 +192,13 @@ class _EndpointBuilder:
             f"GET {self._collection}",
             f"list_{self._plural}",
             listing.doc,
-            handler,
+            list_records,
             inputs=inputs,
             answer=answer,
         )
 
     def build_get(self, doc: str) -> Operation:
-        async def handler(path: Any, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
+        async def get_record(path: Any, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records = transaction.resources
                 record = await get_or_404(records, self._model, self._record_id(path))
@@ -206,30 +206,32 @@ class _EndpointBuilder:
 
         inputs = {"path": self._path}
         return self._declare(
-            f"GET {self._route}", f"get_{self._name}", doc, handler, inputs=inputs, answer=self._answer
+            f"GET {self._route}", f"get_{self._name}", doc, get_record, inputs=inputs, answer=self._answer
         )
 
     def build_create(self, function: Handler) -> Operation:
-        async def handler(
+        async def create_record(
             body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
         ) -> HandlerResponse[Envelope]:
             new = getattr(body, self._field)
             prepared = await self._run_prepare(new, caller, dependencies)
 
             async def plan(transaction: Transaction) -> Change:
-                made = await function(new, WriteContext(caller, transaction.resources, prepared))
+                result = await function(new, WriteContext(caller, transaction.resources, prepared))
                 return (
-                    made if isinstance(made, Change) else Change(Action.CREATE, None, made, GENERATED_FIELDS)
+                    result
+                    if isinstance(result, Change)
+                    else Change(Action.CREATE, None, result, GENERATED_FIELDS)
                 )
 
             return await changes.execute(caller, plan, dry_run=body.dry_run)
 
         route = f"POST {self._collection}"
         inputs = {"body": self._request_body(route, function, 0)}
-        return self._declare_write(route, function, handler, inputs, idempotent=True)
+        return self._declare_write(route, function, create_record, inputs, idempotent=True)
 
     def build_update(self, function: Handler) -> Operation:
-        async def handler(
+        async def update_record(
             path: Any, body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
         ) -> HandlerResponse[Envelope]:
             patch = getattr(body, self._field)
@@ -245,10 +247,10 @@ class _EndpointBuilder:
 
         route = f"PATCH {self._route}"
         inputs = {"path": self._path, "body": self._request_body(route, function, 1)}
-        return self._declare_write(route, function, handler, inputs)
+        return self._declare_write(route, function, update_record, inputs)
 
     def build_delete(self, doc: str) -> Operation:
-        async def handler(
+        async def delete_record(
             path: Any, query: DryRunQuery, body: DryRunBody, *, caller: Caller, changes: ChangeExecutor
         ) -> HandlerResponse[Envelope]:
             plan = plan_delete(self._model, self._record_id(path))
@@ -258,7 +260,7 @@ class _EndpointBuilder:
             f"DELETE {self._route}",
             f"delete_{self._name}",
             doc,
-            handler,
+            delete_record,
             inputs={"path": self._path, "query": DryRunQuery, "body": DryRunBody},
             answer=HandlerResponse[Envelope],
             scope=self._scope,
@@ -302,9 +304,9 @@ class _EndpointBuilder:
             position: of its parameter that takes the model.
         """
         parameter = list(inspect.signature(function).parameters)[position]
-        taken = get_type_hints(function)[parameter]
+        body_model = get_type_hints(function)[parameter]
         name = _camel_case(function.__name__)
-        return _model(name, f"Body of `{route}`.", DryRunBody, {self._field: taken})
+        return _model(name, f"Body of `{route}`.", DryRunBody, {self._field: body_model})
 
     def _declare_write(
         self, route: str, function: Handler, handler: Handler, inputs: Mapping[str, Any], **options: Any
@@ -341,8 +343,8 @@ class _EndpointBuilder:
         handler.__annotations__ = {**inputs, **keywords, "return": answer}
         handler.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [
-                *(inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in inputs),
-                *(inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in keywords),
+                *(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in inputs),
+                *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in keywords),
             ]
         )
         title = name.removeprefix("list_").removeprefix("get_").replace(self._name, self._label)

@@ -26,20 +26,20 @@ def plan_undo(caller: Caller, resource_types: Mapping[str, ResourceType], entry_
         Conflict: ``undo_create_unsupported``, ``not_undoable``, ``already_undone``, ``resource_changed``.
     """
 
-    async def plan(unit: Transaction) -> Change:
-        entry = await unit.audit.get(entry_id)
-        kind = resource_types.get(entry.resource.type) if entry else None
-        if entry is None or kind is None or entry.resource.id is None:
+    async def plan_reversal(transaction: Transaction) -> Change:
+        entry = await transaction.audit.get(entry_id)
+        resource_type = resource_types.get(entry.resource.type) if entry else None
+        if entry is None or resource_type is None or entry.resource.id is None:
             raise NotFound
-        require_scope(caller, kind.scope)
+        require_scope(caller, resource_type.scope)
         _require_reversible(entry)
-        current = await unit.resources.get(kind.model, entry.resource.id)
-        new = _restore_record(entry, kind, current, caller)
-        if current is None and kind.check_restorable:
-            await kind.check_restorable(unit.resources, new)
+        current = await transaction.resources.get(resource_type.model, entry.resource.id)
+        new = _restore_record(entry, resource_type, current, caller)
+        if current is None and resource_type.check_restorable:
+            await resource_type.check_restorable(transaction.resources, new)
         return Change(Action.UNDO, current, new, undone_entry_id=entry.id)
 
-    return plan
+    return plan_reversal
 
 
 def _require_reversible(entry: AuditEntry) -> None:

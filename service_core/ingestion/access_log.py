@@ -1,7 +1,7 @@
 """Converts lines of a web server's access log (combined log format) to page views.
 
-One line becomes the body ``/track`` would have received and the facts of its arrival, or a reason
-why it is no page view. Crawlers are kept: the verdict on them is made by enrichment.
+One line becomes the body of a ``/track`` request with user agent and IP address, or the reason why it is
+skipped. Crawlers are kept, because enrichment classifies them.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.page_urls import parse_query_string, split_url
 
 BROWSER_USER_AGENT: Final = "Mozilla/5.0 (access log)"
-"""Header of every arrival: who reads pages is a browser; who it says it is stands in the context."""
+"""``User-Agent`` of every request, so that the source is a browser. The logged user agent is in the context."""
 
 _QUOTED: Final = r'"((?:[^"\\]|\\.)*)"'
 _LINE: Final = re.compile(
@@ -35,7 +35,7 @@ _MAX_REMEMBERED_LINES: Final = 10_000
 class LineSkipReason(StrEnum):
     """Why a line of the log is not a page view.
 
-    A request for a page counts also when a redirect answered it: the answer may be in another log.
+    A request for a page that was answered by a redirect is a page view.
     """
 
     MALFORMED = "malformed"
@@ -51,8 +51,8 @@ class LoggedPageView:
 
     Attributes:
         body: the JSON object of the event.
-        event_id: the same for the same line, so that reading a log twice adds nothing.
-        user_agent, client_ip: header and connection of the arrival.
+        event_id: the same for the same line, so that importing a log twice adds nothing.
+        user_agent, client_ip: of the request.
     """
 
     body: Mapping[str, Any]
@@ -65,7 +65,7 @@ class AccessLogParser:
     """Parses the lines of one access log, in order.
 
     Args:
-        site: scheme and host of the site, e.g. ``https://example.com``; logs do not name it.
+        site: scheme and host of the site, e.g. ``https://example.com``; logs do not contain it.
     """
 
     def __init__(self, site: str) -> None:
@@ -74,11 +74,11 @@ class AccessLogParser:
 
     def parse_line(self, line: str) -> LoggedPageView | LineSkipReason:
         """Returns the page view of a line, or the reason why it is skipped."""
-        found = _LINE.match(line)
-        timestamp = _parse_timestamp(found[2]) if found else None
-        if found is None or timestamp is None:
+        match = _LINE.match(line)
+        timestamp = _parse_timestamp(match[2]) if match else None
+        if match is None or timestamp is None:
             return LineSkipReason.MALFORMED
-        address, _, request, status, referrer, agent = found.groups()
+        address, _, request, status, referrer, agent = match.groups()
         method, _, target = request.partition(" ")
         target = target.rpartition(" HTTP/")[0] or target
         if skipped := _line_skip_reason(method, target, int(status)):
@@ -108,11 +108,11 @@ class AccessLogParser:
         return properties
 
     def _line_event_id(self, line: str) -> str:
-        """Returns an event id derived from the line; identical lines are numbered, because each is a request."""
+        """Returns an event id derived from the line. Counts the line: a repeated one gets a number, as it is a request, too."""
         digest = _sha256_hex(line)[:32]
-        before = self._line_counts.get(digest) or 0
-        self._line_counts.put(digest, before + 1)
-        return f"log_{digest}_{before + 1}" if before else f"log_{digest}"
+        earlier_count = self._line_counts.get(digest) or 0
+        self._line_counts.put(digest, earlier_count + 1)
+        return f"log_{digest}_{earlier_count + 1}" if earlier_count else f"log_{digest}"
 
 
 def _line_skip_reason(method: str, target: str, status: int) -> LineSkipReason | None:
@@ -130,14 +130,14 @@ def _line_skip_reason(method: str, target: str, status: int) -> LineSkipReason |
 
 
 def _parse_timestamp(text: str) -> datetime | None:
-    found = _TIME.fullmatch(text)
-    if found is None or found[2] not in _MONTHS:
+    match = _TIME.fullmatch(text)
+    if match is None or match[2] not in _MONTHS:
         return None
-    day, year, hour, minute, second = (int(found[i]) for i in (1, 3, 4, 5, 6))
-    offset = timedelta(hours=int(found[8]), minutes=int(found[9]))
+    day, year, hour, minute, second = (int(match[i]) for i in (1, 3, 4, 5, 6))
+    offset = timedelta(hours=int(match[8]), minutes=int(match[9]))
     try:
-        zone = timezone(-offset if found[7] == "-" else offset)
-        return datetime(year, _MONTHS.index(found[2]) + 1, day, hour, minute, second, tzinfo=zone).astimezone(
+        zone = timezone(-offset if match[7] == "-" else offset)
+        return datetime(year, _MONTHS.index(match[2]) + 1, day, hour, minute, second, tzinfo=zone).astimezone(
             UTC
         )
     except (ValueError, OverflowError):

@@ -10,13 +10,13 @@ from service_core.kernel.money import to_minor
 AMOUNT_FIELDS: Final = ("value", "revenue", "amount")
 
 CHARGE_COMPONENTS: Final = ("discount", "tax", "shipping", "fee")
-"""Properties of a provider's charge that are parts of its money, in its currency, never below zero.
+"""Properties of a provider's charge: components of its amount, in its currency, never negative.
 
-``revenue`` beside them is after the discount, without tax and shipping, and before the fee.
+``revenue`` is after the discount, without tax and shipping, and before the fee.
 """
 
 MAX_MINOR_UNITS: Final = 2**53
-"""A larger amount is no amount of money; sums of stored ones stay far inside 128 bits."""
+"""Larger amounts are ignored, so that sums stay far below 128 bits."""
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}")
@@ -27,28 +27,29 @@ def parse_revenue(properties: Mapping[str, Any], default_currency: str) -> tuple
     """Returns the amount in minor units and its currency.
 
     Args:
-        default_currency: the workspace's, for amounts sent without one.
+        properties: the properties of the event.
+        default_currency: currency of amounts that were sent without one.
 
     Returns:
-        The first field that holds a finite number or a numeric text, negative for a refund, and the
-        currency sent, else ``own_currency``. Without an amount only a currency that was sent.
+        The amount of the first of `AMOUNT_FIELDS` with a number or numeric text, negative for a refund, and the
+        currency that was sent, or else the default. Without an amount, None and only a currency that was sent.
     """
     sent = properties.get("currency")
     sent = sent.strip() if isinstance(sent, str) else ""
-    named = sent.upper() if _CURRENCY.fullmatch(sent) else None
+    sent_currency = sent.upper() if _CURRENCY.fullmatch(sent) else None
     for field in AMOUNT_FIELDS:
         if field in properties and (amount := _parse_decimal(properties[field])) is not None:
-            currency = named or default_currency
+            currency = sent_currency or default_currency
             minor = to_minor(amount, currency)
             if abs(minor) <= MAX_MINOR_UNITS:
                 return minor, currency
-    return None, named
+    return None, sent_currency
 
 
 def charge_components(properties: Mapping[str, Any], currency: str) -> dict[str, int]:
     """Returns the `CHARGE_COMPONENTS` a charge reports, in minor units of its currency; negative ones are left out."""
-    told = {name: _parse_decimal(properties[name]) for name in CHARGE_COMPONENTS if name in properties}
-    minor = {name: to_minor(amount, currency) for name, amount in told.items() if amount is not None}
+    amounts = {name: _parse_decimal(properties[name]) for name in CHARGE_COMPONENTS if name in properties}
+    minor = {name: to_minor(amount, currency) for name, amount in amounts.items() if amount is not None}
     return {name: amount for name, amount in minor.items() if 0 <= amount <= MAX_MINOR_UNITS}
 
 

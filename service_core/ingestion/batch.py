@@ -1,7 +1,7 @@
 """Handles `POST /batch`: many events of one web page, sent with a public workspace id instead of a key.
 
-The workspace is named by its public id, which stands in every page; what pages may use it is the rule of
-`origins`. The ledger counts each event apart, under the workspace's own id in the place of a key's.
+The body names the workspace by its public id, which every page contains; its allowed origins limit which pages may send
+events. The ledger counts each event under the workspace's id instead of a key id.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,10 +33,10 @@ _RATE_LIMITED: Final = IngestResponse(
 )
 
 Encode = Callable[[object], bytes]
-"""Value -> JSON bytes; raises TypeError for what is nested too deeply."""
+"""Value -> JSON bytes; raises TypeError for values that are nested too deeply."""
 
 ConsumeBatchRateLimit = Callable[[UUID, datetime, int], bool]
-"""Counts so many events of a workspace; False when the second has no room for them."""
+"""Counts a number of events of a workspace; False, without counting, if they exceed the limit of the second."""
 
 
 class BatchRequest(NamedTuple):
@@ -44,9 +44,9 @@ class BatchRequest(NamedTuple):
 
     Attributes:
         document: the decoded body.
-        headers: what the headers say.
-        origin: of the page.
-        client_ip: of the client.
+        headers: the headers that ingestion reads.
+        origin: web origin of the page, if sent.
+        client_ip: IP address of the client, if known.
     """
 
     document: Mapping[str, Any]
@@ -61,8 +61,8 @@ class BatchEndpoint:
 
     Attributes:
         consume_rate_limit: counts events by workspace.
-        encode: writes an event of a body as a body of its own.
-        on_failure: hears of events the queue did not take.
+        encode: encodes one event of the batch as JSON.
+        on_failure: called for each event that the queue did not store.
     """
 
     workspaces: WorkspaceCache
@@ -73,44 +73,48 @@ class BatchEndpoint:
     on_failure: Callable[[EnqueueFailed], None]
 
     async def handle(self, request: BatchRequest) -> IngestResponse:
-        """Enqueues the events of a batch in one step and returns the result of each."""
+        """Checks workspace, origin, size and rate limit, then enqueues the valid events in one commit.
+
+        Rejected events are counted in the ledger. The response lists accepted, duplicate and rejected events.
+        """
         workspace = await find_public_workspace(self.workspaces, request.document)
         if workspace is None:
             return INVALID_KEY.response
         if not cors.is_origin_allowed(request.origin, workspace):
             return ORIGIN_NOT_ALLOWED
         now = self.clock()
-        books = _Rejections(self.queue, workspace.id, now)
+        rejections = _Rejections(self.queue, workspace.id, now)
         events = request.document.get("events")
         if not isinstance(events, list):
-            await books.reject(RejectionReason.INVALID_JSON, 1)
+            await rejections.reject(RejectionReason.INVALID_JSON, 1)
             return _EVENTS_REQUIRED
         if len(events) > MAX_EVENTS:
-            await books.reject(RejectionReason.TOO_LARGE, len(events))
+            await rejections.reject(RejectionReason.TOO_LARGE, len(events))
             return _TOO_MANY_EVENTS
         if events and not self.consume_rate_limit(workspace.id, now, len(events)):
-            await books.reject(RejectionReason.RATE_LIMITED, len(events))
+            await rejections.reject(RejectionReason.RATE_LIMITED, len(events))
             return _RATE_LIMITED
-        return await self._enqueue_events(events, request, books)
+        return await self._enqueue_events(events, request, rejections)
 
     async def _enqueue_events(
         self, events: list[Any], request: BatchRequest, rejections: "_Rejections"
     ) -> IngestResponse:
+        """Enqueues the valid events; responds with 500 if there are some and none of them was stored."""
         arrivals: list[ReceivedEvent] = []
-        places: list[int] = []
-        for place, event in enumerate(events):
-            found = validate_event(event)
-            if isinstance(found, RejectionReason):
-                rejections.add(place, event, found)
+        indexes: list[int] = []
+        for index, event in enumerate(events):
+            validated = validate_event(event)
+            if isinstance(validated, RejectionReason):
+                rejections.add(index, event, validated)
             else:
-                places.append(place)
-                arrivals.append(self._received_event(event, found.event_id, request, rejections))
+                indexes.append(index)
+                arrivals.append(self._received_event(event, validated.event_id, request, rejections))
         outcomes = await self._enqueue(arrivals)
-        failures = [each for each in outcomes if isinstance(each, EnqueueFailed)]
-        for place, outcome in zip(places, outcomes, strict=True):
+        failures = [outcome for outcome in outcomes if isinstance(outcome, EnqueueFailed)]
+        for index, outcome in zip(indexes, outcomes, strict=True):
             if isinstance(outcome, EnqueueFailed):
                 self.on_failure(outcome)
-                rejections.add(place, events[place], RejectionReason.ENQUEUE_FAILED)
+                rejections.add(index, events[index], RejectionReason.ENQUEUE_FAILED)
         await rejections.count_in_ledger()
         if failures and len(failures) == len(arrivals):
             return enqueue_failed_response(failures[0].detail).response
@@ -128,7 +132,7 @@ class BatchEndpoint:
     def _received_event(
         self, event: object, event_id: str | None, request: BatchRequest, rejections: "_Rejections"
     ) -> ReceivedEvent:
-        return ReceivedEvent(  # by place: by name it takes three times as long
+        return ReceivedEvent(  # positional: keywords take three times as long
             rejections.workspace_id,
             rejections.workspace_id,
             IngestEndpoint.BATCH,
@@ -157,7 +161,7 @@ def _batch_response(
         "received": received,
         "accepted": accepted,
         "duplicates": duplicates,
-        "rejected": sorted(errors, key=lambda each: each["index"]),
+        "rejected": sorted(errors, key=lambda error: error["index"]),
     }
     return IngestResponse(200, body)
 
@@ -165,10 +169,10 @@ def _batch_response(
 async def find_public_workspace(workspaces: WorkspaceCache, document: Mapping[str, Any]) -> Workspace | None:
     """Returns the active workspace whose public id the body names; None if there is none.
 
-    While the directory is away, what it said last is believed: a page that is left asks no second time.
+    While the store is unavailable, a cached workspace is used, because a page that is being left does not retry.
     """
-    named = to_text(document.get("workspace_id")) or to_text(document.get("workspaceId"))
-    workspace = await workspaces.find_by_public_id(named, allow_stale=True) if named else None
+    public_id = to_text(document.get("workspace_id")) or to_text(document.get("workspaceId"))
+    workspace = await workspaces.find_by_public_id(public_id, allow_stale=True) if public_id else None
     return workspace if workspace is not None and workspace.active else None
 
 
@@ -184,8 +188,8 @@ class _Rejections:
 
     def add(self, index: int, event: object, reason: RejectionReason) -> None:
         """Records the rejection of one event."""
-        own = read_event_id(event) if isinstance(event, dict) else None
-        self.errors.append({"index": index, "event_id": own, "error": REJECTION_MESSAGES[reason]})
+        event_id = read_event_id(event) if isinstance(event, dict) else None
+        self.errors.append({"index": index, "event_id": event_id, "error": REJECTION_MESSAGES[reason]})
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
     async def count_in_ledger(self) -> None:

@@ -28,20 +28,20 @@ def classify_bot(
     """Returns whether a bot sent the event, and the sorted reasons.
 
     Args:
-        device: what the judged user agent says; None when none may be judged.
-        headers: request headers in lower case; empty when they are not a browser's.
-        spam_referrer: whether the referrer is known for forgery.
-        high_rate: whether the visitor sends more events a minute than a person could; noted only.
-        self_declared: whether the sender said so itself (``properties.bot``).
+        device: device of the user agent; None if the user agent of the client is unknown.
+        headers: request headers in lower case; empty unless a browser sent them.
+        spam_referrer: whether the referrer is listed as spam.
+        high_rate: whether the visitor sends more events a minute than a person could; only added to the reasons.
+        self_declared: whether the sender declared itself a bot (``properties.bot``).
     """
-    found = {
+    signs = {
         KNOWN_AGENT: device is not None and device.crawler,
         HEADLESS: device is not None and device.headless,
         PREFETCH: any(_is_prefetch(headers.get(name, "")) for name in _PURPOSE_HEADERS),
         REFERRER_SPAM: spam_referrer,
         RATE: high_rate,
     }
-    reasons = tuple(sorted(reason for reason, holds in found.items() if holds))
+    reasons = tuple(sorted(reason for reason, holds in signs.items() if holds))
     return self_declared or any(reason not in _INFORMATIONAL_REASONS for reason in reasons), reasons
 
 

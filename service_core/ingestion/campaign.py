@@ -25,13 +25,13 @@ COOKIE_IDS: Final = ("fbp", "fbc", "ttp")
 CONSENT_REQUIRED_FIELDS: Final = frozenset(
     {*_CLICK_ID_NAMES, *COOKIE_IDS, "clickId", "clickIdType", "tp_click_id", "tp_click_id_type"}
 )
-"""Properties and query parameters that identify a click or a browser: none is kept without consent."""
+"""Properties and query parameters that identify a click or a browser: they are removed without consent."""
 
 URL_CAMPAIGN_PARAMETERS: Final = frozenset({*UTM_FIELDS, *_CLICK_ID_NAMES, "lyr"})
-"""Properties that page addresses carry as query parameters of the same name."""
+"""Properties that page URLs contain as query parameters of the same name."""
 
 NOT_SET: Final = "(not set)"
-"""What answers call a value that is absent; whoever sends it says no more than that."""
+"""The text for an absent value in answers; a value with this text counts as absent."""
 
 _UTM_NAMES: Final = frozenset(UTM_FIELDS)
 _MAX_VALUE_LENGTH: Final = 1024
@@ -45,7 +45,7 @@ class Campaign:
         utm: the UTM values present, by name.
         click_ids: the click ids present, by type, in order of precedence.
         lyr: tag of a tracking link.
-        utm_from_link: whether the UTM values are those of the tracking link and were not sent.
+        utm_from_link: whether the UTM values come from the tracking link and were not sent.
     """
 
     utm: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Campaign:
         return not (self.utm or self.click_ids or self.lyr)
 
     def fill_utm_from_link(self, utm_by_tag: Mapping[str, Mapping[str, str]]) -> None:
-        """Fills the UTM values from the trackable link of the tag if the event has none of its own.
+        """Sets the UTM values to those of the tracking link of the tag, unless the event has any UTM value.
 
         Args:
             utm_by_tag: UTM values by link tag.
@@ -75,7 +75,7 @@ class Campaign:
             self.utm, self.utm_from_link = dict(utm), True
 
     def values(self) -> Iterator[str]:
-        """Iterates over every campaign value the event has."""
+        """Yields UTM values that were sent, click ids and the link tag; UTM values of the tracking link are left out."""
         if not self.utm_from_link:
             yield from self.utm.values()
         yield from self.click_ids.values()
@@ -85,29 +85,30 @@ class Campaign:
 
 def parse_campaign(properties: Mapping[str, Any]) -> Campaign:
     """Returns the campaign of an event's properties; the install referrer fills missing values."""
-    found = Campaign()
-    clicks: dict[str, str] = {}
-    _collect_campaign_values(properties, found, clicks, "clickId", "clickIdType")
-    installed = properties.get("install_referrer_url")
-    if isinstance(installed, str):
-        for level in _install_referrer_parameters(installed[:MAX_URL_LENGTH]):
-            _collect_campaign_values(level, found, clicks, "tp_click_id", "tp_click_id_type")
-    if clicks:
-        found.click_ids = {kind: clicks[kind] for kind in CLICK_IDS if kind in clicks}
-    return found
+    campaign = Campaign()
+    click_ids: dict[str, str] = {}
+    _collect_campaign_values(properties, campaign, click_ids, "clickId", "clickIdType")
+    install_referrer = properties.get("install_referrer_url")
+    if isinstance(install_referrer, str):
+        for level in _install_referrer_parameters(install_referrer[:MAX_URL_LENGTH]):
+            _collect_campaign_values(level, campaign, click_ids, "tp_click_id", "tp_click_id_type")
+    if click_ids:
+        campaign.click_ids = {kind: click_ids[kind] for kind in CLICK_IDS if kind in click_ids}
+    return campaign
 
 
 def link_tag_without_utm(properties: Mapping[str, Any]) -> str | None:
     """Returns the link tag of an event that has no UTM values of its own, else None."""
     if "lyr" not in properties and "install_referrer_url" not in properties:
         return None
-    found = parse_campaign(properties)
-    return None if found.utm else found.lyr
+    campaign = parse_campaign(properties)
+    return None if campaign.utm else campaign.lyr
 
 
 def _collect_campaign_values(
     source: Mapping[str, Any], campaign: Campaign, click_ids: dict[str, str], id_name: str, type_name: str
 ) -> None:
+    """Adds campaign values to ``campaign`` and ``click_ids`` in place; values that are set already stay."""
     for name, sent in source.items():
         if name not in URL_CAMPAIGN_PARAMETERS or (value := campaign_text(sent)) is None:
             continue
@@ -135,5 +136,5 @@ def _install_referrer_parameters(url: str) -> Iterator[dict[str, str]]:
 
 def campaign_text(value: object) -> str | None:
     """Returns a campaign value as trimmed and cut text; None if it is empty, unknown or of another type."""
-    found = to_text(value)
-    return found[:_MAX_VALUE_LENGTH] if found and found != NOT_SET else None
+    text = to_text(value)
+    return text[:_MAX_VALUE_LENGTH] if text and text != NOT_SET else None

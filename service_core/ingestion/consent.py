@@ -19,18 +19,18 @@ def is_consent_denied(properties: Mapping[str, Any]) -> bool:
 
 def strip_identifiers(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the properties without click and browser ids, also inside URLs and reported touches."""
-    kept: dict[str, Any] = {}
+    remaining: dict[str, Any] = {}
     for name, value in properties.items():
-        plain = _touch_field_name(name)
-        personal, addresses = (
+        touch_field = _touch_field_name(name)
+        identifier_fields, url_fields = (
             (CONSENT_REQUIRED_FIELDS, _URL_FIELDS)
-            if plain is None
+            if touch_field is None
             else (_TOUCH_IDENTIFIER_FIELDS, _TOUCH_URL_FIELDS)
         )
-        if (plain or name) not in personal:
-            is_address = (plain or name) in addresses and isinstance(value, str)
-            kept[name] = strip_identifiers_from_url(value) if is_address else value
-    return kept
+        if (touch_field or name) not in identifier_fields:
+            is_url = (touch_field or name) in url_fields and isinstance(value, str)
+            remaining[name] = strip_identifiers_from_url(value) if is_url else value
+    return remaining
 
 
 def _touch_field_name(name: str) -> str | None:

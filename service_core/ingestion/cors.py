@@ -14,16 +14,16 @@ ALLOWED_HEADERS: Final = "Content-Type, X-Batch-Size, X-Container-Version"
 
 
 def parse_origins(text: str) -> tuple[str, ...]:
-    """Returns the origins listed in a text, one per line.
+    """Returns the origins of a text, separated by white space, in lower case and without duplicates.
 
     Raises:
-        Unprocessable: ``invalid_field``, one that no browser sends, or too many.
+        Unprocessable: ``invalid_field``, a text that is not an origin, or more than 50 origins.
     """
     origins = tuple(dict.fromkeys(map(_normalize_origin, text.split())))
-    wrong = next((one for one in origins if not _ORIGIN.fullmatch(one)), None)
-    if wrong is not None:
+    invalid = next((origin for origin in origins if not _ORIGIN.fullmatch(origin)), None)
+    if invalid is not None:
         raise Unprocessable(
-            f"{wrong} is no origin; write it as https://shop.example", "invalid_field", field="origins"
+            f"{invalid} is no origin; write it as https://shop.example", "invalid_field", field="origins"
         )
     if len(origins) > MAX_ORIGINS:
         raise Unprocessable(f"There may be {MAX_ORIGINS} origins", "invalid_field", field="origins")

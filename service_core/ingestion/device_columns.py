@@ -22,7 +22,7 @@ _SDK_FIELDS: Final = MappingProxyType(
         "screen_height": ("screen", "height"),
     }
 )
-"""Column -> its place in ``context`` (group, leaf); a value of the column's own name beats it."""
+"""Column -> path in ``context`` (group, field); a property or context field with the name of the column precedes it."""
 
 _DEVICE_TYPES: Final = MappingProxyType(
     {name: name for name in ("desktop", "mobile", "tablet", "tv", "other")}
@@ -52,14 +52,17 @@ def user_agent_columns(device: Device | None) -> dict[str, Any]:
 
 
 def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the device columns an SDK reports, with normalized names."""
-    found = {}
-    for column, place in _SDK_FIELDS.items():
-        for sent in (properties.get(column), context.get(column), _context_value(context, *place)):
+    """Returns the device columns of the properties, or else of the context, with normalized names.
+
+    Values that cannot be normalized are left out.
+    """
+    columns = {}
+    for column, path in _SDK_FIELDS.items():
+        for sent in (properties.get(column), context.get(column), _context_value(context, *path)):
             if sent is not None and (value := _normalize_value(column, sent)) is not None:
-                found[column] = value
+                columns[column] = value
                 break
-    return found
+    return columns
 
 
 def first_accepted_language(header: str | None) -> str | None:

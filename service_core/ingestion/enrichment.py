@@ -1,7 +1,7 @@
 """Converts parsed events to event rows. Rows store the `RULES_VERSION` they were enriched with.
 
-The same arrival, workspace and session state give the same row on every machine, so history can be
-enriched again when the rules change.
+The result depends only on the received event, workspace and session state, so events can be enriched again when the
+rules change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,10 +47,10 @@ class Enricher:
     """Enriches events with traffic source, device, location and bot classification.
 
     Args:
-        devices: user agent -> device.
-        geo: address -> place; None where no database is configured.
+        devices: parses user agents.
+        geo: finds the location of an IP address; None without a database.
         classifier: source lists and channel rules.
-        sdk_user_agents: what the project's own clients call themselves.
+        sdk_user_agents: user agents of the project's SDKs; None for the default ones.
     """
 
     def __init__(
@@ -78,22 +78,22 @@ class Enricher:
         """Returns the event row of a parsed event.
 
         Args:
-            queued: the arrival and its sequence.
-            parsed: what `fields.read` made of its body.
-            workspace: its currency, own domains and own channels count.
-            session: what is known of the event's session, None at its first event.
+            queued: the received event with its sequence number.
+            parsed: the parsed body of that event.
+            workspace: provides currency, domains, origins and custom channels.
+            session: state of the event's session; None for its first event.
             high_rate: whether the visitor sends more events a minute than a person could.
-            utm_by_tag: UTM values of links by their tags, for what carries a tag and no UTM value itself.
+            utm_by_tag: UTM values by link tag, for events with a tag and no UTM value.
         """
-        arrival, sent = queued.arrival, parsed.properties
-        denied = is_consent_denied(sent)
+        arrival, properties = queued.arrival, parsed.properties
+        denied = is_consent_denied(properties)
         source = webhook_provider(arrival) or self._agents.classify(arrival.channel, arrival.user_agent)
-        page = parse_page_context(sent, workspace, self._classifier)
-        brought = parse_campaign(sent)
-        brought.fill_utm_from_link(utm_by_tag)
+        page = parse_page_context(properties, workspace, self._classifier)
+        campaign = parse_campaign(properties)
+        campaign.fill_utm_from_link(utm_by_tag)
         address = client_ip(parsed.ip, arrival.address, source)
         is_bot, reasons = self._classify_bot(parsed, arrival, source, page, high_rate=high_rate)
-        amount, currency = parse_revenue(sent, workspace.currency)
+        amount, currency = parse_revenue(properties, workspace.currency)
         return Event(
             workspace_id=arrival.workspace_id,
             seq=queued.seq,
@@ -101,25 +101,25 @@ class Enricher:
             received_at=arrival.received_at,
             source=source,
             **_event_columns(parsed),
-            **traffic_source_columns(brought, page, session, self._classifier, workspace.rules.channels),
-            **campaign_columns(brought, sent, consent_denied=denied),
+            **traffic_source_columns(campaign, page, session, self._classifier, workspace.rules.channels),
+            **campaign_columns(campaign, properties, consent_denied=denied),
             **_page_columns(page, session, consent_denied=denied),
             revenue=amount,
             currency=currency,
-            order_id=_first_id_text(sent, _ORDER_FIELDS),
+            order_id=_first_id_text(properties, _ORDER_FIELDS),
             **self._device_columns(parsed, arrival, source),
             **self._location_columns(address, source),
             is_bot=is_bot,
             bot_reasons=reasons,
-            is_test=sent.get("test") is True,
+            is_test=properties.get("test") is True,
             event_data=_event_data_column(parsed, consent_denied=denied),
             ip=None if denied else address,
             told=reported_touch_columns(
-                sent, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
+                properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
             ),
-            **_payment_columns(arrival, sent, amount, currency),
-            touchable=not is_bot and (parsed.name in _TOUCH_EVENTS or not brought.is_empty),
-            interactive=sent.get("interactive") is not False and not _is_system_event(parsed.name),
+            **_payment_columns(arrival, properties, amount, currency),
+            touchable=not is_bot and (parsed.name in _TOUCH_EVENTS or not campaign.is_empty),
+            interactive=properties.get("interactive") is not False and not _is_system_event(parsed.name),
             rules_version=RULES_VERSION,
         )
 
@@ -141,10 +141,10 @@ class Enricher:
     def _device_columns(self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str) -> dict[str, Any]:
         if webhook_provider(arrival):
             return {}
-        own = _reported_user_agent(parsed.context)
+        reported = _reported_user_agent(parsed.context)
         if source == API:
-            return user_agent_columns(self._devices.parse(own)) if own else {}
-        agent = own or to_text(arrival.user_agent)
+            return user_agent_columns(self._devices.parse(reported)) if reported else {}
+        agent = reported or to_text(arrival.user_agent)
         columns = sdk_columns(parsed.properties, parsed.context)
         columns.setdefault("language", first_accepted_language(arrival.headers.get("accept-language")))
         return columns | user_agent_columns(self._devices.parse(agent) if agent else None)
@@ -152,14 +152,14 @@ class Enricher:
     def _location_columns(self, ip: str | None, source: str) -> dict[str, Any]:
         if ip is None or self._geo is None or source not in _LOCATED_SOURCES:
             return {}
-        place = self._geo.locate(ip)
-        if place is None:
+        location = self._geo.locate(ip)
+        if location is None:
             return {}
         return {
-            "country": place.country,
-            "region": place.region,
-            "city": place.city,
-            "timezone": place.timezone,
+            "country": location.country,
+            "region": location.region,
+            "city": location.city,
+            "timezone": location.timezone,
         }
 
 
@@ -197,7 +197,7 @@ def _page_columns(page: PageContext, session: SessionState | None, *, consent_de
         "page_path": page.path,
         "page_title": page.title,
         "referrer": referrer,
-        "referrer_host": page.external_referrer_host,  # the site itself brings nobody; `referrer` keeps what was sent
+        "referrer_host": page.external_referrer_host,  # None for the site itself; `referrer` is as sent
         "landing_page": (session.landing_page if session else None) or page.path,
     }
 
@@ -215,27 +215,30 @@ def _reported_user_agent(context: Mapping[str, Any]) -> str | None:
 def _payment_columns(
     arrival: ReceivedEvent, properties: Mapping[str, Any], amount: int | None, currency: str | None
 ) -> dict[str, Any]:
-    """Returns the ids that identify a payment, and the components of a provider's charge."""
+    """Returns the payment id, and for a webhook its message id and the components of a charge.
+
+    For other events with an amount the event id that the client sent stands in for a missing payment id.
+    """
     provider, payment = webhook_provider(arrival), _first_id_text(properties, _PAYMENT_FIELDS)
     if provider is None:
-        chosen = arrival.event_id if arrival.claimed and amount is not None else None
-        return {"payment_id": payment or chosen}
-    known = {
+        client_event_id = arrival.event_id if arrival.claimed and amount is not None else None
+        return {"payment_id": payment or client_event_id}
+    columns = {
         "payment_id": payment,
         "message_id": arrival.event_id.removeprefix(f"{provider}_"),
         "is_storefront": STOREFRONT_HEADER in arrival.headers,
     }
     return (
-        known
+        columns
         if amount is None or amount < 0 or currency is None
-        else known | charge_components(properties, currency)
+        else columns | charge_components(properties, currency)
     )
 
 
 def _first_id_text(properties: Mapping[str, Any], names: Sequence[str]) -> str | None:
     for name in names:
-        if found := to_text(properties.get(name)):
-            return found[:_MAX_ID_LENGTH]
+        if text := to_text(properties.get(name)):
+            return text[:_MAX_ID_LENGTH]
     return None
 
 

@@ -30,10 +30,10 @@ class EventIds:
     """The trimmed identifiers of an event, without placeholders.
 
     Attributes:
-        visitor_id: the device key.
-        strong_id: the strong id, None when the event has none.
-        aliased_id: the strong id that `$alias` joins to ``strong``.
-        sent_visitor_id: the visitor id sent, where an anonymous id is the device key.
+        visitor_id: id of the device: the first of anonymous, visitor, distinct and user id.
+        strong_id: id of the user; None if the event has none.
+        aliased_id: the id that `$alias` merges into ``strong_id``.
+        sent_visitor_id: the visitor id sent, if another id is that of the device.
     """
 
     visitor_id: str
@@ -51,7 +51,7 @@ def is_placeholder_id(value: str) -> bool:
 
 
 def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str, Any]) -> EventIds:
-    """Returns the identifiers of a validated event.
+    """Returns the identifiers of a validated event. Placeholders are dropped unless all ids are placeholders.
 
     Args:
         name: the event's name; `$identify` and `$alias` may send ids in their properties.
@@ -81,14 +81,15 @@ def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str,
     if device is None:
         raise ValueError("an accepted event has an identity")
     strong = _select_strong_id(user, distinct, (anonymous, visitor))
-    joined = None if previous is None or previous == strong or is_placeholder_id(previous) else previous
+    aliased = None if previous is None or previous == strong or is_placeholder_id(previous) else previous
     second = visitor if visitor != device else None
-    return EventIds(device, anonymous, distinct, user, strong, joined, second)
+    return EventIds(device, anonymous, distinct, user, strong, aliased, second)
 
 
 def _select_strong_id(
     user_id: str | None, distinct_id: str | None, weak_ids: tuple[str | None, ...]
 ) -> str | None:
+    """Returns the user id, or else the distinct id if a different weak id was sent; None for a placeholder."""
     if user_id is None and any(other and other != distinct_id for other in weak_ids):
         user_id = distinct_id
     return None if user_id is None or is_placeholder_id(user_id) else user_id
@@ -97,12 +98,13 @@ def _select_strong_id(
 def _alias_target_id(
     body: Mapping[str, Any], properties: Mapping[str, Any], previous: str | None
 ) -> str | None:
-    found = (
+    """Returns the first new user id of body or properties that is not the previous id."""
+    candidates = (
         normalize_identifier(source.get(name))
         for name in _NEW_USER_ID_FIELDS
         for source in (body, properties)
     )
-    return next((value for value in found if value and value != previous), None)
+    return next((value for value in candidates if value and value != previous), None)
 
 
 def _first_identifier(source: Mapping[str, Any], names: Iterable[str]) -> str | None:

@@ -42,9 +42,9 @@ def client_ip(reported_ip: object, connection_ip: str | None, source: str) -> st
     """Returns the end user's IP address.
 
     Args:
-        reported_ip: the ``ip`` of the body; ``0`` records none, an invalid one is ignored.
-        connection_ip: address of the connection; it stands in, except for `API` events.
-        source: the transport column.
+        reported_ip: the ``ip`` of the body. ``0`` requests that no address is stored; an invalid one is ignored.
+        connection_ip: address of the connection, used without a reported one, except for `API` events.
+        source: the source column of the event.
     """
     if reported_ip is not None and not isinstance(reported_ip, bool) and str(reported_ip).strip() == "0":
         return None

@@ -9,7 +9,7 @@ CLAMPED: Final = "clamped"
 REPLACED: Final = "replaced"
 
 EARLIEST_EVENT_TIME: Final = datetime(2020, 1, 1, tzinfo=UTC)
-"""No event is older."""
+"""Earlier times are replaced by the time of receipt."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS_FROM: Final = 1e11
@@ -20,8 +20,9 @@ def resolve_event_time(sent: object, received_at: datetime) -> tuple[datetime, s
     """Returns the event's time in UTC, and how the sent time was adjusted: `NONE`, `CLAMPED` or `REPLACED`.
 
     Args:
-        sent: ISO 8601 text, epoch seconds or milliseconds; an instant without offset is UTC.
-        received_at: aware UTC; it stands for absent, unreadable and too old times.
+        sent: ISO 8601 text, epoch seconds or milliseconds; a time without offset is UTC.
+        received_at: aware UTC; it replaces an unreadable time or one before 2020, and limits a future one. A missing
+            time becomes this, too, without counting as adjusted.
     """
     if sent is None or sent == "":
         return received_at, NONE

@@ -1,4 +1,4 @@
-"""An event on its way in, and the row it becomes.
+"""Received events, event rows and ledger rows.
 
 `Event` is the one declaration of the event row: stores derive their
 columns from its fields, `/events` and the export derive theirs from `WIRE_COLUMNS`, in this order.
@@ -34,27 +34,27 @@ class RejectionReason(StrEnum):
 
 
 PROVIDER_HEADER: Final = "provider"
-"""Header of an arrival by webhook: id of the provider, which is the event's ``source``."""
+"""Stored header of an event from a webhook: id of the provider, which becomes the event's ``source``."""
 
 STOREFRONT_HEADER: Final = "storefront"
-"""Header of an arrival by webhook whose provider is a storefront."""
+"""Stored header of an event from a webhook of a storefront."""
 
 UNPARSED_HEADER: Final = "unread"
-"""Header of an arrival by webhook whose body is a message as it came: why it is no event."""
+"""Stored header of a webhook message that could not be mapped to an event: the reason. The body is the message."""
 
 
 class ReceivedEvent(NamedTuple):
     """A validated event as the queue stores it: the request body and request metadata.
 
-    A tuple, because one is made for every request.
+    A named tuple, because it is created faster than a dataclass.
 
     Attributes:
         body: the JSON object as bytes, exactly as sent.
         event_id: the client's idempotency key, or a generated uuid (``claimed`` tells which).
         claimed: True when the client sent the id, so repeats within 7 days are duplicates.
         user_agent, address: header and connection of the request.
-        headers: further request headers the enrichment reads (``accept-language``, purpose headers);
-            of a webhook, the `PROVIDER` it is of, and what is `UNREAD` about it.
+        headers: further request headers that enrichment reads (``accept-language``, purpose headers);
+            for a webhook `PROVIDER_HEADER`, `STOREFRONT_HEADER` and `UNPARSED_HEADER`.
     """
 
     workspace_id: UUID
@@ -81,8 +81,8 @@ class QueuedEvent:
 class Event:
     """One event row. Times are aware UTC, money is in minor units of ``currency``.
 
-    The fields up to ``event_data`` are those of the wire, in its order; those after it are kept for
-    the questions and never shown. What stands beside a type is told to whoever reads rows.
+    The fields up to ``event_data`` appear in answers, in this order. The fields after it are used by queries and
+    never shown. The annotation of a field is its description in the reference documentation.
     """
 
     event_id: Annotated[str, "Sent by the client, or generated; a repeat within 7 days is a duplicate."]
@@ -232,7 +232,7 @@ class Event:
         if self.strong_id is None:
             return ()
         sent = (self.visitor_id, self.sent_visitor_id, self.distinct_id)
-        return tuple(dict.fromkeys(one for one in sent if one and one != self.strong_id))
+        return tuple(dict.fromkeys(id_ for id_ in sent if id_ and id_ != self.strong_id))
 
 
 class EventColumn(NamedTuple):
@@ -262,17 +262,17 @@ CAMPAIGN_COLUMNS: Final = (
     "click_id_type",
     "lyr",
 )
-"""The values that make an event a campaign visit; all equal to the latest ones = carried."""
+"""The campaign values of an event. If all equal the latest ones of the session, they count as carried."""
 
 TOUCH_POSITIONS: Final = ("first", "last")
-"""The touches that a client may tell of, in order."""
+"""The touches that a client may report, in order."""
 
 REPORTED_TOUCH_COLUMNS: Final = (
     *("own_source", "own_medium", "own_channel"),
     *CAMPAIGN_COLUMNS,
     *("referrer", "referrer_host", "landing_page"),
 )
-"""What is known of a touch that was told, beside its ``timestamp``."""
+"""The columns of a reported touch, except its ``timestamp``."""
 
 
 @dataclass(frozen=True, slots=True)

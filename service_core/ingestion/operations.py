@@ -75,13 +75,13 @@ async def get_ledger(query: LedgerQuery, *, caller: Caller, queue: IngestQueue) 
 
     Hours that the range only touches are whole in the answer.
     """
-    asked = parse_start_end_dates(query.start_date, query.end_date, caller.workspace.zone, caller.now)
-    if asked.span.end - asked.span.start > MAX_RANGE:
+    date_range = parse_start_end_dates(query.start_date, query.end_date, caller.workspace.zone, caller.now)
+    if date_range.span.end - date_range.span.start > MAX_RANGE:
         raise BadRequest("The range may cover 31 days", "range_too_long", field="end_date")
-    found = await queue.ledger_rows(
-        caller.workspace.id, ledger.start_of_hour(asked.span.start), asked.span.end
+    ledger_rows = await queue.ledger_rows(
+        caller.workspace.id, ledger.start_of_hour(date_range.span.start), date_range.span.end
     )
-    rows = [row for row in found if query.key_id in {None, row.key_id}]
+    rows = [row for row in ledger_rows if query.key_id in {None, row.key_id}]
     totals = ledger.sum_ledger_rows(rows)
     oldest = (await queue.state()).oldest_received_at if totals.in_flight else None
     return Ledger(
@@ -89,7 +89,7 @@ async def get_ledger(query: LedgerQuery, *, caller: Caller, queue: IngestQueue) 
         totals=LedgerCounts.model_validate(totals),
         balanced=ledger.all_balanced(rows),
         oldest_queued_at=oldest,
-        range=RangeResponse.from_range(asked),
+        range=RangeResponse.from_range(date_range),
         complete=True,
     )
 

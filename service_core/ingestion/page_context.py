@@ -18,9 +18,9 @@ class PageContext:
     Attributes:
         path: path without query.
         query: query of ``url``.
-        referrer_host: its host, lower case, without ``www.``.
-        external_referrer_host: the same host when it is somebody else's, so it can have brought the visitor.
-        is_spam_referrer: whether the referrer is known for forgery.
+        referrer_host: host of the referrer, lower case, without ``www.``.
+        external_referrer_host: that host if it belongs to another site that can be a traffic source, otherwise None.
+        is_spam_referrer: whether the referrer is listed as spam.
     """
 
     url: str | None
@@ -39,17 +39,21 @@ def parse_page_context(
     """Returns the page context from the properties ``url``, ``path``, ``title`` and ``referrer``."""
     url, referrer = _url_text(properties.get("url")), _url_text(properties.get("referrer"))
     host, path, query = split_url(url) if url else (None, campaign_text(properties.get("path")), "")
-    came_from = parse_referrer_host(referrer) if referrer else None
-    own = (*_workspace_hosts(workspace.domain, workspace.allowed_origins), host or "") if came_from else ()
+    referrer_host = parse_referrer_host(referrer) if referrer else None
+    own_hosts = (
+        (*_workspace_hosts(workspace.domain, workspace.allowed_origins), host or "") if referrer_host else ()
+    )
     return PageContext(
         url=url,
         path=path,
         query=query,
         title=campaign_text(properties.get("title")),
         referrer=referrer,
-        referrer_host=came_from,
-        external_referrer_host=came_from if came_from and classifier.is_external(came_from, own) else None,
-        is_spam_referrer=came_from is not None and classifier.is_spam(came_from),
+        referrer_host=referrer_host,
+        external_referrer_host=referrer_host
+        if referrer_host and classifier.is_external(referrer_host, own_hosts)
+        else None,
+        is_spam_referrer=referrer_host is not None and classifier.is_spam(referrer_host),
     )
 
 

@@ -1,7 +1,6 @@
 """Splits page URLs and removes secrets from their query parameters.
 
-Addresses come from browsers, apps and log files, so nothing here refuses one: what cannot be read
-has no host.
+URLs come from browsers, apps and log files, so no function rejects one; a URL that cannot be parsed has no host.
 """
 
 import re
@@ -31,8 +30,8 @@ def split_url(url: str) -> SplitUrl:
     """Splits an absolute URL or a bare path."""
     rest, _, _ = url.partition("#")
     rest, _, query = rest.partition("?")
-    scheme, found, after = rest.partition("://")
-    if not found:
+    scheme, separator, after = rest.partition("://")
+    if not separator:
         return SplitUrl(None, rest if rest.startswith("/") else "/" + rest, query)
     authority, slash, path = after.partition("/")
     host = _normalize_host(authority) if scheme.lower() in {"http", "https"} else None
@@ -55,10 +54,10 @@ def _normalize_host(authority: str) -> str | None:
 
 def parse_query_string(query: str) -> dict[str, str]:
     """Returns the decoded query parameters; the first value of a repeated name wins."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in parse_qsl(query, errors="replace", max_num_fields=None):
-        found.setdefault(name, value)
-    return found
+        values.setdefault(name, value)
+    return values
 
 
 def redact_secrets(url: str) -> str:
@@ -80,5 +79,5 @@ def remove_parameters(url: str, names: Collection[str]) -> str:
     if not mark:
         return url
     query, hash_, fragment = rest.partition("#")
-    kept = "&".join(pair for pair in query.split("&") if pair.partition("=")[0] not in names)
-    return start + ("?" + kept if kept else "") + hash_ + fragment
+    remaining = "&".join(pair for pair in query.split("&") if pair.partition("=")[0] not in names)
+    return start + ("?" + remaining if remaining else "") + hash_ + fragment

@@ -28,7 +28,7 @@ class ExternalIdEvent:
     """An event of a site that carries an id under which a provider later reports the same visitor.
 
     Attributes:
-        namespace: of the external id.
+        namespace: namespace of the external id.
         properties: names of the property with the id; the first that is set counts.
     """
 
@@ -44,12 +44,12 @@ class ParsedEvent:
     """The fields of an event before enrichment.
 
     Attributes:
-        ids: who it is about.
+        ids: the identifiers of the visitor.
         time_adjusted: ``none``, ``clamped`` or ``replaced``.
         session_origin: ``client`` or ``generated``.
-        properties: as sent and harmless, secrets in page addresses redacted.
-        context: as sent and harmless.
-        external_ids: by namespace, placeholders gone.
+        properties: as sent, sanitized, with secrets in page URLs redacted.
+        context: as sent, sanitized.
+        external_ids: by namespace, without placeholders.
         ip: as sent.
     """
 
@@ -80,13 +80,13 @@ def parse_event(
     """Parses the body of a received event.
 
     Args:
-        arrival: how it came; only the browser batch may use flat forms.
-        body: the decoded body, as `accept` accepted it.
-        workspace: whose secret keys a generated session id.
+        arrival: the received event. Only a browser batch may send ``event_data`` and a ``session_id`` outside ``context``.
+        body: its decoded body, which `validate_event` accepted.
+        workspace: its secret keys generated session ids.
         external_id_events: events that carry an id of a provider, by event name.
 
     Raises:
-        ValueError: the body is none that `accept` accepts.
+        ValueError: `validate_event` would reject the body.
     """
     flat = arrival.channel is IngestEndpoint.BATCH
     properties = _sanitized_object(body, "properties") or (
@@ -128,7 +128,7 @@ def _sanitized_object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
 
 
 def _provider_id(event: ExternalIdEvent | None, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the id of another system that an event of this name reports, by its namespace."""
+    """Returns the first id of another system that the event carries, by namespace; empty without one."""
     if event is None:
         return {}
     ids = (to_text(properties.get(name)) for name in event.properties)

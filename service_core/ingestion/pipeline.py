@@ -1,7 +1,7 @@
 """Moves events from the queue to the event store: take, parse, enrich, append, acknowledge.
 
-A batch is settled only when it is durable in the store, so a failure anywhere leaves it in the
-queue; it is enriched and appended again, which the store takes without doubling an event.
+A batch is acknowledged only when it is durable in the store. After a failure it stays in the queue and is processed
+again; the store ignores events that it has stored before.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ from service_core.ingestion.traffic_source_columns import advance_session_state
 from service_core.ingestion.validation import to_text
 
 BATCH_SIZE: Final = 2_000
-"""Events of one append: four times 500 costs the store a third per event, and no longer a pause of the loop."""
+"""Events of one append. Appending 2,000 instead of 500 costs the store a third per event."""
 HIGH_RATE_THRESHOLD: Final = 200
-"""More events than this a minute by one visitor are noted."""
+"""Events of one visitor in a minute; a higher rate is added to the bot reasons."""
 
 _END_USER_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 """Sources whose requests come from the end user's own browser or application."""
@@ -50,14 +50,14 @@ _UtmByWorkspace = dict[UUID, dict[str, Mapping[str, str]]]
 """Workspace and tag -> the UTM values of the link."""
 
 FindWorkspace = Callable[[UUID], Awaitable[Workspace | None]]
-"""Workspace by id; None when it is gone."""
+"""Workspace by id; None if it was deleted."""
 
 
 class RuleCandidate(NamedTuple):
     """A stored event that a conversion rule of its workspace may match.
 
     Attributes:
-        user_agent: of the end user, which no row has; None when only a server is known.
+        user_agent: user agent of the end user, which event rows do not contain; None if a server sent the event.
     """
 
     event: Event
@@ -65,7 +65,7 @@ class RuleCandidate(NamedTuple):
 
 
 OnStored = Callable[[Sequence[RuleCandidate]], Awaitable[None]]
-"""Told of stored events before they leave the queue; told again of those whose batch comes again."""
+"""Called with stored events before they leave the queue, and again if their batch is processed again."""
 
 
 class _ParsedArrival(NamedTuple):
@@ -78,14 +78,14 @@ class IngestPipeline:
     """Consumes one queue. At most one pipeline runs per queue.
 
     Args:
-        queue: where accepted events wait.
-        store: where they go.
-        workspaces: looked up once per batch.
-        enricher: makes rows.
-        decode: JSON bytes -> value; may raise on anything it does not read.
-        batch: most events of one step.
-        links: whose UTM values count as sent where only the tag was; None knows no link.
-        triggered: told of events that conversion rules wait for; None where nobody sends any.
+        queue: the queue of accepted events.
+        store: the event store.
+        find_workspace: called once per workspace and batch.
+        enricher: converts events to rows.
+        decode: JSON bytes -> value; may raise for invalid JSON.
+        batch_size: most events of one batch.
+        links: finds the UTM values of link tags; None if there are no links.
+        on_stored: called with stored events that trigger conversion rules; None if there are no rules.
         external_id_events: events that carry an id of a provider, by event name.
     """
 
@@ -121,10 +121,10 @@ class IngestPipeline:
     async def process_batch(self) -> int:
         """Moves the next batch; returns how many events left the queue, 0 if it is empty.
 
-        An event that cannot become a row is set aside with its reason and does not hold up the rest.
+        An event that cannot become a row is quarantined with its reason and does not block the others.
 
         Raises:
-            Exception: whatever queue or store raised; nothing is settled, the same batch comes again.
+            Exception: the queue or the store failed; nothing was acknowledged, so the same batch is processed again.
         """
         taken = await self._queue.take(self._batch)
         if not taken:
@@ -154,14 +154,14 @@ class IngestPipeline:
         async for queued in _yielding_to_loop(batch):
             try:
                 ready.append(self._parse_queued(queued, workspaces[queued.arrival.workspace_id]))
-            except Exception as fault:  # noqa: BLE001 - one event never holds up the others
+            except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_quarantine(queued, fault))
         await self._load_sessions(ready)
-        lent = await self._load_link_utm(ready)
+        utm_by_workspace = await self._load_link_utm(ready)
         async for step in _yielding_to_loop(ready):
             try:
-                events.append(self._enrich_arrival(step, lent))
-            except Exception as fault:  # noqa: BLE001 - one event never holds up the others
+                events.append(self._enrich_arrival(step, utm_by_workspace))
+            except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_quarantine(step.queued, fault))
             else:
                 if step.parsed.name in step.workspace.triggers:
@@ -170,7 +170,7 @@ class IngestPipeline:
 
     def _parse_queued(self, queued: QueuedEvent, workspace: Workspace | None) -> _ParsedArrival:
         if workspace is None:
-            raise LookupError("the workspace is gone")
+            raise LookupError("the workspace was deleted")
         if queued.arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in queued.arrival.headers:
             raise ValueError(queued.arrival.headers[UNPARSED_HEADER])
         body = self._decode(queued.arrival.body)
@@ -194,20 +194,20 @@ class IngestPipeline:
         for step in arrivals:
             sent = step.parsed.properties
             if self._links and (
-                alone := {link_tag_without_utm(sent) or "", *reported_link_tags(sent)} - {""}
+                bare_tags := {link_tag_without_utm(sent) or "", *reported_link_tags(sent)} - {""}
             ):
-                tags.setdefault(step.workspace.id, set()).update(alone)
-        lent: _UtmByWorkspace = {}
-        for workspace_id, asked in tags.items():
+                tags.setdefault(step.workspace.id, set()).update(bare_tags)
+        utm_by_workspace: _UtmByWorkspace = {}
+        for workspace_id, workspace_tags in tags.items():
             assert self._links is not None
-            found = await self._links.links_by_tag(workspace_id, asked)
-            lent[workspace_id] = {tag: link.utm for tag, link in found.items()}
-        return lent
+            links = await self._links.links_by_tag(workspace_id, workspace_tags)
+            utm_by_workspace[workspace_id] = {tag: link.utm for tag, link in links.items()}
+        return utm_by_workspace
 
     def _enrich_arrival(self, arrival: _ParsedArrival, utm_by_workspace: _UtmByWorkspace) -> Event:
         key = arrival.parsed.session_key
         known = self._sessions.get(key)
-        # What is later than an event is nothing to it: come in whatever order, the first of a session is the same row.
+        # A session that began after the event does not affect it: its row does not depend on the order of arrival.
         session = known if known and known.first_at <= arrival.parsed.timestamp else None
         event = self._enricher.enrich(
             arrival.queued,
@@ -222,6 +222,7 @@ class IngestPipeline:
         return event
 
     def _has_high_rate(self, parsed: ParsedEvent) -> bool:
+        """Counts the event, and returns whether its visitor has sent more than 200 in the minute."""
         minute = parsed.workspace_id, parsed.ids.visitor_id, parsed.timestamp.replace(second=0, microsecond=0)
         seen = (self._minutes.get(minute) or 0) + 1
         self._minutes.put(minute, seen)
@@ -231,8 +232,8 @@ class IngestPipeline:
 def _end_user_agent(arrival: _ParsedArrival, source: str) -> str | None:
     """Returns the user agent of the end user; None if only a server's client is known."""
     context = arrival.parsed.context
-    told = to_text(context.get("userAgent")) or to_text(context.get("user_agent"))
-    return told or (to_text(arrival.queued.arrival.user_agent) if source in _END_USER_SOURCES else None)
+    reported = to_text(context.get("userAgent")) or to_text(context.get("user_agent"))
+    return reported or (to_text(arrival.queued.arrival.user_agent) if source in _END_USER_SOURCES else None)
 
 
 def _quarantine(queued: QueuedEvent, error: Exception) -> QuarantinedEvent:

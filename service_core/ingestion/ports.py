@@ -30,7 +30,7 @@ class EnqueueFailed(Exception):
 
     Args:
         detail: ``queue`` or ``claim``.
-        cause: what kept it, for the log.
+        cause: the error of the queue, for the log.
     """
 
     def __init__(self, detail: str, cause: Exception | None = None) -> None:
@@ -81,18 +81,18 @@ class IngestQueue(IngestLedger, Protocol):
         """Claims the event id and enqueues the event; returns when the result is durable.
 
         Raises:
-            EnqueueFailed: nothing was kept and the claim is free.
+            EnqueueFailed: nothing was stored and the event id is not claimed.
         """
 
     async def offer_all(self, arrivals: Sequence[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
         """Enqueues several events in one commit if they fit; returns one result each.
 
         Returns:
-            The outcome of each, in order: of two with one id the later is the duplicate, and a
-            failure stands in the place of what was not kept.
+            One result per event, in order. Of two events with the same id the later is the duplicate; a failure is
+            returned for an event that was not stored.
 
         Raises:
-            EnqueueFailed: none of them was kept.
+            EnqueueFailed: none of them was stored.
         """
 
     async def take(self, limit: int) -> list[QueuedEvent]:
@@ -120,11 +120,10 @@ class Quarantine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What is known of a session before its next event.
+    """State of a session before its next event.
 
-    ``last_campaign`` holds the `CAMPAIGN_COLUMNS` of the latest event that carried any, in that
-    order; None while there was none. What bots did is left out. A store may look further back than
-    the session, at the visitor.
+    ``last_campaign`` contains the `CAMPAIGN_COLUMNS` of the latest event with campaign values, in that order; None if
+    there is none. Events of bots are left out. A store may also consider earlier sessions of the visitor.
     """
 
     first_at: datetime
@@ -200,7 +199,7 @@ class GeoLocator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What a user agent says about the device and the client."""
+    """Device and client that a user agent describes."""
 
     device_type: str | None = None
     browser: str | None = None

@@ -1,16 +1,16 @@
 """Parses the first and last touch that a client reports with an event.
 
-A client that keeps where its visitor came from sends it as properties. They begin with
-``first_touch_`` and ``last_touch_`` and go on like
+A client may send the traffic source of its visitor as properties. Their names begin with ``first_touch_`` or
+``last_touch_`` and continue with
 
-- the properties of an event that bring somebody: UTM values, click ids, ``clickId`` with
+- properties of an event with campaign values: UTM values, click ids, ``clickId`` with
   ``clickIdType``, ``lyr``, ``referrer``, ``url``;
 - or the fields of a touch as answers show it: ``source``, ``medium``, ``campaign``, ``term``,
   ``content``, ``click_id``, ``click_id_type``, ``landing_page``.
 
-``first_touch_timestamp`` and ``last_touch_timestamp`` say when, as event times are written. A touch
-without a time, or with one before 2020 or after its event, is not told; nor is one that says nothing
-but when. It is classified by what it carries, like any visit. Two equal ones are one touch.
+``first_touch_timestamp`` and ``last_touch_timestamp`` contain the time, in the formats of event
+times. A touch without a time, or with one before 2020 or after the event, is ignored; so is a touch without campaign
+values and external referrer. It is classified like any visit. If both touches are equal, only the first is stored.
 """
 
 from collections.abc import Mapping
@@ -62,25 +62,27 @@ def reported_touch_columns(
     """Returns the columns of the reported touches; None if the event reports none.
 
     Args:
-        properties: its properties, secrets in page addresses redacted.
-        event_time: its time.
-        workspace: its own domains and channels count.
+        properties: properties of the event, secrets in page URLs redacted.
+        event_time: time of the event.
+        workspace: provides domains, origins and custom channels.
         classifier: source lists and channel rules.
         utm_by_tag: UTM values by link tag.
-        consent_denied: whether consent was denied; no id of a click is kept then.
+        consent_denied: whether consent was denied; click ids are left out then.
     """
     if not any(name in properties for name in _TIMESTAMP_FIELDS):
         return None
     columns: dict[str, str] = {}
-    before: Mapping[str, str] = {}
+    previous: Mapping[str, str] = {}
     for side in TOUCH_POSITIONS:
         touch = _parse_touch(properties, side, event_time, workspace, classifier)
         if touch:
             touch.campaign.fill_utm_from_link(utm_by_tag)
-        own = _touch_columns(touch, workspace, classifier, consent_denied=consent_denied) if touch else {}
-        if own and own != before:
-            columns |= {f"{side}_{name}": value for name, value in own.items()}
-        before = own
+        touch_columns = (
+            _touch_columns(touch, workspace, classifier, consent_denied=consent_denied) if touch else {}
+        )
+        if touch_columns and touch_columns != previous:
+            columns |= {f"{side}_{name}": value for name, value in touch_columns.items()}
+        previous = touch_columns
     return columns or None
 
 
@@ -104,25 +106,27 @@ def _parse_touch(
 def _touch_properties(properties: Mapping[str, Any], position: str) -> Mapping[str, Any]:
     """Returns the properties of a touch under the names that events use."""
     prefix = f"{position}_touch_"
-    said = {name.removeprefix(prefix): value for name, value in properties.items() if name.startswith(prefix)}
-    return {**{_UTM_ALIASES.get(name, name): value for name, value in said.items()}, **said}
+    unprefixed = {
+        name.removeprefix(prefix): value for name, value in properties.items() if name.startswith(prefix)
+    }
+    return {**{_UTM_ALIASES.get(name, name): value for name, value in unprefixed.items()}, **unprefixed}
 
 
 def _touch_columns(
     touch: _ReportedTouch, workspace: Workspace, classifier: TrafficClassifier, *, consent_denied: bool
 ) -> Mapping[str, str]:
     """Returns the non-empty columns of a touch as text; its time is UTC."""
-    brought, page = touch.campaign, touch.page
-    found = classifier.classify(brought, page.external_referrer_host, workspace.rules.channels)
-    carried = campaign_columns(brought, {}, consent_denied=consent_denied)
-    address = page.referrer
+    campaign, page = touch.campaign, touch.page
+    source = classifier.classify(campaign, page.external_referrer_host, workspace.rules.channels)
+    carried = campaign_columns(campaign, {}, consent_denied=consent_denied)
+    referrer = page.referrer
     columns = {
         "timestamp": touch.at.replace(tzinfo=None).isoformat(" ", "microseconds"),
-        "own_source": found.source,
-        "own_medium": found.medium,
-        "own_channel": found.channel,
+        "own_source": source.source,
+        "own_medium": source.medium,
+        "own_channel": source.channel,
         **{name: carried.get(name) for name in CAMPAIGN_COLUMNS},
-        "referrer": strip_identifiers_from_url(address) if address and consent_denied else address,
+        "referrer": strip_identifiers_from_url(referrer) if referrer and consent_denied else referrer,
         "referrer_host": page.external_referrer_host,
         "landing_page": page.path,
     }

@@ -1,7 +1,7 @@
 """Replaces values that JSON allows and databases reject, such as NUL characters and lone surrogates.
 
-NUL and lone surrogates in text, integers beyond 64 bits, numbers that are not finite, nesting
-without end: one of these in one event would otherwise fail the whole batch it is stored with.
+These are NUL and lone surrogates in text, integers beyond 64 bits, numbers that are not finite, and deep nesting. One such
+value would otherwise fail the whole batch of events.
 """
 
 import re
@@ -9,12 +9,12 @@ from math import isfinite
 from typing import Any, Final
 
 MAX_DEPTH: Final = 32
-"""Containers nested deeper than this are dropped (their place is null)."""
+"""Containers nested deeper than this are replaced by null."""
 
 _REPLACEMENT: Final = "\ufffd"
 _INT64: Final = 2**63
 _ESCAPED_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
-"""An escape that is not itself behind a backslash that is escaped."""
+"""An escaped NUL whose backslash is not itself escaped."""
 
 
 def sanitize_text(value: str) -> str:

@@ -1,7 +1,7 @@
 """Handles `POST /track` without the HTTP server: request checks and responses.
 
-A host reads bytes, looks the write key up and calls these in order: `door` before the body is
-read, `judge` on the body, and the answer by what the queue said. The order of checks lives here alone.
+The HTTP host calls these in order: `check_method` and `parse_headers` before it reads the body, `validate_request` on the
+body, then the response for the result of the queue. The order of the checks is defined here.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,19 +20,19 @@ from service_core.kernel.ids import new_id
 
 MAX_BODY_BYTES: Final = 256_000
 ALLOW_ANY_ORIGIN: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
-"""On every answer of the ingest host (specification)."""
+"""Header of every response of the ingest host."""
 
 STORED_HEADERS: Final = frozenset({b"accept-language", b"purpose", b"sec-purpose", b"x-purpose", b"x-moz"})
-"""Request headers the enrichment reads, besides the user agent."""
+"""Request headers that enrichment reads, besides the user agent."""
 
 _DIGITS: Final = 16
-"""A longer length is none that a body has."""
+"""A ``Content-Length`` with more digits is ignored."""
 
 Decode = Callable[[bytes], Any]
 """JSON bytes -> value; raises ValueError for anything that is not strict JSON in UTF-8."""
 
 ConsumeRateLimit = Callable[[UUID, datetime], bool]
-"""Counts a request of a write key; False when the second is used up."""
+"""Counts a request of a write key; False if the limit of the second is reached."""
 
 
 class IngestResponse(NamedTuple):
@@ -45,7 +45,7 @@ class IngestResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedRequest:
-    """A request that makes no event; ``reason`` is counted if the key is known."""
+    """A rejected request; ``reason`` is counted in the ledger if the key is known."""
 
     response: IngestResponse
     reason: RejectionReason | None = None
@@ -116,7 +116,7 @@ def parse_headers(raw: Iterable[tuple[bytes, bytes]]) -> TrackHeaders:
     ``X-API-Key`` wins over ``Authorization``, unless it is empty.
     """
     key = authorization = user_agent = length = None
-    kept: dict[str, str] = {}
+    stored_headers: dict[str, str] = {}
     for name, value in raw:
         if name == b"user-agent":
             user_agent = value.decode("latin-1")
@@ -127,8 +127,8 @@ def parse_headers(raw: Iterable[tuple[bytes, bytes]]) -> TrackHeaders:
         elif name == b"content-length" and value.isdigit() and len(value) < _DIGITS:
             length = int(value)
         elif name in STORED_HEADERS:
-            kept[name.decode("ascii")] = value.decode("latin-1")
-    return TrackHeaders(key or parse_bearer_token(authorization), user_agent, kept, length)
+            stored_headers[name.decode("ascii")] = value.decode("latin-1")
+    return TrackHeaders(key or parse_bearer_token(authorization), user_agent, stored_headers, length)
 
 
 def validate_request(
@@ -144,13 +144,12 @@ def validate_request(
     """Runs the checks of a request after its key was looked up, in the documented order.
 
     Args:
-        body: as received; None when it was over `MAX_BODY`.
-        headers: what the headers say.
-        identity: what the key resolves to; also looked up for a body that is too large, so that
-            the ledger counts it.
-        client_ip: of the client.
-        received_at: the present, aware UTC.
-        consume_rate_limit: counts the request once it got as far as the rate limit.
+        body: as received; None if it was longer than `MAX_BODY_BYTES`.
+        headers: the headers that ingestion reads.
+        identity: credential of the key; None if it is unknown.
+        client_ip: IP address of the client, if known.
+        received_at: current time, aware UTC.
+        consume_rate_limit: counts the request; called only if the body is not too long and the key is known.
         decode: parses the body.
     """
     if body is None:
@@ -159,12 +158,12 @@ def validate_request(
         return MISSING_KEY if headers.key is None else INVALID_KEY
     if not consume_rate_limit(identity.credential.id, received_at):
         return REJECTION_RESPONSES[RejectionReason.RATE_LIMITED]
-    verdict = _decode_event(body, decode)
-    if isinstance(verdict, RejectionReason):
-        return REJECTION_RESPONSES[verdict]
-    name, event_id = verdict
+    validated = _decode_event(body, decode)
+    if isinstance(validated, RejectionReason):
+        return REJECTION_RESPONSES[validated]
+    name, event_id = validated
     workspace = identity.workspace
-    arrival = ReceivedEvent(  # by place: by name it takes three times as long
+    arrival = ReceivedEvent(  # positional: keywords take three times as long
         workspace.id,
         identity.credential.id,
         IngestEndpoint.TRACK,
@@ -217,10 +216,10 @@ def server_error_response(error_id: UUID) -> IngestResponse:
 class SenderRateLimit:
     """Counts events by sender in fixed windows of one second, in memory.
 
-    A sender is a write key (check 6) or a workspace whose browsers send without one.
+    A sender is a write key, or a workspace whose browsers send events without a key.
 
-    It is no `RateLimiter`: it is asked for every event, and ingest never fails because a limit
-    store is away.
+    It does not implement `RateLimiter`, because it is called for every event, and ingestion never depends on a limit
+    store.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ NO_MEDIUM: Final = "(none)"
 
 _CACHE_SIZE: Final = 8192
 _MAX_CACHED_WORKSPACES: Final = 128
-"""Sets of rules kept ready."""
+"""Compiled rule sets that are cached."""
 
 
 class TrafficSource(NamedTuple):
@@ -51,7 +51,7 @@ class TrafficClassifier:
     """Applies source lists and channel rules; results are cached up to a limit.
 
     Args:
-        domains: knows the registrable part of a host name.
+        domains: finds registrable domains.
     """
 
     def __init__(self, domains: PublicSuffixList) -> None:
@@ -86,19 +86,21 @@ class TrafficClassifier:
 
         Args:
             campaign: its campaign values.
-            referrer: host of its external referrer, None without one.
+            referrer: host of its external referrer; None without one.
             custom_channels: the workspace's own channels, tested first.
         """
         click_source, click_medium = self._click_source(campaign)
         named = campaign.utm.get("utm_source", "").lower() or click_source
         source = named or self._referral_source(referrer) or DIRECT
-        within = SOURCE_CATEGORY.get(self._entry(source) or "")
+        category = SOURCE_CATEGORY.get(self._entry(source) or "")
         medium = campaign.utm.get("utm_medium") or click_medium
         if not medium:
-            medium = DEFAULT_MEDIUM[within] if within else NO_MEDIUM if named or not referrer else "referral"
+            medium = (
+                DEFAULT_MEDIUM[category] if category else NO_MEDIUM if named or not referrer else "referral"
+            )
         campaign_name = campaign.utm.get("utm_campaign", "")
         facts = _visit_facts(campaign, referrer, medium)
-        channel = self._rule(custom_channels)(_RuleInput(source, medium, campaign_name, within, facts))
+        channel = self._rule(custom_channels)(_RuleInput(source, medium, campaign_name, category, facts))
         return TrafficSource(source, medium, channel)
 
     def _click_source(self, campaign: Campaign) -> tuple[str | None, str | None]:
@@ -126,8 +128,11 @@ class TrafficClassifier:
 
 
 def _visit_facts(campaign: Campaign, referrer: str | None, medium: str) -> frozenset[VisitFact]:
-    said_direct = campaign.utm.get("utm_source", "").lower() == DIRECT and medium in {NO_MEDIUM, "(not set)"}
-    if said_direct or (campaign.is_empty and not referrer):
+    is_declared_direct = campaign.utm.get("utm_source", "").lower() == DIRECT and medium in {
+        NO_MEDIUM,
+        "(not set)",
+    }
+    if is_declared_direct or (campaign.is_empty and not referrer):
         return _DIRECT_FACTS
     if referrer:
         return _EXTERNAL_FACTS
@@ -147,31 +152,34 @@ def _parent_domains(host: str) -> list[str]:
 
 
 def _compile_channel_rules(custom_channels: tuple[CustomChannel, ...]) -> Callable[[_RuleInput], str]:
+    """Returns a function that gives the id of the first matching channel; results are cached."""
     tests = [
         (rule.id, [_compile_condition(when) for when in rule.any_of])
         for rule in with_custom_channels(custom_channels)
     ]
 
     @lru_cache(_CACHE_SIZE)
-    def channel(words: _RuleInput) -> str:
-        return next(name for name, conditions in tests if any(holds(words) for holds in conditions))
+    def first_matching_channel(rule_input: _RuleInput) -> str:
+        return next(
+            channel for channel, conditions in tests if any(holds(rule_input) for holds in conditions)
+        )
 
-    return channel
+    return first_matching_channel
 
 
 def _compile_condition(condition: ChannelCondition) -> Callable[[_RuleInput], bool]:
     source, medium, campaign = map(_compile_pattern, (condition.source, condition.medium, condition.campaign))
 
-    def holds(words: _RuleInput) -> bool:
+    def all_set_fields_match(rule_input: _RuleInput) -> bool:
         return (
-            (condition.source_category is None or condition.source_category == words.source_category)
-            and (condition.fact is None or condition.fact in words.facts)
-            and (source is None or source.fullmatch(words.source) is not None)
-            and (medium is None or medium.fullmatch(words.medium) is not None)
-            and (campaign is None or campaign.fullmatch(words.campaign) is not None)
+            (condition.source_category is None or condition.source_category == rule_input.source_category)
+            and (condition.fact is None or condition.fact in rule_input.facts)
+            and (source is None or source.fullmatch(rule_input.source) is not None)
+            and (medium is None or medium.fullmatch(rule_input.medium) is not None)
+            and (campaign is None or campaign.fullmatch(rule_input.campaign) is not None)
         )
 
-    return holds
+    return all_set_fields_match
 
 
 def _compile_pattern(expression: str | None) -> re.Pattern[str] | None:

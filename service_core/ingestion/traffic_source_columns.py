@@ -28,7 +28,7 @@ def traffic_source_columns(
     Args:
         campaign: the campaign values of the event.
         page: its page and referrer.
-        session: what is known of its session, None at the first event.
+        session: state of its session; None for the first event.
         classifier: source lists and channel rules.
         custom_channels: the workspace's own channels.
     """
@@ -73,8 +73,7 @@ def campaign_columns(
 def advance_session_state(event: Event, session: SessionState | None) -> SessionState:
     """Returns the session state after one more event.
 
-    One that comes late, from before all that are known, is where the session was entered and tells
-    nothing of what came after it.
+    An event from before the start of the session only moves the start and the landing page.
     """
     if session and event.timestamp < session.first_at:
         page = event.landing_page or session.landing_page
@@ -92,8 +91,8 @@ def advance_session_state(event: Event, session: SessionState | None) -> Session
 
 def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
     """Returns whether the page's query string contains every campaign value."""
-    there = {value.strip() for value in parse_query_string(query).values()} if query else set()
-    return there.issuperset(campaign.values())
+    query_values = {value.strip() for value in parse_query_string(query).values()} if query else set()
+    return query_values.issuperset(campaign.values())
 
 
 def _repeats_last_campaign(campaign: Campaign, session: SessionState | None) -> bool:

@@ -1,7 +1,7 @@
 """Validates the body of an event before it is enqueued.
 
-It is shared by ``/track``, the browser batch and every import. What it accepts can be enriched:
-enrichment reads the same fields by the same rules and refuses nothing.
+It is shared by ``/track``, the browser batch and every import. Enrichment parses the same fields with the same functions
+and accepts every event that passed validation.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ REJECTION_MESSAGES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
         RejectionReason.INVALID_SIGNATURE: "Invalid signature",
     }
 )
-"""What ``error`` says for each reason of rejection."""
+"""Rejection reason to the text of ``error``."""
 
 
 class ValidatedEvent(NamedTuple):

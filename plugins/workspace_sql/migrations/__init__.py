@@ -1,1 +1,1 @@
-"""How the tables came to be; run by Alembic at start."""
+"""Alembic migrations of the workspace store, run at start."""

@@ -1,4 +1,4 @@
-"""How Alembic runs here: inside the transaction of the process that starts, or on the file it is given."""
+"""Alembic environment: migrations run in the transaction of the given connection."""
 
 from alembic import context
 

@@ -24,7 +24,7 @@ class KeyRequestInput:
     """The requested key, and who requests it.
 
     Attributes:
-        filer: id of the credential, grant or signup that requests the key.
+        requester_id: id of the credential, grant or signup that requests the key.
         requester: description of the requester for people.
     """
 

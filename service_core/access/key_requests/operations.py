@@ -50,7 +50,7 @@ async def request_key(
 
     The approval page shows the requester, the workspace and each scope. Its link works once, within 24 hours.
     """
-    filing = KeyRequestInput(
+    key_input = KeyRequestInput(
         requester_id=caller.credential.id,
         requester=_describe_requester(caller),
         name=body.name,
@@ -58,21 +58,21 @@ async def request_key(
         reason=body.reason or None,
         client_name=body.client_name,
     )
-    filed = await create_key_request(
-        requests, caller.workspace, filing, caller.now, idempotency=caller.idempotency
+    created = await create_key_request(
+        requests, caller.workspace, key_input, caller.now, idempotency=caller.idempotency
     )
-    request = filed.request
-    answer = KeyRequestResponse(
+    request = created.request
+    response = KeyRequestResponse(
         request_id=request.id,
         status=RequestStatus.PENDING,
         name=request.name,
         scopes=_scope_names(request.scopes),
-        approval_url=public_urls.approval_url(filed.token),
+        approval_url=public_urls.approval_url(created.token),
         poll_url=public_urls.poll_url("keys/requests", request.id),
         expires_at=request.expires_at,
         poll_interval_seconds=POLL_SECONDS,
     )
-    return HandlerResponse(answer, 202, {"Idempotent-Replay": "true"} if filed.replayed else {})
+    return HandlerResponse(response, 202, {"Idempotent-Replay": "true"} if created.replayed else {})
 
 
 @operation(
@@ -90,18 +90,18 @@ async def get_key_request(
     The first response after the approval creates the key and contains it; later ones do not. A lost response cannot be
     repeated: revoke the key and ask again.
     """
-    filer = caller.signup_id if isinstance(caller, SignupCaller) else caller.credential.id
-    followed = await poll_key_request(requests, path.request_id, filer, caller.workspace, caller.now)
-    if followed is None:
+    requester_id = caller.signup_id if isinstance(caller, SignupCaller) else caller.credential.id
+    polled = await poll_key_request(requests, path.request_id, requester_id, caller.workspace, caller.now)
+    if polled is None:
         raise NotFound
-    request, minted = followed
-    if minted is None:
+    request, new_key = polled
+    if new_key is None:
         return KeyRequestStatusResponse(**_status_fields(request, caller.now))
     return CollectedKeyResponse(
         **_status_fields(request, caller.now),
-        key=minted.secret,
-        key_id=minted.credential.id,
-        key_hint=minted.credential.hint,
+        key=new_key.secret,
+        key_id=new_key.credential.id,
+        key_hint=new_key.credential.hint,
     )
 
 
@@ -120,28 +120,28 @@ async def create_key(
     The key has at most the scopes of the token. The person behind the token has to be an owner or admin, and an owner
     for a write scope or a rate limit of its own.
     """
-    wanted = _parse_required_scopes(body.scopes)
+    scopes = _parse_required_scopes(body.scopes)
     for scope in Scope:
-        if scope in wanted - caller.credential.scopes:
+        if scope in scopes - caller.credential.scopes:
             raise Forbidden(
                 f"Missing scope {scope.value}", "insufficient_scope", extra={"required_scope": scope.value}
             )
     role = None if caller.acting_user is None else caller.acting_user.role
-    require_can_grant(role, wanted)
+    require_can_grant(role, scopes)
     if body.rate_limit not in (None, DEFAULT_RATE_LIMIT):
         require_permission(role, Permission.GRANT_WRITES)
-    minted = await create_named_key(
+    new_key = await create_named_key(
         credential_store,
         caller.workspace,
         caller.now,
         name=body.name,
-        scopes=wanted,
+        scopes=scopes,
         rate_limit=DEFAULT_RATE_LIMIT if body.rate_limit is None else body.rate_limit,
     )
-    credential = minted.credential
+    credential = new_key.credential
     return CreatedKeyResponse(
         id=credential.id,
-        key=minted.secret,
+        key=new_key.secret,
         key_hint=credential.hint,
         name=credential.name,
         scopes=_scope_names(credential.scopes),

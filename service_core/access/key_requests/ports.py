@@ -17,11 +17,11 @@ class KeyRequests(Protocol):
 
         Args:
             request: a pending request.
-            link: digest of the token in its link.
-            once: digest of what an identical retry repeats; None without an ``Idempotency-Key``.
+            link_digest: digest of the token in its link.
+            retry_digest: digest of everything an identical retry repeats; None without an ``Idempotency-Key``.
 
         Returns:
-            The request; or, without adding one, the request of the last 24 hours with the same ``once``.
+            The request; or, without adding one, the request of the last 24 hours with the same ``retry_digest``.
         """
 
     async def get_key_request(self, request_id: UUID) -> KeyRequest | None:

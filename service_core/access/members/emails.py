@@ -22,11 +22,11 @@ async def send_password_link(
     now: datetime,
     reason: str,
 ) -> None:
-    """Sends a link to choose a password. It works once, within 24 hours.
+    """Stores a password link and sends it. It works once, within 24 hours.
 
     Args:
         accounts: stores the digest of the link.
-        mail: sends the e-mail.
+        email_sender: sends the e-mail.
         account: the account; following the link proves its address.
         web_url: URL of the web application.
         now: current time.

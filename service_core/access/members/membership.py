@@ -48,6 +48,8 @@ async def add_member(
 ) -> AddedMember:
     """Gives an e-mail address a role in a workspace without an invitation. The first owner is added this way.
 
+    Creates the account if there is none, and a password link if it has no password.
+
     Raises:
         BadRequest: ``invalid_email``.
         Conflict: the workspace would have no owner.
@@ -80,7 +82,7 @@ async def send_password_reset(
 ) -> None:
     """Sends a password link if the address has an account, at most 3 in an hour.
 
-    The caller cannot tell whether there is an account.
+    Sends nothing while the limit store is unavailable. The caller cannot tell whether there is an account.
 
     Raises:
         EmailSenderUnavailable: the e-mail was not sent.

@@ -64,7 +64,7 @@ class SignIn:
         Args:
             email: as typed.
             password: as typed.
-            client: IP prefix of the browser (`rate_limit_prefix`), if known.
+            client_prefix: IP prefix of the browser (`rate_limit_prefix`), if known.
 
         Raises:
             Unauthorized: the address or the password is wrong; the message is the same for both.

@@ -54,8 +54,8 @@ class AuthorizationEndpoint:
 
     Args:
         clients: the registered clients.
-        tickets: the store of authorization codes.
-        addresses: the metadata of this deployment.
+        tokens: the store of authorization codes.
+        metadata: the metadata of this deployment.
         clock: current time.
     """
 
@@ -125,10 +125,10 @@ class AuthorizationEndpoint:
             created_at=now,
         )
         code = new_token(CODE_PREFIX)
-        ticket = OneTimeToken(
+        token = OneTimeToken(
             OneTimeTokenKind.CODE, grant, now + CODE_LIFETIME, request.redirect_uri, request.code_challenge
         )
-        await self._tokens.open_grant(ticket, sha256_hex(code))
+        await self._tokens.open_grant(token, sha256_hex(code))
         return self._redirect_url(request.redirect_uri, request.state, {"code": code})
 
     def _parse_scopes(self, values: dict[str, str], redirect_uri: str, state: str | None) -> frozenset[Scope]:

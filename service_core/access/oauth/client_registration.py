@@ -36,11 +36,11 @@ class ClientRegistration:
 
         Args:
             metadata: the decoded body.
-            network: IP prefix of the client (`rate_limit_prefix`), if known.
+            client_prefix: IP prefix of the client (`rate_limit_prefix`), if known.
 
         Raises:
             OAuthError: ``invalid_redirect_uri``, ``invalid_client_metadata``; 429 above 10 registrations per hour and
-                network; 503 if they cannot be counted.
+                prefix; 503 if they cannot be counted.
         """
         await self._consume_registration_limit(client_prefix)
         if not isinstance(metadata, Mapping):

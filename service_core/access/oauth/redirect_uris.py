@@ -62,7 +62,7 @@ def add_query_parameters(uri: str, parameters: dict[str, str]) -> str:
 
 
 def csp_source(uri: str) -> str:
-    """Returns the URI as a source of a content security policy, which cannot name an IPv6 host."""
+    """Returns the origin of the URI as a source of a content security policy; the scheme for an app or an IPv6 host."""
     parts = urlsplit(uri)
     if parts.scheme not in {"http", "https"} or ":" in (parts.hostname or ":"):
         return f"{parts.scheme}:"

@@ -51,10 +51,10 @@ class TokenEndpoint:
     """The token endpoint and the revocation endpoint.
 
     Args:
-        tickets: the store of authorization codes and refresh tokens.
+        tokens: the store of authorization codes and refresh tokens.
         grants: the store of access tokens.
         members: tells whether the person still belongs to the workspace, and in which role.
-        addresses: the metadata of this deployment.
+        metadata: the metadata of this deployment.
         clock: current time.
     """
 
@@ -90,12 +90,12 @@ class TokenEndpoint:
             raise OAuthError("invalid_target", "resource names another service")
         token_digest = sha256_hex(_require_secret(form, parameter, _TOKEN_PATTERNS[kind]))
         now = self._clock()
-        ticket = await self._tokens.find_token(token_digest)
-        if ticket is None or ticket.kind is not kind:
+        token = await self._tokens.find_token(token_digest)
+        if token is None or token.kind is not kind:
             raise _invalid_grant_error()
-        scopes = await self._current_scopes(ticket, form.get("scope"))
+        scopes = await self._current_scopes(token, form.get("scope"))
         access, refresh = new_access_token(), new_token(REFRESH_PREFIX)
-        is_valid = _is_token_of_client(ticket, form) and now < ticket.expires_at and bool(scopes)
+        is_valid = _is_token_of_client(token, form) and now < token.expires_at and bool(scopes)
         issued = IssuedTokens(
             sha256_hex(access), now + ACCESS_TOKEN_LIFETIME, sha256_hex(refresh), now + REFRESH_LIFETIME
         )
@@ -119,9 +119,9 @@ class TokenEndpoint:
             if access_token is not None:
                 await self._tokens.end_grant(access_token.grant.id, now)
         elif _TOKEN_PATTERNS[OneTimeTokenKind.REFRESH].fullmatch(token):
-            ticket = await self._tokens.find_token(sha256_hex(token))
-            if ticket is not None:
-                await self._tokens.end_grant(ticket.grant.id, now)
+            refresh_token = await self._tokens.find_token(sha256_hex(token))
+            if refresh_token is not None:
+                await self._tokens.end_grant(refresh_token.grant.id, now)
 
     async def _current_scopes(self, token: OneTimeToken, requested: str | None) -> frozenset[Scope]:
         """Returns the granted scopes that the person's current role allows; none if the person has left the workspace.

@@ -71,7 +71,7 @@ class SignupCreator:
     Args:
         signups: the store of signups.
         checkout: the payment provider.
-        mail: sends verification e-mails.
+        email_sender: sends verification e-mails.
         limiter: counts signups; none is created while it is unavailable.
         clock: current time.
         mode: checkout, verification or closed.
@@ -98,11 +98,13 @@ class SignupCreator:
         self._web_url = web_url
 
     async def create_signup(self, signup_input: SignupInput, client_ip: str | None) -> CreatedSignup | None:
-        """Stores a signup and creates its checkout session.
+        """Stores a signup and creates its checkout session, or sends a verification e-mail first.
+
+        At most 5 signups per client IP prefix and hour, and 3 per e-mail address and day.
 
         Args:
             signup_input: the validated input.
-            client: IP address of the client.
+            client_ip: IP address of the client, if known.
 
         Returns:
             The signup with its checkout session; None if a verification e-mail was sent first.
@@ -200,7 +202,7 @@ def _build_signup_and_key_request(
 ) -> tuple[Signup, KeyRequest | None]:
     signup_id, request = new_id(), None
     if signup_input.requested_key is not None:
-        filing = KeyRequestInput(
+        key_input = KeyRequestInput(
             requester_id=signup_id,
             requester=f"the signup of {signup_input.email}",
             name=signup_input.requested_key.name,
@@ -208,7 +210,7 @@ def _build_signup_and_key_request(
             reason=signup_input.requested_key.reason,
         )
         request = replace(
-            build_pending_request(filing, now, workspace_id=None), expires_at=now + SIGNUP_LIFETIME
+            build_pending_request(key_input, now, workspace_id=None), expires_at=now + SIGNUP_LIFETIME
         )
     return _build_signup(signup_id, signup_input, now, request.id if request else None), request
 

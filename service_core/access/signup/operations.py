@@ -65,8 +65,8 @@ async def sign_up(
     No account, workspace or key exists before a person has paid. The answer is the same whether or
     not the address is known.
     """
-    applied = await creator.create_signup(_build_signup_input(body), caller.client_ip)
-    return VerificationSentResponse() if applied is None else _created_response(applied, public_urls)
+    created = await creator.create_signup(_build_signup_input(body), caller.client_ip)
+    return VerificationSentResponse() if created is None else _created_response(created, public_urls)
 
 
 @operation("GET /signup/{signupId}", scope=ANY_SCOPE, credential=CredentialRequirement.SIGNUP, tag="signup")
@@ -110,8 +110,8 @@ async def receive_payment_notice(
 
 
 def _build_signup_input(body: SignupBody) -> SignupInput:
-    wish = body.key_request
-    if wish is not None and wish.scopes != [Scope.READ.value]:
+    requested_key = body.key_request
+    if requested_key is not None and requested_key.scopes != [Scope.READ.value]:
         raise BadRequest("Only a key to read can ride along", "invalid_parameter", field="key_request.scopes")
     email = normalize_email(body.email)
     return SignupInput(
@@ -122,7 +122,9 @@ def _build_signup_input(body: SignupBody) -> SignupInput:
         domain=body.domain,
         timezone=body.timezone,
         plan=body.plan,
-        requested_key=None if wish is None else RequestedKey(wish.name, wish.reason or None),
+        requested_key=None
+        if requested_key is None
+        else RequestedKey(requested_key.name, requested_key.reason or None),
     )
 
 

@@ -41,7 +41,7 @@ class SignupPayments:
         signups: the store of signups.
         checkout: the payment provider.
         accounts: stores password links.
-        mail: sends the welcome e-mail.
+        email_sender: sends the welcome e-mail.
         limiter: limits requests to the checkout.
         clock: current time.
         web_url: URL of the web application.
@@ -101,7 +101,10 @@ class SignupPayments:
         return True
 
     async def refresh_payment(self, signup: Signup) -> Signup:
-        """Asks the checkout about a pending signup, because its webhook may be late or lost, and returns the current signup."""
+        """Returns the current signup, after asking the checkout about a pending one, because its webhook may be lost.
+
+        The checkout is asked at most once in 10 seconds for each signup. If it cannot be, the signup is returned as is.
+        """
         if signup.status is not SignupStatus.PENDING or signup.order is None:
             return signup
         try:

@@ -25,7 +25,7 @@ class ChannelCondition:
     Attributes:
         source, medium, campaign: regular expression for the whole value.
         source_category: list the source is an entry of.
-        fact: what must be known.
+        fact: a fact about the visit.
     """
 
     source: str | None = None

@@ -2,7 +2,7 @@
 
 This is the only module of the core that names companies: they are data about visits, not integrations.
 
-An entry without a dot stands for every host whose registrable name it is, one with a dot for that
+An entry without a dot matches every host whose registrable domain begins with it; an entry with a dot matches that
 host and its subdomains.
 """
 
@@ -39,7 +39,7 @@ SOURCES_BY_CATEGORY: Final = MappingProxyType(
 SOURCE_CATEGORY: Final = MappingProxyType(
     {entry: name for name, entries in SOURCES_BY_CATEGORY.items() for entry in entries}
 )
-"""Entry -> the list it stands in."""
+"""Entry -> its category."""
 
 SOURCE_ALIASES: Final = MappingProxyType(
     {
@@ -60,12 +60,12 @@ SOURCE_ALIASES: Final = MappingProxyType(
         "adwords": "google",
     }
 )
-"""Other names of entries; they serve matching, the value sent is kept."""
+"""Alias -> entry. Aliases are used for matching; the stored value is the one that was sent."""
 
 DEFAULT_MEDIUM: Final = MappingProxyType(
     {SEARCH: "organic", SOCIAL: "social", VIDEO: "video", SHOPPING: "referral", ASSISTANTS: "referral"}
 )
-"""List -> the medium of a visit from it when none is sent."""
+"""Category -> the medium of a visit if none is sent."""
 
 CLICK_ID_SOURCES: Final = MappingProxyType(
     {
@@ -98,7 +98,7 @@ EXCLUDED_REFERRERS: Final = frozenset(
         "login.microsoftonline.com", "login.microsoft.com",
     }
 )  # fmt: skip
-"""Payment and login hosts a visitor passes through: they and their subdomains bring nobody."""
+"""Payment and login hosts a visitor passes through: they and their subdomains are not traffic sources."""
 
 ANDROID_STORE_HOSTS: Final = frozenset({"play.google.com", "market.android.com"})
 APP_STORE_HOSTS: Final = ANDROID_STORE_HOSTS | {"apps.apple.com", "itunes.apple.com", "appsto.re"}

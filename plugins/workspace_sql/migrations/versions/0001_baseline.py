@@ -15,5 +15,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the tables."""
+    """Creates the tables."""
     create_tables(op.get_bind())

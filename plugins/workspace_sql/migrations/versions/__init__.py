@@ -1,1 +1,1 @@
-"""One file per step, forward only. A released step is never edited."""
+"""One file per migration, forward only. A released migration is never edited."""
