@@ -170,7 +170,7 @@ class IngestPipeline:
 
     def _parse_queued(self, queued: QueuedEvent, workspace: Workspace | None) -> _ParsedArrival:
         if workspace is None:
-            raise LookupError("the workspace was deleted")
+            raise LookupError("the workspace is gone")
         if queued.arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in queued.arrival.headers:
             raise ValueError(queued.arrival.headers[UNPARSED_HEADER])
         body = self._decode(queued.arrival.body)
