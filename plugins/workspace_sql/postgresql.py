@@ -130,7 +130,7 @@ class PostgresDatabase(Database):
 
     def _startup_message(self, reason: str) -> str:
         return (
-            f"PostgreSQL at {self._settings.location} cannot be used as the workspace store: {reason}. Check that the "
+            f"PostgreSQL at {self._settings.location} cannot be used as the workspace store: {reason}. See that the "
             "server runs, that host, database, user and password in storage.workspace are right, and that this "
             "version of Touchpoint is not older than the one that wrote the database."
         )

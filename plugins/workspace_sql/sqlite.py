@@ -132,7 +132,7 @@ class SqliteDatabase(Database):
     def _startup_message(self, reason: str) -> str:
         return (
             f"{self._settings.file} cannot be used as the workspace store: {reason}. Restore a "
-            "backup, set another file in storage.workspace, or run the version that wrote it."
+            "backup, name another file in storage.workspace, or run the version that wrote it."
         )
 
 
