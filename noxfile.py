@@ -22,41 +22,41 @@ nox.options.sessions = ["lint", "everything"]
 PINS = {
     "runtime.txt": ["pyproject.toml", "--group", "build"],
     "dev.txt": ["pyproject.toml", "--group", "build", "--group", "dev"],
-    # The engine alone: the data frame libraries it names are for its other doors, and change what tests see.
+    # The engine alone: the data frame libraries it names are optional, and change what tests see.
     "clickhouse.txt": ["--group", "clickhouse", "--no-deps"],
 }
-"""Requirement file -> what it holds."""
+"""Requirement file -> the arguments that resolve it."""
 
-BESIDE = ("types", "imports", "pins", "api", "clickhouse")
-"""What runs beside the tests, one after the other."""
+CHECKS_DURING_TESTS = ("types", "imports", "pins", "api", "clickhouse")
+"""Sessions that run one after the other while the tests run."""
 
 PROCESSES = os.environ.get("TEST_PROCESSES", "3")
-"""How many run tests: more than a small machine has cores, as tests wait for servers, browsers and other processes."""
+"""Number of test processes: more than a small machine has cores, as tests wait for servers, browsers and other processes."""
 
 
-@nox.session
-def lint(session: nox.Session) -> None:
-    """Style and formatting."""
+@nox.session(name="lint")
+def check_style_and_formatting(session: nox.Session) -> None:
+    """Checks style and formatting with ruff; changes nothing."""
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
 
 
-@nox.session
-def types(session: nox.Session) -> None:
-    """Strict types."""
+@nox.session(name="types")
+def check_types_strictly(session: nox.Session) -> None:
+    """Runs mypy in strict mode."""
     session.run("mypy")
 
 
-@nox.session
-def imports(session: nox.Session) -> None:
-    """The walls of the house."""
+@nox.session(name="imports")
+def check_import_contracts(session: nox.Session) -> None:
+    """Checks the import contracts in ``pyproject.toml``."""
     session.run("lint-imports")
 
 
-@nox.session
-def pins(session: nox.Session) -> None:
-    """The pins hold exactly what pyproject asks for; ``nox -s pins -- --write`` renews them."""
-    for name, held in PINS.items():
+@nox.session(name="pins")
+def check_or_rewrite_pins(session: nox.Session) -> None:
+    """Checks that the pins are what ``pyproject.toml`` resolves to; ``nox -s pins -- --write`` rewrites them."""
+    for name, arguments in PINS.items():
         pinned = Path("requirements") / name
         with tempfile.TemporaryDirectory() as folder:
             fresh = Path(folder) / name
@@ -65,7 +65,7 @@ def pins(session: nox.Session) -> None:
             session.run(
                 "uv", "pip", "compile", "--universal", "--python-version", "3.11",
                 "--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate",
-                "--no-emit-index-url", "--quiet", *held, "--output-file", str(fresh),
+                "--no-emit-index-url", "--quiet", *arguments, "--output-file", str(fresh),
             )  # fmt: skip
             if "--write" in session.posargs:
                 pinned.write_text(fresh.read_text())
@@ -73,61 +73,61 @@ def pins(session: nox.Session) -> None:
                 session.error(f"{pinned} is not what pyproject.toml asks for: run `nox -s pins -- --write`")
 
 
-@nox.session
-def everything(session: nox.Session) -> None:
-    """Every check but style at the same time: the tests, and beside them the others."""
-    install_engine(session)
-    command = [sys.executable, "-m", "nox", "-s", *BESIDE]
+@nox.session(name="everything")
+def run_tests_and_all_checks_but_lint(session: nox.Session) -> None:
+    """Runs the tests, and at the same time the checks of `CHECKS_DURING_TESTS` in another process."""
+    install_pinned_clickhouse(session)
+    command = [sys.executable, "-m", "nox", "-s", *CHECKS_DURING_TESTS]
     alone = os.environ | {"TEST_PROCESSES": "0"}
-    with tempfile.TemporaryFile("w+") as said:
-        beside = subprocess.Popen(command, env=alone, stdout=said, stderr=said)  # noqa: S603 - our own command
+    with tempfile.TemporaryFile("w+") as output:
+        checks = subprocess.Popen(command, env=alone, stdout=output, stderr=output)  # noqa: S603 - our own command
         try:
-            tests(session)
+            run_tests_without_clickhouse(session)
         finally:
-            failed = beside.wait()
-            said.seek(0)
-            sys.stdout.write(said.read())
+            failed = checks.wait()
+            output.seek(0)
+            sys.stdout.write(output.read())
     if failed:
-        session.error(f"Beside the tests, one of {', '.join(BESIDE)} failed.")
+        session.error(f"During the tests, one of {', '.join(CHECKS_DURING_TESTS)} failed.")
 
 
-@nox.session
-def tests(session: nox.Session) -> None:
-    """Behaviour, conformance, documents and a small number of every fault."""
+@nox.session(name="tests")
+def run_tests_without_clickhouse(session: nox.Session) -> None:
+    """Runs the whole test suite but for ClickHouse; faults are injected a small number of times."""
     session.run("pytest", "-n", PROCESSES, "-m", "not clickhouse", *session.posargs)
 
 
-@nox.session
-def clickhouse(session: nox.Session) -> None:
-    """The ClickHouse engine in this process: the conformance kit with fewer worlds, HTTP, a cluster."""
-    install_engine(session)
-    worlds = {"TOUCHPOINT_EXAMPLES": os.environ.get("TOUCHPOINT_EXAMPLES", "2")}
+@nox.session(name="clickhouse")
+def run_clickhouse_tests(session: nox.Session) -> None:
+    """Installs ClickHouse as a library and runs its tests with few generated examples."""
+    install_pinned_clickhouse(session)
+    examples = {"TOUCHPOINT_EXAMPLES": os.environ.get("TOUCHPOINT_EXAMPLES", "2")}
     files = sorted(map(str, Path("tests").rglob("test_*clickhouse*.py")))
-    session.run("pytest", "-n", PROCESSES, "-m", "clickhouse", *(session.posargs or files), env=worlds)
+    session.run("pytest", "-n", PROCESSES, "-m", "clickhouse", *(session.posargs or files), env=examples)
 
 
-def install_engine(session: nox.Session) -> None:
-    """ClickHouse as a library, unless it is here."""
+def install_pinned_clickhouse(session: nox.Session) -> None:
+    """Installs the pinned ClickHouse library into this environment; does nothing when it is installed."""
     session.run(
         "uv", "pip", "install", "-q", "--require-hashes", "--no-deps", "-r", "requirements/clickhouse.txt",
         env={"VIRTUAL_ENV": sys.prefix},
     )  # fmt: skip
 
 
-@nox.session
-def api(session: nox.Session) -> None:
-    """Random requests against a running service, checked against its own OpenAPI document."""
+@nox.session(name="api")
+def fuzz_running_api(session: nox.Session) -> None:
+    """Sends random requests to a running service and checks the responses against its OpenAPI document."""
     session.run("python", "-m", "tests.api_fuzzing", *session.posargs)
 
 
-@nox.session
-def faults(session: nox.Session) -> None:
-    """Every fault in full: minutes, not seconds."""
+@nox.session(name="faults")
+def run_full_fault_injection(session: nox.Session) -> None:
+    """Runs every fault injection test in full; takes ten minutes."""
     session.run("python", "-m", "tests.fault_injection", *session.posargs)
 
 
-@nox.session
-def bench(session: nox.Session) -> None:
-    """Benchmarks as ratios to a reference in the same run; see ``tests/bench``."""
+@nox.session(name="bench")
+def run_benchmarks(session: nox.Session) -> None:
+    """Runs the named benchmarks, or the three usual ones; results are ratios to a reference in the same run."""
     for name in session.posargs or ["ingest", "edge", "reads"]:
         session.run("python", "-m", f"tests.bench.{name}")
