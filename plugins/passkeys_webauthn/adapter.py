@@ -22,31 +22,37 @@ class WebAuthnPasskeys:
         self, party: RelyingParty, challenge: str, account: Account, existing_passkeys: Sequence[Passkey]
     ) -> str:
         """Returns options for ``navigator.credentials.create``."""
-        asked: str = await _run_ceremony("ask_to_make", party, challenge, account, existing_passkeys)
-        return asked
+        options: str = await _run_ceremony(
+            "build_registration_options", party, challenge, account, existing_passkeys
+        )
+        return options
 
     async def verify_registration(
         self, party: RelyingParty, challenge: str, response: RegistrationResponse
     ) -> VerifiedRegistration:
         """Returns the new passkey."""
-        made: VerifiedRegistration = await _run_ceremony("read_made", party, challenge, response)
-        return made
+        registration: VerifiedRegistration = await _run_ceremony(
+            "verify_registration_response_of_browser", party, challenge, response
+        )
+        return registration
 
     async def authentication_options(self, party: RelyingParty, challenge: str) -> str:
         """Returns options for ``navigator.credentials.get``."""
-        asked: str = await _run_ceremony("ask_to_sign", party, challenge)
-        return asked
+        options: str = await _run_ceremony("build_authentication_options", party, challenge)
+        return options
 
     async def verify_authentication(
         self, party: RelyingParty, challenge: str, response: AuthenticationResponse, passkey: Passkey
     ) -> int:
         """Returns the signed counter."""
-        counter: int = await _run_ceremony("read_signed", party, challenge, response, passkey)
+        counter: int = await _run_ceremony(
+            "verify_assertion_and_return_counter", party, challenge, response, passkey
+        )
         return counter
 
 
-async def _run_ceremony(ceremony: str, *given: Any) -> Any:
-    def work() -> Any:
-        return getattr(import_module("plugins.passkeys_webauthn.ceremonies"), ceremony)(*given)
+async def _run_ceremony(ceremony: str, *args: Any) -> Any:
+    def import_and_run() -> Any:
+        return getattr(import_module("plugins.passkeys_webauthn.ceremonies"), ceremony)(*args)
 
-    return await asyncio.to_thread(work)
+    return await asyncio.to_thread(import_and_run)

@@ -51,17 +51,19 @@ _Read = TypeVar("_Read")
 
 def _map_library_errors(read: Callable[_Asked, _Read]) -> Callable[_Asked, _Read]:
     @wraps(read)
-    def reading(*given: _Asked.args, **named: _Asked.kwargs) -> _Read:
+    def verify_or_raise_invalid_response(*args: _Asked.args, **kwargs: _Asked.kwargs) -> _Read:
         try:
-            return read(*given, **named)
+            return read(*args, **kwargs)
         except Exception as fault:
             # The library lets through what its parsers raise, and all they read was sent by a browser.
             raise InvalidPasskeyResponse(str(fault)) from fault
 
-    return reading
+    return verify_or_raise_invalid_response
 
 
-def ask_to_make(party: RelyingParty, challenge: str, account: Account, known: Sequence[Passkey]) -> str:
+def build_registration_options(
+    party: RelyingParty, challenge: str, account: Account, excluded_passkeys: Sequence[Passkey]
+) -> str:
     """Returns options for a discoverable passkey with user verification."""
     options = generate_registration_options(
         rp_id=party.id,
@@ -75,32 +77,36 @@ def ask_to_make(party: RelyingParty, challenge: str, account: Account, known: Se
             resident_key=ResidentKeyRequirement.REQUIRED,
             user_verification=UserVerificationRequirement.REQUIRED,
         ),
-        exclude_credentials=[_credential_descriptor(passkey) for passkey in known],
+        exclude_credentials=[_credential_descriptor(passkey) for passkey in excluded_passkeys],
     )
     return options_to_json(options)
 
 
 @_map_library_errors
-def read_made(party: RelyingParty, challenge: str, attested: RegistrationResponse) -> VerifiedRegistration:
+def verify_registration_response_of_browser(
+    party: RelyingParty, challenge: str, attested: RegistrationResponse
+) -> VerifiedRegistration:
     """Returns the new passkey; no attestation of the device is required."""
     response = AuthenticatorAttestationResponse(attested.client_data, attested.attestation)
     # The id that counts is the one in the attestation; the library compares the other two alone.
-    made = verify_registration_response(
+    registration = verify_registration_response(
         credential=RegistrationCredential(id="", raw_id=b"", response=response),
         expected_challenge=base64url_to_bytes(challenge),
         expected_rp_id=party.id,
         expected_origin=party.origin,
         require_user_verification=True,
     )
-    if len(made.credential_id) > _MAX_CREDENTIAL_ID_BYTES:
+    if len(registration.credential_id) > _MAX_CREDENTIAL_ID_BYTES:
         raise InvalidPasskeyResponse("the credential id is too long")
     # A key that cannot be read would be found out by its first use alone.
-    decoded_public_key_to_cryptography(decode_credential_public_key(made.credential_public_key))
+    decoded_public_key_to_cryptography(decode_credential_public_key(registration.credential_public_key))
     ways = frozenset(way.value for way in _known_transports(attested.transports))
-    return VerifiedRegistration(made.credential_id, made.credential_public_key, made.sign_count, ways)
+    return VerifiedRegistration(
+        registration.credential_id, registration.credential_public_key, registration.sign_count, ways
+    )
 
 
-def ask_to_sign(party: RelyingParty, challenge: str) -> str:
+def build_authentication_options(party: RelyingParty, challenge: str) -> str:
     """Returns options for any passkey that the browser has for the host."""
     options = generate_authentication_options(
         rp_id=party.id,
@@ -112,7 +118,7 @@ def ask_to_sign(party: RelyingParty, challenge: str) -> str:
 
 
 @_map_library_errors
-def read_signed(
+def verify_assertion_and_return_counter(
     party: RelyingParty, challenge: str, asserted: AuthenticationResponse, passkey: Passkey
 ) -> int:
     """Returns the signed counter."""
