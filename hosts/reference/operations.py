@@ -84,8 +84,8 @@ def _render_response_fields(op: Operation) -> str:
         return "Answers the [envelope of a change](../consumers/writes.md)."
     schema = TypeAdapter(op.answer).json_schema(mode="serialization")
     shapes = [_render_members(shape, schema) for shape in _resolve_schemas(schema, schema)]
-    told = " or ".join(", ".join(shape) for shape in shapes if shape)
-    return f"Answers {told}." if told else ""
+    text = " or ".join(", ".join(shape) for shape in shapes if shape)
+    return f"Answers {text}." if text else ""
 
 
 def _render_members(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
@@ -99,7 +99,9 @@ def _describe_nested_fields(field: Mapping[str, Any], schema: Mapping[str, Any])
     """Describes the fields of a field that is an object or a list of objects."""
     for part in _resolve_schemas(field, schema):
         objects = _resolve_schemas(part["items"], schema) if "items" in part else [part]
-        names = [format_code(name) for one in objects for name in one.get("properties", {})]
+        names = [
+            format_code(name) for object_schema in objects for name in object_schema.get("properties", {})
+        ]
         if 0 < len(names) <= _MAX_NESTED_FIELDS:
             listed = ", ".join(dict.fromkeys(names))
             return f" [{listed}]" if "items" in part else f" ({listed})"

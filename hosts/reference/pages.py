@@ -77,15 +77,15 @@ def render_reference_pages(registry: Registry, pyproject: Path = Path("pyproject
 
 
 def _render_index() -> str:
-    def listed(titles: Mapping[str, str]) -> str:
+    def render_page_table(titles: Mapping[str, str]) -> str:
         rows = ((f"[{name.removesuffix('.md')}]({name})", title) for name, title in titles.items())
         return render_table(("page", "holds"), rows)
 
     return render_page(
         "Reference",
         "Generated pages are written from the declarations in the code.",
-        render_section("Definitions", listed(_DEFINITIONS)),
-        render_section("Generated", listed(_TITLES)),
+        render_section("Definitions", render_page_table(_DEFINITIONS)),
+        render_section("Generated", render_page_table(_TITLES)),
     )
 
 
@@ -146,8 +146,10 @@ def _render_channels() -> str:
 
 
 def _format_condition(when: Any) -> str:
-    told = {name: getattr(when, name) for name in ("source", "medium", "campaign", "source_category", "fact")}
-    parts = [f"{name} {format_code(value)}" for name, value in told.items() if value is not None]
+    criteria = {
+        name: getattr(when, name) for name in ("source", "medium", "campaign", "source_category", "fact")
+    }
+    parts = [f"{name} {format_code(value)}" for name, value in criteria.items() if value is not None]
     return " and ".join(parts) or "anything else"
 
 
@@ -178,8 +180,8 @@ def _render_event_columns() -> str:
 def _render_hidden_columns() -> str:
     columns = COLUMNS[len(WIRE_COLUMNS) :]
     rows = ((format_code(f.name), f.description) for f in columns)
-    told = "For the questions; no answer shows it."
-    return render_section("What is kept beside them", told, render_table(("column", "meaning"), rows))
+    intro = "Queries use them; no answer shows them."
+    return render_section("Internal columns", intro, render_table(("column", "meaning"), rows))
 
 
 def _render_errors() -> str:
@@ -218,8 +220,8 @@ def _render_adapters(registry: Registry) -> str:
             (format_code(f"{a.scheme}://"), a.summary, ", ".join(_adapter_options(a.settings)))
             for a in chosen
         )
-        kept = ", ".join(format_code(protocol.__name__) for protocol in port.protocols)
-        about = f"Setting {format_code(port.setting)}; an adapter is {kept}."
+        protocols = ", ".join(format_code(protocol.__name__) for protocol in port.protocols)
+        about = f"Setting {format_code(port.setting)}; an adapter is {protocols}."
         sections.append(
             render_section(
                 f"`{name}`", about, render_table(("scheme", "adapter", "options of the URL"), rows)
