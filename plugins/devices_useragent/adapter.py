@@ -44,24 +44,24 @@ class UaParserAdapter:
         return self._parse_cached(user_agent[:MAX_USER_AGENT_LENGTH])
 
     def _parse_uncached(self, user_agent: str) -> Device:
-        found = self._parser.parse(user_agent)
-        system = normalize_os_name(found.os.family) if found.os else None
-        spider = found.device is not None and found.device.family == "Spider"
+        parsed = self._parser.parse(user_agent)
+        system = normalize_os_name(parsed.os.family) if parsed.os else None
+        spider = parsed.device is not None and parsed.device.family == "Spider"
         return Device(
-            device_type=classify_device_type(user_agent, system, recognized=_is_recognized(found)),
-            browser=normalize_browser_name(found.user_agent.family) if found.user_agent else None,
-            browser_version=_format_version(found.user_agent.major, found.user_agent.minor)
-            if found.user_agent
+            device_type=classify_device_type(user_agent, system, recognized=_is_recognized(parsed)),
+            browser=normalize_browser_name(parsed.user_agent.family) if parsed.user_agent else None,
+            browser_version=_format_version(parsed.user_agent.major, parsed.user_agent.minor)
+            if parsed.user_agent
             else None,
             os=system,
-            os_version=_format_version(found.os.major, found.os.minor) if found.os else None,
+            os_version=_format_version(parsed.os.major, parsed.os.minor) if parsed.os else None,
             crawler=spider or self._crawlers.is_crawler(user_agent),
             headless=self._crawlers.is_headless(user_agent),
         )
 
 
-def _is_recognized(found: Result) -> bool:
-    return any(part is not None for part in (found.user_agent, found.os, found.device))
+def _is_recognized(parsed: Result) -> bool:
+    return any(part is not None for part in (parsed.user_agent, parsed.os, parsed.device))
 
 
 def _format_version(major: str | None, minor: str | None) -> str | None:

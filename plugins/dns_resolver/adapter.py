@@ -30,18 +30,18 @@ class NameServers:
         try:
             await self.query_txt(_PROBE_NAME)
         except DnsUnavailable as fault:
-            asked = (
+            server_name = (
                 f"The name server {self._settings.host}"
                 if self._settings.host
                 else "The name server of this machine"
             )
             raise StartupError(
-                f"{asked} does not answer ({fault}): no link domain can be verified. Name another in links.dns_resolver, as in "
+                f"{server_name} does not answer ({fault}): no link domain can be verified. Name another in links.dns_resolver, as in "
                 "dns://9.9.9.9."
             ) from None
 
     async def query_txt(self, name: str) -> Collection[str]:
         """Returns the texts of the records of a name; see `TxtRecords.texts`."""
-        asking = await asyncio.to_thread(import_module, _LOOKUP_MODULE)
-        found: Collection[str] = await asking.resolve_txt(name, self._settings)
-        return found
+        lookup = await asyncio.to_thread(import_module, _LOOKUP_MODULE)
+        texts: Collection[str] = await lookup.resolve_txt(name, self._settings)
+        return texts

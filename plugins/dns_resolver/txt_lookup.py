@@ -23,13 +23,13 @@ async def resolve_txt(name: str, settings: ResolverSettings) -> Collection[str]:
         DnsUnavailable: no server answered in time, or it refused to.
     """
     try:
-        asked = Resolver(configure=settings.host is None)
+        resolver = Resolver(configure=settings.host is None)
         if settings.host is not None:
-            asked.nameservers, asked.port = [settings.host], settings.port or _PORT
-        found = await asked.resolve(f"{name}.", "TXT", lifetime=settings.timeout_seconds)
+            resolver.nameservers, resolver.port = [settings.host], settings.port or _PORT
+        records = await resolver.resolve(f"{name}.", "TXT", lifetime=settings.timeout_seconds)
     except (NXDOMAIN, NoAnswer):
         return ()
     except (DNSException, OSError) as fault:
         raise DnsUnavailable(type(fault).__name__) from None
     # A long text comes in pieces of 255 bytes; they are one.
-    return [b"".join(record.strings).decode("utf-8", "replace") for record in found]
+    return [b"".join(record.strings).decode("utf-8", "replace") for record in records]

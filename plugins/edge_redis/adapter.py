@@ -69,11 +69,11 @@ class RedisRedirectCache:
         """Returns the cached redirect of a key; see `RedirectCache.recall`."""
         if time.monotonic() < self._away_until:
             raise RedirectCacheUnavailable
-        kept = await self._shared.submit(("GET", self._key_name(key)))
-        if kept is None:
+        cached = await self._shared.submit(("GET", self._key_name(key)))
+        if cached is None:
             return None
         try:
-            return CachedRedirect(None if kept == _NO_ROUTE else Redirect.model_validate_json(kept))
+            return CachedRedirect(None if cached == _NO_ROUTE else Redirect.model_validate_json(cached))
         except ValidationError:  # of another version of this program
             return None
 

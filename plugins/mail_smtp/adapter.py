@@ -34,8 +34,8 @@ class SmtpMail:
         try:
             await asyncio.to_thread(self._check_sender)
         except smtplib.SMTPResponseException as fault:
-            said = fault.smtp_error
-            reason = f"{fault.smtp_code} {said.decode(errors='replace') if isinstance(said, bytes) else said}"
+            server_message = fault.smtp_error
+            reason = f"{fault.smtp_code} {server_message.decode(errors='replace') if isinstance(server_message, bytes) else server_message}"
             raise self._startup_error(reason) from None
         except (OSError, ValueError, smtplib.SMTPException) as fault:
             raise self._startup_error(str(fault) or type(fault).__name__) from None
@@ -52,14 +52,14 @@ class SmtpMail:
             raise EmailSenderUnavailable(type(fault).__name__) from None
 
     def _build_message(self, message: EmailMessage) -> MimeMessage:
-        letter = MimeMessage()
-        letter["From"] = self._settings.sender
-        letter["To"] = message.to
-        letter["Subject"] = " ".join(message.subject.split())
-        letter["Date"] = formatdate()
-        letter["Message-ID"] = make_msgid(domain=self._settings.sender.rpartition("@")[2])
-        letter.set_content(message.text)
-        return letter
+        mime_message = MimeMessage()
+        mime_message["From"] = self._settings.sender
+        mime_message["To"] = message.to
+        mime_message["Subject"] = " ".join(message.subject.split())
+        mime_message["Date"] = formatdate()
+        mime_message["Message-ID"] = make_msgid(domain=self._settings.sender.rpartition("@")[2])
+        mime_message.set_content(message.text)
+        return mime_message
 
     def _send(self, email: MimeMessage) -> None:
         with self._open_connection(self._settings.timeout_seconds) as server:
@@ -68,16 +68,16 @@ class SmtpMail:
     def _check_sender(self) -> None:
         sender = parseaddr(self._settings.sender)[1]
         with self._open_connection(min(self._settings.timeout_seconds, CHECK_TIMEOUT_SECONDS)) as server:
-            code, said = server.mail(sender)
+            code, server_message = server.mail(sender)
             if code != _STATUS_OK:
-                raise smtplib.SMTPSenderRefused(code, said, sender)
+                raise smtplib.SMTPSenderRefused(code, server_message, sender)
             server.rset()
 
     def _startup_error(self, reason: str) -> StartupError:
         where = f"{self._settings.host}:{self._settings.port}"
-        said = " ".join(reason.split()).rstrip(".")
+        message = " ".join(reason.split()).rstrip(".")
         return StartupError(
-            f"The mail server {where} of mail.transport cannot be used: {said}. See that host, port, security, user, "
+            f"The mail server {where} of mail.transport cannot be used: {message}. See that host, port, security, user, "
             "password and sender in the URL are right."
         )
 

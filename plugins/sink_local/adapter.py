@@ -59,12 +59,12 @@ class LocalSink:
 
     async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
         """Returns size and content; None when there is no such file."""
-        place = self._file_path(name)
+        path = self._file_path(name)
         try:
-            size = (await asyncio.to_thread(place.stat)).st_size
+            size = (await asyncio.to_thread(path.stat)).st_size
         except FileNotFoundError:
             return None
-        return size, lambda: _read_chunks(place)
+        return size, lambda: _read_chunks(path)
 
     async def delete(self, name: str) -> None:
         """Deletes the file and its draft."""

@@ -65,10 +65,10 @@ class S3Sink:
     async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
         """Returns size and content; None when there is no such file."""
         try:
-            found = await obstore.head_async(self._store, name)
+            object_info = await obstore.head_async(self._store, name)
         except FileNotFoundError:
             return None
-        return found["size"], lambda: self._read_chunks(name)
+        return object_info["size"], lambda: self._read_chunks(name)
 
     async def delete(self, name: str) -> None:
         """Deletes the file."""
@@ -78,8 +78,8 @@ class S3Sink:
             return
 
     async def _read_chunks(self, name: str) -> AsyncGenerator[bytes, None]:
-        found = await obstore.get_async(self._store, name)
-        async for chunk in found.stream():
+        object_content = await obstore.get_async(self._store, name)
+        async for chunk in object_content.stream():
             yield bytes(chunk)
 
 

@@ -31,13 +31,13 @@ async def check_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
         StartupError: it does not answer, or knows neither the bucket nor the key.
     """
     client = {**options["client_options"], "timeout": TIMEOUT, "connect_timeout": TIMEOUT}
-    asked = S3Store(
+    store = S3Store(
         settings.bucket,
         **{**options, "client_options": client},
         retry_config={"max_retries": 0, "retry_timeout": TIMEOUT},
     )
     try:
-        await obstore.get_async(asked, "touchpoint-check")
+        await obstore.get_async(store, "touchpoint-check")
     except FileNotFoundError as fault:
         if _find_error_code(fault) == _NO_BUCKET:
             raise _startup_error(settings, _NO_BUCKET) from None
@@ -50,8 +50,8 @@ async def check_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
 
 def _find_error_code(fault: Exception) -> str | None:
     """Returns the error code of the store, if there is one."""
-    said = _ERROR_CODE.search(str(fault))
-    return said and said[1]
+    match = _ERROR_CODE.search(str(fault))
+    return match and match[1]
 
 
 def _error_text(fault: Exception) -> str:

@@ -37,11 +37,7 @@ class MountedKeySettings(AdapterSettings):
             raise CipherUnavailable(f"The key file {self.path} cannot be read: {fault}.") from None
 
     def read_or_create(self) -> str:
-        """Returns the keys.
-
-        Raises:
-            CipherUnavailable: as `read`.
-        """
+        """Returns the keys; nothing is created."""
         return self.read()
 
 
@@ -50,7 +46,7 @@ class KeyFileSettings(MountedKeySettings):
 
     @property
     def must_exist(self) -> bool:
-        """Not before something is encrypted."""
+        """Whether the file exists: it is created when the first secret is encrypted."""
         return self.path.exists()
 
     def read_or_create(self) -> str:
@@ -97,11 +93,7 @@ class KeyVariableSettings(AdapterSettings):
             ) from None
 
     def read_or_create(self) -> str:
-        """Returns the keys.
-
-        Raises:
-            CipherUnavailable: as `read`.
-        """
+        """Returns the keys; nothing is created."""
         return self.read()
 
 
