@@ -91,11 +91,11 @@ async def serve(app: App, listener: socket.socket, server: AsgiServer, shutdown:
 
     Args:
         app: the application.
-        listener: a socket made by `bind`; it is closed at the end.
+        listener: a socket made by `bind_listener`; it is closed at the end.
         server: which server to run.
         shutdown: set it to stop.
 
-    The server is installed (`require`).
+    The server has to be installed (`require_server_installed`).
     """
     with listener:
         module = import_module(f"hosts.servers.{server}")
@@ -103,9 +103,9 @@ async def serve(app: App, listener: socket.socket, server: AsgiServer, shutdown:
 
 
 def freeze_loaded_objects() -> None:
-    """Excludes all objects loaded so far from garbage collection, which would stop every request."""
+    """Excludes all objects loaded so far from garbage collection, and makes later collections rarer."""
     gc.freeze()
-    atexit.register(gc.unfreeze)  # an end without a collection is told of as hundreds of leaks by the engine
+    atexit.register(gc.unfreeze)  # without it the exit reports frozen objects as leaks
     gc.set_threshold(_GC_THRESHOLD)
 
 

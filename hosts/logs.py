@@ -40,8 +40,8 @@ def configure_logging(stream: TextIO | None = None) -> None:
     handler.setFormatter(_RedactingJsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     sys.excepthook = _log_uncaught_exception
-    for wordy in ("alembic", "httpx2", "touchpoint.server"):  # httpx2 tells every address it asks, whole
-        logging.getLogger(wordy).setLevel(logging.WARNING)
+    for verbose_logger in ("alembic", "httpx2", "touchpoint.server"):  # httpx2 logs every URL unredacted
+        logging.getLogger(verbose_logger).setLevel(logging.WARNING)
 
 
 def _log_uncaught_exception(
@@ -57,7 +57,7 @@ class _RedactingJsonFormatter(logging.Formatter):
     """Formats a record as one line of JSON with every value redacted."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = {
+        fields = {
             "event": record.getMessage(),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -65,8 +65,8 @@ class _RedactingJsonFormatter(logging.Formatter):
             **{name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES},
         }
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps({name: _redact_value(value) for name, value in told.items()}, ensure_ascii=False)
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps({name: _redact_value(value) for name, value in fields.items()}, ensure_ascii=False)
 
 
 def _redact_value(value: object) -> object:
@@ -82,5 +82,5 @@ def redact(text: str) -> str:
     return ADDRESS_PATTERN.sub("[redacted]", PASSWORD_PATTERN.sub(r"\1[redacted]@", text))
 
 
-def _replacement_for(found: re.Match[str]) -> str:
-    return f"{found[1] or found[2]} [redacted]"
+def _replacement_for(match: re.Match[str]) -> str:
+    return f"{match[1] or match[2]} [redacted]"

@@ -25,7 +25,7 @@ _HEADERS: Final = [
 def reject_ambiguous_requests(app: App) -> App:
     """Returns ``app`` with ambiguous requests refused."""
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def run_unless_ambiguous(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
         elif is_unambiguous(scope):
@@ -33,7 +33,7 @@ def reject_ambiguous_requests(app: App) -> App:
         else:
             await send_malformed_request(scope, send)
 
-    return application
+    return run_unless_ambiguous
 
 
 async def _run_and_answer_broken_bodies(app: App, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,12 +43,12 @@ async def _run_and_answer_broken_bodies(app: App, scope: Scope, receive: Receive
     """
     started = False
 
-    async def watched(message: Message) -> None:
+    async def send_and_note_start(message: Message) -> None:
         nonlocal started
         started = True
         await send(message)
 
-    await app(scope, receive, watched)
+    await app(scope, receive, send_and_note_start)
     if not started:
         await send_malformed_request(scope, send)
 

@@ -15,10 +15,10 @@ from hosts.asgi_runner import (
     freeze_loaded_objects,
     listener_address,
     require_server_installed,
+    run_event_loop,
     serve,
     stop_on_signals,
 )
-from hosts.asgi_runner import run_event_loop as run_loop
 from hosts.backup.write_lock import WriteLock
 from hosts.backup.write_pause import open_pause_listener, serve_pause_requests
 from hosts.composition.adapter_wrappers import wrap_adapters
@@ -38,7 +38,7 @@ from hosts.roles.tasks import (
     scheduled_tasks,
 )
 from hosts.startup_warnings import log_startup_warnings, warn_if_no_workspace
-from hosts.subprocesses import Subprocess, keep_running
+from hosts.subprocesses import keep_running
 from hosts.worker.exports import build_exporter
 from service_core.api.readiness import ReadinessChecker
 from service_core.commerce.ads.spend_sync import AdSpendSync
@@ -73,7 +73,7 @@ def run_single_process(
         http = settings.http.model_copy(update={"api": listener_address(listener)})
         settings = settings.model_copy(update={"http": http})
         log_startup_warnings(settings)
-        run_loop(_serve(settings, file, listener, ingest, server or settings.http.server))
+        run_event_loop(_serve(settings, file, listener, ingest, server or settings.http.server))
 
 
 async def _serve(
@@ -81,7 +81,7 @@ async def _serve(
 ) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
-    async with monitoring.serve_metrics(settings.monitoring.listen, stop) as shown_at:
+    async with monitoring.serve_metrics(settings.monitoring.listen, stop) as metrics_address:
         # The ingest host comes up while this process still loads what answers questions.
         starting = asyncio.create_task(IngestProcess.start(file, listen=ingest, server=server))
         write_lock, canary = WriteLock(), Canary()
@@ -95,14 +95,16 @@ async def _serve(
             app = monitoring.instrument_app(create_api_host_app(service), Role.API, service.route_template)
             child = await starting
 
-            async def again() -> IngestProcess:
+            async def restart_ingest_host() -> IngestProcess:
                 return await IngestProcess.start(file, listen=child.address, server=server)
 
             with open_pause_listener(file.parent) as backups:
                 freeze_loaded_objects()
-                _print_addresses(listener, child, shown_at)
+                _print_addresses(listener, child, metrics_address)
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(keep_running(child, again, stop, _record_process_end))
+                    tasks.create_task(
+                        keep_running(child, restart_ingest_host, stop, monitoring.record_process_end)
+                    )
                     _start_background_tasks(tasks, service, canary, stop)
                     tasks.create_task(serve_pause_requests(backups, write_lock, stop))
                     tasks.create_task(serve(app, listener, server, stop))
@@ -123,18 +125,14 @@ def _start_background_tasks(
     tasks.create_task(consume_task(ports, settings.ingest, stop))
     tasks.create_task(export_task(ports, exporter, stop))
     tasks.create_task(quarantine_cleanup_task(ports, settings.ingest, stop))
-    rounds = (service.component(AdSpendSync), service.component(ProviderSync))
+    syncs = (service.component(AdSpendSync), service.component(ProviderSync))
     for work in (
-        *scheduled_tasks(ports, exporter, rounds, stop),
+        *scheduled_tasks(ports, exporter, syncs, stop),
         *postback_tasks(ports, settings.postbacks, stop),
     ):
         tasks.create_task(work)
     tasks.create_task(monitoring.send_heartbeats("all", service.component(ReadinessChecker), stop))
     tasks.create_task(monitoring.run_canary(canary, ports, settings.monitoring, stop))
-
-
-def _record_process_end(child: Subprocess) -> None:
-    monitoring.record_process_end(child.name, child.process.pid)
 
 
 def _print_addresses(listener: socket.socket, child: IngestProcess, shown_at: str | None) -> None:

@@ -33,8 +33,8 @@ def list_startup_warnings(settings: Settings) -> list[str]:
 
 def log_startup_warnings(settings: Settings) -> None:
     """Logs every startup warning on its own line."""
-    for caution in list_startup_warnings(settings):
-        _log.warning(caution)
+    for warning in list_startup_warnings(settings):
+        _log.warning(warning)
 
 
 async def warn_if_no_workspace(directory: CredentialStore) -> None:

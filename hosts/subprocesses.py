@@ -158,7 +158,7 @@ async def keep_running(
     Args:
         child: the running process.
         restart: starts it anew.
-        stop: ends the keeping.
+        stop: ends the supervision.
         on_end: told of each process that ended, before the next one is started.
     """
     pause = INITIAL_BACKOFF_SECONDS

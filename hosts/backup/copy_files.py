@@ -67,8 +67,8 @@ def _copy_bytes(source: Path, target: Path) -> None:
 def sync_to_disk(folder: Path) -> None:
     """Writes every file and name below a folder to disk before it returns."""
     for path in (*folder.rglob("*"), folder):
-        opened = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(opened)
+            os.fsync(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)

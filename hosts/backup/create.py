@@ -35,8 +35,8 @@ def create_backup(
 
     Args:
         config: its settings file.
-        target: a folder that is not there yet, or a file that ends with `PACKED`.
-        on_progress: told what is copied now.
+        target: a folder that is not there yet, or a file that ends with one of `ARCHIVE_SUFFIXES`.
+        on_progress: gets the name of each file or folder before it is copied.
 
     Raises:
         StartupError: the deployment cannot be read, the target exists, or the copy is not consistent.
@@ -44,12 +44,12 @@ def create_backup(
     draft = target.with_name(target.name + DRAFT_SUFFIX)
     if target.exists():
         raise StartupError(f"{target} exists already. Choose another name for each backup.")
-    began = datetime.now(UTC)
+    started_at = datetime.now(UTC)
     shutil.rmtree(draft, ignore_errors=True)
     try:
         draft.mkdir(mode=0o700, parents=True)
-        elsewhere = _copy_deployment(config.absolute(), draft, on_progress)
-        manifest = Manifest(began.isoformat(), tuple(list_backup_files(draft)), elsewhere)
+        external_settings = _copy_deployment(config.absolute(), draft, on_progress)
+        manifest = Manifest(started_at.isoformat(), tuple(list_backup_files(draft)), external_settings)
         manifest.write(draft)
         sync_to_disk(draft)
         _publish(draft, target)
@@ -66,19 +66,19 @@ def create_backup(
 def _copy_deployment(config: Path, draft: Path, on_progress: Callable[[str], None]) -> tuple[str, ...]:
     """Copies all local data; returns the settings whose data a server keeps."""
     settings, registry = load_settings(config), load_installed_registry()
-    places: dict[str, DataLocation] = {}
-    elsewhere = []
+    locations: dict[str, DataLocation] = {}
+    external_settings = []
     for port in BACKED_UP_PORTS:
-        place = registry.local_data_of_url(port.name, port.url(settings), folder=config.parent)
-        if place is None:
-            elsewhere.append(port.setting)
+        location = registry.local_data_of_url(port.name, port.url(settings), folder=config.parent)
+        if location is None:
+            external_settings.append(port.setting)
         else:
-            places[port.name] = place
-    with _consumer_paused(config.parent, places):
-        _copy_ports(places, _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
-    _copy_ports(places, frozenset(places) - _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
+            locations[port.name] = location
+    with _consumer_paused(config.parent, locations):
+        _copy_ports(locations, _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
+    _copy_ports(locations, frozenset(locations) - _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
     shutil.copyfile(config, draft / SETTINGS_FILE)
-    return tuple(elsewhere)
+    return tuple(external_settings)
 
 
 def _copy_ports(
@@ -110,11 +110,11 @@ def _publish(draft: Path, target: Path) -> None:
     if not target.name.endswith(ARCHIVE_SUFFIXES):
         draft.rename(target)
         return
-    packed = target.with_name(f"{target.name}{DRAFT_SUFFIX}.tar")
+    archive_draft = target.with_name(f"{target.name}{DRAFT_SUFFIX}.tar")
     try:
-        with tarfile.open(packed, "w" if target.suffix == ".tar" else "w:gz") as pack:
-            pack.add(draft, arcname=".")
-        packed.chmod(0o600)
-        packed.rename(target)
+        with tarfile.open(archive_draft, "w" if target.suffix == ".tar" else "w:gz") as archive:
+            archive.add(draft, arcname=".")
+        archive_draft.chmod(0o600)
+        archive_draft.rename(target)
     finally:
-        packed.unlink(missing_ok=True)
+        archive_draft.unlink(missing_ok=True)

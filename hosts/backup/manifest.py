@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from hashlib import file_digest
 from pathlib import Path
 from typing import Final
 
+from hosts.file_digest import sha256_of_file
 from service_core.kernel.errors import StartupError
 
 MANIFEST_FILE: Final = "backup.json"
@@ -81,9 +81,3 @@ def list_backup_files(folder: Path) -> Iterator[BackupFile]:
     """Lists every file below a folder, sorted."""
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         yield BackupFile(file.relative_to(folder).as_posix(), file.stat().st_size, sha256_of_file(file))
-
-
-def sha256_of_file(file: Path) -> str:
-    """Returns the SHA-256 of a file in hex."""
-    with file.open("rb") as content:
-        return file_digest(content, "sha256").hexdigest()

@@ -43,15 +43,15 @@ def _restore_into(source: Path, folder: Path) -> Manifest:
     with _open_backup(source, folder.parent) as backup:
         manifest = Manifest.read(backup)
         manifest.verify(backup)
-        places = dict(_restore_locations(backup, folder))
-        for target in places.values():
+        target_by_port = dict(_restore_locations(backup, folder))
+        for target in target_by_port.values():
             if target.exists():
                 raise StartupError(f"{target} exists already, and the settings of the backup name it.")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for port, target in places.items():
+        for port, target in target_by_port.items():
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for kept in sorted((backup / port).iterdir()):
-                _move_into_place(kept, target.parent / kept.name)
+            for backed_up in sorted((backup / port).iterdir()):
+                _move_into_place(backed_up, target.parent / backed_up.name)
         shutil.copyfile(backup / SETTINGS_FILE, folder / SETTINGS_FILE)
         (folder / SETTINGS_FILE).chmod(0o600)
     sync_to_disk(folder)
@@ -64,13 +64,13 @@ def _restore_locations(backup: Path, folder: Path) -> Iterator[tuple[str, Path]]
     for port in BACKED_UP_PORTS:
         if not (backup / port.name).is_dir():
             continue
-        place = registry.local_data_of_url(port.name, port.url(settings), folder=folder)
-        if place is None:
+        location = registry.local_data_of_url(port.name, port.url(settings), folder=folder)
+        if location is None:
             raise StartupError(
                 f"The backup holds the data of {port.setting}, but the setting names a server now. "
                 "Restore with the settings of the backup, then move the data."
             )
-        yield port.name, place[1]
+        yield port.name, location[1]
 
 
 def _move_into_place(kept: Path, target: Path) -> None:
@@ -104,15 +104,15 @@ def _extract_archive(pack: tarfile.TarFile, folder: Path) -> None:
         tarfile.TarError: there is something else in it, or it is not whole.
     """
     for member in pack:
-        place, content = (
+        target, content = (
             (folder / member.name).resolve(),
             pack.extractfile(member) if member.isfile() else None,
         )
-        if not place.is_relative_to(folder) or not (content or member.isdir()):
+        if not target.is_relative_to(folder) or not (content or member.isdir()):
             raise tarfile.TarError(member.name)
         if content is None:
-            place.mkdir(parents=True, exist_ok=True)
+            target.mkdir(parents=True, exist_ok=True)
             continue
-        with content, place.open("xb") as copy:
+        with content, target.open("xb") as copy:
             shutil.copyfileobj(content, copy)
-        place.chmod(member.mode & 0o666 | 0o600)
+        target.chmod(member.mode & 0o666 | 0o600)

@@ -36,12 +36,12 @@ class WriteLock:
             yield
 
     def _guard_write(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def alone(*given: Any, **named: Any) -> Any:
+        async def write_under_lock(*args: Any, **kwargs: Any) -> Any:
             async with self._writing:
-                return await write(*given, **named)
+                return await write(*args, **kwargs)
 
-        async def passed(*given: Any, **named: Any) -> Any:
+        async def write_shielded_from_cancellation(*args: Any, **kwargs: Any) -> Any:
             # A write goes on in its thread when its caller goes away: until then nothing is still.
-            return await asyncio.shield(alone(*given, **named))
+            return await asyncio.shield(write_under_lock(*args, **kwargs))
 
-        return passed
+        return write_shielded_from_cancellation

@@ -1,7 +1,7 @@
 """Pauses writes to the event store of a running service while a backup copies it: a Unix socket in the data folder.
 
 Whoever may write to the folder may connect. A hold ends with its connection, however that ends, and
-after `LONGEST_SECONDS` at the latest: a backup that hangs must not stop the service.
+after `MAX_PAUSE_SECONDS` at the latest: a backup that hangs must not stop the service.
 """
 
 import asyncio
@@ -53,12 +53,12 @@ async def serve_pause_requests(
     """Pauses writes for one backup after the other, until ``stop`` is set.
 
     Args:
-        listener: of `listening`.
+        listener: from `open_pause_listener`; None serves nothing.
         write_lock: of the store.
         stop: ends it.
     """
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def pause_until_backup_ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with write_lock.paused():
                 writer.write(_PAUSED)
@@ -76,19 +76,19 @@ async def serve_pause_requests(
 
     if listener is None:
         return
-    async with await asyncio.start_unix_server(answer, sock=listener, **_KEEP_SOCKET_FILE):
+    async with await asyncio.start_unix_server(pause_until_backup_ends, sock=listener, **_KEEP_SOCKET_FILE):
         await stop.wait()
 
 
 async def _wait_for_end_of_pause(reader: asyncio.StreamReader, stop: asyncio.Event) -> bool:
     """Waits for the end of a pause; True when the backup ended it, False when it left, or time or service ended."""
-    said, stopping = asyncio.create_task(reader.read(1)), asyncio.create_task(stop.wait())
+    end_message, stopping = asyncio.create_task(reader.read(1)), asyncio.create_task(stop.wait())
     done, left = await asyncio.wait(
-        {said, stopping}, timeout=MAX_PAUSE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        {end_message, stopping}, timeout=MAX_PAUSE_SECONDS, return_when=asyncio.FIRST_COMPLETED
     )
     for task in left:
         task.cancel()
-    return said in done and bool(said.result())
+    return end_message in done and bool(end_message.result())
 
 
 @contextmanager
@@ -98,23 +98,23 @@ def writes_paused(folder: Path) -> Iterator[None]:
     Raises:
         StartupError: nobody answers, or the service did not keep it still to the end.
     """
-    with socket.socket(socket.AF_UNIX) as wire:
-        wire.settimeout(WAIT_SECONDS)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(WAIT_SECONDS)
         try:
             with _short_socket_path(folder) as address:
-                wire.connect(address)
-            still = wire.recv(len(_PAUSED)) == _PAUSED
+                connection.connect(address)
+            is_paused = connection.recv(len(_PAUSED)) == _PAUSED
         except OSError:
-            still = False
-        if not still:
+            is_paused = False
+        if not is_paused:
             raise StartupError(
                 f"The process that serves {folder} does not answer. Run the backup on its machine and as its user, "
                 "or stop the service first."
             )
         yield
         with suppress(OSError):
-            wire.sendall(b"e")
-            if wire.recv(len(_ENDED)) == _ENDED:
+            connection.sendall(b"e")
+            if connection.recv(len(_ENDED)) == _ENDED:
                 return
         raise StartupError(
             "The service went on before the copy was made: the backup is thrown away. Try again."
@@ -126,7 +126,7 @@ def _bind_socket(folder: Path) -> socket.socket:
         missing_ok=True
     )  # of a process that was killed; the lock of the folder is ours
     listener = socket.socket(socket.AF_UNIX)
-    before = os.umask(0o177)
+    previous_umask = os.umask(0o177)
     try:
         with _short_socket_path(folder) as address:
             listener.bind(address)
@@ -134,7 +134,7 @@ def _bind_socket(folder: Path) -> socket.socket:
         listener.close()
         raise
     finally:
-        os.umask(before)
+        os.umask(previous_umask)
     listener.listen()
     return listener
 
@@ -145,8 +145,8 @@ def _short_socket_path(folder: Path) -> Iterator[str]:
     if not Path("/proc/self/fd").exists():
         yield str(folder / SOCKET_FILE)
         return
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield f"/proc/self/fd/{opened}/{SOCKET_FILE}"
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_FILE}"
     finally:
-        os.close(opened)
+        os.close(descriptor)

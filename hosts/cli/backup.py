@@ -58,15 +58,15 @@ def restore(
     Every file is compared with its digest first. Events that waited when the backup was made are stored
     when the service starts.
     """
-    from hosts.backup.restore import restore_backup as put_back
+    from hosts.backup.restore import restore_backup
 
     began = time.monotonic()
-    manifest = put_back(source, folder)
+    manifest = restore_backup(source, folder)
     if config is not None:
         copyfile(config, folder / SETTINGS_FILE)
-    made = datetime.fromisoformat(manifest.created_at)
+    created_at = datetime.fromisoformat(manifest.created_at)
     output_console().print(
-        f"{folder} is as it was at {made:%Y-%m-%d %H:%M:%S} UTC: {manifest.size / 1e6:,.1f} MB in "
+        f"{folder} is as it was at {created_at:%Y-%m-%d %H:%M:%S} UTC: {manifest.size / 1e6:,.1f} MB in "
         f"{time.monotonic() - began:.1f} s.\nStart it: touchpoint serve --config {folder / SETTINGS_FILE}",
         style="green", soft_wrap=True, markup=False,
     )  # fmt: skip

@@ -41,15 +41,15 @@ class ApiClient:
             raise StartupError(f"{self._api} is not the address of a service. Write http://HOST:PORT.")
         request = Request(address, body, {"Authorization": f"Bearer {self._key}"})  # noqa: S310 - checked above
         try:
-            with urlopen(request) as answer:  # noqa: S310 - checked above
-                return dict(json.load(answer))
-        except HTTPError as refused:
-            with refused:
-                if refused.code == HTTPStatus.NOT_FOUND:
+            with urlopen(request) as response:  # noqa: S310 - checked above
+                return dict(json.load(response))
+        except HTTPError as error:
+            with error:
+                if error.code == HTTPStatus.NOT_FOUND:
                     raise StartupError(
                         f"{self._api} answers, but is not the API. Name its address with --api."
                     ) from None
-                raise StartupError(_error_sentence(refused.read())) from None
+                raise StartupError(_error_sentence(error.read())) from None
         except URLError as fault:
             reason = getattr(fault.reason, "strerror", None) or fault.reason
             raise StartupError(
@@ -59,5 +59,5 @@ class ApiClient:
 
 
 def _error_sentence(body: bytes) -> str:
-    said = json.loads(body)
-    return " ".join(f"{part}." for part in (said["error"], said.get("hint")) if part).replace("..", ".")
+    error = json.loads(body)
+    return " ".join(f"{part}." for part in (error["error"], error.get("hint")) if part).replace("..", ".")

@@ -62,8 +62,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"touchpoint {version('touchpoint-analytics')}")
         raise typer.Exit
 

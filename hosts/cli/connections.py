@@ -36,7 +36,7 @@ class StatusName(StrEnum):
     DISCONNECTED = "disconnected"
 
 
-@app.command()
+@app.command("add")
 def add(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider id, such as meta or stripe.")],
     account: Annotated[
@@ -71,14 +71,14 @@ def add(
     from hosts.cli.secrets import read_secrets
     from service_core.analytics.connections.models import ConnectionStatus
 
-    described = _resolve_kind(provider, kind)
+    provider_kind = _resolve_kind(provider, kind)
     accounts = _parse_accounts(account or [], asset or [])
     secrets = read_secrets(secret or [])
-    is_begun = bool(secrets) and not _is_send_only(provider)
-    usual = ConnectionStatus.PENDING if is_begun else ConnectionStatus.CONNECTED
-    standing = ConnectionStatus(status.value) if status else usual
+    is_synced_later = bool(secrets) and not _is_send_only(provider)
+    default_status = ConnectionStatus.PENDING if is_synced_later else ConnectionStatus.CONNECTED
+    connection_status = ConnectionStatus(status.value) if status else default_status
 
-    async def save() -> tuple["Connection", str | None]:
+    async def save_connection_and_secrets() -> tuple["Connection", str | None]:
         from hosts.cli.deployment import find_workspace
         from hosts.cli.secrets import open_vault
         from service_core.analytics.connections.models import Connection
@@ -87,12 +87,14 @@ def add(
             owner = await find_workspace(ports.workspace.credentials, workspace)
             if secrets:
                 await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
-            connection = Connection(owner.id, provider, described, standing, ports.clock(), accounts, error)
+            connection = Connection(
+                owner.id, provider, provider_kind, connection_status, ports.clock(), accounts, error
+            )
             await ports.workspace.connections.save_connection(connection)
-            takes = secrets and provider in ports.registry.revenue_providers
-            return connection, f"/webhooks/{provider}/{owner.public_id}" if takes else None
+            accepts_webhooks = secrets and provider in ports.registry.revenue_providers
+            return connection, f"/webhooks/{provider}/{owner.public_id}" if accepts_webhooks else None
 
-    connection, webhook = asyncio.run(save())
+    connection, webhook = asyncio.run(save_connection_and_secrets())
     _print_connection(connection)
     if webhook is not None:
         output_console().print(
@@ -112,7 +114,7 @@ def list_connections(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT
         _print_connection(connection)
 
 
-@app.command()
+@app.command("remove")
 def remove(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     workspace: WorkspaceId = None,
@@ -124,7 +126,7 @@ def remove(
     output_console().print(f"Removed the connection {provider}.", soft_wrap=True, markup=False)
 
 
-@app.command()
+@app.command("renew")
 def renew(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     secret: SecretNames = None,
@@ -153,18 +155,23 @@ async def _replace_secrets(
 
     async with open_vault(config) as ports:
         owner = await find_workspace(ports.workspace.credentials, workspace)
-        known = {one.provider: one for one in await ports.workspace.connections.list_connections(owner.id)}
-        if provider not in known:
+        connection_by_provider = {
+            connection.provider: connection
+            for connection in await ports.workspace.connections.list_connections(owner.id)
+        }
+        if provider not in connection_by_provider:
             raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
-        is_begun = known[provider].last_synced_at is None and not _is_send_only(provider)
-        status = ConnectionStatus.PENDING if is_begun else ConnectionStatus.CONNECTED
-        connection = replace(known[provider], status=status, error=None)
+        is_never_synced = connection_by_provider[provider].last_synced_at is None and not _is_send_only(
+            provider
+        )
+        status = ConnectionStatus.PENDING if is_never_synced else ConnectionStatus.CONNECTED
+        connection = replace(connection_by_provider[provider], status=status, error=None)
         await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
         await ports.workspace.connections.save_connection(connection)
         return connection
 
 
-@app.command()
+@app.command("reseal")
 def reseal(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Encrypt all credentials again, with the first key.
 
@@ -179,10 +186,10 @@ async def _reencrypt_all(config: "Path") -> int:
 
     count = 0
     async with open_vault(config) as ports:
-        kept = ports.connection_secrets
-        for place in await kept.connections_with_secrets():
-            secrets = await kept.secrets(*place)
-            await kept.save_secrets(*place, secrets or {})
+        connection_secrets = ports.connection_secrets
+        for workspace_and_provider in await connection_secrets.connections_with_secrets():
+            secrets = await connection_secrets.secrets(*workspace_and_provider)
+            await connection_secrets.save_secrets(*workspace_and_provider, secrets or {})
             count += 1
     return count
 
@@ -223,7 +230,7 @@ def _installed_provider_kinds() -> "dict[str, ProviderKind]":
     """What the providers of installed plugins are for."""
     from hosts.composition.compose import load_installed_registry
 
-    return {each.id: each.kind for each in load_installed_registry().providers.by_id.values()}
+    return {provider.id: provider.kind for provider in load_installed_registry().providers.by_id.values()}
 
 
 def _is_send_only(provider: str) -> bool:
@@ -239,14 +246,17 @@ def _parse_accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedA
     from service_core.analytics.connections.models import Asset, ConnectedAccount
 
     names = {id_: name or None for id_, _, name in (text.partition("=") for text in accounts)}
-    held: dict[str, list[Asset]] = {id_: [] for id_ in names}
+    assets_by_account: dict[str, list[Asset]] = {id_: [] for id_ in names}
     for text in assets:
         place, _, name = text.partition("=")
         owner, _, id_ = place.partition("/")
         if not owner or not id_:
             raise typer.BadParameter(f"{text!r} does not read like act_1/1234=Shop", param_hint="--asset")
-        held.setdefault(owner, []).append(Asset(id_, name or None))
-    return tuple(ConnectedAccount(id_, names.get(id_), tuple(found)) for id_, found in held.items())
+        assets_by_account.setdefault(owner, []).append(Asset(id_, name or None))
+    return tuple(
+        ConnectedAccount(id_, names.get(id_), tuple(account_assets))
+        for id_, account_assets in assets_by_account.items()
+    )
 
 
 def _print_connection(connection: "Connection") -> None:

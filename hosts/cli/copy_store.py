@@ -45,8 +45,8 @@ def move(
     and to run again: days that are there already are not copied anew. Workspaces: the new store has to be
     empty, takes all or nothing, and is read again. Nothing is removed from the present store.
     """
-    done = _copy_events if what is StoreKind.EVENTS else _copy_workspaces
-    done(config, source, target)
+    copy = _copy_events if what is StoreKind.EVENTS else _copy_workspaces
+    copy(config, source, target)
     output_console().print(
         f"Name the new store in storage.{what}, and start the service.",
         style="green",
@@ -56,15 +56,15 @@ def move(
 
 
 def _copy_events(config: "Path", source: str | None, target: str) -> None:
-    found = _copy_events_with_progress(config, source, target)
-    if found:
-        _print_differences(found)
+    differences = _copy_events_with_progress(config, source, target)
+    if differences:
+        _print_differences(differences)
         raise typer.Exit(1)
     _print_result("Every metric of every workspace and month is the same on both sides.")
 
 
 def _copy_workspaces(config: "Path", source: str | None, target: str) -> None:
-    """Run under a bar that counts records, whose number nobody knows before."""
+    """Copies and compares the workspace store; shows a bar that counts the copied records."""
     from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
     from hosts.store_copy.copy_workspace_store import copy_workspace_store
@@ -77,12 +77,14 @@ def _copy_workspaces(config: "Path", source: str | None, target: str) -> None:
     ) as bars:
         task = bars.add_task("Copying", total=None)
 
-        def copied(kind: str, count: int) -> None:
+        def show_copied_records(kind: str, count: int) -> None:
             bars.update(task, description=f"Copying {kind}", advance=count)
 
-        moved = asyncio.run(copy_workspace_store(config, source, target, copied))
+        content = asyncio.run(copy_workspace_store(config, source, target, show_copied_records))
         bars.update(task, description="Copied and compared", total=bars.tasks[0].completed)
-    _print_result(f"{moved.counts.total()} records of {len(+moved.counts)} kinds are the same on both sides.")
+    _print_result(
+        f"{content.counts.total()} records of {len(+content.counts)} kinds are the same on both sides."
+    )
 
 
 def _print_result(sentence: str) -> None:
@@ -90,11 +92,10 @@ def _print_result(sentence: str) -> None:
 
 
 def _copy_events_with_progress(config: "Path", source: str | None, target: str) -> "list[Difference]":
-    """Run under a progress bar for each workspace, and one for all that is compared."""
+    """Copies events with a bar per workspace, compares both stores with one bar, and returns the differences."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from hosts.store_copy.copy_event_store import CopyProgress
-    from hosts.store_copy.copy_event_store import copy_event_store as moved
+    from hosts.store_copy.copy_event_store import CopyProgress, copy_event_store
 
     name = TextColumn("{task.description}", markup=False)
     with Progress(
@@ -102,20 +103,22 @@ def _copy_events_with_progress(config: "Path", source: str | None, target: str) 
     ) as bars:
         tasks: dict[UUID | None, TaskID] = {}
 
-        def copying(workspace: "Workspace", total: int, more: int) -> None:
+        def show_copied_events(workspace: "Workspace", total: int, more: int) -> None:
             if workspace.id not in tasks:
                 tasks[workspace.id] = bars.add_task(f"Copying {workspace.name}", total=total)
             bars.advance(tasks[workspace.id], more)
 
-        def compared(workspace: "Workspace", month: str) -> None:
+        def show_compared_month(workspace: "Workspace", month: str) -> None:
             if None not in tasks:
                 tasks[None] = bars.add_task("", total=None)
             bars.update(tasks[None], description=f"Comparing {workspace.name} {month}", advance=1)
 
-        found = asyncio.run(moved(config, source, target, CopyProgress(copying, compared)))
+        differences = asyncio.run(
+            copy_event_store(config, source, target, CopyProgress(show_copied_events, show_compared_month))
+        )
         if None in tasks:
             bars.update(tasks[None], description="Comparing", total=bars.tasks[-1].completed)
-        return found
+        return differences
 
 
 def _print_differences(found: "list[Difference]") -> None:
@@ -125,8 +128,19 @@ def _print_differences(found: "list[Difference]") -> None:
     table = Table(box=None, padding=(0, 1))
     for heading in ("workspace", "month", "what", "present store", "new store"):
         table.add_column(heading, overflow="fold")
-    for each in found:
-        table.add_row(*map(Text, (each.workspace, each.month, each.metric, each.source, each.target)))
+    for difference in found:
+        table.add_row(
+            *map(
+                Text,
+                (
+                    difference.workspace,
+                    difference.month,
+                    difference.metric,
+                    difference.source,
+                    difference.target,
+                ),
+            )
+        )
     output_console().print(table)
     error_console().print(
         "The stores differ. The present one stays in use; run the command again, or start with an empty new store.",

@@ -64,13 +64,13 @@ def import_costs(
     from service_core.commerce.costs.import_schemas import CostImport
 
     text = file.read_text("utf-8", errors="replace")
-    sent = CostImport(csv=text, effective_from=since, currency=currency)
-    found = asyncio.run(_import_costs(sent, workspace, config, check=check))
-    if found.errors:
-        _print_result(found)
+    cost_import = CostImport(csv=text, effective_from=since, currency=currency)
+    validated = asyncio.run(_import_costs(cost_import, workspace, config, check=check))
+    if validated.errors:
+        _print_result(validated)
         raise typer.Exit(1)
     done = "rows are good; nothing was changed." if check else "costs are imported."
-    output_console().print(f"{len(found.costs):,} {done}", style="green")
+    output_console().print(f"{len(validated.costs):,} {done}", style="green")
 
 
 async def _import_costs(
@@ -82,10 +82,12 @@ async def _import_costs(
 
     async with open_workspace_store(config) as directory:
         workspace = await find_workspace(directory.credentials, public_id)
-        found = validate_cost_rows(sent, workspace)
-        if not (check or found.errors):
-            await directory.item_costs.save_costs(workspace.id, found.import_id, found.costs, system_clock())
-        return found
+        validated = validate_cost_rows(sent, workspace)
+        if not (check or validated.errors):
+            await directory.item_costs.save_costs(
+                workspace.id, validated.import_id, validated.costs, system_clock()
+            )
+        return validated
 
 
 def _print_result(found: "ValidatedImport") -> None:

@@ -69,20 +69,20 @@ def demo(
     from service_core.kernel.clock import system_clock
 
     console = output_console()
-    with _stop_on_signals(), _data_folder(folder) as place, _log_file(log) as file:
-        founded = _create_deployment(place, config, site)
+    with _stop_on_signals(), _data_folder(folder) as data_folder, _log_file(log) as file:
+        created = _create_deployment(data_folder, config, site)
         addresses = api or _free_address(API), ingest or _free_address(INGEST)
-        with run_service(place / SETTINGS_FILE, *addresses) as service:
+        with run_service(data_folder / SETTINGS_FILE, *addresses) as service:
             console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
-            _import_log(file, site, place)
-            print_demo_report(ApiClient(service.api, founded.agent_key.secret), system_clock(), console)
+            _import_log(file, site, data_folder)
+            print_demo_report(ApiClient(service.api, created.agent_key.secret), system_clock(), console)
             console.print(
-                f"\nLook at it: {service.api}/app/#key={founded.agent_key.secret}&days={DAYS}",
+                f"\nLook at it: {service.api}/app/#key={created.agent_key.secret}&days={DAYS}",
                 soft_wrap=True,
                 markup=False,
             )
             console.print(
-                f"Send it events: write key {founded.write_key.secret}", soft_wrap=True, markup=False
+                f"Send it events: write key {created.write_key.secret}", soft_wrap=True, markup=False
             )
             if not exit_after:
                 _wait_for_interrupt()
@@ -113,16 +113,15 @@ def _create_deployment(folder: Path, template: Path | None, site: str) -> "Creat
 
 
 def _import_log(file: Path, site: str, folder: Path) -> None:
-    from hosts.cli.import_data import print_import_result as show_outcome
-    from hosts.cli.import_data import run_import_with_progress
+    from hosts.cli.import_data import print_import_result, run_import_with_progress
     from hosts.data_import.access_logs import read_access_log
-    from hosts.data_import.event_files import sha256_of_file
     from hosts.data_import.run_import import ImportTask
+    from hosts.file_digest import sha256_of_file
 
     task = ImportTask(
         folder / SETTINGS_FILE, sha256_of_file(file), lambda: read_access_log(file, site), shift_to_now=True
     )
-    show_outcome(file.name, run_import_with_progress(task, file.name, file.stat().st_size))
+    print_import_result(file.name, run_import_with_progress(task, file.name, file.stat().st_size))
 
 
 @contextmanager
@@ -142,8 +141,8 @@ def _data_folder(chosen: Path | None) -> Iterator[Path]:
     if chosen is not None:
         yield chosen
         return
-    with tempfile.TemporaryDirectory(prefix="touchpoint-demo-") as made:
-        yield Path(made)
+    with tempfile.TemporaryDirectory(prefix="touchpoint-demo-") as temporary_folder:
+        yield Path(temporary_folder)
 
 
 @contextmanager

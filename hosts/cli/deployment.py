@@ -6,13 +6,12 @@ from pathlib import Path
 
 import typer
 
-from hosts.composition.compose import Service, compose, load_installed_registry
+from hosts.composition.compose import Service, compose, load_ports
 from hosts.composition.load_settings import load_settings, settings_folder
-from hosts.composition.ports import Ports, start_adapters
+from hosts.composition.ports import start_adapters
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
 from service_core.extensions.workspace_store import WorkspaceStore
-from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 
 
@@ -23,11 +22,6 @@ def compose_service(config: Path) -> Service:
         StartupError: there is no such file, or something in it does not fit.
     """
     return compose(load_settings(config), settings_folder(config))
-
-
-def load_ports(config: Path) -> Ports:
-    """The ports of a deployment, none of them opened."""
-    return Ports(load_settings(config), settings_folder(config), load_installed_registry(), system_clock)
 
 
 @asynccontextmanager
@@ -46,12 +40,12 @@ async def find_workspace(directory: CredentialStore, public_id: str | None) -> W
         typer.BadParameter: none has this id, or it is not clear which is meant.
     """
     workspaces = await directory.list_workspaces()
-    meant = [one for one in workspaces if public_id in {None, one.public_id}]
-    if len(meant) == 1:
-        return meant[0]
+    matching = [workspace for workspace in workspaces if public_id in {None, workspace.public_id}]
+    if len(matching) == 1:
+        return matching[0]
     if not workspaces:
         raise StartupError(
             "This deployment has no workspace. Make one with `touchpoint workspace create --name NAME`."
         )
-    known = ", ".join(f"{one.public_id} ({one.name})" for one in workspaces)
+    known = ", ".join(f"{workspace.public_id} ({workspace.name})" for workspace in workspaces)
     raise typer.BadParameter(f"name one workspace; this deployment has {known}", param_hint="--workspace")

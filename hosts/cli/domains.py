@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from service_core.workspace.links.domains.models import LinkDomainClaim
     from service_core.workspace.links.domains.ports import TxtRecords
 
-    Desk = tuple[Caller, ChangeExecutor, TxtRecords]
+    DomainContext = tuple[Caller, ChangeExecutor, TxtRecords]
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ app = typer.Typer(
 Host = Annotated[str, typer.Argument(metavar="HOST", help="Host name, such as go.example.com.")]
 
 
-@app.command()
+@app.command("add")
 def add(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Add a domain, and print the DNS record that proves it."""
     from hosts.composition.load_settings import load_settings
@@ -36,12 +36,12 @@ def add(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_
 
     shared = shared_link_domain(load_settings(config))
 
-    async def work(desk: "Desk") -> "LinkDomainClaim":
-        caller, writes, _ = desk
-        await writes.execute(caller, plan_domain_claim(caller, host, shared), dry_run=False)
-        return await _find_claim(desk, host)
+    async def claim_domain(context: "DomainContext") -> "LinkDomainClaim":
+        caller, change_executor, _ = context
+        await change_executor.execute(caller, plan_domain_claim(caller, host, shared), dry_run=False)
+        return await _find_claim(context, host)
 
-    added = _run_in_workspace(config, workspace, work)
+    added = _run_in_workspace(config, workspace, claim_domain)
     console = output_console()
     console.print(
         f"{added.name} is pending. Publish this record, then verify it:", soft_wrap=True, markup=False
@@ -49,17 +49,17 @@ def add(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_
     console.print(added.zone_file_line, style="bold", soft_wrap=True, markup=False)
 
 
-@app.command()
+@app.command("verify")
 def verify(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Look for the record in the DNS, and take the domain into use."""
     from service_core.workspace.links.domains.verification import verify_domain
 
-    async def work(desk: "Desk") -> "LinkDomainClaim":
-        caller, writes, records = desk
-        await verify_domain(caller, (await _find_claim(desk, host)).id, writes, records, None)
-        return await _find_claim(desk, host)
+    async def verify_claim(context: "DomainContext") -> "LinkDomainClaim":
+        caller, change_executor, records = context
+        await verify_domain(caller, (await _find_claim(context, host)).id, change_executor, records, None)
+        return await _find_claim(context, host)
 
-    _print_claim(_run_in_workspace(config, workspace, work))
+    _print_claim(_run_in_workspace(config, workspace, verify_claim))
 
 
 @app.command("list")
@@ -68,66 +68,71 @@ def list_domains(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CON
     domains = _run_in_workspace(config, workspace, _list_claims)
     if not domains:
         error_console().print("No domains. `touchpoint domain add HOST` adds one.", markup=False)
-    for found in domains:
-        _print_claim(found)
+    for claim in domains:
+        _print_claim(claim)
 
 
-@app.command()
+@app.command("remove")
 def remove(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Remove a domain that no link stands on."""
+    """Remove a domain that no link uses."""
     from service_core.workspace.links.domains.verification import plan_domain_removal
 
-    async def work(desk: "Desk") -> "LinkDomainClaim":
-        caller, writes, _ = desk
-        found = await _find_claim(desk, host)
-        await writes.execute(caller, plan_domain_removal(found.id), dry_run=False)
-        return found
+    async def remove_claim(context: "DomainContext") -> "LinkDomainClaim":
+        caller, change_executor, _ = context
+        claim = await _find_claim(context, host)
+        await change_executor.execute(caller, plan_domain_removal(claim.id), dry_run=False)
+        return claim
 
-    gone = _run_in_workspace(config, workspace, work)
-    output_console().print(f"Removed {gone.name}.", soft_wrap=True, markup=False)
+    removed = _run_in_workspace(config, workspace, remove_claim)
+    output_console().print(f"Removed {removed.name}.", soft_wrap=True, markup=False)
 
 
-def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[Desk], Awaitable[T]]") -> T:
-    """Run ``work`` in the chosen workspace, as whoever runs the deployment; the service may run meanwhile."""
+def _run_in_workspace(
+    config: "Path", workspace: str | None, work: "Callable[[DomainContext], Awaitable[T]]"
+) -> T:
+    """Runs ``work`` as a system caller on the named or only workspace; the service may run meanwhile."""
     from dataclasses import replace
 
-    from hosts.cli.deployment import find_workspace, load_ports
+    from hosts.cli.deployment import find_workspace
+    from hosts.composition.compose import load_ports
     from hosts.composition.ports import start_adapters
     from service_core.access.internal_callers import read_only_caller
     from service_core.changes.change_executor import ChangeExecutor
     from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 
-    async def run() -> T:
+    async def open_store_and_run_task() -> T:
         ports = load_ports(config)
         async with start_adapters([ports.workspace]):
-            owner = await find_workspace(ports.workspace.credentials, workspace)
-            caller = replace(read_only_caller(owner, ports.clock(), "Command line"), is_system=True)
+            chosen_workspace = await find_workspace(ports.workspace.credentials, workspace)
+            caller = replace(
+                read_only_caller(chosen_workspace, ports.clock(), "Command line"), is_system=True
+            )
             return await work(
                 (caller, ChangeExecutor(ports.workspace.transactions, [LINK_DOMAIN_TYPE]), ports.dns)
             )
 
-    return asyncio.run(run())
+    return asyncio.run(open_store_and_run_task())
 
 
-async def _list_claims(desk: "Desk") -> "list[LinkDomainClaim]":
+async def _list_claims(context: "DomainContext") -> "list[LinkDomainClaim]":
     from service_core.workspace.links.domains.models import LinkDomainClaim
 
-    caller, writes, _ = desk
-    async with writes.transactions.read(caller.workspace.id) as unit:
-        return sorted(await unit.resources.list_all(LinkDomainClaim), key=lambda one: one.name)
+    caller, change_executor, _ = context
+    async with change_executor.transactions.read(caller.workspace.id) as unit:
+        return sorted(await unit.resources.list_all(LinkDomainClaim), key=lambda claim: claim.name)
 
 
-async def _find_claim(desk: "Desk", host: str) -> "LinkDomainClaim":
+async def _find_claim(context: "DomainContext", host: str) -> "LinkDomainClaim":
     from service_core.workspace.links.domains.models import normalize_host
 
     name = normalize_host(host)
-    found = next((one for one in await _list_claims(desk) if one.name == name), None)
-    if found is None:
+    claim = next((claim for claim in await _list_claims(context) if claim.name == name), None)
+    if claim is None:
         raise typer.BadParameter(
             f"the workspace has no domain {name}; `touchpoint domain list` shows its domains",
             param_hint="HOST",
         )
-    return found
+    return claim
 
 
 def _print_claim(one: "LinkDomainClaim") -> None:

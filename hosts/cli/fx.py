@@ -39,7 +39,7 @@ def fx(
 
 async def _load_rates(config: "Path", *, read: bool) -> "RateCoverage | None":
     """What is kept of the source."""
-    from hosts.cli.deployment import load_ports
+    from hosts.composition.compose import load_ports
     from hosts.composition.ports import start_adapters
     from service_core.analytics.fx.ports import RateSourceUnavailable
     from service_core.commerce.fx.sync_rates import ExchangeRateSync

@@ -81,8 +81,8 @@ def _import_file(
     *,
     shift_to_now: bool,
 ) -> None:
-    from hosts.data_import.event_files import sha256_of_file
     from hosts.data_import.run_import import ImportTask
+    from hosts.file_digest import sha256_of_file
 
     digest = sha256_of_file(file)
     entries(digest)  # a format that is not known is told before anything begins
@@ -103,11 +103,13 @@ def run_import_with_progress(task: "ImportTask", name: str, size: int) -> "Impor
         reading = bars.add_task(f"Reading {name}", total=size)
         storing = bars.add_task("Storing", total=None)
 
-        def waiting(count: int) -> None:
+        def show_waiting_events(count: int) -> None:
             total = max(count, int(bars.tasks[storing].total or 0))
             bars.update(storing, total=max(1, total), completed=max(1, total) - count)
 
-        outcome = asyncio.run(import_events(task, lambda done: bars.advance(reading, done), waiting))
+        outcome = asyncio.run(
+            import_events(task, lambda done: bars.advance(reading, done), show_waiting_events)
+        )
         bars.update(reading, completed=size)
         return outcome
 
@@ -116,7 +118,10 @@ def print_import_result(name: str, outcome: "ImportResult") -> None:
     """Print what became of the entries, by reason."""
     from hosts.cli.terminal_charts import format_number, render_facts
 
-    counts = sorted(outcome.counts.items(), key=lambda one: (one[0] != _ACCEPTED, -one[1]))
+    counts = sorted(
+        outcome.counts.items(),
+        key=lambda pair: (pair[0] != _ACCEPTED, -pair[1]),
+    )
     rows = [
         (_OUTCOME_LABELS.get(reason) or f"Refused: {reason.replace('_', ' ')}", format_number(count))
         for reason, count in counts

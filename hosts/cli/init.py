@@ -44,8 +44,8 @@ def init(
     Writes DIR/touchpoint.toml, creates the stores, and shows the write key and the Agent key this once.
     """
     file = folder / SETTINGS_FILE
-    founded = create_deployment(file, config, name=name, timezone=timezone, currency=currency, domain=domain)
-    print_deployment(founded, file, as_json=as_json)
+    created = create_deployment(file, config, name=name, timezone=timezone, currency=currency, domain=domain)
+    print_deployment(created, file, as_json=as_json)
     if not as_json:
         output_console().print(f"Start it: touchpoint serve --config {file}", soft_wrap=True, markup=False)
 

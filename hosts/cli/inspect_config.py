@@ -60,15 +60,15 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
 def _list_providers(registry: "Registry") -> "Iterator[tuple[str, str]]":
     """What can be connected, and what comes or goes by it."""
-    for known, purpose in (
+    for providers, purpose in (
         (registry.ad_platforms, "spend"),
         (registry.conversion_senders, "conversions"),
         (registry.revenue_providers, "revenue"),
     ):
-        yield from ((one, purpose) for one in sorted(known))
+        yield from ((provider_id, purpose) for provider_id in sorted(providers))
 
 
-@config.command()
+@config.command("check")
 def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Check the settings and print what would run.
 
@@ -107,8 +107,8 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
         _render_table(("plugins",), [(", ".join(registry.plugins),)]),
         "",
     )
-    for caution in list_startup_warnings(settings):
-        console.print(f"Caution  {caution}", style="yellow", soft_wrap=True, markup=False)
+    for warning in list_startup_warnings(settings):
+        console.print(f"Caution  {warning}", style="yellow", soft_wrap=True, markup=False)
     console.print(f"{config} is valid.", style="green", soft_wrap=True, markup=False)
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 app = typer.Typer(help="Create, list and revoke keys.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command()
+@app.command("create")
 def create(
     name: Annotated[str, typer.Option(metavar="N", help="Name shown in lists and in the audit.")] = "Key",
     scope: Annotated[
@@ -41,18 +41,18 @@ def create(
 
     scopes = parse_scopes(scope or ["service:read"])
 
-    async def mint(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
+    async def create_key(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
         return await create_named_key(directory, owner, system_clock(), name=name, scopes=scopes)
 
-    minted = _run_in_workspace(config, workspace, mint)
+    minted = _run_in_workspace(config, workspace, create_key)
     if as_json:
-        granted = sorted(one.value for one in minted.credential.scopes)
+        granted = sorted(granted_scope.value for granted_scope in minted.credential.scopes)
         typer.echo(json.dumps({"key": minted.secret, "id": str(minted.credential.id), "scopes": granted}))
     else:
         _print_new_key(minted)
 
 
-@app.command()
+@app.command("revoke")
 def revoke(
     key_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id of the key, from `touchpoint key list`.")],
     workspace: WorkspaceId = None,
@@ -63,7 +63,7 @@ def revoke(
     from service_core.kernel.clock import system_clock
     from service_core.kernel.errors import NotFound
 
-    async def end(directory: "CredentialStore", owner: "Workspace") -> "Credential":
+    async def end_key(directory: "CredentialStore", owner: "Workspace") -> "Credential":
         try:
             return await revoke_key(directory, owner, key_id, system_clock())
         except NotFound:
@@ -71,7 +71,7 @@ def revoke(
                 f"{owner.name} has no key {key_id}; `touchpoint key list` shows its keys", param_hint="ID"
             ) from None
 
-    ended = _run_in_workspace(config, workspace, end)
+    ended = _run_in_workspace(config, workspace, end_key)
     output_console().print(f"{ended.name} ({ended.hint}) is revoked.", soft_wrap=True, markup=False)
 
 
@@ -96,21 +96,21 @@ def replace_key(
     from service_core.access.models import CredentialKind
     from service_core.kernel.clock import system_clock
 
-    async def replace(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
+    async def regenerate_key(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
         return await regenerate_workspace_key(directory, owner, CredentialKind(which.value), system_clock())
 
-    _print_new_key(_run_in_workspace(config, workspace, replace))
+    _print_new_key(_run_in_workspace(config, workspace, regenerate_key))
 
 
 @app.command("list")
 def list_keys(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the keys of a workspace, revoked ones included."""
 
-    async def every(directory: "CredentialStore", owner: "Workspace") -> "list[Credential]":
+    async def load_keys(directory: "CredentialStore", owner: "Workspace") -> "list[Credential]":
         return await directory.list_keys(owner.id)
 
     console = output_console()
-    for credential in _run_in_workspace(config, workspace, every):
+    for credential in _run_in_workspace(config, workspace, load_keys):
         ended = credential.revoked_at is not None
         title = f"{credential.id}  {credential.hint}  {credential.name}"
         console.print(title, style="dim strike" if ended else "bold", soft_wrap=True, markup=False)
@@ -148,8 +148,8 @@ def _run_in_workspace(
     """Run ``work`` on the directory and the chosen workspace of a deployment."""
     from hosts.cli.deployment import find_workspace, open_workspace_store
 
-    async def run() -> T:
+    async def open_store_and_run_task() -> T:
         async with open_workspace_store(config) as directory:
             return await work(directory.credentials, await find_workspace(directory.credentials, workspace))
 
-    return asyncio.run(run())
+    return asyncio.run(open_store_and_run_task())

@@ -26,7 +26,7 @@ class RoleName(StrEnum):
     VIEWER = "viewer"
 
 
-@app.command()
+@app.command("add")
 def add(
     email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address.")],
     role: Annotated[RoleName, typer.Option(help="Role in the workspace.")] = RoleName.MEMBER,
@@ -37,16 +37,14 @@ def add(
 
     No mail is sent.
     """
-    enrolled, web_url = asyncio.run(_enrol_member(config, workspace, email, role.value))
+    added, web_url = asyncio.run(_enrol_member(config, workspace, email, role.value))
     console = output_console()
-    account, member = enrolled.account, enrolled.member
+    account, member = added.account, added.member
     console.print(f"{account.email} is {member.role.value}.", soft_wrap=True, markup=False)
-    if enrolled.token is None:
+    if added.token is None:
         console.print(f"Sign in: {web_url}/sign-in", soft_wrap=True, markup=False)
     else:
-        console.print(
-            f"{web_url}/password?token={enrolled.token}", style="bold", soft_wrap=True, markup=False
-        )
+        console.print(f"{web_url}/password?token={added.token}", style="bold", soft_wrap=True, markup=False)
         console.print("The link sets the password. It works once, for 24 hours.", style="yellow")
 
 
@@ -73,11 +71,11 @@ async def _enrol_member(
     from service_core.kernel.clock import system_clock
 
     async with open_workspace_store(config) as store:
-        owner = await find_workspace(store.credentials, workspace)
-        enrolled = await add_member(
-            store.accounts, store.members, owner, email=email, role=Role(role), now=system_clock()
+        chosen_workspace = await find_workspace(store.credentials, workspace)
+        added = await add_member(
+            store.accounts, store.members, chosen_workspace, email=email, role=Role(role), now=system_clock()
         )
-    return enrolled, load_settings(config).http.effective_app_url
+    return added, load_settings(config).http.effective_app_url
 
 
 async def _load_members(config: "Path", workspace: str | None) -> "list[tuple[Account, Member]]":

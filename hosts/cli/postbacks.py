@@ -36,12 +36,12 @@ def list_postbacks(
 
     The latest first.
     """
-    found = asyncio.run(_load_postbacks(config, workspace, limit, status))
+    postbacks = asyncio.run(_load_postbacks(config, workspace, limit, status))
     if as_json:
-        for one in found:
-            typer.echo(json.dumps(_postback_to_json(one)))
+        for postback in postbacks:
+            typer.echo(json.dumps(_postback_to_json(postback)))
     else:
-        _print_postbacks(found)
+        _print_postbacks(postbacks)
 
 
 async def _load_postbacks(
@@ -64,9 +64,9 @@ def _postback_to_json(one: "Postback") -> dict[str, object]:
         "platform_event_id", "is_test", "status", "reason", "attempts", "next_attempt_at", "http_status",
         "error_code", "request_masked", "created_at", "sent_at", "done_at",
     )  # fmt: skip
-    told = {name: getattr(one, name) for name in names}
-    told |= {name: format_timestamp(told[name]) for name in instants if told[name] is not None}
-    return told | {"id": str(one.id), "rule_id": str(one.rule_id)}
+    fields = {name: getattr(one, name) for name in names}
+    fields |= {name: format_timestamp(fields[name]) for name in instants if fields[name] is not None}
+    return fields | {"id": str(one.id), "rule_id": str(one.rule_id)}
 
 
 def _print_postbacks(found: "list[Postback]") -> None:
@@ -78,16 +78,16 @@ def _print_postbacks(found: "list[Postback]") -> None:
     table = Table(box=None, padding=(0, 1))
     for heading in ("since", "to", "as", "id", "status", "why", "attempts", "next"):
         table.add_column(heading, overflow="fold")
-    for one in found:
-        told = (
-            format_timestamp(one.created_at),
-            f"{one.platform} {one.asset_id}",
-            f"{one.platform_event}{' (test)' if one.is_test else ''}",
-            one.platform_event_id,
-            one.status.value,
-            one.reason or one.error_code or "",
-            str(one.attempts),
-            format_timestamp(one.next_attempt_at) if one.next_attempt_at else "",
+    for postback in found:
+        cells = (
+            format_timestamp(postback.created_at),
+            f"{postback.platform} {postback.asset_id}",
+            f"{postback.platform_event}{' (test)' if postback.is_test else ''}",
+            postback.platform_event_id,
+            postback.status.value,
+            postback.reason or postback.error_code or "",
+            str(postback.attempts),
+            format_timestamp(postback.next_attempt_at) if postback.next_attempt_at else "",
         )
-        table.add_row(*map(Text, told))
+        table.add_row(*map(Text, cells))
     output_console().print(table if found else "No rule has sent anything yet.")

@@ -38,11 +38,11 @@ def list_quarantined(
     The earliest first.
     """
 
-    async def found() -> "list[QuarantinedEvent]":
+    async def load_events() -> "list[QuarantinedEvent]":
         async with _open_quarantine(config, workspace) as (quarantine, chosen):
             return await quarantine.list_quarantined(chosen.id, limit)
 
-    events = asyncio.run(found())
+    events = asyncio.run(load_events())
     if as_json:
         for event in events:
             typer.echo(json.dumps(_event_to_json(event)))
@@ -50,19 +50,19 @@ def list_quarantined(
         _print_events(events)
 
 
-@app.command()
+@app.command("replay")
 def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Put quarantined events back into the queue.
 
-    To be done once what kept them from being stored is mended.
-    The consumer takes them like new ones; what still cannot be stored is set aside again.
+    Do this after the reason is fixed.
+    The consumer takes them like new ones; events that still cannot be stored are quarantined again.
     """
 
-    async def put_back() -> int:
+    async def requeue_events() -> int:
         async with _open_quarantine(config, workspace) as (quarantine, chosen):
             return await quarantine.replay(chosen.id)
 
-    output_console().print(f"{asyncio.run(put_back())} events are back in the queue.", style="green")
+    output_console().print(f"{asyncio.run(requeue_events())} events are back in the queue.", style="green")
 
 
 @asynccontextmanager
@@ -70,12 +70,10 @@ async def _open_quarantine(
     config: "Path", public_id: str | None
 ) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
     from hosts.cli.deployment import find_workspace
-    from hosts.composition.compose import load_installed_registry
-    from hosts.composition.load_settings import load_settings, settings_folder
-    from hosts.composition.ports import Ports, start_adapters
-    from service_core.kernel.clock import system_clock
+    from hosts.composition.compose import load_ports
+    from hosts.composition.ports import start_adapters
 
-    ports = Ports(load_settings(config), settings_folder(config), load_installed_registry(), system_clock)
+    ports = load_ports(config)
     async with start_adapters([ports.workspace, ports.queue]):
         yield ports.queue, await find_workspace(ports.workspace.credentials, public_id)
 
@@ -99,6 +97,6 @@ def _print_events(events: "list[QuarantinedEvent]") -> None:
     for heading in ("sequence", "received", "event id", "reason"):
         table.add_column(heading, overflow="fold")
     for event in events:
-        told = _event_to_json(event)
-        table.add_row(*(Text(str(told[name])) for name in ("seq", "received_at", "event_id", "reason")))
+        fields = _event_to_json(event)
+        table.add_row(*(Text(str(fields[name])) for name in ("seq", "received_at", "event_id", "reason")))
     output_console().print(table if events else "The quarantine is empty.")

@@ -45,7 +45,7 @@ async def open_vault(config: Path) -> AsyncIterator["Ports"]:
     Raises:
         StartupError: they cannot be used, or what is sealed cannot be opened.
     """
-    from hosts.cli.deployment import load_ports
+    from hosts.composition.compose import load_ports
     from hosts.composition.ports import start_adapters
 
     ports = load_ports(config)

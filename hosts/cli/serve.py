@@ -58,20 +58,20 @@ def serve(
     """Run the service with all its parts.
 
     Roles: api answers questions, ingest takes events, consumer moves them into the event store, worker
-    writes export files, scheduler does what comes round. SIGTERM drains: requests under way are
+    writes export files, scheduler runs periodic tasks. SIGTERM drains: requests under way are
     answered and everything acknowledged is kept.
     """
     chosen: AsgiServer | None = None if server is None else server.value
     if role is RoleName.WORKER:
-        from hosts.roles.worker import run_worker as work
+        from hosts.roles.worker import run_worker
 
-        work(config, workers)
+        run_worker(config, workers)
     elif role is not None or workers > 1:
         from hosts.roles.models import Role
-        from hosts.roles.supervise import run_processes as supervise
+        from hosts.roles.supervise import run_processes
 
         alone = None if role is None else Role(role.value)
-        supervise(config, alone, workers, api=api, ingest=ingest, server=chosen)
+        run_processes(config, alone, workers, api=api, ingest=ingest, server=chosen)
     else:
         from hosts.single_process import run_single_process
 

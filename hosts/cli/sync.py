@@ -20,21 +20,25 @@ if TYPE_CHECKING:
 
 
 async def sync_now(ports: "Ports", rounds: "ConnectionSync", public_id: str | None) -> "Found":
-    """Read the connections of one workspace, or of every one that has credentials."""
+    """Syncs the workspace of this public id, or every workspace; those without credentials are left out."""
     from hosts.cli.deployment import find_workspace
 
     directory = ports.workspace
-    meant = (
+    workspaces = (
         [await find_workspace(directory.credentials, public_id)]
         if public_id
         else await directory.credentials.list_workspaces()
     )
     connected = {id_ for id_, _ in await ports.connection_secrets.connections_with_secrets()}
-    return [(one.name, await _sync_workspace(rounds, one)) for one in meant if one.id in connected]
+    return [
+        (workspace.name, await _sync_workspace(rounds, workspace))
+        for workspace in workspaces
+        if workspace.id in connected
+    ]
 
 
 def print_sync_result(found: "Found", nobody: str) -> None:
-    """Print what became of them; `nobody` when nothing is connected.
+    """Prints the outcomes by workspace, or `nobody` when there are none.
 
     Raises:
         typer.Exit: with code 1, something could not be read.
@@ -46,35 +50,34 @@ def print_sync_result(found: "Found", nobody: str) -> None:
             error_console().print(f"{name}: another process reads it now.", style="yellow", markup=False)
         else:
             _print_outcomes(name, outcomes)
-    if any(outcomes is None or any(one.problem for one in outcomes) for _, outcomes in found):
+    if any(outcomes is None or any(outcome.problem for outcome in outcomes) for _, outcomes in found):
         raise typer.Exit(1)
 
 
 async def _sync_workspace(rounds: "ConnectionSync", workspace: "Workspace") -> "Sequence[SyncOutcome] | None":
     """Read a workspace, with a bar for each part."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     text = TextColumn("{task.description}", markup=False)
-    begun: dict[tuple[str, str], TaskID] = {}
-    with Bars(
+    bar_by_part: dict[tuple[str, str], TaskID] = {}
+    with Progress(
         text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=output_console()
     ) as bars:
 
-        def tell(step: "SyncProgress") -> None:
-            place = step.provider, step.part
-            if place not in begun:
-                begun[place] = bars.add_task(f"{workspace.name}: {' '.join(place)}", total=step.total)
-            bars.update(begun[place], completed=step.done)
+        def show_step(step: "SyncProgress") -> None:
+            part = step.provider, step.part
+            if part not in bar_by_part:
+                bar_by_part[part] = bars.add_task(f"{workspace.name}: {' '.join(part)}", total=step.total)
+            bars.update(bar_by_part[part], completed=step.done)
 
-        return await rounds.sync_workspace(workspace.id, ignore_schedule=True, on_progress=tell)
+        return await rounds.sync_workspace(workspace.id, ignore_schedule=True, on_progress=show_step)
 
 
 def _print_outcomes(name: str, outcomes: "Iterable[SyncOutcome]") -> None:
     from hosts.cli.terminal_charts import format_number
 
-    for one in outcomes:
-        found = ", ".join(f"{what} {format_number(count)}" for what, count in one.counts.items())
-        style = "red" if one.problem else None
-        line = f"{name}: {one.provider}  {one.problem or found}"
+    for outcome in outcomes:
+        counts = ", ".join(f"{counted} {format_number(count)}" for counted, count in outcome.counts.items())
+        style = "red" if outcome.problem else None
+        line = f"{name}: {outcome.provider}  {outcome.problem or counts}"
         output_console().print(line, style=style, soft_wrap=True, markup=False)

@@ -86,8 +86,8 @@ def render_ranking(title: str, rows: Sequence[tuple[str, float, float]], width: 
     top = max((count for _, count, _ in rows), default=0) or 1
     if not rows:
         table.add_row(Text("nothing", style="dim"))
-    for (name, count, share), said in zip(rows, counts, strict=True):
-        table.add_row(Text(name), said, "█" * max(1, round(count / top * bar)), f"{share:.1f} %")
+    for (name, count, share), formatted_count in zip(rows, counts, strict=True):
+        table.add_row(Text(name), formatted_count, "█" * max(1, round(count / top * bar)), f"{share:.1f} %")
     return table
 
 

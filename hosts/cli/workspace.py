@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hosts.cli.init import Currency, Domain, Name, Zone
-from hosts.cli.init import print_deployment as tell
+from hosts.cli.init import Currency, Domain, Name, Zone, print_deployment
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command("create")
 def create(
     name: Name,
     timezone: Zone = "UTC",
@@ -41,7 +40,7 @@ def create(
     from service_core.access.api_keys import create_workspace_with_keys
     from service_core.kernel.clock import system_clock
 
-    async def made() -> "CreatedWorkspace":
+    async def create_in_store() -> "CreatedWorkspace":
         async with open_workspace_store(config) as directory:
             return await create_workspace_with_keys(
                 directory.credentials,
@@ -52,22 +51,22 @@ def create(
                 domain=domain,
             )
 
-    tell(asyncio.run(made()), config, as_json=as_json)
+    print_deployment(asyncio.run(create_in_store()), config, as_json=as_json)
 
 
-@app.command()
+@app.command("show")
 def show(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print the settings of a workspace as JSON.
 
-    What is null follows the rule of the house.
+    A setting that is null uses the built-in rule.
     """
     from hosts.cli.deployment import find_workspace, open_workspace_store
 
-    async def found() -> "Workspace":
+    async def load_workspace() -> "Workspace":
         async with open_workspace_store(config) as directory:
             return await find_workspace(directory.credentials, workspace)
 
-    _print_rules(asyncio.run(found()))
+    _print_rules(asyncio.run(load_workspace()))
 
 
 @app.command("set")

@@ -12,6 +12,7 @@ from typing import Final, Self, TypeVar
 from hosts.composition.bindings import Bindings, bind_operation
 from hosts.composition.components import bind_components
 from hosts.composition.json_codec import CODEC
+from hosts.composition.load_settings import load_settings, settings_folder
 from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core import builtin
 from service_core.access.rate_limits import RateLimits
@@ -53,6 +54,11 @@ def require_known_ports(registry: Registry) -> Registry:
                 f"{advice}Ports: {', '.join(PORTS)}."
             )
     return registry
+
+
+def load_ports(config: Path) -> Ports:
+    """Returns the ports of the deployment of a settings file, none of them opened."""
+    return Ports(load_settings(config), settings_folder(config), load_installed_registry(), system_clock)
 
 
 class Service:

@@ -57,9 +57,9 @@ class EventImporter:
             EnqueueFailed: the queue takes nothing; what was offered before stays.
         """
         remaining = iter(entries)
-        while lot := list(islice(remaining, MAX_CONCURRENT)):
-            self.outcomes.update(await asyncio.gather(*map(self._enqueue, lot)))
-            on_batch(lot)
+        while batch := list(islice(remaining, MAX_CONCURRENT)):
+            self.outcomes.update(await asyncio.gather(*map(self._enqueue, batch)))
+            on_batch(batch)
 
     async def _enqueue(self, entry: ImportEntry) -> str:
         if entry.body is None:

@@ -6,7 +6,6 @@ are absent fields. A row without an event id gets one of the file's digest and i
 
 import json
 from collections.abc import Iterator
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,12 +16,6 @@ from service_core.kernel.errors import StartupError
 
 ROWS_PER_BATCH: Final = 10_000
 FORMATS: Final = (".ndjson", ".jsonl", ".csv", ".parquet")
-
-
-def sha256_of_file(path: Path) -> str:
-    """Returns the SHA-256 of a file in hex, which identifies it in the checkpoint."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def read_event_file(path: Path, digest: str) -> Iterator[ImportEntry]:

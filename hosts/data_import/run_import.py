@@ -82,19 +82,19 @@ async def import_events(
     ports = Ports(settings, folder, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
         key = await find_write_key(ports.workspace.credentials, task.workspace)
-        bookmark = ImportCheckpoint(folder, f"{task.digest}:{key.workspace_id}")
+        checkpoint = ImportCheckpoint(folder, f"{task.digest}:{key.workspace_id}")
         shift = time_shift_to(system_clock(), task.entries()) if task.shift_to_now else None
         importer = EventImporter(ports.queue, key, system_clock, shift)
-        before = bookmark.done
+        before = checkpoint.done
         remaining = iter(task.entries())
         on_bytes_read(sum(entry.byte_count for entry in islice(remaining, before)))
 
-        def after_lot(lot: list[ImportEntry]) -> None:
-            bookmark.advance(len(lot))
-            on_bytes_read(sum(entry.byte_count for entry in lot))
+        def save_checkpoint_after_batch(batch: list[ImportEntry]) -> None:
+            checkpoint.advance(len(batch))
+            on_bytes_read(sum(entry.byte_count for entry in batch))
 
         try:
-            await importer.enqueue_all(remaining, after_lot)
+            await importer.enqueue_all(remaining, save_checkpoint_after_batch)
         except EnqueueFailed as failure:
             raise StartupError(
                 f"The queue takes no more events: {describe_queue_failure(failure)}. What came before is kept; run the command again "
@@ -131,12 +131,12 @@ async def _wait_until_stored(
             waiting = (await ports.queue.state()).waiting_count
             on_waiting(waiting)
 
-            def moved(count: int) -> None:
+            def show_remaining(count: int) -> None:
                 nonlocal waiting
                 waiting -= count
                 on_waiting(waiting)
 
-            await drain_queue(build_pipeline(ports, settings), moved)
+            await drain_queue(build_pipeline(ports, settings), show_remaining)
 
 
 async def _poll_until_empty(queue: IngestQueue, on_waiting: Callable[[int], None]) -> None:

@@ -10,10 +10,10 @@ from service_core.ingestion.event_time import parse_client_time
 
 def time_shift_to(now: datetime, entries: Iterable[ImportEntry]) -> timedelta:
     """Returns the shift that moves the newest entry to ``now``; zero without timestamps."""
-    found = [
+    instants = [
         instant for entry in entries if entry.body and (instant := _parse_timestamp(entry.body)) is not None
     ]
-    return now - max(found) if found else timedelta(0)
+    return now - max(instants) if instants else timedelta(0)
 
 
 def shift_timestamp(body: Mapping[str, Any], shift: timedelta) -> Mapping[str, Any]:

@@ -47,10 +47,10 @@ def run_service(config: Path, api: str, ingest: str) -> Iterator[RunningService]
         log.open("wb") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,  # noqa: S603 - our own command
     ):
-        stopping = threading.Event()
+        is_stopping = threading.Event()
         try:
             addresses = _read_addresses(process, log)
-            threading.Thread(target=_interrupt_at_end, args=(process, stopping), daemon=True).start()
+            threading.Thread(target=_interrupt_at_end, args=(process, is_stopping), daemon=True).start()
             yield RunningService(addresses["api"], addresses["ingest"], process.pid)
         except BaseException as error:
             if (
@@ -59,7 +59,7 @@ def run_service(config: Path, api: str, ingest: str) -> Iterator[RunningService]
                 raise StartupError(f"The service ended: {last_error(log)}") from error
             raise
         finally:
-            stopping.set()
+            is_stopping.set()
             process.terminate()
             try:
                 process.wait(STOP_TIMEOUT_SECONDS)

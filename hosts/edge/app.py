@@ -99,14 +99,14 @@ class RedirectDependencies:
 
 
 def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None = None) -> App:
-    """The ASGI application; it guards itself, see `hosts.request_smuggling`.
+    """The ASGI application; it rejects ambiguous requests itself, see `hosts.request_smuggling`.
 
     Args:
-        dependencies: what it stands on.
+        dependencies: the stores and settings it uses.
         fallback_app: answers every request that names no link domain; without it they are not found.
     """
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_redirects_or_fall_back(scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
         if is_http and not is_unambiguous(scope):
             await send_malformed_request(scope, send)
@@ -117,11 +117,11 @@ def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None
         elif fallback_app is not None:
             await fallback_app(scope, receive, send)
 
-    return application
+    return serve_redirects_or_fall_back
 
 
 async def _respond(dependencies: RedirectDependencies, scope: Scope, *, mounted: bool) -> EdgeResponse | None:
-    """Returns the response; None for a request to the ingest host that names no link domain."""
+    """Returns the response; None when the host is no link domain and the fallback application has to answer."""
     host, path, reads = _requested_host(scope), scope["path"], scope["method"] in {"GET", "HEAD"}
     foreign = mounted and host != dependencies.host
     if foreign and path != DOMAIN_CHECK_PATH and not (reads and _is_possible_link(host, path)):
@@ -158,9 +158,9 @@ def _is_possible_link(host: str, path: str) -> bool:
 
 async def _check_domain(dependencies: RedirectDependencies, scope: Scope) -> EdgeResponse:
     """Answers 200 for a link domain, so that a proxy requests certificates for those alone."""
-    asked = dict(parse_query(scope["query_string"].decode("latin-1"))).get("domain", "").lower()
-    is_ours = asked == dependencies.host or (
-        _HOST_NAME.fullmatch(asked) is not None and await dependencies.is_link_domain(asked)
+    domain = dict(parse_query(scope["query_string"].decode("latin-1"))).get("domain", "").lower()
+    is_ours = domain == dependencies.host or (
+        _HOST_NAME.fullmatch(domain) is not None and await dependencies.is_link_domain(domain)
     )
     return KNOWN_DOMAIN_PAGE if is_ours else UNKNOWN_DOMAIN_PAGE
 
@@ -174,10 +174,10 @@ async def _follow_link(dependencies: RedirectDependencies, scope: Scope, host: s
     route = await dependencies.routes.find(f"{host}/{slug[1]}") if slug and host else None
     if route is None:
         return NOT_FOUND_PAGE
-    asked = _read_click_request(dependencies, scope)
+    click_request = _read_click_request(dependencies, scope)
     if scope["method"] == "GET":
-        await _record_click(dependencies, route, asked)
-    location = route.target_url(asked.query, asked.user_agent).encode("ascii")
+        await _record_click(dependencies, route, click_request)
+    location = route.target_url(click_request.query, click_request.user_agent).encode("ascii")
     return EdgeResponse(302, [(b"location", location), *_REDIRECT_HEADERS])
 
 

@@ -33,17 +33,17 @@ async def open_redirect_dependencies(
         return
     async with start_adapters([ports.edge, ports.geo, ports.devices]):
         await asyncio.to_thread(ports.devices.parse, "Mozilla/5.0")  # what it loads, no click waits for
-        recorder = ClickWriter(ports.workspace.clicks)
+        click_writer = ClickWriter(ports.workspace.clicks)
         try:
             yield RedirectDependencies(
                 host=domain.host,
                 is_link_domain=partial(is_verified_link_host, ports.workspace.unique_keys),
                 routes=CachedRedirects(DatabaseRedirects(ports.workspace.unique_keys), ports.edge),
                 enricher=ClickEnricher(ports.devices, ports.geo),
-                click_writer=recorder,
+                click_writer=click_writer,
                 clock=ports.clock,
                 resolve_client_address=client,
                 association_files=build_association_files(settings.links),
             )
         finally:
-            await recorder.aclose()
+            await click_writer.aclose()

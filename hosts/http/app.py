@@ -35,9 +35,9 @@ def create_api_app(
     """Returns the ASGI application, protected from request smuggling.
 
     Args:
-        dispatch: the gateway's door.
+        dispatch: answers one request of the API.
         addresses: finds the client behind trusted proxies.
-        pages: blueprints for people; what none of them claims goes to the gateway.
+        pages: blueprints of web pages; requests that no page answers go to ``dispatch``.
     """
     return reject_ambiguous_requests(
         cast(App, create_quart_app(dispatch, addresses or ClientAddress(), pages))
@@ -47,12 +47,12 @@ def create_api_app(
 def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blueprint] = ()) -> Quart:
     """Returns the application without the protection from request smuggling."""
     app = Quart("touchpoint", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = None  # the gateway refuses in its own order, after the credential
+    app.config["MAX_CONTENT_LENGTH"] = None  # `dispatch` checks the size, after the credential
     for blueprint in pages:
         app.register_blueprint(blueprint)
 
     @app.before_request
-    async def answer() -> Response | None:
+    async def dispatch_unless_page() -> Response | None:
         """Answers every request that no page answers, for any method and path."""
         if request.routing_exception is None:
             return None
@@ -63,7 +63,7 @@ def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterab
         return to_quart_response(await dispatch(_build_request(body, addresses)))
 
     @app.errorhandler(InternalServerError)
-    async def tell(fault: InternalServerError) -> Response:
+    async def log_and_answer_error_id(fault: InternalServerError) -> Response:
         """Answers an unexpected error with an id; the log has the error, and gets the id."""
         error_id = str(uuid4())
         _log.error(
@@ -74,7 +74,7 @@ def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterab
         return answer
 
     @app.errorhandler(HTTPException)
-    async def refuse(fault: HTTPException) -> Response:
+    async def answer_http_error_as_json(fault: HTTPException) -> Response:
         """Answers errors of the framework as JSON."""
         return _json_response(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
 
@@ -101,16 +101,16 @@ async def read_body() -> bytes:
     Raises:
         TimeoutError: nothing came for 10 seconds.
     """
-    kept, size = bytearray(), 0
+    body, size = bytearray(), 0
     chunks = aiter(request.body)
     while size <= MAX_DRAINED_BYTES:
         async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
             chunk = await anext(chunks, None)
         if chunk is None:
             break
-        kept += chunk[: MAX_BODY_BYTES + 1 - len(kept)]
+        body += chunk[: MAX_BODY_BYTES + 1 - len(body)]
         size += len(chunk)
-    return bytes(kept)
+    return bytes(body)
 
 
 def to_quart_response(answer: Answer) -> Response:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from hosts.asgi_runner import run_event_loop as run_loop
+from hosts.asgi_runner import run_event_loop
 from hosts.ingest.run import run_ingest_host
 from hosts.logs import configure_logging
 from service_core.kernel.errors import StartupError
@@ -28,7 +28,9 @@ def main() -> int:
     door = given.listen if given.fd is None else socket.socket(fileno=given.fd)
     code = 0
     try:
-        run_loop(run_ingest_host(given.config.absolute(), door, given.server, with_parent=given.with_parent))
+        run_event_loop(
+            run_ingest_host(given.config.absolute(), door, given.server, with_parent=given.with_parent)
+        )
     except* StartupError as faults:
         sys.stderr.write("".join(f"{fault}\n" for fault in faults.exceptions))
         code = 1

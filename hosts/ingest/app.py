@@ -47,14 +47,14 @@ class IngestDependencies:
 
 
 def create_ingest_app(dependencies: IngestDependencies, fallback_app: App | None = None) -> App:
-    """The ASGI application; it guards itself, see `hosts.request_smuggling`.
+    """The ASGI application; it rejects ambiguous requests itself, see `hosts.request_smuggling`.
 
     Args:
-        dependencies: what it stands on.
+        dependencies: the stores and settings it uses.
         fallback_app: answers every path that is not ``/track``; without it they are 404.
     """
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_track_or_fall_back(scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
         if is_http and not is_unambiguous(scope):
             await send_malformed_request(scope, send)
@@ -65,7 +65,7 @@ def create_ingest_app(dependencies: IngestDependencies, fallback_app: App | None
         elif is_http:
             await _send_response(send, _to_raw_response(track.UNKNOWN_PATH))
 
-    return application
+    return serve_track_or_fall_back
 
 
 class RawResponse(NamedTuple):

@@ -50,18 +50,18 @@ RouteHandler = Callable[[BrowserRouteDependencies, BatchRequest], Awaitable[Inge
 def create_browser_routes_app(dependencies: BrowserRouteDependencies) -> App:
     """Returns the ASGI application for an outer one that refuses ambiguous requests; other paths are 404."""
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_browser_routes(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        work = _find_handler(scope["method"], scope["path"])
-        if work is not None:
-            await _handle_request(dependencies, work, scope, receive, send)
+        handler = _find_handler(scope["method"], scope["path"])
+        if handler is not None:
+            await _handle_request(dependencies, handler, scope, receive, send)
         elif scope["path"] == tracker_script.PATH:
             await tracker_script.send_tracker_script(scope, send)
         else:
             await send_answer(send, track.UNKNOWN_PATH, track.ALLOW_ANY_ORIGIN)
 
-    return application
+    return serve_browser_routes
 
 
 def _find_handler(method: str, path: str) -> RouteHandler | None:

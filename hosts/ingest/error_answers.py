@@ -20,13 +20,16 @@ _log = logging.getLogger("touchpoint.ingest")
 
 
 def answer_for_error(fault: Exception) -> IngestResponse:
-    """Returns the answer to an error and logs it: with an id, or by its type alone where a store is unavailable."""
+    """Returns 408 for a timeout, which is not logged; otherwise logs the error and returns 500 with its id.
+
+    A `ServiceUnavailable` is logged by its type alone, without a traceback.
+    """
     if isinstance(fault, TimeoutError):
         return _TOO_SLOW
     error_id = uuid4()
-    away = isinstance(fault, ServiceUnavailable)
-    told = {"error_id": str(error_id), "fault": type(fault).__name__}
-    _log.error("request failed", exc_info=None if away else fault, extra=told)
+    is_unavailable = isinstance(fault, ServiceUnavailable)
+    log_fields = {"error_id": str(error_id), "fault": type(fault).__name__}
+    _log.error("request failed", exc_info=None if is_unavailable else fault, extra=log_fields)
     return track.server_error_response(error_id)
 
 

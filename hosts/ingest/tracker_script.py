@@ -35,14 +35,14 @@ class _CachedScript(NamedTuple):
 async def send_tracker_script(scope: Scope, send: Send) -> None:
     """Answers a request for the tracking script."""
     headers = dict(scope["headers"])
-    kept, method = _cached_script(), scope["method"]
-    status, body, further = 200, kept.plain, [(b"etag", kept.tag)]
+    script, method = _cached_script(), scope["method"]
+    status, body, further = 200, script.plain, [(b"etag", script.tag)]
     if method not in {"GET", "HEAD"}:
         status, body, further = 405, b"", [(b"allow", b"GET, HEAD")]
-    elif kept.tag in headers.get(b"if-none-match", b""):
+    elif script.tag in headers.get(b"if-none-match", b""):
         status, body = 304, b""
     elif b"gzip" in headers.get(b"accept-encoding", b""):
-        body = kept.compressed
+        body = script.compressed
         further.append((b"content-encoding", b"gzip"))
     if status != 304:  # noqa: PLR2004 - it has no body to tell the length of
         further.append((b"content-length", b"%d" % len(body)))
@@ -54,8 +54,8 @@ def tracker_script() -> str:
     """Returns the tracking script."""
     folder = files("hosts.ingest") / "script"
     lines = [line.strip() for part in PARTS for line in (folder / f"{part}.js").read_text().splitlines()]
-    kept = "\n".join(line for line in lines if line and not line.startswith("//"))
-    return f'(() => {{\n"use strict";\n{kept}\n}})();\n'
+    code = "\n".join(line for line in lines if line and not line.startswith("//"))
+    return f'(() => {{\n"use strict";\n{code}\n}})();\n'
 
 
 @lru_cache(maxsize=1)

@@ -29,9 +29,9 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
         webhooks: takes the messages.
         fallback_app: answers every other path.
     """
-    patience = ReadTimeout(BODY_TIMEOUT_SECONDS)
+    read_timeout = ReadTimeout(BODY_TIMEOUT_SECONDS)
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_webhooks_or_fall_back(scope: Scope, receive: Receive, send: Send) -> None:
         named = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if named is None:
             await fallback_app(scope, receive, send)
@@ -40,7 +40,7 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
             await send_malformed_request(scope, send)
             return
         try:
-            answer = await _receive_webhook(webhooks, patience, (named[1], named[2]), scope, receive)
+            answer = await _receive_webhook(webhooks, read_timeout, (named[1], named[2]), scope, receive)
         except ClientGone:
             await send_malformed_request(scope, send)
             return
@@ -48,7 +48,7 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
             answer = answer_for_error(fault)
         await send_answer(send, answer, ALLOW_ANY_ORIGIN)
 
-    return application
+    return serve_webhooks_or_fall_back
 
 
 async def _receive_webhook(

@@ -49,9 +49,11 @@ def create_mcp_blueprint(service: Service, addresses: ClientAddress) -> Blueprin
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
     """
-    door = _McpEndpoint(service, addresses)
+    endpoint = _McpEndpoint(service, addresses)
     blueprint = Blueprint("mcp", __name__)
-    blueprint.add_url_rule("/mcp", "mcp", door.handle, methods=_ALL_METHODS, provide_automatic_options=False)
+    blueprint.add_url_rule(
+        "/mcp", "mcp", endpoint.handle, methods=_ALL_METHODS, provide_automatic_options=False
+    )
     return blueprint
 
 

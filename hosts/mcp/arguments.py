@@ -44,13 +44,13 @@ def build_request(
     given = {name: value for name, value in arguments.items() if value is not None}
     _check_arguments(tool, given)
     op = tool.operation
-    once = given.pop("idempotency_key", None)
-    path = re.sub(r"\{(\w+)\}", lambda found: quote(given.pop(found[1]), safe=""), op.path)
+    idempotency_key = given.pop("idempotency_key", None)
+    path = re.sub(r"\{(\w+)\}", lambda match: quote(given.pop(match[1]), safe=""), op.path)
     return ApiRequest(
         op.method,
         f"/{V1_PREFIX}{path}",
         "" if op.body else urlencode(list(_query_pairs(given))),
-        {"idempotency-key": once} if once else {},
+        {"idempotency-key": idempotency_key} if idempotency_key else {},
         orjson.dumps(given) if op.body else b"",
         client,
         RequestInterface.MCP,
@@ -77,7 +77,7 @@ def _check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
 
 def _allowed_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """Returns the JSON types a schema allows; empty for any."""
-    choices = [_allowed_types(one) for one in schema.get("anyOf", ())]
+    choices = [_allowed_types(choice) for choice in schema.get("anyOf", ())]
     if choices:
         return frozenset().union(*choices) if all(choices) else frozenset()
     return frozenset({schema["type"]}) if "type" in schema else frozenset()
@@ -86,5 +86,5 @@ def _allowed_types(schema: Mapping[str, Any]) -> frozenset[str]:
 def _query_pairs(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Yields the pairs of a query string; a list repeats its name."""
     for name, value in arguments.items():
-        for one in value if isinstance(value, list) else [value]:
-            yield name, one if isinstance(one, str) else orjson.dumps(one).decode()
+        for element in value if isinstance(value, list) else [value]:
+            yield name, element if isinstance(element, str) else orjson.dumps(element).decode()

@@ -41,7 +41,7 @@ def parse_request(body: bytes) -> JsonRpcRequest | None:
     """Parses the request in a body; None for a notification or a response, which get no answer.
 
     Raises:
-        Fault: no JSON, no message, a batch, or parameters that are no object.
+        JsonRpcError: no JSON, no message, a batch, or parameters that are no object.
     """
     try:
         message = orjson.loads(body)

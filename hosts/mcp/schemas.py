@@ -31,20 +31,22 @@ def input_schema(op: Operation) -> Schema:
     """Returns the schema of the arguments: parameters of path and query, and fields of the body."""
     properties: Schema = {}
     required: list[str] = []
-    writes = op.rate_limit is RateLimitClass.MUTATION
+    is_write = op.rate_limit is RateLimitClass.MUTATION
     for model in (op.path_model, op.query, op.body):
         if model is not None:
             schema = TypeAdapter(model).json_schema(schema_generator=ResponseSchemaGenerator)
-            lean = _compact_schema(schema, schema.get("$defs", {}), described_levels=2 if writes else 1)
+            lean = _compact_schema(schema, schema.get("$defs", {}), described_levels=2 if is_write else 1)
             properties |= lean.get("properties", {})
             required += lean.get("required", ())
     if op.method == "PATCH":
         properties |= {
-            name: _write_result_schema(name) for name, one in properties.items() if "properties" in one
+            name: _write_result_schema(name)
+            for name, property_schema in properties.items()
+            if "properties" in property_schema
         }
-    if writes:
+    if is_write:
         properties["dry_run"] = _DRY_RUN_SCHEMA
-    if writes or op.idempotent:
+    if is_write or op.idempotent:
         properties["idempotency_key"] = _IDEMPOTENCY_KEY_SCHEMA
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
@@ -72,15 +74,15 @@ def _compact_schema(schema: Mapping[str, Any], defs: Mapping[str, Any], *, descr
     if "properties" in schema:
         inside = schema["properties"].items()
         lean["properties"] = {
-            name: _compact_schema(one, defs, described_levels=described_levels - 1) for name, one in inside
+            name: _compact_schema(part, defs, described_levels=described_levels - 1) for name, part in inside
         }
     if "items" in schema:
         lean["items"] = _compact_schema(schema["items"], defs, described_levels=described_levels - 1)
-    choices = [one for one in schema.get("anyOf", schema.get("oneOf", ())) if one != _NULL_SCHEMA]
+    choices = [part for part in schema.get("anyOf", schema.get("oneOf", ())) if part != _NULL_SCHEMA]
     if len(choices) == 1:
         return _compact_schema(choices[0], defs, described_levels=described_levels) | lean
     return lean | (
-        {"anyOf": [_compact_schema(one, defs, described_levels=described_levels) for one in choices]}
+        {"anyOf": [_compact_schema(part, defs, described_levels=described_levels) for part in choices]}
         if choices
         else {}
     )

@@ -132,9 +132,11 @@ def _protocol_result(call: JsonRpcRequest) -> Mapping[str, Any]:
 
 
 def _initialize_result(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    asked = params.get("protocolVersion")
+    requested_version = params.get("protocolVersion")
     return {
-        "protocolVersion": asked if asked in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[0],
+        "protocolVersion": requested_version
+        if requested_version in PROTOCOL_VERSIONS
+        else PROTOCOL_VERSIONS[0],
         "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": {"name": "touchpoint", "title": "Touchpoint", "version": API_VERSION},
         "instructions": INSTRUCTIONS,

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hosts.asgi import App
 from hosts.asgi_runner import bind_listener, listener_address, serve
@@ -24,6 +24,9 @@ from service_core.delivery.exports.models import ExportStatus
 from service_core.delivery.exports.ports import ExportJobs
 from service_core.extensions.registry import Registry
 from service_core.kernel.settings import MonitoringSettings
+
+if TYPE_CHECKING:
+    from hosts.subprocesses import Subprocess
 
 METRICS_FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable with the folder all processes of a deployment's machine count in."""
@@ -126,12 +129,12 @@ async def serve_metrics(address: str, stop: asyncio.Event) -> AsyncIterator[str 
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def record_process_end(name: str, process_id: int) -> None:
-    """Counts the end of a process, and removes its gauges; its counters stay."""
+def record_process_end(ended: "Subprocess") -> None:
+    """Counts the end of a child process, and removes its gauges; its counters stay."""
     if is_enabled():
         from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415 - see above
 
         from hosts.monitoring.prometheus_metrics import PROCESSES_ENDED  # noqa: PLC0415 - see above
 
-        PROCESSES_ENDED.labels(name).inc()
-        mark_process_dead(process_id)  # type: ignore[no-untyped-call]
+        PROCESSES_ENDED.labels(ended.name).inc()
+        mark_process_dead(ended.process.pid)  # type: ignore[no-untyped-call]

@@ -58,10 +58,10 @@ class Canary:
     def probe(self) -> Probe:
         """Returns the readiness probe: the latest canary event arrived, or is not late yet."""
 
-        async def check() -> ProbeResult:
+        async def check_lag() -> ProbeResult:
             return ProbeResult(ok=self.lag is None or self.lag < MAX_LAG)
 
-        return Probe("canary", check)
+        return Probe("canary", check_lag)
 
     async def run(
         self,
@@ -81,7 +81,7 @@ class Canary:
             clock: gives the present.
             seconds: between two; 0 for none at all.
             stop: ends it.
-            on_result: hears the lag whenever it is looked at, and whether the canary has arrived.
+            on_result: gets the lag and whether the event is visible, at every check.
         """
         while seconds and await sleep_unless_stopped(stop, seconds):
             sent = clock()

@@ -26,7 +26,7 @@ def instrument_adapter(port: str, adapter: Any) -> Any:
 
 
 def _count_offer(offer: AsyncMethod, _: str) -> AsyncMethod:
-    async def counted(arrival: Any) -> Any:
+    async def offer_and_count_outcome(arrival: Any) -> Any:
         try:
             outcome = await offer(arrival)
         except Exception:
@@ -35,11 +35,11 @@ def _count_offer(offer: AsyncMethod, _: str) -> AsyncMethod:
         prometheus_metrics.OFFERED_EVENTS.labels(outcome.value).inc()
         return outcome
 
-    return counted
+    return offer_and_count_outcome
 
 
 def _count_offers(offer_all: AsyncMethod, _: str) -> AsyncMethod:
-    async def counted(arrivals: Any) -> Any:
+    async def offer_all_and_count_outcomes(arrivals: Any) -> Any:
         try:
             outcomes = await offer_all(arrivals)
         except Exception:
@@ -51,49 +51,49 @@ def _count_offers(offer_all: AsyncMethod, _: str) -> AsyncMethod:
             ).inc()
         return outcomes
 
-    return counted
+    return offer_all_and_count_outcomes
 
 
 def _count_rejections(reject: AsyncMethod, _: str) -> AsyncMethod:
-    async def counted(
+    async def count_rejection(
         workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime, *, events: int = 1
     ) -> Any:
         prometheus_metrics.OFFERED_EVENTS.labels(f"rejected_{reason.value}").inc(events)
         return await reject(workspace_id, key_id, channel, reason, at, events=events)
 
-    return counted
+    return count_rejection
 
 
 def _count_duplicates(repeat: AsyncMethod, _: str) -> AsyncMethod:
-    async def counted(*known: Any) -> Any:
+    async def count_duplicate_in_metrics(*known: Any) -> Any:
         prometheus_metrics.OFFERED_EVENTS.labels(EnqueueResult.DUPLICATE.value).inc()
         return await repeat(*known)
 
-    return counted
+    return count_duplicate_in_metrics
 
 
 def _count_deleted_quarantine(forget: AsyncMethod, _: str) -> AsyncMethod:
-    async def counted(before: datetime) -> Any:
-        gone = await forget(before)
-        prometheus_metrics.QUARANTINE_DELETED.inc(sum(gone.values()))
-        return gone
+    async def delete_and_count(before: datetime) -> Any:
+        deleted = await forget(before)
+        prometheus_metrics.QUARANTINE_DELETED.inc(sum(deleted.values()))
+        return deleted
 
-    return counted
+    return delete_and_count
 
 
 def _measure_queue_lag(state: AsyncMethod, _: str) -> AsyncMethod:
-    async def counted() -> Any:
-        seen = await state()
-        prometheus_metrics.QUEUED_EVENTS.set(seen.waiting_count)
-        oldest = seen.oldest_received_at
+    async def read_and_measure() -> Any:
+        queue_state_now = await state()
+        prometheus_metrics.QUEUED_EVENTS.set(queue_state_now.waiting_count)
+        oldest = queue_state_now.oldest_received_at
         prometheus_metrics.QUEUE_AGE.set(_seconds_since(oldest) if oldest else 0)
-        return seen
+        return queue_state_now
 
-    return counted
+    return read_and_measure
 
 
 def _time_append(append: AsyncMethod, _: str) -> AsyncMethod:
-    async def counted(events: Any) -> Any:
+    async def append_timed_and_observe_lag(events: Any) -> Any:
         with prometheus_metrics.APPEND_SECONDS.time():
             new = await append(events)
         prometheus_metrics.STORED_EVENTS.inc(new)
@@ -103,21 +103,21 @@ def _time_append(append: AsyncMethod, _: str) -> AsyncMethod:
             )
         return new
 
-    return counted
+    return append_timed_and_observe_lag
 
 
 def _time_read(read: AsyncMethod, name: str) -> AsyncMethod:
-    async def timed(*given: Any, **named: Any) -> Any:
+    async def read_timed_and_count_errors(*args: Any, **kwargs: Any) -> Any:
         began = time.perf_counter()
         try:
-            answer = await read(*given, **named)
+            answer = await read(*args, **kwargs)
         except Exception as fault:
             prometheus_metrics.READ_ERRORS.labels(name, type(fault).__name__).inc()
             raise
         prometheus_metrics.READ_SECONDS.labels(name).observe(time.perf_counter() - began)
         return answer
 
-    return timed
+    return read_timed_and_count_errors
 
 
 def _seconds_since(moment: datetime) -> float:

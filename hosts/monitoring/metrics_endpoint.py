@@ -26,7 +26,7 @@ def create_metrics_app(folder: Path) -> App:
     registry = CollectorRegistry()
     MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - no body is read
+    async def serve_metrics_health_and_readiness(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - no body is read
         if scope["type"] != "http":
             return
         if scope["path"] == "/metrics":
@@ -43,7 +43,7 @@ def create_metrics_app(folder: Path) -> App:
         else:
             await _send_response(send, 404, JSON_MEDIA_TYPE, b'{"error":"Not found"}')
 
-    return reject_ambiguous_requests(application)
+    return reject_ambiguous_requests(serve_metrics_health_and_readiness)
 
 
 def summarize_readiness(registry: CollectorRegistry, now: float) -> dict[str, object]:

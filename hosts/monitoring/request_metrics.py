@@ -16,13 +16,13 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 def count_requests(app: App, host: str, route_template: Callable[[str, str], str | None]) -> App:
     """Returns ``app`` with requests counted and timed; see `hosts.monitoring.instrument_app`."""
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def count_and_time_request(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
         began, status = time.perf_counter(), 0
 
-        async def told(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -31,11 +31,11 @@ def count_requests(app: App, host: str, route_template: Callable[[str, str], str
         method = scope["method"]
         route = route_template(method, scope["path"]) or OTHER_METHOD
         try:
-            await app(scope, receive, told)
+            await app(scope, receive, send_and_note_status)
         finally:
             prometheus_metrics.REQUESTS.labels(
                 host, method if method in _METHODS else OTHER_METHOD, route, status
             ).inc()
             prometheus_metrics.REQUEST_SECONDS.labels(host, route).observe(time.perf_counter() - began)
 
-    return application
+    return count_and_time_request

@@ -119,7 +119,7 @@ class _OAuthEndpoints:
 def _add_route(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler]) -> None:
     allowed = ", ".join([*handlers, "OPTIONS"])
 
-    async def view() -> Response:
+    async def answer_with_preflight_and_oauth_errors() -> Response:
         if request.method == "OPTIONS":
             return Response("", 204, {**_PREFLIGHT_HEADERS, "Access-Control-Allow-Methods": allowed})
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)
@@ -135,7 +135,13 @@ def _add_route(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler])
             return _error_response("invalid_request", refusal.message, refusal.status)
 
     endpoint = path.replace(".", "")  # a dot has a meaning in names of endpoints
-    blueprint.add_url_rule(path, endpoint, view, methods=_ALL_METHODS, provide_automatic_options=False)
+    blueprint.add_url_rule(
+        path,
+        endpoint,
+        answer_with_preflight_and_oauth_errors,
+        methods=_ALL_METHODS,
+        provide_automatic_options=False,
+    )
 
 
 def _error_response(error: str, description: str, status: int) -> Response:

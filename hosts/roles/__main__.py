@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from hosts.asgi_runner import run_event_loop as run_loop
+from hosts.asgi_runner import run_event_loop
 from hosts.logs import configure_logging
 from hosts.roles.models import Role
 from hosts.roles.process import ProcessOptions, run_role
@@ -28,9 +28,9 @@ def main() -> int:
     given = parser.parse_args()
     configure_logging()
     listener = None if given.fd is None else socket.socket(fileno=given.fd)
-    told = ProcessOptions(given.config.absolute(), listener, given.server, given.processes)
+    options = ProcessOptions(given.config.absolute(), listener, given.server, given.processes)
     try:
-        run_loop(run_role(given.role, told, with_parent=given.with_parent))
+        run_event_loop(run_role(given.role, options, with_parent=given.with_parent))
     except StartupError as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

@@ -123,15 +123,15 @@ async def _run_tasks(
 ) -> None:
     """Runs the tasks of a role and its heartbeat until all have ended."""
     store, queue = ports.workspace, ports.queue
-    standing = [
+    all_probes = [
         build_store_probe(ports.events, store.credentials),
         build_queue_probe(queue, store.credentials, ports.clock),
         *probes,
     ]
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(monitoring.send_heartbeats(role, ReadinessChecker(standing, ports.clock), stop))
-        for each in work:
-            tasks.create_task(each)
+        tasks.create_task(monitoring.send_heartbeats(role, ReadinessChecker(all_probes, ports.clock), stop))
+        for task in work:
+            tasks.create_task(task)
         print_ready_line()
 
 

@@ -18,9 +18,9 @@ from hosts.asgi_runner import (
     bind_shared_listeners,
     listener_address,
     require_server_installed,
+    run_event_loop,
     stop_on_signals,
 )
-from hosts.asgi_runner import run_event_loop as run_loop
 from hosts.composition.compose import load_installed_registry
 from hosts.composition.load_settings import load_settings
 from hosts.consumer_lock import try_consumer_lock
@@ -74,7 +74,7 @@ def process_counts(role: Role | None, workers: int) -> dict[Role, int]:
     if role is not None and role not in SCALABLE_ROLES and workers > 1:
         raise StartupError(f"The role {role} is one process. Run it without --workers.")
     roles = SERVED_ROLES if role is None else (role,)
-    return {each: workers if each in SCALABLE_ROLES else 1 for each in roles}
+    return {served_role: workers if served_role in SCALABLE_ROLES else 1 for served_role in roles}
 
 
 def run_processes(
@@ -90,7 +90,7 @@ def run_processes(
 
     Args:
         config: the settings file.
-        role: the role to run alone; None for all of `SERVING`.
+        role: the role to run alone; None for all of `SERVED_ROLES`.
         workers: processes of each role that may have several.
         api, ingest: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
@@ -106,18 +106,20 @@ def run_processes(
         require_server_installed(server or settings.http.server)
     if Role.API in processes:
         log_startup_warnings(settings)
-    doors = {Role.API: api or settings.http.api, Role.INGEST: ingest or settings.http.ingest}
-    with ExitStack() as held:
-        if Role.CONSUMER in processes and not held.enter_context(try_consumer_lock(file.parent)):
+    address_by_role = {Role.API: api or settings.http.api, Role.INGEST: ingest or settings.http.ingest}
+    with ExitStack() as resources:
+        if Role.CONSUMER in processes and not resources.enter_context(try_consumer_lock(file.parent)):
             raise StartupError(f"Another process consumes for {file.parent}. One folder has one consumer.")
         sockets = {
             role: bind_shared_listeners(address, processes[role])
-            for role, address in doors.items()
+            for role, address in address_by_role.items()
             if role in processes
         }
-        for listener in (each for some in sockets.values() for each in some):
-            held.enter_context(listener)
-        run_loop(
+        for listener in (
+            role_listener for role_listeners in sockets.values() for role_listener in role_listeners
+        ):
+            resources.enter_context(listener)
+        run_event_loop(
             _supervise(
                 build_process_specs(file, processes, sockets, server), sockets, settings.monitoring.listen
             )
@@ -135,7 +137,7 @@ def build_process_specs(
         {"TOUCHPOINT_HTTP__API": listener_address(sockets[Role.API][0])} if Role.API in sockets else {}
     )
     chosen = ("--server", server) if server else ()
-    found = []
+    specs = []
     for role, number in processes.items():
         for listener in sockets.get(role, [None] * number):
             options = ("--config", str(file), *(chosen if listener else ()))
@@ -143,8 +145,8 @@ def build_process_specs(
             if role not in _MODULES:
                 options = (role, *options, "--processes", str(number))
             lasts = _STOP_TIMEOUTS.get(role, STOP_TIMEOUT_SECONDS)
-            found.append(ProcessSpec(f"The role {role}", module, options, listener, environment, lasts))
-    return found
+            specs.append(ProcessSpec(f"The role {role}", module, options, listener, environment, lasts))
+    return specs
 
 
 async def _supervise(
@@ -163,16 +165,18 @@ async def _supervise(
             print_ready_line()
         sys.stdout.flush()
         async with asyncio.TaskGroup() as tasks:
-            for post, child in zip(specs, children, strict=True):
-                tasks.create_task(keep_running(child, post.start, stop, _record_process_end))
+            for spec, child in zip(specs, children, strict=True):
+                tasks.create_task(keep_running(child, spec.start, stop, monitoring.record_process_end))
             await stop.wait()
-            for listener in (each for some in sockets.values() for each in some):
+            for listener in (
+                role_listener for role_listeners in sockets.values() for role_listener in role_listeners
+            ):
                 listener.close()  # nobody new comes in while the children finish what they have begun
 
 
 async def _start_all(specs: Sequence[ProcessSpec]) -> list[Subprocess]:
     """Starts all processes; when one does not start, the others are stopped."""
-    starts = [asyncio.create_task(post.start()) for post in specs]
+    starts = [asyncio.create_task(spec.start()) for spec in specs]
     try:
         return list(await asyncio.gather(*starts))
     except BaseException:
@@ -182,7 +186,3 @@ async def _start_all(specs: Sequence[ProcessSpec]) -> list[Subprocess]:
             if isinstance(outcome, Subprocess):
                 await outcome.stop()
         raise
-
-
-def _record_process_end(child: Subprocess) -> None:
-    monitoring.record_process_end(child.name, child.process.pid)

@@ -83,12 +83,12 @@ def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Even
 
 
 def build_usage_alerts(ports: Ports) -> UsageAlerts:
-    """Returns what mails owners that their plan is nearly used."""
+    """Returns the component that mails owners that their plan is nearly used."""
     return ports.build(UsageAlerts)
 
 
 def build_domain_verification(ports: Ports) -> DomainReverification:
-    """Returns what checks in the DNS again who owns each link domain."""
+    """Returns the component that checks the DNS records of verified link domains again."""
     return ports.build(
         DomainReverification, changes=ports.build(ChangeExecutor, resource_types=[LINK_DOMAIN_TYPE])
     )

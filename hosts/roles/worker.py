@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from hosts.asgi_runner import run_event_loop as run_loop
-from hosts.composition.compose import load_installed_registry
+from hosts.asgi_runner import run_event_loop
+from hosts.composition.compose import load_installed_registry, load_ports
 from hosts.composition.load_settings import load_settings
 from hosts.composition.ports import start_adapters
 from hosts.logs import configure_logging
 from hosts.roles.models import Role, check_store_sharing
-from hosts.roles.supervise import run_processes as supervise
-from hosts.worker.export_worker import open_worker_ports
+from hosts.roles.supervise import run_processes
 from service_core.kernel.errors import StartupError
 
 
@@ -25,13 +24,13 @@ def run_worker(config: Path, workers: int = 1) -> None:
             message says what to do.
     """
     configure_logging()
-    run_loop(_check_configuration(config.absolute(), workers))
-    supervise(config, Role.WORKER, workers)
+    run_event_loop(_check_configuration(config.absolute(), workers))
+    run_processes(config, Role.WORKER, workers)
 
 
 async def _check_configuration(file: Path, workers: int) -> None:
     """Opens the adapters of an export job once, so that a mistake in the settings stops the start."""
-    ports = open_worker_ports(file)
+    ports = load_ports(file)
     if not hasattr(ports.jobs, "run_worker_process"):
         raise StartupError(
             "exports.queue needs no worker: the serving process does the jobs. Start `touchpoint serve`, or name a "

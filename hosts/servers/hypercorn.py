@@ -30,13 +30,13 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
     wrapped = ASGIWrapper(cast(Any, _close_connections_after_shutdown(app, shutdown)))
     connections: set[asyncio.Task[Any]] = set()
 
-    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         connections.add(task)
         task.add_done_callback(connections.discard)
         await _Connection(wrapped, loop, config, context, {}, reader, writer)
 
-    server = await asyncio.start_server(take, sock=listener, backlog=BACKLOG)
+    server = await asyncio.start_server(serve_connection, sock=listener, backlog=BACKLOG)
     await shutdown.wait()
     server.close()
     await asyncio.sleep(_ACCEPT_SECONDS)
@@ -66,15 +66,19 @@ def _build_config() -> Config:
 def _close_connections_after_shutdown(app: App, shutdown: asyncio.Event) -> App:
     """Returns ``app`` with ``connection: close`` on every response after ``shutdown``."""
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        async def parting(message: Message) -> None:
+    async def run_and_close_after_shutdown(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_close_after_shutdown(message: Message) -> None:
             if shutdown.is_set() and message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
             await send(message)
 
-        await app(scope, receive, parting if scope.get("http_version", "2").startswith("1") else send)
+        await app(
+            scope,
+            receive,
+            send_with_close_after_shutdown if scope.get("http_version", "2").startswith("1") else send,
+        )
 
-    return application
+    return run_and_close_after_shutdown
 
 
 async def _wait_for_connections(connections: set[asyncio.Task[Any]], seconds: float) -> None:

@@ -32,8 +32,8 @@ class _Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        asked: Mapping[str, Any] = self.scope
-        if "method" in asked:  # the header is there as a whole
+        scope: Mapping[str, Any] = self.scope
+        if "method" in scope:  # the header is there as a whole
             self._cancel_header_timeout()
         elif self._late is None:
             self._late = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._close_if_idle)
@@ -93,11 +93,11 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
     )
     server = _ServerWithoutSignals(config)
 
-    async def stop() -> None:
+    async def exit_after_shutdown() -> None:
         await shutdown.wait()
         server.should_exit = True
 
-    stopper = asyncio.create_task(stop())
+    stopper = asyncio.create_task(exit_after_shutdown())
     try:
         await server.serve(sockets=[listener])
     finally:

@@ -80,10 +80,10 @@ async def find_differences(
 
 async def _months_with_events(workspace: Workspace, *stores: Store) -> list[tuple[str, TimeRange]]:
     """Returns the months in which either store has events."""
-    found = [bounds for store in stores if (bounds := await store.event_time_range(workspace.id))]
-    if not found:
+    bounds_of_stores = [bounds for store in stores if (bounds := await store.event_time_range(workspace.id))]
+    if not bounds_of_stores:
         return []
-    first, last = min(first for first, _ in found), max(last for _, last in found)
+    first, last = min(first for first, _ in bounds_of_stores), max(last for _, last in bounds_of_stores)
     return list(split_into_months(first, last, workspace.zone))
 
 
@@ -91,27 +91,27 @@ async def _measure_month(
     workspace: Workspace, store: Store, registry: Registry, span: TimeRange, now: datetime
 ) -> Mapping[str, str]:
     """Returns the values of a month: the number of events, and every metric without and with bots."""
-    told = {EVENT_COUNT: str(await count_events(store, build_scan(workspace, span)))}
+    values = {EVENT_COUNT: str(await count_events(store, build_scan(workspace, span)))}
     questions = MetricQueries(registry.catalog, (EventSource(store, store, _EmptyQueue(), registry.models),))
-    who = read_only_caller(workspace, now, "Comparison")
+    caller = read_only_caller(workspace, now, "Comparison")
     credit = credit_rule_for(registry.models, AttributionSettings.workspace_default(workspace))
     metrics = tuple(registry.catalog.metrics)
     for ids in (
         metrics[start : start + METRICS_PER_QUERY] for start in range(0, len(metrics), METRICS_PER_QUERY)
     ):
         for bots in (False, True):
-            asked = MetricQuery(
+            query = MetricQuery(
                 ids,
                 ResolvedRange(span, workspace.zone, now),
                 credit_rule=credit,
                 default_credit_rule=credit,
                 include_bots=bots,
             )
-            snapshot = await questions.read_snapshot(who, asked.metrics)
-            (row,) = (await questions.execute(who, asked, snapshot)).rows
+            snapshot = await questions.read_snapshot(caller, query.metrics)
+            (row,) = (await questions.execute(caller, query, snapshot)).rows
             names = (f"{id_} with bots" if bots else id_ for id_ in ids)
-            told |= dict(zip(names, map(_format_reading, row.values), strict=True))
-    return told
+            values |= dict(zip(names, map(_format_reading, row.values), strict=True))
+    return values
 
 
 def _format_reading(reading: Measurement) -> str:

@@ -69,16 +69,16 @@ async def copy_event_store(
             for workspace in workspaces:
                 await _copy_workspace(workspace, source, target, ports.workspace.transactions, progress)
             now = system_clock()
-            found: list[Difference] = []
+            differences: list[Difference] = []
             for workspace in workspaces:
-                told = partial(progress.on_compared, workspace)
-                found += [
-                    each
-                    async for each in find_differences(
-                        workspace, source, target, registry, now=now, on_month=told
+                on_month = partial(progress.on_compared, workspace)
+                differences += [
+                    difference
+                    async for difference in find_differences(
+                        workspace, source, target, registry, now=now, on_month=on_month
                     )
                 ]
-    return found
+    return differences
 
 
 async def _copy_workspace(

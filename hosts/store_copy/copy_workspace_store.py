@@ -37,8 +37,8 @@ class StoreContent:
         kind, records = page
         self.counts[kind] += len(records)
         for record in records:
-            told = hashlib.blake2b(repr(sorted(record.items())).encode(), digest_size=_DIGEST_BYTES)
-            self.digests[kind] += int.from_bytes(told.digest())
+            digest = hashlib.blake2b(repr(sorted(record.items())).encode(), digest_size=_DIGEST_BYTES)
+            self.digests[kind] += int.from_bytes(digest.digest())
 
 
 async def copy_workspace_store(

@@ -24,8 +24,8 @@ def split_into_months(first: datetime, last: datetime, zone: ZoneInfo) -> Iterat
     starts = [local_date(first, zone).replace(day=1)]
     while starts[-1] <= local_date(last, zone):
         starts.append(_next_month(starts[-1]))
-    for one, other in pairwise(starts):
-        yield f"{one:%Y-%m}", TimeRange(day_start(one, zone), day_start(other, zone))
+    for start, end in pairwise(starts):
+        yield f"{start:%Y-%m}", TimeRange(day_start(start, zone), day_start(end, zone))
 
 
 def _next_month(month: date) -> date:

@@ -27,9 +27,11 @@ async def list_audit_entries(context: PageContext, public_id: str) -> Response:
 async def undo_entry(context: PageContext, public_id: str, entry_id: str) -> Response:
     """Take one back."""
     workspace, member = await context.workspace(public_id)
-    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
+    caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
     try:
-        await writes.execute(who, plan_undo(who, writes.resource_types, parse_id(entry_id)), dry_run=False)
+        await change_executor.execute(
+            caller, plan_undo(caller, change_executor.resource_types, parse_id(entry_id)), dry_run=False
+        )
     except Conflict as refusal:
         return await _audit_page(context, workspace, member, refusal)
     return context.redirect_to(f"/w/{public_id}/audit", done="undone")
@@ -38,10 +40,10 @@ async def undo_entry(context: PageContext, public_id: str, entry_id: str) -> Res
 async def _audit_page(
     context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
-    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
+    caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
     query = AuditQuery(limit=MAX_ENTRIES, cursor=request.args.get("cursor"))
     try:
-        page = await list_audit.handler(query, caller=who, executor=writes)
+        page = await list_audit.handler(query, caller=caller, executor=change_executor)
     except BadRequest:
         raise NotFound from None
     return await context.render_page(
@@ -49,7 +51,7 @@ async def _audit_page(
         refusal=refusal,
         workspace=workspace,
         member=member,
-        entries=[(entry, _may_undo(entry, who, writes)) for entry in page.entries],
+        entries=[(entry, _may_undo(entry, caller, change_executor)) for entry in page.entries],
         following=page.next_cursor,
     )
 

@@ -16,7 +16,10 @@ from service_core.kernel.errors import NotFound
 async def list_connected_apps(context: PageContext, public_id: str) -> Response:
     """The programs a person let in; an owner or admin sees those of everybody."""
     workspace, member = await context.workspace(public_id)
-    people = {one.account_id: one for one in await context.store.members.list_members(workspace.id)}
+    people = {
+        workspace_member.account_id: workspace_member
+        for workspace_member in await context.store.members.list_members(workspace.id)
+    }
     apps = []
     for grant in await _visible_grants(context, member):
         person = await context.store.accounts.get_account(grant.account_id)

@@ -26,7 +26,7 @@ _PICTURE_HEADERS: Final = _NO_CACHE_HEADERS | {
 """A picture has its colours in a style element; it loads and runs nothing."""
 
 
-def create_documentation_blueprint(handbook: Documentation) -> Blueprint:
+def create_documentation_blueprint(documentation: Documentation) -> Blueprint:
     """The blueprint of the documentation; its links are relative, so a proxy may serve it anywhere.
 
     Args:
@@ -36,36 +36,36 @@ def create_documentation_blueprint(handbook: Documentation) -> Blueprint:
     style = (files("hosts.web") / "static" / _STYLE).read_bytes()
 
     @blueprint.get("")
-    async def enter() -> Response:
+    async def redirect_to_index() -> Response:
         return Response("", 302, {**_NO_CACHE_HEADERS, "Location": "docs/"})
 
     @blueprint.get("/")
-    async def start() -> Response:
-        return await _page_response(handbook.pages[INDEX])
+    async def show_index() -> Response:
+        return await _page_response(documentation.pages[INDEX])
 
     @blueprint.get(f"/{_STYLE}")
-    async def look() -> Response:
+    async def send_stylesheet() -> Response:
         return _text_response(style, "text/css")
 
     @blueprint.get("/llms.txt")
-    async def index() -> Response:
-        return _text_response(handbook.llms_txt(), "text/plain")
+    async def send_llms_txt() -> Response:
+        return _text_response(documentation.llms_txt(), "text/plain")
 
     @blueprint.get("/llms-full.txt")
-    async def everything() -> Response:
-        return _text_response(handbook.llms_full_txt(), "text/plain")
+    async def send_llms_full_txt() -> Response:
+        return _text_response(documentation.llms_full_txt(), "text/plain")
 
     @blueprint.get("/<path:path>")
-    async def page(path: str) -> Response:
-        if path in handbook.pictures:
-            return Response(handbook.pictures[path], 200, _PICTURE_HEADERS, mimetype="image/svg+xml")
-        found = handbook.pages.get(path.removesuffix(_SUFFIX))
-        if found is None:
+    async def show_page_or_picture(path: str) -> Response:
+        if path in documentation.pictures:
+            return Response(documentation.pictures[path], 200, _PICTURE_HEADERS, mimetype="image/svg+xml")
+        document = documentation.pages.get(path.removesuffix(_SUFFIX))
+        if document is None:
             return Response("Not found", 404, _NO_CACHE_HEADERS, mimetype="text/plain")
         return (
-            _text_response(found.text, "text/markdown")
+            _text_response(document.text, "text/markdown")
             if path.endswith(_SUFFIX)
-            else await _page_response(found)
+            else await _page_response(document)
         )
 
     return blueprint

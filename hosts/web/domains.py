@@ -36,10 +36,10 @@ async def list_domains(context: PageContext, public_id: str) -> Response:
 async def claim_domain(context: PageContext, public_id: str) -> Response:
     """Claim a host."""
     workspace, member = await context.workspace(public_id, Permission.MANAGE)
-    who, shared = context.caller(workspace, member), shared_link_domain(context.service.settings)
+    caller, shared = context.caller(workspace, member), shared_link_domain(context.service.settings)
     try:
         await context.component(ChangeExecutor).execute(
-            who, plan_domain_claim(who, context.form.text("host"), shared), dry_run=False
+            caller, plan_domain_claim(caller, context.form.text("host"), shared), dry_run=False
         )
     except (Conflict, Unprocessable) as refusal:
         return await _domains_page(context, workspace, member, refusal)
@@ -49,7 +49,7 @@ async def claim_domain(context: PageContext, public_id: str) -> Response:
 async def change_domain(context: PageContext, public_id: str, claim_id: str) -> Response:
     """Look for the proof of a claim, or let a domain go."""
     workspace, member = await context.workspace(public_id, Permission.MANAGE)
-    who, writes, action = (
+    caller, change_executor, action = (
         context.caller(workspace, member),
         context.component(ChangeExecutor),
         context.form.text("action"),
@@ -58,9 +58,9 @@ async def change_domain(context: PageContext, public_id: str, claim_id: str) -> 
         match action:
             case "verify":
                 ports = context.service.ports
-                await verify_domain(who, parse_id(claim_id), writes, ports.dns, ports.limits)
+                await verify_domain(caller, parse_id(claim_id), change_executor, ports.dns, ports.limits)
             case "remove":
-                await writes.execute(who, plan_domain_removal(parse_id(claim_id)), dry_run=False)
+                await change_executor.execute(caller, plan_domain_removal(parse_id(claim_id)), dry_run=False)
             case _:
                 raise NotFound
     except (Conflict, TooManyRequests, Unprocessable, ServiceUnavailable) as refusal:
@@ -72,14 +72,14 @@ async def _domains_page(
     context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
     async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
-        found = await unit.resources.list_all(LinkDomainClaim)
+        claims = await unit.resources.list_all(LinkDomainClaim)
     return await context.render_page(
         "domains.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
         shared=shared_link_domain(context.service.settings),
-        claims=sorted(found, key=lambda one: one.name),
+        claims=sorted(claims, key=lambda claim: claim.name),
         grace=MISSING_RECORD_GRACE,
     )
 

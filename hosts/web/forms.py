@@ -26,7 +26,7 @@ async def read_small_body(request: Request) -> bytes:
         PayloadTooLarge: over 100,000 bytes; the rest is not read.
         BadRequest: nothing came for 10 seconds.
     """
-    kept = bytearray()
+    body = bytearray()
     chunks = aiter(request.body)
     while True:
         try:
@@ -35,9 +35,9 @@ async def read_small_body(request: Request) -> bytes:
         except TimeoutError:
             raise BadRequest("The request took too long") from None
         if chunk is None:
-            return bytes(kept)
-        kept += chunk
-        if len(kept) > MAX_BODY_BYTES:
+            return bytes(body)
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
             raise PayloadTooLarge("The request is too large", "payload_too_large")
 
 
@@ -45,7 +45,7 @@ async def read_form_pairs(request: Request) -> list[tuple[str, str]]:
     """Fields of a form in their order, empty ones included; none when the body is no form.
 
     Raises:
-        PayloadTooLarge, BadRequest: as `body_of`; too many fields.
+        PayloadTooLarge, BadRequest: as `read_small_body`, or too many fields.
     """
     body = await read_small_body(request)
     if (request.mimetype or "") != FORM_TYPE:

@@ -35,9 +35,11 @@ async def revoke_links(context: PageContext, public_id: str) -> Response:
     """Take the links of an event back."""
     workspace, member = await context.workspace(public_id, Permission.MANAGE)
     event_id, events = context.form.text("event"), context.service.ports.events
-    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
+    caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
     try:
-        await revoke_identity_links(who, event_id, changes=writes, event_reader=events, event_store=events)
+        await revoke_identity_links(
+            caller, event_id, changes=change_executor, event_reader=events, event_store=events
+        )
     except Conflict as refusal:
         return await _identity_page(context, workspace, member, event_id, refusal)
     return context.redirect_to(f"/w/{public_id}/identity", event=event_id, done="unlinked")
@@ -46,8 +48,8 @@ async def revoke_links(context: PageContext, public_id: str) -> Response:
 async def _identity_page(
     context: PageContext, workspace: Workspace, member: Member, event_id: str, refusal: ApiError | None = None
 ) -> Response:
-    who = context.caller(workspace, member)
-    event = await find_event(who, event_id, context.service.ports.events) if event_id else None
+    caller = context.caller(workspace, member)
+    event = await find_event(caller, event_id, context.service.ports.events) if event_id else None
     async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
         revoked = await find_revocation(unit.resources, event_id) if event else None
     conflicts = await _load_id_conflicts(context, workspace)

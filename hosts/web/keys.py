@@ -42,7 +42,7 @@ async def change_key(context: PageContext, public_id: str, key_id: str) -> Respo
     """Rename, limit or revoke a named key."""
     form, key = context.form, parse_id(key_id)
 
-    async def work(settings: KeyManagement, workspace: Workspace, by: Member) -> None:
+    async def change_named_key(settings: KeyManagement, workspace: Workspace, by: Member) -> None:
         match form.text("action"):
             case "rename":
                 await settings.rename_key(workspace, by, key, form.text("name"))
@@ -53,7 +53,7 @@ async def change_key(context: PageContext, public_id: str, key_id: str) -> Respo
             case _:
                 raise NotFound
 
-    return await _run_key_action(context, public_id, work)
+    return await _run_key_action(context, public_id, change_named_key)
 
 
 async def replace_key(context: PageContext, public_id: str, kind: str) -> Response:
@@ -89,13 +89,13 @@ async def _keys_page(
     minted: KeyWithSecret | None = None,
     refusal: ApiError | None = None,
 ) -> Response:
-    found = await _key_settings(context).list_keys(workspace, member)
+    keys = await _key_settings(context).list_keys(workspace, member)
     return await context.render_page(
         "keys.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        keys=[(key, label_scopes(key.scopes)) for key in found],
+        keys=[(key, label_scopes(key.scopes)) for key in keys],
         may_limit=Permission.GRANT_WRITES in ROLE_PERMISSIONS[member.role],
         cap=BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).max_key_rate_limit,
         grantable=label_scopes(GRANTABLE_KEY_SCOPES[member.role]),

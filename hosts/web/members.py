@@ -92,12 +92,12 @@ async def _members_page(
 
 
 async def _load_members(context: PageContext, workspace: Workspace) -> list[tuple[Account, Member]]:
-    found = []
+    people = []
     for member in await context.store.members.list_members(workspace.id):
         account = await context.store.accounts.get_account(member.account_id)
         if account is not None:
-            found.append((replace(account, password=None), member))
-    return found
+            people.append((replace(account, password=None), member))
+    return people
 
 
 def _parse_role(text: str) -> Role:

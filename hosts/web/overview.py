@@ -95,10 +95,10 @@ def _chosen_range() -> str:
 
 
 def _date_parameters(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]:
-    asked = DateRange(preset=_RANGE_PRESETS[days]).resolve(zone, now)
+    resolved = DateRange(preset=_RANGE_PRESETS[days]).resolve(zone, now)
     return {
-        "start_date": format_timestamp(asked.span.start),
-        "end_date": format_timestamp(asked.inclusive_end),
+        "start_date": format_timestamp(resolved.span.start),
+        "end_date": format_timestamp(resolved.inclusive_end),
     }
 
 

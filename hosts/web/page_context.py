@@ -113,9 +113,9 @@ class PageContext:
         """
         secret = request.cookies.get(self._cookie, "")
         known = ONE_TIME_TOKEN_PATTERN.fullmatch(secret) is not None
-        found = await self.component(SignIn).find_session(secret) if known else None
+        session = await self.component(SignIn).find_session(secret) if known else None
         g.visitor = Visitor(
-            secret=secret if known else new_token(), account=found[1] if found else None, is_new=not known
+            secret=secret if known else new_token(), account=session[1] if session else None, is_new=not known
         )
         if request.method == "POST":
             g.form = FormFields(await read_form_pairs(request))
@@ -238,8 +238,8 @@ class Page:
 
     Attributes:
         route: method and path below the application's address.
-        show: takes the context and the parameters of the path.
-        is_public: it tells nobody from anybody else: no cookie is read or set.
+        handler: takes the context and the parameters of the path.
+        is_public: the page reads and sets no cookie.
     """
 
     route: str

@@ -78,13 +78,13 @@ def create_web_blueprint(service: Service, addresses: ClientAddress) -> Blueprin
 
 
 def create_entrance_blueprint(service: Service) -> Blueprint:
-    """What a person finds who opens the bare address of the API: the way to the web application."""
+    """Returns the blueprint that redirects ``/`` of the API host to the web application."""
     blueprint = Blueprint("entrance", __name__)
-    there = f"{service.settings.http.app_url.rstrip('/') or '/app'}/"
+    app_url = f"{service.settings.http.app_url.rstrip('/') or '/app'}/"
 
     @blueprint.get("/")
-    async def enter() -> Response:
-        return Response("", 303, {**HEADERS, "Location": there}, mimetype="text/plain")
+    async def redirect_to_app() -> Response:
+        return Response("", 303, {**HEADERS, "Location": app_url}, mimetype="text/plain")
 
     return blueprint
 
@@ -97,7 +97,7 @@ def _add_assets(blueprint: Blueprint) -> None:
     }
 
     @blueprint.get("/static/<name>")
-    async def asset(name: str) -> Response:
+    async def send_asset(name: str) -> Response:
         body, known = static.get(name), HEADERS | {"Cache-Control": "no-cache"}
         if body is None:
             return Response("Not found", 404, known, mimetype="text/plain")
@@ -105,11 +105,11 @@ def _add_assets(blueprint: Blueprint) -> None:
 
 
 def _add_pages(blueprint: Blueprint, context: PageContext, pages: Sequence[Page]) -> None:
-    nameless = {"web.asset", *(f"web.{page.route}" for page in pages if page.is_public)}
+    public_endpoints = {"web.send_asset", *(f"web.{page.route}" for page in pages if page.is_public)}
 
     @blueprint.before_request
-    async def receive() -> None:
-        if request.endpoint not in nameless:
+    async def load_visitor_unless_public() -> None:
+        if request.endpoint not in public_endpoints:
             await context.load_visitor()
 
     for page in pages:
@@ -122,7 +122,7 @@ def _add_pages(blueprint: Blueprint, context: PageContext, pages: Sequence[Page]
 
 def _add_error_handlers(blueprint: Blueprint, context: PageContext) -> None:
     @blueprint.get("/<path:_>")
-    async def miss(_: str) -> Response:
+    async def raise_not_found(_: str) -> Response:
         raise NotFound
 
     @blueprint.errorhandler(SignInRequired)
@@ -130,7 +130,7 @@ def _add_error_handlers(blueprint: Blueprint, context: PageContext) -> None:
         return context.redirect_to("/sign-in", next=context.current_path())
 
     @blueprint.errorhandler(ApiError)
-    async def refuse(refusal: ApiError) -> Response:
+    async def render_api_error(refusal: ApiError) -> Response:
         answer = await context.render_page(
             "error.html", refusal.status, message=refusal.message, hint=refusal.hint
         )
@@ -138,12 +138,12 @@ def _add_error_handlers(blueprint: Blueprint, context: PageContext) -> None:
         return answer
 
     @blueprint.errorhandler(Exception)
-    async def fail(fault: Exception) -> Response | HTTPException:
+    async def log_and_render_error_id(fault: Exception) -> Response | HTTPException:
         if isinstance(fault, HTTPException):
             return fault
         error_id = str(new_id())
-        place = "".join(traceback.format_tb(fault.__traceback__))
-        _log.error("fault %s in %s: %s\n%s", error_id, request.endpoint, type(fault).__name__, place)
+        stack = "".join(traceback.format_tb(fault.__traceback__))
+        _log.error("fault %s in %s: %s\n%s", error_id, request.endpoint, type(fault).__name__, stack)
         return await context.render_page(
             "error.html",
             500,

@@ -77,15 +77,15 @@ async def _unavailable_page(context: PageContext, refusal: ApiError) -> Response
 
 async def _cached_page(context: PageContext, publication: SharedObject) -> str:
     """The page as it is drawn once for everybody who looks within the minute of its answers."""
-    found = await context.component(SharedResults).get(publication)
+    shared_result = await context.component(SharedResults).get(publication)
     setting = build_display_context(context.component(Catalog), publication.workspace)
 
-    async def draw() -> str:
-        page = await asyncio.to_thread(_build_shared_page, publication, found, setting)
+    async def render_shared_page() -> str:
+        page = await asyncio.to_thread(_build_shared_page, publication, shared_result, setting)
         return await render_template("public_page.html", base=context.base, page=page)
 
-    key = publication.record.id, publication.link.show_workspace_name, found.computed_at
-    return await context.drawn.get(key, draw)
+    key = publication.record.id, publication.link.show_workspace_name, shared_result.computed_at
+    return await context.drawn.get(key, render_shared_page)
 
 
 def _build_shared_page(publication: SharedObject, found: SharedResult, setting: DisplayContext) -> SharedPage:
@@ -107,8 +107,11 @@ def _build_shared_page(publication: SharedObject, found: SharedResult, setting: 
 
 def _format_filters(run: DashboardRun, setting: DisplayContext) -> list[str]:
     """What the numbers are narrowed to; a reader could not tell otherwise."""
-    told = (f"{setting.label(one.dimension)}: {one.value}" for one in run.filters)
-    return [f"Filtered by {text}." for text in [", ".join(told)] if text]
+    values = (
+        f"{setting.label(dashboard_filter.dimension)}: {dashboard_filter.value}"
+        for dashboard_filter in run.filters
+    )
+    return [f"Filtered by {text}." for text in [", ".join(values)] if text]
 
 
 def _analysis_parts(
@@ -138,7 +141,7 @@ def _report_outcome_card(
     card = build_report_card(
         to_json_values(outcome.result), _chart_type(found, outcome.report_id), setting, size
     )
-    cut = ("More rows are not page.",) if outcome.truncated else ()
+    cut = ("More rows are not shown.",) if outcome.truncated else ()
     return replace(card, notes=(*card.notes, *cut))
 
 

@@ -21,8 +21,8 @@ async def list_proposals(context: PageContext, public_id: str) -> Response:
     """Every proposal, newest first."""
     workspace, member = await context.workspace(public_id)
     async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
-        found = await unit.resources.list_all(ScriptProposal)
-    return await context.render_page("scripts.html", workspace=workspace, member=member, proposals=found)
+        proposals = await unit.resources.list_all(ScriptProposal)
+    return await context.render_page("scripts.html", workspace=workspace, member=member, proposals=proposals)
 
 
 async def show_proposal(context: PageContext, proposal_id: str) -> Response:
@@ -36,15 +36,15 @@ async def decide_proposal(context: PageContext, proposal_id: str) -> Response:
     form = context.form
     if form.text("decision") not in VERDICTS:
         raise NotFound
-    who = context.caller(workspace, member)
+    caller = context.caller(workspace, member)
     verdict = cast(ReviewDecision, VERDICTS[form.text("decision")])
     try:
         await context.component(ChangeExecutor).execute(
-            who, plan_review(who, proposal.id, verdict, form.text("note")), dry_run=False
+            caller, plan_review(caller, proposal.id, verdict, form.text("note")), dry_run=False
         )
     except (Conflict, Unprocessable) as refusal:
-        found = await _load_proposal(context, proposal_id)
-        return await _proposal_page(context, *found, refusal)
+        reviewed = await _load_proposal(context, proposal_id)
+        return await _proposal_page(context, *reviewed, refusal)
     return context.redirect_to(f"/container/proposals/{proposal.id}", done="saved")
 
 

@@ -66,24 +66,26 @@ async def show_share_links(context: PageContext, public_id: str) -> Response:
 async def publish_object(context: PageContext, public_id: str) -> Response:
     """Share something, and show its address once."""
     workspace, member = await context.workspace(public_id)
-    who, writes = _sharing_caller(context, workspace, member), context.component(ChangeExecutor)
+    caller, change_executor = _sharing_caller(context, workspace, member), context.component(ChangeExecutor)
     try:
         body = CreateShareLink(share_link=_read_new_share_link(context), dry_run=False)
-        made = await create_share_link(body, caller=who, changes=writes, settings=context.service.settings)
+        created = await create_share_link(
+            body, caller=caller, changes=change_executor, settings=context.service.settings
+        )
     except Unprocessable as refusal:
         return await _share_links_page(context, workspace, member, refusal=refusal)
-    return await _share_links_page(context, workspace, member, made=made.body.data)
+    return await _share_links_page(context, workspace, member, made=created.body.data)
 
 
 async def revoke_link(context: PageContext, public_id: str, link_id: str) -> Response:
     """Revoke a link, for good."""
     workspace, member = await context.workspace(public_id)
-    who = _sharing_caller(context, workspace, member)
+    caller = _sharing_caller(context, workspace, member)
     await revoke_share_link(
         ShareLinkPath(shareLinkId=parse_id(link_id)),
         DryRunQuery(),
         DryRunBody(dry_run=False),
-        caller=who,
+        caller=caller,
         changes=context.component(ChangeExecutor),
     )
     return context.redirect_to(f"/w/{public_id}/shared", done="unshared")
@@ -115,11 +117,11 @@ async def _share_links_page(
     made: object = None,
     refusal: ApiError | None = None,
 ) -> Response:
-    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
+    caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
     text = sanitize_text(request.args.get("find", "")).strip()
     query = ShareLinkQuery(limit=MAX_LINKS, cursor=request.args.get("cursor"))
     try:
-        page = await SHARE_LINKS.operation("list_share_links")(query, caller=who, changes=writes)
+        page = await SHARE_LINKS.operation("list_share_links")(query, caller=caller, changes=change_executor)
     except BadRequest:
         raise NotFound from None
     return await context.render_page(
@@ -129,7 +131,7 @@ async def _share_links_page(
         member=member,
         links=page.share_links,
         following=page.next_cursor,
-        saved=await _find_shareable(writes, who, text) if _may_share(who) else None,
+        saved=await _find_shareable(change_executor, caller, text) if _may_share(caller) else None,
         days=EXPIRY_LABELS,
         made=made,
     )
@@ -137,14 +139,16 @@ async def _share_links_page(
 
 async def _find_shareable(writes: ChangeExecutor, caller: Caller, text: str) -> ShareableObjects:
     async with writes.transactions.read(caller.workspace.id) as unit:
-        found = {
+        records_by_type = {
             kind: await _search_records(unit.resources, SHAREABLE_TYPES[kind], text) for kind in TYPE_TITLES
         }
     kinds = [
-        (title, [(f"{kind}:{one.id}", one.name) for one in found[kind][:MAX_OFFERED]])
+        (title, [(f"{kind}:{record.id}", record.name) for record in records_by_type[kind][:MAX_OFFERED]])
         for kind, title in TYPE_TITLES.items()
     ]
-    return ShareableObjects(kinds, text, any(len(some) > MAX_OFFERED for some in found.values()))
+    return ShareableObjects(
+        kinds, text, any(len(records) > MAX_OFFERED for records in records_by_type.values())
+    )
 
 
 async def _search_records(
@@ -165,10 +169,10 @@ def _sharing_caller(context: PageContext, workspace: Workspace, member: Member) 
     Raises:
         Forbidden: the role does not allow it.
     """
-    who = context.caller(workspace, member)
-    if not _may_share(who):
+    caller = context.caller(workspace, member)
+    if not _may_share(caller):
         raise Forbidden("Your role does not allow this", "role_required")
-    return who
+    return caller
 
 
 PAGES: Final = (

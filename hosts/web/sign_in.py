@@ -78,7 +78,7 @@ async def send_password_link(context: PageContext) -> Response:
     """Mail a link if the address has an account; the answer comes first, so it tells nothing."""
     ports, email = context.service.ports, context.form.text("email")
 
-    async def send() -> None:
+    async def mail_password_link() -> None:
         try:
             await send_password_reset(
                 ports.workspace.accounts,
@@ -91,7 +91,7 @@ async def send_password_link(context: PageContext) -> Response:
         except EmailSenderUnavailable:
             return
 
-    current_app.add_background_task(send)
+    current_app.add_background_task(mail_password_link)
     return await context.render_page("forgot_password.html", sent=True)
 
 

@@ -86,10 +86,10 @@ def _simulated_checkout(context: PageContext) -> SandboxCheckout:
 
 
 async def _find_signup(context: PageContext, signup_id: str) -> Signup:
-    found = await context.store.signups.find_signup(SignupLookup.ID, parse_id(signup_id).hex)
-    if found is None:
+    signup = await context.store.signups.find_signup(SignupLookup.ID, parse_id(signup_id).hex)
+    if signup is None:
         raise NotFound
-    return found
+    return signup
 
 
 PAGES: Final = (

@@ -39,7 +39,7 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
     )
     known = WorkspaceCache(ports.workspace.credentials)
 
-    async def find(workspace_id: UUID) -> Workspace | None:
+    async def find_canary_or_workspace(workspace_id: UUID) -> Workspace | None:
         return (
             canary.CANARY_WORKSPACE
             if workspace_id == canary.CANARY_WORKSPACE.id
@@ -50,7 +50,7 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
     return IngestPipeline(
         ports.queue,
         ports.events,
-        find,
+        find_canary_or_workspace,
         enricher,
         orjson.loads,
         links=ports.workspace.links,

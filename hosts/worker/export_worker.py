@@ -1,6 +1,6 @@
 """The export worker: runs each export job in a new process.
 
-Three layers, so that nothing one of them meets takes the next with it: who keeps workers running
+Three layers of processes, so that a crash of one does not end the others: the supervisor
 (`hosts.roles.supervise`), the worker here, and the process of a job.
 """
 
@@ -13,10 +13,9 @@ from threading import Thread
 from typing import Any, Final
 
 from hosts import monitoring
-from hosts.asgi_runner import run_event_loop as run_loop
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
-from hosts.composition.ports import Ports, start_adapters
+from hosts.asgi_runner import run_event_loop
+from hosts.composition.compose import load_ports
+from hosts.composition.ports import start_adapters
 from hosts.logs import configure_logging
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
 from service_core.api.readiness import ReadinessChecker
@@ -34,7 +33,7 @@ def main() -> None:
     given = parser.parse_args()
     configure_logging()
     os.environ[CONFIG_VARIABLE] = str(given.config.absolute())
-    jobs: Any = open_worker_ports(given.config.absolute()).jobs
+    jobs: Any = load_ports(given.config.absolute()).jobs
     Thread(target=asyncio.run, args=[_run_heartbeat(with_parent=given.with_parent)], daemon=True).start()
     print_ready_line()
     jobs.run_worker_process("hosts.worker.export_worker.run_one_export")
@@ -53,20 +52,15 @@ async def _run_heartbeat(*, with_parent: bool) -> None:
 def run_one_export() -> None:
     """Runs one queued export job; the environment names the settings file."""
     configure_logging()
-    run_loop(_run_one_export(Path(os.environ[CONFIG_VARIABLE])))
+    run_event_loop(_run_one_export(Path(os.environ[CONFIG_VARIABLE])))
 
 
 async def _run_one_export(file: Path) -> None:
     from hosts.worker.exports import build_exporter  # noqa: PLC0415 - with it come the data frames: only here
 
-    ports = open_worker_ports(file)
+    ports = load_ports(file)
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.sink]):
         await build_exporter(ports).run_next()
-
-
-def open_worker_ports(file: Path) -> Ports:
-    """Returns the ports of a deployment, none of them open."""
-    return Ports(load_settings(file), file.parent, load_installed_registry(), system_clock)
 
 
 if __name__ == "__main__":

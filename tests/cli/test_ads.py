@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hosts.cli import deployment as opened
 from hosts.composition import compose
 from service_core import builtin
 from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, AdPlatformInfo, SpendRow
@@ -38,8 +37,7 @@ class Platform:
 @pytest.fixture
 def shop(touchpoint, deployment, monkeypatch):
     registry = load_plugins([("builtin", builtin), ("fake_ads", Platform())])
-    for module in (compose, opened):
-        monkeypatch.setattr(module, "load_installed_registry", lambda: registry)
+    monkeypatch.setattr(compose, "load_installed_registry", lambda: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.cli.deployment import load_ports
+from hosts.composition.compose import load_ports
 from hosts.composition.ports import Ports, start_adapters
 from hosts.roles.tasks import build_domain_verification
 from service_core.testing.txt_records import FakeTxtRecords

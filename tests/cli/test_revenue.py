@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from hosts.cli import deployment as opened
 from hosts.composition import compose
 from service_core import builtin
 from service_core.commerce.providers.models import MappedMessage, PolledMessage, RevenueProviderInfo
@@ -46,8 +45,7 @@ class Shop:
 @pytest.fixture
 def shop(touchpoint, deployment, monkeypatch):
     registry = load_plugins([("builtin", builtin), ("fake_shop", Shop())])
-    for place in (compose, opened):
-        monkeypatch.setattr(place, "load_installed_registry", lambda: registry)
+    monkeypatch.setattr(compose, "load_installed_registry", lambda: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.cli.deployment import load_ports
+from hosts.composition.compose import load_ports
 from hosts.composition.ports import start_adapters
 from hosts.demo.demo_service import RunningService, run_service
 from service_core.access.api_keys import create_named_key

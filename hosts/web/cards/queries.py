@@ -40,16 +40,16 @@ def build_query_card(title: str, data: Answer, setting: DisplayContext) -> Card:
         data: the answer.
         setting: of the workspace.
     """
-    asked = _QueryAnswer(title, data, setting)
-    if not data["rows"] and (asked.bucketed or asked.dimensions):
+    answer = _QueryAnswer(title, data, setting)
+    if not data["rows"] and (answer.bucketed or answer.dimensions):
         return message_card(title, "No data in this range.")
-    if asked.bucketed:
-        return _time_series_card(asked)
-    if not asked.dimensions:
-        return Card(title, "numbers", asked.totals(), notes=asked.notes())
-    if len(asked.dimensions) == 1:
-        return Card(title, "rows", _bar_list_rows(asked), table=asked.table(), notes=asked.notes())
-    return Card(title, "table", asked.table(), asked.totals(), notes=asked.notes())
+    if answer.bucketed:
+        return _time_series_card(answer)
+    if not answer.dimensions:
+        return Card(title, "numbers", answer.totals(), notes=answer.notes())
+    if len(answer.dimensions) == 1:
+        return Card(title, "rows", _bar_list_rows(answer), table=answer.table(), notes=answer.notes())
+    return Card(title, "table", answer.table(), answer.totals(), notes=answer.notes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +90,21 @@ class _QueryAnswer:
 
     def totals(self) -> tuple[Number, ...]:
         """The metrics over the whole range."""
-        found = [(metric, self.data["totals"].get(metric["id"])) for metric in self.metrics]
+        metric_totals = [(metric, self.data["totals"].get(metric["id"])) for metric in self.metrics]
         return tuple(
             Number(
                 self.setting.label(metric["id"]),
                 self.setting.format_for(metric["unit"]).format_full(value),
                 value is None,
             )
-            for metric, value in found
+            for metric, value in metric_totals
         )
 
     def notes(self) -> tuple[str, ...]:
         """What is missing."""
-        missing = [self.setting.label(one["metric"]) for one in self.data["meta"]["unavailable"]]
+        missing = [
+            self.setting.label(unavailable["metric"]) for unavailable in self.data["meta"]["unavailable"]
+        ]
         return (
             *([f"Not available here: {', '.join(missing)}."] if missing else []),
             *(["More rows are not shown."] if self.data["meta"]["truncated"] else []),
@@ -112,13 +114,14 @@ class _QueryAnswer:
         """Every row in words."""
         columns = self.data["columns"]
         head = (
-            self.size.capitalize() if one["kind"] == _BUCKET else self.setting.label(one["id"])
-            for one in columns
+            self.size.capitalize() if column["kind"] == _BUCKET else self.setting.label(column["id"])
+            for column in columns
         )
         lines = (
-            tuple(self._format_cell(row[one["id"]], one) for one in columns) for row in self.data["rows"]
+            tuple(self._format_cell(row[column["id"]], column) for column in columns)
+            for row in self.data["rows"]
         )
-        return Table(tuple(head), tuple(lines), sum(one["kind"] != "metric" for one in columns))
+        return Table(tuple(head), tuple(lines), sum(column["kind"] != "metric" for column in columns))
 
     def _format_cell(self, value: Any, column: Answer) -> str:
         if column["kind"] == "metric":
@@ -130,15 +133,15 @@ class _QueryAnswer:
 
 def _time_series_card(asked: _QueryAnswer) -> Card:
     starts = asked.starts()
-    found = _series_by_dimension(asked, starts) if asked.dimensions else _series_by_metric(asked, starts)
+    all_series = _series_by_dimension(asked, starts) if asked.dimensions else _series_by_metric(asked, starts)
     picture = build_plot(
         f"{asked.title}, by {asked.size}",
         _build_buckets(asked, starts),
-        found[:MAX_LINES],
+        all_series[:MAX_LINES],
         unit=asked.setting.format_for(asked.metrics[0]["unit"]),
-        style="area" if len(found) == 1 else "line",
+        style="area" if len(all_series) == 1 else "line",
     )
-    more = [f"Top {MAX_LINES} of {len(found)}."] if len(found) > MAX_LINES else []
+    more = [f"Top {MAX_LINES} of {len(all_series)}."] if len(all_series) > MAX_LINES else []
     return Card(asked.title, "plot", picture, asked.totals(), asked.table(), (*more, *asked.notes()))
 
 
@@ -155,11 +158,11 @@ def _build_buckets(asked: _QueryAnswer, starts: Sequence[str]) -> list[Bucket]:
 def _series_by_metric(asked: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
     """A line per metric that shares the first one's unit: two units have no axis in common."""
     alike = [metric for metric in asked.metrics if metric["unit"] == asked.metrics[0]["unit"]]
-    found = {row[_BUCKET]: row for row in asked.data["rows"]}
+    row_by_bucket = {row[_BUCKET]: row for row in asked.data["rows"]}
     return [
         Series(
             asked.setting.label(metric["id"]),
-            tuple(found.get(start, {}).get(metric["id"]) for start in starts),
+            tuple(row_by_bucket.get(start, {}).get(metric["id"]) for start in starts),
         )
         for metric in alike
     ]
@@ -170,13 +173,17 @@ def _series_by_dimension(asked: _QueryAnswer, starts: Sequence[str]) -> list[Ser
 
     A name without a row in a bucket had nothing to count there, unless rows were left out.
     """
-    metric, found = asked.metrics[0], dict[str, dict[str, float | None]]()
+    metric, value_by_bucket = asked.metrics[0], dict[str, dict[str, float | None]]()
     for row in asked.data["rows"]:
         name = " · ".join(dimension_label(row[dimension]) for dimension in asked.dimensions)
-        found.setdefault(name, {})[row[_BUCKET]] = row[metric["id"]]
+        value_by_bucket.setdefault(name, {})[row[_BUCKET]] = row[metric["id"]]
     nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not asked.data["meta"]["truncated"] else None
-    largest = sorted(found, key=lambda name: -sum(value or 0 for value in found[name].values()))
-    return [Series(name, tuple(found[name].get(start, nothing) for start in starts)) for name in largest]
+    largest = sorted(
+        value_by_bucket, key=lambda name: -sum(value or 0 for value in value_by_bucket[name].values())
+    )
+    return [
+        Series(name, tuple(value_by_bucket[name].get(start, nothing) for start in starts)) for name in largest
+    ]
 
 
 def _bar_list_rows(asked: _QueryAnswer) -> tuple[Row, ...]:

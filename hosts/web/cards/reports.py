@@ -54,7 +54,7 @@ def build_report_card(run: Answer, chart: str | None, setting: DisplayContext, s
 
 
 def _report_notes(run: Answer, setting: DisplayContext) -> tuple[str, ...]:
-    skipped = [setting.label(one["dimension"]) for one in run["filters_skipped"]]
+    skipped = [setting.label(skipped_filter["dimension"]) for skipped_filter in run["filters_skipped"]]
     return (
         *([] if run["complete"] else [INCOMPLETE_NOTE]),
         *([f"Not filtered by {', '.join(skipped)}."] if skipped else []),
@@ -62,12 +62,12 @@ def _report_notes(run: Answer, setting: DisplayContext) -> tuple[str, ...]:
 
 
 def _resize_card(card: Card, size: str, notes: Sequence[str]) -> Card:
-    """The card in its size; a long list is cut where it would tower over its neighbours."""
-    told = (*card.notes, *notes)
+    """The card in its size; a list longer than `MAX_ROWS` is cut unless the card is large."""
+    all_notes = (*card.notes, *notes)
     if card.shape == "rows" and size != "lg" and len(card.figure) > MAX_ROWS:
         more = f"Top {MAX_ROWS} of {len(card.figure)}."
-        return replace(card, figure=card.figure[:MAX_ROWS], notes=(more, *told), size=size)
-    return replace(card, notes=told, size=size)
+        return replace(card, figure=card.figure[:MAX_ROWS], notes=(more, *all_notes), size=size)
+    return replace(card, notes=all_notes, size=size)
 
 
 def _metric_card(title: str, data: Answer, chart: str, setting: DisplayContext) -> Card:

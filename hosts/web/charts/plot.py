@@ -36,7 +36,7 @@ def build_plot(
         unit: of all values.
         style: bars of several series stand side by side; an area is filled for a single series only.
     """
-    known = (value for one in series for value in one.values if value is not None)
+    known = (value for line in series for value in line.values if value is not None)
     scale = build_scale(known, whole=unit.is_whole)
     spots = _bucket_positions(len(buckets), style)
     return Plot(
@@ -47,14 +47,14 @@ def build_plot(
         traces=()
         if style == "bar"
         else tuple(
-            _build_trace(number, one, buckets, spots, scale, filled=style == "area" and len(series) == 1)
-            for number, one in enumerate(series, 1)
+            _build_trace(number, line, buckets, spots, scale, filled=style == "area" and len(series) == 1)
+            for number, line in enumerate(series, 1)
         ),
         bars=_build_bars(buckets, series, scale) if style == "bar" else (),
         stops=_build_hover_targets(buckets, series, spots, scale, unit)
         if len(buckets) <= MAX_HOVER_TARGETS
         else (),
-        names=tuple(one.name for one in series),
+        names=tuple(line.name for line in series),
     )
 
 
@@ -129,8 +129,8 @@ def _build_bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scal
     room = 100 / len(buckets)
     width = min(room * (1 - _GAP), _MAX_BAR_WIDTH) / len(series)
     bars = []
-    for number, one in enumerate(series, 1):
-        for index, value in enumerate(one.values):
+    for number, bar_series in enumerate(series, 1):
+        for index, value in enumerate(bar_series.values):
             if not value:
                 continue
             left = (index + 0.5) * room + (number - 1 - len(series) / 2) * width
@@ -157,8 +157,8 @@ def _build_hover_targets(
             anchor=_hover_anchor(spots[index]),
             dots=tuple(
                 (scale.y(value), number)
-                for number, one in enumerate(series, 1)
-                if (value := one.values[index]) is not None
+                for number, line in enumerate(series, 1)
+                if (value := line.values[index]) is not None
             ),
         )
         for index, bucket in enumerate(buckets)
@@ -167,10 +167,10 @@ def _build_hover_targets(
 
 def _hover_text(bucket: Bucket, index: int, series: Sequence[Series], unit: ValueFormat) -> str:
     values = (
-        f"{one.name} {unit.format_full(one.values[index])}"
+        f"{line.name} {unit.format_full(line.values[index])}"
         if len(series) > 1
-        else unit.format_full(one.values[index])
-        for one in series
+        else unit.format_full(line.values[index])
+        for line in series
     )
     return " · ".join((bucket.title + (" (so far)" if bucket.partial else ""), *values))
 

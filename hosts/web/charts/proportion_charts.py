@@ -60,8 +60,8 @@ def build_ring(label: str, middle: str, parts: Sequence[tuple[str, float, str]])
 
 def build_gauge(label: str, middle: str, name: str, share: float) -> Ring:
     """A ring that is filled by one share of 1."""
-    held = max(0.0, min(1.0, share))
-    return Ring(label, middle, (Slice(1, name, middle, held, _arc_path(0.0, held)),))
+    filled = max(0.0, min(1.0, share))
+    return Ring(label, middle, (Slice(1, name, middle, filled, _arc_path(0.0, filled)),))
 
 
 def build_bar_list(parts: Sequence[tuple[str, float | None, str, str]]) -> tuple[Row, ...]:

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from hosts.data_import.checkpoint import ImportCheckpoint
-from hosts.data_import.event_files import read_event_file, sha256_of_file
+from hosts.data_import.event_files import read_event_file
+from hosts.file_digest import sha256_of_file
 from service_core.kernel.errors import StartupError
 
 
