@@ -128,7 +128,9 @@ async def generate_events(
         lambda writer: _write_events(writer, rows, end, session, {**EVENT_EXPRESSIONS, **columns})
     )
     await store.rebuild()
-    [(stored,)] = await store._engine.write(lambda writer: writer.execute_text("SELECT count(*) FROM events"))
+    [(stored,)] = await store._engine.run_write_to_its_end(
+        lambda writer: writer.execute_text("SELECT count(*) FROM events")
+    )
     expected = rows // PER_SESSION * PER_SESSION
     if stored != expected:
         raise RuntimeError(f"The store holds {stored:,} of the {expected:,} events that were to be measured.")
