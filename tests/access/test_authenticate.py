@@ -24,13 +24,13 @@ async def initialized_deployment(directory, clock):
 
 
 @pytest.fixture
-def door(directory, clock):
+def key_authenticator(directory, clock):
     return KeyAuthenticator(directory, clock)
 
 
-async def refusal(door, authorization):
+async def refusal(key_authenticator, authorization):
     with pytest.raises(Unauthorized) as caught:
-        await door.authenticate(authorization)
+        await key_authenticator.authenticate(authorization)
     return caught.value
 
 
@@ -52,87 +52,100 @@ FIVE_CASES = {
 
 
 @pytest.mark.parametrize("authorization", FIVE_CASES.values(), ids=FIVE_CASES)
-async def test_a_malformed_header_is_401_and_never_reaches_the_directory(directory, door, authorization):
-    fault = await refusal(door, authorization)
+async def test_a_malformed_header_is_401_and_never_reaches_the_directory(
+    directory, key_authenticator, authorization
+):
+    fault = await refusal(key_authenticator, authorization)
     assert fault.status == 401
     assert fault.body() == {"error": "Invalid or missing API key"}
     assert fault.headers == {"WWW-Authenticate": 'Bearer realm="Service Read API"'}
     assert directory.questions == 0
 
 
-async def test_a_token_that_matches_nothing_is_the_same_401(directory, door):
-    fault = await refusal(door, f"Bearer {new_agent_token()}")
+async def test_a_token_that_matches_nothing_is_the_same_401(directory, key_authenticator):
+    fault = await refusal(key_authenticator, f"Bearer {new_agent_token()}")
     assert fault.body() == {"error": "Invalid or missing API key"}
     assert directory.questions == 1
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-async def test_the_scheme_is_compared_without_case(door, initialized_deployment, scheme):
-    identity = await door.authenticate(f"{scheme} {initialized_deployment.agent_key.secret}")
+async def test_the_scheme_is_compared_without_case(key_authenticator, initialized_deployment, scheme):
+    identity = await key_authenticator.authenticate(f"{scheme} {initialized_deployment.agent_key.secret}")
     assert identity.workspace == initialized_deployment.workspace
     assert identity.credential == initialized_deployment.agent_key.credential
 
 
-async def test_an_agent_key_reads_and_nothing_else(door, initialized_deployment):
-    identity = await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+async def test_an_agent_key_reads_and_nothing_else(key_authenticator, initialized_deployment):
+    identity = await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     assert identity.credential.scopes == {Scope.READ}
 
 
 async def test_a_lookup_is_remembered_for_300_seconds_found_or_not(
-    directory, door, initialized_deployment, clock
+    directory, key_authenticator, initialized_deployment, clock
 ):
     good, bad = f"Bearer {initialized_deployment.agent_key.secret}", f"Bearer {new_agent_token()}"
     for _ in range(3):
-        await door.authenticate(good)
-        await refusal(door, bad)
+        await key_authenticator.authenticate(good)
+        await refusal(key_authenticator, bad)
     assert directory.questions == 2
     clock.advance(seconds=299)
-    await door.authenticate(good)
-    await refusal(door, bad)
+    await key_authenticator.authenticate(good)
+    await refusal(key_authenticator, bad)
     assert directory.questions == 2
     clock.advance(seconds=1)
-    await door.authenticate(good)
-    await refusal(door, bad)
+    await key_authenticator.authenticate(good)
+    await refusal(key_authenticator, bad)
     assert directory.questions == 4
 
 
 async def test_a_clock_set_back_does_not_prolong_what_is_remembered(
-    directory, door, initialized_deployment, clock
+    directory, key_authenticator, initialized_deployment, clock
 ):
-    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+    await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     clock.advance(hours=-1)
-    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+    await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     assert directory.questions == 2
 
 
-async def test_a_revoked_key_fails_from_the_next_request_on(directory, door, initialized_deployment, clock):
+async def test_a_revoked_key_fails_from_the_next_request_on(
+    directory, key_authenticator, initialized_deployment, clock
+):
     named = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
-    await door.authenticate(f"Bearer {named.secret}")
+    await key_authenticator.authenticate(f"Bearer {named.secret}")
     await revoke_key(directory, initialized_deployment.workspace, named.credential.id, clock())
-    refused, unknown = await refusal(door, f"Bearer {named.secret}"), await refusal(door, f"Bearer {TOKEN}")
+    refused, unknown = (
+        await refusal(key_authenticator, f"Bearer {named.secret}"),
+        await refusal(key_authenticator, f"Bearer {TOKEN}"),
+    )
     assert (refused.status, refused.code, refused.message) == (401, unknown.code, unknown.message)
 
 
-async def test_a_fresh_key_works_though_it_was_just_refused(directory, door, initialized_deployment, clock):
+async def test_a_fresh_key_works_though_it_was_just_refused(
+    directory, key_authenticator, initialized_deployment, clock
+):
     door_asked = f"Bearer {new_agent_token()}"
-    await refusal(door, door_asked)
+    await refusal(key_authenticator, door_asked)
     named = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
-    assert (await door.authenticate(f"Bearer {named.secret}")).credential.name == "Reader"
+    assert (await key_authenticator.authenticate(f"Bearer {named.secret}")).credential.name == "Reader"
 
 
 async def test_regenerating_ends_the_old_value_without_overlap(
-    directory, door, initialized_deployment, clock
+    directory, key_authenticator, initialized_deployment, clock
 ):
-    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+    await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     fresh = await regenerate_workspace_key(
         directory, initialized_deployment.workspace, CredentialKind.AGENT, clock()
     )
-    assert (await refusal(door, f"Bearer {initialized_deployment.agent_key.secret}")).status == 401
-    assert (await door.authenticate(f"Bearer {fresh.secret}")).workspace == initialized_deployment.workspace
+    assert (
+        await refusal(key_authenticator, f"Bearer {initialized_deployment.agent_key.secret}")
+    ).status == 401
+    assert (
+        await key_authenticator.authenticate(f"Bearer {fresh.secret}")
+    ).workspace == initialized_deployment.workspace
 
 
 async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
-    directory, door, initialized_deployment, clock
+    directory, key_authenticator, initialized_deployment, clock
 ):
     answered, hold = asyncio.Event(), asyncio.Event()
     ask = directory.find_auth_context
@@ -144,27 +157,31 @@ async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
         return identity
 
     directory.find_auth_context = slow
-    early = asyncio.create_task(door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}"))
+    early = asyncio.create_task(
+        key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+    )
     await answered.wait()
     await revoke_key(
         directory, initialized_deployment.workspace, initialized_deployment.agent_key.credential.id, clock()
     )
     hold.set()
     assert (await early).workspace == initialized_deployment.workspace
-    assert (await refusal(door, f"Bearer {initialized_deployment.agent_key.secret}")).status == 401
+    assert (
+        await refusal(key_authenticator, f"Bearer {initialized_deployment.agent_key.secret}")
+    ).status == 401
 
 
-async def test_callers_that_miss_together_ask_once(directory, door, initialized_deployment):
+async def test_callers_that_miss_together_ask_once(directory, key_authenticator, initialized_deployment):
     token = f"Bearer {initialized_deployment.agent_key.secret}"
-    await asyncio.gather(*(door.authenticate(token) for _ in range(50)))
+    await asyncio.gather(*(key_authenticator.authenticate(token) for _ in range(50)))
     assert directory.questions == 1
 
 
 async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(
-    directory, door, initialized_deployment
+    directory, key_authenticator, initialized_deployment
 ):
     token = f"Bearer {initialized_deployment.agent_key.secret}"
-    callers = [asyncio.create_task(door.authenticate(token)) for _ in range(3)]
+    callers = [asyncio.create_task(key_authenticator.authenticate(token)) for _ in range(3)]
     await asyncio.sleep(0)
     callers[0].cancel()
     outcomes = await asyncio.gather(*callers, return_exceptions=True)
@@ -172,7 +189,9 @@ async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(
     assert {outcome.workspace.name for outcome in outcomes[1:]} == {"Example Shop"}
 
 
-async def test_a_failing_directory_is_not_remembered_as_no(directory, door, initialized_deployment):
+async def test_a_failing_directory_is_not_remembered_as_no(
+    directory, key_authenticator, initialized_deployment
+):
     ask = directory.find_auth_context
 
     async def broken(digest):
@@ -180,9 +199,9 @@ async def test_a_failing_directory_is_not_remembered_as_no(directory, door, init
 
     directory.find_auth_context = broken
     with pytest.raises(ConnectionError):
-        await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+        await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     directory.find_auth_context = ask
-    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+    await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
 
 
 async def test_the_memory_is_bounded_and_keeps_what_is_used(directory, clock, initialized_deployment):
@@ -196,27 +215,31 @@ async def test_the_memory_is_bounded_and_keeps_what_is_used(directory, clock, in
     assert len(door._cache._entries) == 10
 
 
-async def test_a_write_key_is_asked_for_once(directory, door, initialized_deployment):
-    identity = await door.find_active_write_key(initialized_deployment.write_key.secret)
+async def test_a_write_key_is_asked_for_once(directory, key_authenticator, initialized_deployment):
+    identity = await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret)
     assert identity is not None
-    assert await door.find_active_write_key(initialized_deployment.write_key.secret) == identity
+    assert await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret) == identity
     assert directory.questions == 1
 
 
 @pytest.mark.parametrize("key", ["", "dk_", "dk_" + "g" * 32, TOKEN, "x" * 257, "dk_" + "0" * 254, "ключ"])
-async def test_what_is_no_write_key_never_reaches_the_directory(directory, door, key):
-    assert await door.find_active_write_key(key) is None
+async def test_what_is_no_write_key_never_reaches_the_directory(directory, key_authenticator, key):
+    assert await key_authenticator.find_active_write_key(key) is None
     assert directory.questions == 0
 
 
-async def test_an_unknown_write_key_is_remembered_as_none(directory, door):
+async def test_an_unknown_write_key_is_remembered_as_none(directory, key_authenticator):
     key = new_write_key()
-    assert await door.find_active_write_key(key) is None
-    assert await door.find_active_write_key(key) is None
+    assert await key_authenticator.find_active_write_key(key) is None
+    assert await key_authenticator.find_active_write_key(key) is None
     assert directory.questions == 1
 
 
-async def test_ingest_refuses_an_inactive_workspace_and_reads_go_on(directory, door, initialized_deployment):
+async def test_ingest_refuses_an_inactive_workspace_and_reads_go_on(
+    directory, key_authenticator, initialized_deployment
+):
     await directory.create_workspace(replace(initialized_deployment.workspace, active=False))
-    assert await door.find_active_write_key(initialized_deployment.write_key.secret) is None
-    assert not (await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")).workspace.active
+    assert await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret) is None
+    assert not (
+        await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+    ).workspace.active

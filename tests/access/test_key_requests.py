@@ -54,65 +54,71 @@ class Shop:
 
 
 @pytest.fixture
-async def shop(deployment):
+async def key_requests(deployment):
     return Shop(deployment, await deployment.create_workspace(plan="growth"))
 
 
-async def test_a_filed_request_waits_for_24_hours(shop, clock):
-    filed = await shop.file()
-    assert (await shop.poll(filed.request))[0].status_at(clock()) is RequestStatus.PENDING
+async def test_a_filed_request_waits_for_24_hours(key_requests, clock):
+    filed = await key_requests.file()
+    assert (await key_requests.poll(filed.request))[0].status_at(clock()) is RequestStatus.PENDING
     clock.advance(hours=24)
-    request, minted = await shop.poll(filed.request)
+    request, minted = await key_requests.poll(filed.request)
     assert (request.status_at(clock()), minted) == (RequestStatus.EXPIRED, None)
     with pytest.raises(Conflict):
-        await shop.deployment.approvals.decide_request(
-            filed.token, await shop.person(Role.OWNER), approve=True
+        await key_requests.deployment.approvals.decide_request(
+            filed.token, await key_requests.person(Role.OWNER), approve=True
         )
 
 
-async def test_the_first_poll_after_the_approval_has_the_key_and_no_later_one(shop):
-    request = await shop.approved()
-    collected, minted = await shop.poll(request)
+async def test_the_first_poll_after_the_approval_has_the_key_and_no_later_one(key_requests):
+    request = await key_requests.approved()
+    collected, minted = await key_requests.poll(request)
     assert (collected.status, collected.key_id) == (RequestStatus.COLLECTED, minted.credential.id)
-    identity = await shop.deployment.store.credentials.find_auth_context(sha256_hex(minted.secret))
+    identity = await key_requests.deployment.store.credentials.find_auth_context(sha256_hex(minted.secret))
     assert (identity.credential.scopes, identity.credential.name) == (READ, "Campaign bot")
-    again, nothing = await shop.poll(request)
+    again, nothing = await key_requests.poll(request)
     assert (again.status, nothing) == (RequestStatus.COLLECTED, None)
 
 
-async def test_no_key_exists_before_it_is_collected(shop):
-    before = await shop.deployment.store.credentials.list_keys(shop.workspace.id)
-    await shop.approved()
-    assert await shop.deployment.store.credentials.list_keys(shop.workspace.id) == before
+async def test_no_key_exists_before_it_is_collected(key_requests):
+    before = await key_requests.deployment.store.credentials.list_keys(key_requests.workspace.id)
+    await key_requests.approved()
+    assert await key_requests.deployment.store.credentials.list_keys(key_requests.workspace.id) == before
 
 
-async def test_an_approved_key_waits_for_24_hours_too(shop, clock):
-    request = await shop.approved()
+async def test_an_approved_key_waits_for_24_hours_too(key_requests, clock):
+    request = await key_requests.approved()
     clock.advance(hours=24)
-    expired, minted = await shop.poll(request)
+    expired, minted = await key_requests.poll(request)
     assert (expired.status_at(clock()), minted) == (RequestStatus.EXPIRED, None)
 
 
-async def test_a_denied_request_has_no_key(shop):
-    filed = await shop.file()
-    await shop.deployment.approvals.decide_request(filed.token, await shop.person(Role.ADMIN), approve=False)
-    request, minted = await shop.poll(filed.request)
+async def test_a_denied_request_has_no_key(key_requests):
+    filed = await key_requests.file()
+    await key_requests.deployment.approvals.decide_request(
+        filed.token, await key_requests.person(Role.ADMIN), approve=False
+    )
+    request, minted = await key_requests.poll(filed.request)
     assert (request.status, minted) == (RequestStatus.DENIED, None)
 
 
-async def test_only_who_filed_can_follow(shop):
-    request = await shop.approved()
-    assert await shop.poll(request, filer=new_id()) is None
-    assert await shop.poll(replace(request, id=new_id())) is None
+async def test_only_who_filed_can_follow(key_requests):
+    request = await key_requests.approved()
+    assert await key_requests.poll(request, filer=new_id()) is None
+    assert await key_requests.poll(replace(request, id=new_id())) is None
 
 
-async def test_the_page_shows_who_asks_for_what_and_what_the_viewer_may(shop):
-    filed = await shop.file(LINKS)
-    owner = await shop.deployment.approvals.view_request(filed.token, await shop.person(Role.OWNER))
+async def test_the_page_shows_who_asks_for_what_and_what_the_viewer_may(key_requests):
+    filed = await key_requests.file(LINKS)
+    owner = await key_requests.deployment.approvals.view_request(
+        filed.token, await key_requests.person(Role.OWNER)
+    )
     assert (owner.request.requester, owner.workspace.name) == ("Agent key (…x9Qd)", "Example Shop")
     assert (owner.request.scopes, owner.request.client_name, owner.status) == (LINKS, "Bot", "pending")
     may = {
-        role: await shop.deployment.approvals.view_request(filed.token, await shop.person(role))
+        role: await key_requests.deployment.approvals.view_request(
+            filed.token, await key_requests.person(role)
+        )
         for role in (Role.ADMIN, Role.MEMBER)
     }
     assert (owner.may_approve, owner.may_deny, owner.may_limit) == (True, True, True)
@@ -125,19 +131,19 @@ async def test_the_page_shows_who_asks_for_what_and_what_the_viewer_may(shop):
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 43, "é" * 43])
-async def test_an_unknown_link_shows_nothing(shop, token):
-    owner = await shop.person(Role.OWNER)
+async def test_an_unknown_link_shows_nothing(key_requests, token):
+    owner = await key_requests.person(Role.OWNER)
     with pytest.raises(NotFound):
-        await shop.deployment.approvals.view_request(token, owner)
+        await key_requests.deployment.approvals.view_request(token, owner)
 
 
-async def test_a_stranger_sees_no_more_than_with_an_unknown_link(shop):
-    filed = await shop.file()
-    other = await shop.deployment.create_workspace("Other")
-    stranger = await shop.deployment.add_member(other.workspace, Role.OWNER)
+async def test_a_stranger_sees_no_more_than_with_an_unknown_link(key_requests):
+    filed = await key_requests.file()
+    other = await key_requests.deployment.create_workspace("Other")
+    stranger = await key_requests.deployment.add_member(other.workspace, Role.OWNER)
     for attempt in (
-        shop.deployment.approvals.view_request(filed.token, stranger.account_id),
-        shop.deployment.approvals.decide_request(filed.token, stranger.account_id, approve=True),
+        key_requests.deployment.approvals.view_request(filed.token, stranger.account_id),
+        key_requests.deployment.approvals.decide_request(filed.token, stranger.account_id, approve=True),
     ):
         with pytest.raises(NotFound):
             await attempt
@@ -152,52 +158,56 @@ async def test_a_stranger_sees_no_more_than_with_an_unknown_link(shop):
         (Role.VIEWER, READ, None, "role_required"),
     ],
 )
-async def test_who_may_not_approve_leaves_the_link_as_it_is(shop, role, scopes, limit, code):
-    filed = await shop.file(scopes)
+async def test_who_may_not_approve_leaves_the_link_as_it_is(key_requests, role, scopes, limit, code):
+    filed = await key_requests.file(scopes)
     with pytest.raises(Forbidden) as caught:
-        await shop.deployment.approvals.decide_request(
-            filed.token, await shop.person(role), approve=True, rate_limit=limit
+        await key_requests.deployment.approvals.decide_request(
+            filed.token, await key_requests.person(role), approve=True, rate_limit=limit
         )
     assert caught.value.code == code
-    owner = await shop.person(Role.OWNER)
+    owner = await key_requests.person(Role.OWNER)
     assert (
-        await shop.deployment.approvals.decide_request(filed.token, owner, approve=True)
+        await key_requests.deployment.approvals.decide_request(filed.token, owner, approve=True)
     ).decided_by == owner
 
 
-async def test_an_admin_may_deny_a_write_scope(shop):
-    filed = await shop.file(LINKS)
-    denied = await shop.deployment.approvals.decide_request(
-        filed.token, await shop.person(Role.ADMIN), approve=False
+async def test_an_admin_may_deny_a_write_scope(key_requests):
+    filed = await key_requests.file(LINKS)
+    denied = await key_requests.deployment.approvals.decide_request(
+        filed.token, await key_requests.person(Role.ADMIN), approve=False
     )
     assert denied.status is RequestStatus.DENIED
 
 
-async def test_an_owner_chooses_the_limit_up_to_the_cap_of_the_plan(shop):
-    _, minted = await shop.poll(await shop.approved(LINKS, rate_limit=5000))
+async def test_an_owner_chooses_the_limit_up_to_the_cap_of_the_plan(key_requests):
+    _, minted = await key_requests.poll(await key_requests.approved(LINKS, rate_limit=5000))
     assert minted.credential.rate_limit == 300
     assert minted.credential.scopes == LINKS
 
 
-async def test_the_key_may_carry_scopes_the_requester_lacks(shop):
-    _, minted = await shop.poll(await shop.approved(LINKS))
+async def test_the_key_may_carry_scopes_the_requester_lacks(key_requests):
+    _, minted = await key_requests.poll(await key_requests.approved(LINKS))
     assert Scope.WRITE_LINKS in minted.credential.scopes
 
 
-async def test_a_link_is_used_up_by_the_first_decision(shop):
-    filed, owner = await shop.file(), await shop.person(Role.OWNER)
-    await shop.deployment.approvals.decide_request(filed.token, owner, approve=True)
-    assert (await shop.deployment.approvals.view_request(filed.token, owner)).status is RequestStatus.APPROVED
+async def test_a_link_is_used_up_by_the_first_decision(key_requests):
+    filed, owner = await key_requests.file(), await key_requests.person(Role.OWNER)
+    await key_requests.deployment.approvals.decide_request(filed.token, owner, approve=True)
+    assert (
+        await key_requests.deployment.approvals.view_request(filed.token, owner)
+    ).status is RequestStatus.APPROVED
     with pytest.raises(Conflict):
-        await shop.deployment.approvals.decide_request(filed.token, owner, approve=False)
+        await key_requests.deployment.approvals.decide_request(filed.token, owner, approve=False)
 
 
-async def test_what_waits_is_listed(shop):
-    filed = [await shop.file(name=f"Bot {number}") for number in range(3)]
-    await shop.deployment.approvals.decide_request(
-        filed[1].token, await shop.person(Role.OWNER), approve=False
+async def test_what_waits_is_listed(key_requests):
+    filed = [await key_requests.file(name=f"Bot {number}") for number in range(3)]
+    await key_requests.deployment.approvals.decide_request(
+        filed[1].token, await key_requests.person(Role.OWNER), approve=False
     )
-    waiting = await shop.deployment.store.key_requests.list_pending_requests(shop.workspace.id)
+    waiting = await key_requests.deployment.store.key_requests.list_pending_requests(
+        key_requests.workspace.id
+    )
     assert [one.name for one in waiting] == ["Bot 0", "Bot 2"]
 
 
@@ -205,42 +215,47 @@ def once(key="k1", content=None):
     return IdempotentRequest(key, "POST", "/v1/keys/requests", content or {"name": "Campaign bot"})
 
 
-async def test_an_identical_retry_gets_the_first_answer_again(shop, clock):
-    first = await shop.file(once=once())
+async def test_an_identical_retry_gets_the_first_answer_again(key_requests, clock):
+    first = await key_requests.file(once=once())
     clock.advance(hours=23)
-    again = await shop.file(once=once(content={"name": "Campaign bot"}))
+    again = await key_requests.file(once=once(content={"name": "Campaign bot"}))
     assert (again.request, again.token, again.replayed) == (first.request, first.token, True)
     assert not first.replayed
-    owner = await shop.person(Role.OWNER)
-    assert (await shop.deployment.approvals.view_request(again.token, owner)).request.id == first.request.id
+    owner = await key_requests.person(Role.OWNER)
+    assert (
+        await key_requests.deployment.approvals.view_request(again.token, owner)
+    ).request.id == first.request.id
 
 
-async def test_other_content_another_key_and_a_day_later_are_new_requests(shop, clock):
-    first = await shop.file(once=once())
-    others = [await shop.file(once=once("k2")), await shop.file(once=once(content={"name": "Other"}))]
-    shop.filer = new_id()
-    others.append(await shop.file(once=once()))
+async def test_other_content_another_key_and_a_day_later_are_new_requests(key_requests, clock):
+    first = await key_requests.file(once=once())
+    others = [
+        await key_requests.file(once=once("k2")),
+        await key_requests.file(once=once(content={"name": "Other"})),
+    ]
+    key_requests.filer = new_id()
+    others.append(await key_requests.file(once=once()))
     assert not any(other.replayed or other.token == first.token for other in others)
     clock.advance(hours=24)
-    assert not (await shop.file(once=once())).replayed
+    assert not (await key_requests.file(once=once())).replayed
 
 
-async def test_a_long_idempotency_key_is_refused(shop):
+async def test_a_long_idempotency_key_is_refused(key_requests):
     with pytest.raises(BadRequest) as caught:
-        await shop.file(once=once("x" * 256))
+        await key_requests.file(once=once("x" * 256))
     assert caught.value.code == "invalid_idempotency_key"
 
 
 @pytest.fixture
-async def shops(two_deployments):
+async def key_requests_of_two_processes(two_deployments):
     """The same shop seen by two processes."""
     one, other = two_deployments
     initialized_deployment = await one.create_workspace()
     return Shop(one, initialized_deployment), Shop(other, initialized_deployment)
 
 
-async def test_of_20_parallel_approvals_one_decides(shops):
-    one, other = shops
+async def test_of_20_parallel_approvals_one_decides(key_requests_of_two_processes):
+    one, other = key_requests_of_two_processes
     filed, owner = await one.file(), await one.person(Role.OWNER)
     outcomes = await asyncio.gather(
         *(
@@ -254,8 +269,8 @@ async def test_of_20_parallel_approvals_one_decides(shops):
     assert (await one.poll(filed.request))[0].decided_at == decided[0].decided_at
 
 
-async def test_of_20_parallel_polls_one_has_the_key(shops):
-    one, other = shops
+async def test_of_20_parallel_polls_one_has_the_key(key_requests_of_two_processes):
+    one, other = key_requests_of_two_processes
     request = await one.approved()
     polled = await asyncio.gather(*(shop.poll(request) for shop in (one, other) * 10))
     minted = [key for _, key in polled if key is not None]
@@ -267,22 +282,27 @@ async def test_of_20_parallel_polls_one_has_the_key(shops):
     assert {request.status for request, _ in polled} == {RequestStatus.COLLECTED}
 
 
-async def test_of_50_parallel_retries_one_is_filed(shops):
-    one, other = shops
+async def test_of_50_parallel_retries_one_is_filed(key_requests_of_two_processes):
+    one, other = key_requests_of_two_processes
     filed = await asyncio.gather(*(shop.file(once=once()) for shop in (one, other) * 25))
     assert len({each.token for each in filed}) == 1
     assert sum(not each.replayed for each in filed) == 1
     assert len(await one.deployment.store.key_requests.list_pending_requests(one.workspace.id)) == 1
 
 
-async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, deployment):
-    await deployment.admission.authenticate("key", {"authorization": f"Bearer {(await named(shop)).secret}"})
-    _, minted = await shop.poll(await shop.approved())
+async def test_a_collected_key_works_at_once_though_it_was_refused_before(key_requests, deployment):
+    await deployment.admission.authenticate(
+        "key", {"authorization": f"Bearer {(await named(key_requests)).secret}"}
+    )
+    _, minted = await key_requests.poll(await key_requests.approved())
     asker = await deployment.admission.authenticate("key", {"authorization": f"Bearer {minted.secret}"})
     assert asker.credential == minted.credential
 
 
-async def named(shop):
+async def named(key_requests):
     return await create_named_key(
-        shop.deployment.store.credentials, shop.workspace, shop.deployment.clock(), name="Reader"
+        key_requests.deployment.store.credentials,
+        key_requests.workspace,
+        key_requests.deployment.clock(),
+        name="Reader",
     )

@@ -17,20 +17,20 @@ from service_core.kernel.ids import new_id
 
 
 @pytest.fixture
-async def shop(deployment):
+async def workspace(deployment):
     return (await deployment.create_workspace()).workspace
 
 
 @pytest.fixture
-async def owner(deployment, shop):
-    return await deployment.add_member(shop, Role.OWNER)
+async def owner(deployment, workspace):
+    return await deployment.add_member(workspace, Role.OWNER)
 
 
-async def invited(deployment, shop, by, email="bob@example.com", role=Role.MEMBER):
+async def invited(deployment, workspace, by, email="bob@example.com", role=Role.MEMBER):
     return await invite_member(
         deployment.store.invitations,
         deployment.mail,
-        shop,
+        workspace,
         by,
         email=email,
         role=role,
@@ -55,24 +55,27 @@ async def test_one_address_is_one_account(deployment):
     assert await deployment.store.accounts.find_account_by_email("ann@example.com") is None
 
 
-async def test_an_invitation_is_mailed_and_accepted_once(deployment, shop, owner):
-    await invited(deployment, shop, owner, email=" Bob@Example.COM ")
+async def test_an_invitation_is_mailed_and_accepted_once(deployment, workspace, owner):
+    await invited(deployment, workspace, owner, email=" Bob@Example.COM ")
     bob = await account(deployment)
     assert deployment.mail.messages[0].to == "bob@example.com"
     member = await accept_invitation(
         deployment.store.invitations, bob, deployment.mail.token(), deployment.clock()
     )
-    assert (member.role, await deployment.store.members.get_member(shop.id, bob.id)) == (Role.MEMBER, member)
-    assert await deployment.store.members.list_memberships(bob.id) == [(shop, member)]
-    assert await deployment.store.invitations.list_open_invitations(shop.id) == []
+    assert (member.role, await deployment.store.members.get_member(workspace.id, bob.id)) == (
+        Role.MEMBER,
+        member,
+    )
+    assert await deployment.store.members.list_memberships(bob.id) == [(workspace, member)]
+    assert await deployment.store.invitations.list_open_invitations(workspace.id) == []
     with pytest.raises(NotFound):
         await accept_invitation(
             deployment.store.invitations, bob, deployment.mail.token(), deployment.clock()
         )
 
 
-async def test_an_invitation_is_for_one_address(deployment, shop, owner):
-    await invited(deployment, shop, owner)
+async def test_an_invitation_is_for_one_address(deployment, workspace, owner):
+    await invited(deployment, workspace, owner)
     eve = await account(deployment, "eve@example.com")
     with pytest.raises(Forbidden):
         await accept_invitation(
@@ -80,8 +83,8 @@ async def test_an_invitation_is_for_one_address(deployment, shop, owner):
         )
 
 
-async def test_an_invitation_expires_after_seven_days(deployment, shop, owner, clock):
-    await invited(deployment, shop, owner)
+async def test_an_invitation_expires_after_seven_days(deployment, workspace, owner, clock):
+    await invited(deployment, workspace, owner)
     bob = await account(deployment)
     clock.advance(days=7)
     with pytest.raises(NotFound):
@@ -90,11 +93,11 @@ async def test_an_invitation_expires_after_seven_days(deployment, shop, owner, c
         )
 
 
-async def test_a_new_invitation_replaces_the_open_one(deployment, shop, owner):
-    await invited(deployment, shop, owner)
+async def test_a_new_invitation_replaces_the_open_one(deployment, workspace, owner):
+    await invited(deployment, workspace, owner)
     former = deployment.mail.token()
-    await invited(deployment, shop, owner, role=Role.VIEWER)
-    assert [one.role for one in await deployment.store.invitations.list_open_invitations(shop.id)] == [
+    await invited(deployment, workspace, owner, role=Role.VIEWER)
+    assert [one.role for one in await deployment.store.invitations.list_open_invitations(workspace.id)] == [
         Role.VIEWER
     ]
     with pytest.raises(NotFound):
@@ -103,23 +106,23 @@ async def test_a_new_invitation_replaces_the_open_one(deployment, shop, owner):
         )
 
 
-async def test_a_withdrawn_invitation_opens_nothing(deployment, shop, owner):
-    made = await invited(deployment, shop, owner)
+async def test_a_withdrawn_invitation_opens_nothing(deployment, workspace, owner):
+    made = await invited(deployment, workspace, owner)
     other = (await deployment.create_workspace("Other")).workspace
     assert not await deployment.store.invitations.withdraw_invitation(other.id, made.invitation.id)
-    assert await deployment.store.invitations.withdraw_invitation(shop.id, made.invitation.id)
+    assert await deployment.store.invitations.withdraw_invitation(workspace.id, made.invitation.id)
     with pytest.raises(NotFound):
         await accept_invitation(
             deployment.store.invitations, await account(deployment), made.token, deployment.clock()
         )
 
 
-async def test_a_member_who_accepts_another_invitation_keeps_the_role(deployment, shop, owner):
+async def test_a_member_who_accepts_another_invitation_keeps_the_role(deployment, workspace, owner):
     bob = await account(deployment)
-    await deployment.store.members.save_member(Member(shop.id, bob.id, Role.ADMIN, deployment.clock()))
-    await invited(deployment, shop, owner, role=Role.VIEWER)
+    await deployment.store.members.save_member(Member(workspace.id, bob.id, Role.ADMIN, deployment.clock()))
+    await invited(deployment, workspace, owner, role=Role.VIEWER)
     await accept_invitation(deployment.store.invitations, bob, deployment.mail.token(), deployment.clock())
-    assert (await deployment.store.members.get_member(shop.id, bob.id)).role is Role.ADMIN
+    assert (await deployment.store.members.get_member(workspace.id, bob.id)).role is Role.ADMIN
 
 
 @pytest.mark.parametrize(
@@ -131,39 +134,39 @@ async def test_a_member_who_accepts_another_invitation_keeps_the_role(deployment
         (Role.OWNER, Role.OWNER, None),
     ],
 )
-async def test_who_may_invite_whom(deployment, shop, by, role, code):
-    inviter = await deployment.add_member(shop, by)
+async def test_who_may_invite_whom(deployment, workspace, by, role, code):
+    inviter = await deployment.add_member(workspace, by)
     if code is None:
-        await invited(deployment, shop, inviter, role=role)
+        await invited(deployment, workspace, inviter, role=role)
         return
     with pytest.raises(Forbidden) as caught:
-        await invited(deployment, shop, inviter, role=role)
+        await invited(deployment, workspace, inviter, role=role)
     assert (caught.value.code, deployment.mail.messages) == (code, [])
 
 
-async def test_an_invitation_needs_an_address(deployment, shop, owner):
+async def test_an_invitation_needs_an_address(deployment, workspace, owner):
     with pytest.raises(BadRequest) as caught:
-        await invited(deployment, shop, owner, email="nobody")
+        await invited(deployment, workspace, owner, email="nobody")
     assert caught.value.code == "invalid_email"
 
 
-async def test_the_last_owner_stays(deployment, shop, owner):
-    admin = await deployment.add_member(shop, Role.ADMIN)
+async def test_the_last_owner_stays(deployment, workspace, owner):
+    admin = await deployment.add_member(workspace, Role.ADMIN)
     with pytest.raises(Conflict):
         await change_role(deployment.store.members, owner, owner.account_id, Role.ADMIN)
     with pytest.raises(Conflict):
         await remove_member(deployment.store.members, owner, owner.account_id)
     await change_role(deployment.store.members, owner, admin.account_id, Role.OWNER)
     await remove_member(deployment.store.members, owner, owner.account_id)
-    assert [(one.account_id, one.role) for one in await deployment.store.members.list_members(shop.id)] == [
-        (admin.account_id, Role.OWNER)
-    ]
+    assert [
+        (one.account_id, one.role) for one in await deployment.store.members.list_members(workspace.id)
+    ] == [(admin.account_id, Role.OWNER)]
 
 
-async def test_only_an_owner_changes_roles_and_everybody_may_leave(deployment, shop, owner):
+async def test_only_an_owner_changes_roles_and_everybody_may_leave(deployment, workspace, owner):
     admin, member = (
-        await deployment.add_member(shop, Role.ADMIN),
-        await deployment.add_member(shop, Role.MEMBER),
+        await deployment.add_member(workspace, Role.ADMIN),
+        await deployment.add_member(workspace, Role.MEMBER),
     )
     with pytest.raises(Forbidden):
         await change_role(deployment.store.members, admin, member.account_id, Role.ADMIN)

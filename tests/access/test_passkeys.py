@@ -37,7 +37,7 @@ def passkey_sign_in(deployment):
 
 
 @pytest.fixture
-async def ann(deployment):
+async def account(deployment):
     account = Account(new_id(), "ann@example.com", "Ann", deployment.clock())
     hashed = await deployment.passwords.hash(PASSWORD)
     await deployment.store.accounts.save_account(account := replace(account, password=hashed))
@@ -65,32 +65,32 @@ async def enter(passkey_sign_in, device, browser=BROWSER):
     return await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
 
 
-async def test_a_passkey_opens_a_session_until_it_is_removed(deployment, passkey_sign_in, ann, clock):
+async def test_a_passkey_opens_a_session_until_it_is_removed(deployment, passkey_sign_in, account, clock):
     device = SoftwareAuthenticator(counter=1)
-    made = await make(passkey_sign_in, ann, device)
+    made = await make(passkey_sign_in, account, device)
     assert (made.name, made.transports) == ("Key", {"usb"})
-    assert await deployment.store.passkeys.list_passkeys(ann.id) == [made]
+    assert await deployment.store.passkeys.list_passkeys(account.id) == [made]
     with pytest.raises(Conflict):
-        await make(passkey_sign_in, ann, device)
+        await make(passkey_sign_in, account, device)
     clock.advance(minutes=1)
     device.counter = 2
     opened = await enter(passkey_sign_in, device)
-    assert (await deployment.sign_in.find_session(opened.secret))[1] == ann
-    assert await deployment.store.passkeys.list_passkeys(ann.id) == [
+    assert (await deployment.sign_in.find_session(opened.secret))[1] == account
+    assert await deployment.store.passkeys.list_passkeys(account.id) == [
         replace(made, counter=2, used_at=clock())
     ]
     with pytest.raises(Unauthorized):
         await enter(passkey_sign_in, device)
     assert not await deployment.store.passkeys.remove_passkey(new_id(), made.id)
-    assert await deployment.store.passkeys.remove_passkey(ann.id, made.id)
+    assert await deployment.store.passkeys.remove_passkey(account.id, made.id)
     device.counter = 3
     with pytest.raises(Unauthorized):
         await enter(passkey_sign_in, device)
 
 
-async def test_a_challenge_is_for_one_browser(passkey_sign_in, ann):
+async def test_a_challenge_is_for_one_browser(passkey_sign_in, account):
     device = SoftwareAuthenticator()
-    await make(passkey_sign_in, ann, device)
+    await make(passkey_sign_in, account, device)
     asked = json.loads(await passkey_sign_in.authentication_options(BROWSER))
     signed = device.sign_challenge(asked)
     asserted = AuthenticationResponse(
@@ -114,11 +114,11 @@ async def test_a_client_asks_thirty_times_in_a_quarter_of_an_hour(passkey_sign_i
     await passkey_sign_in.authentication_options(BROWSER)
 
 
-async def test_without_the_limit_store_no_passkey_opens_anything(deployment, passkey_sign_in, ann):
+async def test_without_the_limit_store_no_passkey_opens_anything(deployment, passkey_sign_in, account):
     device = SoftwareAuthenticator()
-    await make(passkey_sign_in, ann, device)
+    await make(passkey_sign_in, account, device)
     deployment.limiter.down = True
-    for refused in (make(passkey_sign_in, ann, SoftwareAuthenticator()), enter(passkey_sign_in, device)):
+    for refused in (make(passkey_sign_in, account, SoftwareAuthenticator()), enter(passkey_sign_in, device)):
         with pytest.raises(ServiceUnavailable):
             await refused
     with pytest.raises(ServiceUnavailable):

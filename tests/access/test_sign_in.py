@@ -11,7 +11,7 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-async def ann(deployment):
+async def account(deployment):
     account = Account(new_id(), "ann@example.com", "Ann", deployment.clock())
     await deployment.store.accounts.save_account(account)
     return account
@@ -30,30 +30,30 @@ async def link(deployment, account):
 
 
 @pytest.fixture
-async def signed_in(deployment, ann):
-    return await deployment.sign_in.set_password_by_link(await link(deployment, ann), PASSWORD)
+async def signed_in(deployment, account):
+    return await deployment.sign_in.set_password_by_link(await link(deployment, account), PASSWORD)
 
 
-async def test_a_mailed_link_sets_the_password_once(deployment, ann, signed_in):
-    assert (await deployment.store.accounts.get_account(ann.id)).password != PASSWORD
+async def test_a_mailed_link_sets_the_password_once(deployment, account, signed_in):
+    assert (await deployment.store.accounts.get_account(account.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
         await deployment.sign_in.set_password_by_link(deployment.mail.token(), PASSWORD)
     again = await deployment.sign_in.sign_in("Ann@Example.com ", PASSWORD, client_prefix="203.0.113.7")
-    assert (await deployment.sign_in.find_session(again.secret))[1].email == ann.email
+    assert (await deployment.sign_in.find_session(again.secret))[1].email == account.email
 
 
-async def test_a_link_expires_after_24_hours(deployment, ann, clock):
-    token = await link(deployment, ann)
+async def test_a_link_expires_after_24_hours(deployment, account, clock):
+    token = await link(deployment, account)
     clock.advance(hours=24)
     with pytest.raises(Unauthorized):
         await deployment.sign_in.set_password_by_link(token, PASSWORD)
 
 
-async def test_a_short_password_leaves_the_link(deployment, ann):
-    token = await link(deployment, ann)
+async def test_a_short_password_leaves_the_link(deployment, account):
+    token = await link(deployment, account)
     with pytest.raises(BadRequest):
         await deployment.sign_in.set_password_by_link(token, "short")
-    assert (await deployment.sign_in.set_password_by_link(token, PASSWORD)).account.id == ann.id
+    assert (await deployment.sign_in.set_password_by_link(token, PASSWORD)).account.id == account.id
 
 
 @pytest.mark.parametrize(("email", "password"), [("ann@example.com", "wrong"), ("eve@example.com", PASSWORD)])
@@ -65,9 +65,9 @@ async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
     assert caught.value.body() == {"error": "Wrong e-mail address or password"}
 
 
-async def test_an_account_without_a_password_cannot_sign_in(deployment, ann):
+async def test_an_account_without_a_password_cannot_sign_in(deployment, account):
     with pytest.raises(Unauthorized):
-        await deployment.sign_in.sign_in(ann.email, "", client_prefix=None)
+        await deployment.sign_in.sign_in(account.email, "", client_prefix=None)
 
 
 async def test_a_session_ends_when_signed_out_and_after_14_days(deployment, signed_in, clock):
@@ -84,20 +84,20 @@ async def test_a_cookie_that_opens_nothing_is_nobody(deployment, secret):
     assert await deployment.sign_in.find_session(secret) is None
 
 
-async def test_a_new_password_ends_every_other_session(deployment, ann, signed_in):
-    fresh = await deployment.sign_in.set_password_by_link(await link(deployment, ann), PASSWORD + "!")
+async def test_a_new_password_ends_every_other_session(deployment, account, signed_in):
+    fresh = await deployment.sign_in.set_password_by_link(await link(deployment, account), PASSWORD + "!")
     assert await deployment.sign_in.find_session(signed_in.secret) is None
     assert await deployment.sign_in.find_session(fresh.secret) is not None
 
 
 async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(
-    deployment, ann, signed_in
+    deployment, account, signed_in
 ):
     here = await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
     bob = Account(new_id(), "bob@example.com", "Bob", deployment.clock())
     await deployment.store.accounts.save_account(bob)
     theirs = await deployment.sign_in.open_session(bob)
-    await deployment.sign_in.end_other_sessions(ann, here.secret)
+    await deployment.sign_in.end_other_sessions(account, here.secret)
     assert await deployment.sign_in.find_session(signed_in.secret) is None
     assert await deployment.sign_in.find_session(here.secret) is not None
     assert await deployment.sign_in.find_session(theirs.secret) is not None

@@ -98,45 +98,45 @@ async def test_what_is_gone_is_not_brought_back_by_a_sync(store):
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def workspace_client(tmp_path):
     async with run_deployment("memory", tmp_path) as served:
         yield await served.workspace()
 
 
-async def connect(shop, connection, **fields):
-    saved = replace(connection, workspace_id=shop.workspace.id, **fields)
-    await shop.service.ports.workspace.connections.save_connection(saved)
+async def connect(workspace_client, connection, **fields):
+    saved = replace(connection, workspace_id=workspace_client.workspace.id, **fields)
+    await workspace_client.service.ports.workspace.connections.save_connection(saved)
 
 
-async def test_workspace_and_context_name_every_connection_whatever_its_health(shop):
-    assert (await shop.get("/workspace"))["connected_platforms"] == []
-    await connect(shop, META, status=ConnectionStatus.ERROR, error="token expired")
-    await connect(shop, STRIPE, last_synced_at=None)
-    assert (await shop.get("/workspace"))["connected_platforms"] == [
+async def test_workspace_and_context_name_every_connection_whatever_its_health(workspace_client):
+    assert (await workspace_client.get("/workspace"))["connected_platforms"] == []
+    await connect(workspace_client, META, status=ConnectionStatus.ERROR, error="token expired")
+    await connect(workspace_client, STRIPE, last_synced_at=None)
+    assert (await workspace_client.get("/workspace"))["connected_platforms"] == [
         {"provider": "meta", "status": "error"},
         {"provider": "stripe", "status": "connected"},
     ]
-    assert (await shop.get("/context"))["connections"] == [
+    assert (await workspace_client.get("/context"))["connections"] == [
         {"platform": "meta", "status": "error", "last_synced_at": "2026-07-08T15:00:00.000Z"},
         {"platform": "stripe", "status": "connected", "last_synced_at": None},
     ]
 
 
-async def test_event_names_list_the_providers_that_can_trigger_a_rule(shop):
-    await connect(shop, META)
-    await connect(shop, STRIPE)
-    (integration,) = (await shop.get("/event-names"))["integrations"]
+async def test_event_names_list_the_providers_that_can_trigger_a_rule(workspace_client):
+    await connect(workspace_client, META)
+    await connect(workspace_client, STRIPE)
+    (integration,) = (await workspace_client.get("/event-names"))["integrations"]
     assert (integration["platform"], integration["status"]) == ("stripe", "connected")
     assert {"purchase", "refund", "trial_started"} <= set(integration["event_names"])
 
 
-async def reasons(shop):
-    catalog = await shop.get("/metrics/catalog")
+async def reasons(workspace_client):
+    catalog = await workspace_client.get("/metrics/catalog")
     return {metric["id"]: metric["availability"]["reason"] for metric in catalog["metrics"]}
 
 
-async def test_what_was_never_connected_was_never_measured(shop):
-    found = await reasons(shop)
+async def test_what_was_never_connected_was_never_measured(workspace_client):
+    found = await reasons(workspace_client)
     assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", "no_ad_platform")
     assert (found["mrr"], found["cogs"]) == ("no_revenue_provider", "no_cost_data")
     assert found["revenue"] is None
@@ -153,10 +153,10 @@ async def test_what_was_never_connected_was_never_measured(shop):
     ],
 )
 async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_platform(
-    shop, status, spend, postbacks
+    workspace_client, status, spend, postbacks
 ):
-    await connect(shop, META, status=status)
-    found = await reasons(shop)
+    await connect(workspace_client, META, status=status)
+    found = await reasons(workspace_client)
     assert (found["ad_spend"], found["postbacks_sent"], found["mrr"]) == (
         spend,
         postbacks,
@@ -164,33 +164,33 @@ async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_pl
     )
 
 
-async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_complete(shop):
+async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_complete(workspace_client):
     week = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
     spend, visits = {"metrics": ["ad_spend", "visitors"], **week}, {"metrics": ["visitors"], **week}
-    assert (await shop.post("/metrics", spend))["complete"]
-    await connect(shop, META, last_synced_at=None)
+    assert (await workspace_client.post("/metrics", spend))["complete"]
+    await connect(workspace_client, META, last_synced_at=None)
     for path, body, complete in (
         ("/metrics", spend, False),
         ("/query", spend, False),
         ("/query", visits, True),
     ):
-        answer = await shop.post(path, body)
+        answer = await workspace_client.post(path, body)
         assert answer.get("meta", answer)["complete"] is complete, (path, body)
 
 
-async def test_a_platform_without_spend_is_no_source_of_spend(shop):
-    await connect(shop, META, provider="openai")
-    found = await reasons(shop)
+async def test_a_platform_without_spend_is_no_source_of_spend(workspace_client):
+    await connect(workspace_client, META, provider="openai")
+    found = await reasons(workspace_client)
     assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", None)
 
 
-async def test_connections_that_cannot_be_read_are_unknown_and_never_none(shop, monkeypatch):
-    await shop.get("/workspace")
+async def test_connections_that_cannot_be_read_are_unknown_and_never_none(workspace_client, monkeypatch):
+    await workspace_client.get("/workspace")
 
     def broken():
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.service.ports.workspace.database, "read", broken)
+    monkeypatch.setattr(workspace_client.service.ports.workspace.database, "read", broken)
     for path in ("/workspace", "/context", "/event-names"):
-        assert await shop.refused("GET", path) == (503, "data_unverified")
-    assert (await reasons(shop))["ad_spend"] == "source_error"
+        assert await workspace_client.refused("GET", path) == (503, "data_unverified")
+    assert (await reasons(workspace_client))["ad_spend"] == "source_error"

@@ -52,16 +52,16 @@ async def store(story):
 
 
 @pytest.fixture
-def ask(caller, store, queue):
-    async def ask(**parameters):
+def read_events(caller, store, queue):
+    async def read_events(**parameters):
         query = parse_query_parameters(EventsQuery, (DAYS | parameters).items())
         return json_default(await get_events(query, caller=caller, event_reader=store, queue=queue))
 
-    return ask
+    return read_events
 
 
-async def test_rows_have_the_columns_of_the_contract_in_order(ask):
-    answer = await ask()
+async def test_rows_have_the_columns_of_the_contract_in_order(read_events):
+    answer = await read_events()
     assert list(answer) == [
         "events", "total_count", "total_count_is_lower_bound", "has_more", "limit", "offset", "range", "complete",
     ]  # fmt: skip
@@ -69,8 +69,8 @@ async def test_rows_have_the_columns_of_the_contract_in_order(ask):
     assert "ip" not in answer["events"][0]
 
 
-async def test_rows_are_newest_first_and_money_is_in_major_units(ask):
-    names = [(row["event_name"], row["revenue"], row["currency"]) for row in (await ask())["events"]]
+async def test_rows_are_newest_first_and_money_is_in_major_units(read_events):
+    names = [(row["event_name"], row["revenue"], row["currency"]) for row in (await read_events())["events"]]
     assert names[:3] == [
         ("session_start", None, None),
         ("page_view", None, None),
@@ -78,26 +78,26 @@ async def test_rows_are_newest_first_and_money_is_in_major_units(ask):
     ]
 
 
-async def test_pages_together_equal_one_large_page(ask):
-    whole = (await ask())["events"]
-    pages = [await ask(limit="3", offset=str(offset)) for offset in (0, 3, 6)]
+async def test_pages_together_equal_one_large_page(read_events):
+    whole = (await read_events())["events"]
+    pages = [await read_events(limit="3", offset=str(offset)) for offset in (0, 3, 6)]
     assert [row for page in pages for row in page["events"]] == whole
     assert [page["has_more"] for page in pages] == [True, True, False]
     assert {page["total_count"] for page in pages} == {8}
 
 
-async def test_property_filters_give_a_lower_bound_before_the_last_page(ask):
+async def test_property_filters_give_a_lower_bound_before_the_last_page(read_events):
     filters = json.dumps([{"key": "plan", "value": "free"}])
-    first = await ask(property_filters=filters, limit="2")
+    first = await read_events(property_filters=filters, limit="2")
     assert (first["total_count"], first["total_count_is_lower_bound"], first["has_more"]) == (2, True, True)
-    last = await ask(property_filters=filters, limit="2", offset="2")
+    last = await read_events(property_filters=filters, limit="2", offset="2")
     assert (last["total_count"], last["total_count_is_lower_bound"], last["has_more"]) == (3, False, False)
-    exact = await ask(property_filters=filters, limit="2", include_total="true")
+    exact = await read_events(property_filters=filters, limit="2", include_total="true")
     assert (exact["total_count"], exact["total_count_is_lower_bound"]) == (3, False)
 
 
-async def test_a_page_after_the_last_one_still_counts_exactly(ask):
-    beyond = await ask(property_filters='{"plan": "free"}', offset="50")
+async def test_a_page_after_the_last_one_still_counts_exactly(read_events):
+    beyond = await read_events(property_filters='{"plan": "free"}', offset="50")
     assert (beyond["total_count"], beyond["total_count_is_lower_bound"], beyond["has_more"]) == (
         3,
         False,
@@ -118,8 +118,8 @@ async def test_a_page_after_the_last_one_still_counts_exactly(ask):
         ({"property_filters": '[{"key": "plan", "op": "is_not_set"}]'}, 3),
     ],
 )
-async def test_filters(ask, parameters, found):
-    assert (await ask(**parameters))["total_count"] == found
+async def test_filters(read_events, parameters, found):
+    assert (await read_events(**parameters))["total_count"] == found
 
 
 @pytest.mark.parametrize(
@@ -128,16 +128,16 @@ async def test_filters(ask, parameters, found):
      '{"a": null}', '{"a": NaN}', '{"a": 1e999}', '{"a": 99999999999999999999}', '{"a": "\\ud800"}', "[" * 100_000,
      json.dumps([{"key": "a", "value": 1}] * 11), '[{"key": "a", "value": 1, "extra": 1}]'],
 )  # fmt: skip
-async def test_property_filters_that_do_not_parse_are_refused(ask, sent):
+async def test_property_filters_that_do_not_parse_are_refused(read_events, sent):
     with pytest.raises(BadRequest) as refused:
-        await ask(property_filters=sent)
+        await read_events(property_filters=sent)
     assert refused.value.code == "invalid_property_filters"
 
 
-async def test_limits_are_clamped_and_echoed(ask):
-    assert (await ask(limit="5000"))["limit"] == 1000
-    assert (await ask(limit="0", offset="-3"))["limit"] == 1
-    assert (await ask(limit="many"))["limit"] == 100
+async def test_limits_are_clamped_and_echoed(read_events):
+    assert (await read_events(limit="5000"))["limit"] == 1000
+    assert (await read_events(limit="0", offset="-3"))["limit"] == 1
+    assert (await read_events(limit="many"))["limit"] == 100
 
 
 async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store, queue):

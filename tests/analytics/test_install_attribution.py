@@ -69,7 +69,7 @@ class Shop:
 
 
 @pytest.fixture
-async def shop(served):
+async def install_client(served):
     client = await served.workspace()
     minted = await create_workspace_key(
         served.service.ports.workspace.credentials, client.workspace, CredentialKind.WRITE, served.now
@@ -77,12 +77,14 @@ async def shop(served):
     return Shop(served, client, minted.secret)
 
 
-async def test_an_address_leads_to_the_latest_touch_that_is_not_direct(shop):
-    shop.visit("A", 300, store=False, **IDS)
-    shop.story.add_event("page_view", at=shop.served.now - timedelta(hours=1), visitor="A", session="s2")
-    shop.identify("A", "Ann@Example.com")
-    await shop.client.knows()
-    answer = await shop.lookup(" ann@example.COM ")
+async def test_an_address_leads_to_the_latest_touch_that_is_not_direct(install_client):
+    install_client.visit("A", 300, store=False, **IDS)
+    install_client.story.add_event(
+        "page_view", at=install_client.served.now - timedelta(hours=1), visitor="A", session="s2"
+    )
+    install_client.identify("A", "Ann@Example.com")
+    await install_client.client.knows()
+    answer = await install_client.lookup(" ann@example.COM ")
     assert answer == {
         "found": True,
         "attribution": {
@@ -95,31 +97,33 @@ async def test_an_address_leads_to_the_latest_touch_that_is_not_direct(shop):
     }  # fmt: skip
 
 
-async def test_only_the_exact_address_counts(shop):
-    shop.visit("A", store=False)
-    shop.identify("A", "ann@example.com.au")
-    await shop.client.knows()
-    assert await shop.lookup("ann@example.com") == NOTHING
+async def test_only_the_exact_address_counts(install_client):
+    install_client.visit("A", store=False)
+    install_client.identify("A", "ann@example.com.au")
+    await install_client.client.knows()
+    assert await install_client.lookup("ann@example.com") == NOTHING
 
 
-async def test_a_person_who_only_came_directly_is_not_found(shop):
-    shop.story.add_event("page_view", at=shop.served.now - timedelta(hours=1), visitor="A")
-    shop.identify("A", "ann@example.com")
-    await shop.client.knows()
-    assert await shop.lookup("ann@example.com") == {
+async def test_a_person_who_only_came_directly_is_not_found(install_client):
+    install_client.story.add_event(
+        "page_view", at=install_client.served.now - timedelta(hours=1), visitor="A"
+    )
+    install_client.identify("A", "ann@example.com")
+    await install_client.client.knows()
+    assert await install_client.lookup("ann@example.com") == {
         "found": False,
         "match": {"kind": "none", "guaranteed": True, "candidates": 1},
     }
 
 
-async def test_another_workspace_knows_nothing_of_the_address(shop, served):
+async def test_another_workspace_knows_nothing_of_the_address(install_client, served):
     other = await served.workspace()
     minted = await create_workspace_key(
         served.service.ports.workspace.credentials, other.workspace, CredentialKind.WRITE, served.now
     )
-    shop.visit("A", store=False)
-    shop.identify("A", "ann@example.com")
-    await shop.client.knows()
+    install_client.visit("A", store=False)
+    install_client.identify("A", "ann@example.com")
+    await install_client.client.knows()
     assert await Shop(served, other, minted.secret).lookup("ann@example.com") == NOTHING
 
 
@@ -133,44 +137,44 @@ async def test_another_workspace_knows_nothing_of_the_address(shop, served):
         ("deferred-lookup", {}, "missing_field", "platform"),
     ],
 )
-async def test_a_body_that_says_something_wrong_is_400(shop, path, body, code, field):
-    status, answer = await shop.ask(path, body)
+async def test_a_body_that_says_something_wrong_is_400(install_client, path, body, code, field):
+    status, answer = await install_client.ask(path, body)
     assert (status, answer["code"], answer["field"]) == (400, code, field)
 
 
-async def test_without_a_write_key_the_texts_are_those_of_ingest(shop):
+async def test_without_a_write_key_the_texts_are_those_of_ingest(install_client):
     missing = "Missing API key. Please provide X-API-Key header or Authorization Bearer token."
     body = {"email": "ann@example.com"}
-    assert await shop.ask("lookup", body, headers={}) == (401, {"error": missing})
-    bearer = {"authorization": f"Bearer {shop.key}"}
-    assert await shop.ask("lookup", body, headers=bearer) == (401, {"error": missing})
-    for key in ("dk_" + "0" * 32, shop.client.key, "x" * 300):
-        assert await shop.ask("lookup", body, headers={"x-api-key": key}) == (
+    assert await install_client.ask("lookup", body, headers={}) == (401, {"error": missing})
+    bearer = {"authorization": f"Bearer {install_client.key}"}
+    assert await install_client.ask("lookup", body, headers=bearer) == (401, {"error": missing})
+    for key in ("dk_" + "0" * 32, install_client.client.key, "x" * 300):
+        assert await install_client.ask("lookup", body, headers={"x-api-key": key}) == (
             401,
             {"error": "Invalid API key"},
         )
-    await shop.client.changes(active=False)
-    assert (await shop.ask("lookup", body))[0] == 401
+    await install_client.client.changes(active=False)
+    assert (await install_client.ask("lookup", body))[0] == 401
 
 
-async def test_sixty_lookups_a_minute_and_key(shop, monkeypatch):
-    windows = FixedWindowCounter(lambda: shop.served.now)
+async def test_sixty_lookups_a_minute_and_key(install_client, monkeypatch):
+    windows = FixedWindowCounter(lambda: install_client.served.now)
 
     async def spend(key, limit, seconds):
         return windows.consume(key, limit, seconds)
 
-    monkeypatch.setattr(shop.served.service.ports.limits, "consume", spend)
-    statuses = [(await shop.ask("lookup", {"email": "a@example.com"}))[0] for _ in range(61)]
+    monkeypatch.setattr(install_client.served.service.ports.limits, "consume", spend)
+    statuses = [(await install_client.ask("lookup", {"email": "a@example.com"}))[0] for _ in range(61)]
     assert statuses == [200] * 60 + [429]
 
 
-async def test_an_install_goes_back_to_the_visit_from_the_same_network_once(shop):
-    shop.visit("A", 59)
-    await shop.client.knows()
-    first = await shop.deferred()
+async def test_an_install_goes_back_to_the_visit_from_the_same_network_once(install_client):
+    install_client.visit("A", 59)
+    await install_client.client.knows()
+    first = await install_client.deferred()
     assert (first["found"], first["attribution"]["utm_campaign"]) == (True, "A")
     assert first["match"] == {"kind": "ip", "guaranteed": False, "candidates": 1}
-    assert await shop.deferred() == NOTHING
+    assert await install_client.deferred() == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -178,51 +182,53 @@ async def test_an_install_goes_back_to_the_visit_from_the_same_network_once(shop
     [{"minutes": 61}, {"ip": ELSEWHERE}, {"store": False}, {"ip": None}, {"is_bot": True}],
     ids=["too long ago", "another network", "not at a store", "no address", "a bot"],
 )
-async def test_a_visit_that_is_not_behind_an_install_is_left_alone(shop, visit):
-    shop.visit("A", **visit)
-    await shop.client.knows()
-    assert (await shop.deferred())["found"] is False
+async def test_a_visit_that_is_not_behind_an_install_is_left_alone(install_client, visit):
+    install_client.visit("A", **visit)
+    await install_client.client.knows()
+    assert (await install_client.deferred())["found"] is False
 
 
-async def test_several_visitors_of_one_network_are_not_told_apart(shop):
+async def test_several_visitors_of_one_network_are_not_told_apart(install_client):
     for visitor in "ABC":
-        shop.visit(visitor)
-    await shop.client.knows()
-    answer = await shop.deferred()
+        install_client.visit(visitor)
+    await install_client.client.knows()
+    answer = await install_client.deferred()
     assert answer == {"found": False, "match": {"kind": "ip", "guaranteed": False, "candidates": 3}}
 
 
-async def test_two_visits_of_one_visitor_are_one_candidate_and_each_is_claimed_once(shop):
+async def test_two_visits_of_one_visitor_are_one_candidate_and_each_is_claimed_once(install_client):
     badge = {"href": "https://apps.apple.com/app/id1"}
     for session, minutes in (("first", 50), ("second", 10)):
-        shop.visit("A", minutes, store=False, session=session)
-        at = shop.served.now - timedelta(minutes=minutes - 1)
-        shop.story.add_event("click", at=at, visitor="A", session=session, ip=HOME, event_data=badge)
-    await shop.client.knows()
-    answers = [await shop.deferred() for _ in range(3)]
+        install_client.visit("A", minutes, store=False, session=session)
+        at = install_client.served.now - timedelta(minutes=minutes - 1)
+        install_client.story.add_event(
+            "click", at=at, visitor="A", session=session, ip=HOME, event_data=badge
+        )
+    await install_client.client.knows()
+    answers = [await install_client.deferred() for _ in range(3)]
     assert [answer["found"] for answer in answers] == [True, True, False]
     assert answers[0]["match"] == {"kind": "ip", "guaranteed": False, "candidates": 1}
 
 
 @pytest.mark.parametrize("client", [None, "unknown"])
-async def test_an_install_from_nowhere_is_matched_with_nothing(shop, client):
-    shop.visit("A")
-    await shop.client.knows()
-    assert await shop.deferred(client=client) == NOTHING
+async def test_an_install_from_nowhere_is_matched_with_nothing(install_client, client):
+    install_client.visit("A")
+    await install_client.client.knows()
+    assert await install_client.deferred(client=client) == NOTHING
 
 
-async def test_the_link_tag_comes_first_then_the_referrer_then_the_click_id_then_the_network(shop):
-    shop.visit("L", 900, ip=ELSEWHERE, lyr="k7m2q9xa")
-    shop.visit("R", 800, ip=ELSEWHERE, lyr="r7m2q9xa")
-    shop.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
-    shop.visit("N")
-    await shop.client.knows()
+async def test_the_link_tag_comes_first_then_the_referrer_then_the_click_id_then_the_network(install_client):
+    install_client.visit("L", 900, ip=ELSEWHERE, lyr="k7m2q9xa")
+    install_client.visit("R", 800, ip=ELSEWHERE, lyr="r7m2q9xa")
+    install_client.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
+    install_client.visit("N")
+    await install_client.client.knows()
     everything = {
         "lyr": "k7m2q9xa",
         "install_referrer_url": "https://play.google.com/?referrer=lyr%3Dr7m2q9xa%26utm_source%3Dx",
         "click_id": "Cj0",
     }
-    answers = [await shop.deferred(**everything) for _ in range(5)]
+    answers = [await install_client.deferred(**everything) for _ in range(5)]
     assert [(each["match"]["kind"], each.get("attribution", {}).get("visitor_id")) for each in answers] == [
         ("link", "L"), ("install_referrer", "R"), ("click_id", "C"), ("ip", "N"), ("none", None),
     ]  # fmt: skip
@@ -237,57 +243,61 @@ async def test_the_link_tag_comes_first_then_the_referrer_then_the_click_id_then
         "https://x.example/?referrer=tp_click_id%3DCj0",
     ],
 )
-async def test_an_install_referrer_may_carry_the_click_id(shop, referrer):
-    shop.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
-    await shop.client.knows()
-    answer = await shop.deferred(platform="android", install_referrer_url=referrer)
+async def test_an_install_referrer_may_carry_the_click_id(install_client, referrer):
+    install_client.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
+    await install_client.client.knows()
+    answer = await install_client.deferred(platform="android", install_referrer_url=referrer)
     assert (answer["match"]["kind"], answer["attribution"]["gclid"]) == ("click_id", "Cj0")
 
 
 @pytest.mark.parametrize(
     "referrer", ["", "http://[", "utm_source=google-play", "&".join("a=1" for _ in range(300))]
 )
-async def test_an_install_referrer_that_says_nothing_is_no_fault(shop, referrer):
-    await shop.client.knows()
-    assert await shop.deferred(client=ELSEWHERE, install_referrer_url=referrer) == NOTHING
+async def test_an_install_referrer_that_says_nothing_is_no_fault(install_client, referrer):
+    await install_client.client.knows()
+    assert await install_client.deferred(client=ELSEWHERE, install_referrer_url=referrer) == NOTHING
 
 
-async def test_of_20_installs_at_once_one_gets_the_visit(shop):
-    shop.visit("A")
-    await shop.client.knows()
-    answers = await asyncio.gather(*(shop.deferred() for _ in range(20)))
+async def test_of_20_installs_at_once_one_gets_the_visit(install_client):
+    install_client.visit("A")
+    await install_client.client.knows()
+    answers = await asyncio.gather(*(install_client.deferred() for _ in range(20)))
     assert sum(each["found"] for each in answers) == 1
 
 
-async def test_a_claim_is_kept_by_the_store_and_not_by_the_process(shop):
-    shop.visit("A")
-    await shop.client.knows()
-    assert (await shop.deferred())["found"]
-    claims = shop.served.service.ports.workspace.matched_visits
-    assert not await claims.mark_visit_matched(shop.client.workspace.id, "A\x1fs1", shop.served.now)
-    assert await claims.list_matched(shop.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {"A\x1fs1"}
+async def test_a_claim_is_kept_by_the_store_and_not_by_the_process(install_client):
+    install_client.visit("A")
+    await install_client.client.knows()
+    assert (await install_client.deferred())["found"]
+    claims = install_client.served.service.ports.workspace.matched_visits
+    assert not await claims.mark_visit_matched(
+        install_client.client.workspace.id, "A\x1fs1", install_client.served.now
+    )
+    assert await claims.list_matched(install_client.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {
+        "A\x1fs1"
+    }
 
 
-async def test_an_ipv6_address_is_compared_in_its_short_form(shop):
-    shop.visit("A", ip="2001:db8::1")
-    await shop.client.knows()
-    assert (await shop.deferred(client="2001:DB8:0:0::1"))["found"]
+async def test_an_ipv6_address_is_compared_in_its_short_form(install_client):
+    install_client.visit("A", ip="2001:db8::1")
+    await install_client.client.knows()
+    assert (await install_client.deferred(client="2001:DB8:0:0::1"))["found"]
 
 
-async def test_a_store_that_cannot_be_read_is_503(shop, monkeypatch):
+async def test_a_store_that_cannot_be_read_is_503(install_client, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.served.service.ports.events, "list_people", away)
-    assert (await shop.ask("lookup", {"email": "ann@example.com"}))[0] == 503
+    monkeypatch.setattr(install_client.served.service.ports.events, "list_people", away)
+    assert (await install_client.ask("lookup", {"email": "ann@example.com"}))[0] == 503
 
 
 class Links:
     """Trackable links of a shop, and clicks on them."""
 
-    def __init__(self, shop):
-        self.shop, self.store = shop, shop.served.service.ports.workspace
-        self.workspace_id = shop.client.workspace.id
+    def __init__(self, install_client):
+        self.shop, self.store = install_client, install_client.served.service.ports.workspace
+        self.workspace_id = install_client.client.workspace.id
 
     async def make(self, lyr, target="app"):
         now = self.shop.served.now
@@ -311,39 +321,41 @@ class Links:
 
 
 @pytest.fixture
-def links(shop):
-    return Links(shop)
+def link_clicks(install_client):
+    return Links(install_client)
 
 
-async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(shop, links):
-    await links.make("app00001")
-    await links.make("web00001", "web")
-    shop.visit("A", store=False, lyr="app00001")
-    shop.visit("B", store=False, lyr="web00001")
-    await shop.client.knows()
-    answer = await shop.deferred()
+async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(install_client, link_clicks):
+    await link_clicks.make("app00001")
+    await link_clicks.make("web00001", "web")
+    install_client.visit("A", store=False, lyr="app00001")
+    install_client.visit("B", store=False, lyr="web00001")
+    await install_client.client.knows()
+    answer = await install_client.deferred()
     assert (answer["match"], answer["attribution"]["lyr"]) == (
         {"kind": "ip", "guaranteed": False, "candidates": 1},
         "app00001",
     )
-    assert await shop.deferred() == NOTHING
+    assert await install_client.deferred() == NOTHING
 
 
-async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(shop, links):
-    link = await links.make("app00001")
-    async with links.store.transactions.write(links.workspace_id) as unit:
-        await unit.resources.remove(link, shop.served.now)
-    shop.visit("A", store=False, lyr="app00001")
-    await shop.client.knows()
-    assert (await shop.deferred())["found"]
+async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(install_client, link_clicks):
+    link = await link_clicks.make("app00001")
+    async with link_clicks.store.transactions.write(link_clicks.workspace_id) as unit:
+        await unit.resources.remove(link, install_client.served.now)
+    install_client.visit("A", store=False, lyr="app00001")
+    await install_client.client.knows()
+    assert (await install_client.deferred())["found"]
 
 
-async def test_a_visit_that_ended_by_a_click_on_a_link_to_an_app_is_behind_an_install(shop, links):
-    await links.click(await links.make("app00001"), 8)
-    shop.visit("A", 10, store=False)
-    shop.visit("B", 5, store=False)
-    await shop.client.knows()
-    answer = await shop.deferred()
+async def test_a_visit_that_ended_by_a_click_on_a_link_to_an_app_is_behind_an_install(
+    install_client, link_clicks
+):
+    await link_clicks.click(await link_clicks.make("app00001"), 8)
+    install_client.visit("A", 10, store=False)
+    install_client.visit("B", 5, store=False)
+    await install_client.client.knows()
+    answer = await install_client.deferred()
     assert answer["attribution"]["visitor_id"] == "A"
 
 
@@ -355,30 +367,41 @@ BOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
     [{"minutes": 61}, {"ip": ELSEWHERE}, {"agent": BOT}],
     ids=["too long ago", "another network", "a bot"],
 )
-async def test_a_click_that_is_not_behind_an_install_brings_no_visit(shop, links, click):
-    await links.click(await links.make("app00001"), **click)
-    shop.visit("A", 55, store=False)
-    await shop.client.knows()
-    assert not (await shop.deferred())["found"]
+async def test_a_click_that_is_not_behind_an_install_brings_no_visit(install_client, link_clicks, click):
+    await link_clicks.click(await link_clicks.make("app00001"), **click)
+    install_client.visit("A", 55, store=False)
+    await install_client.client.knows()
+    assert not (await install_client.deferred())["found"]
 
 
-async def test_clicks_on_links_to_the_web_and_those_of_others_bring_no_visit(shop, links, served):
-    await links.click(await links.make("web00001", "web"), 8)
+async def test_clicks_on_links_to_the_web_and_those_of_others_bring_no_visit(
+    install_client, link_clicks, served
+):
+    await link_clicks.click(await link_clicks.make("web00001", "web"), 8)
     other = await served.workspace()
-    await links.click(await links.make("app00001"), 8, workspace_id=other.workspace.id)
-    shop.visit("A", 10, store=False)
-    await shop.client.knows()
-    assert not (await shop.deferred())["found"]
+    await link_clicks.click(await link_clicks.make("app00001"), 8, workspace_id=other.workspace.id)
+    install_client.visit("A", 10, store=False)
+    await install_client.client.knows()
+    assert not (await install_client.deferred())["found"]
 
 
-async def test_the_address_of_a_click_is_forgotten_after_seven_days_and_the_click_is_not(shop, links):
-    link = await links.make("app00001")
-    await links.click(link, 30)
-    await links.click(link, 8)
-    await links.store.clicks.purge_click_ips(shop.served.now - timedelta(minutes=20))
-    since = shop.served.now - timedelta(hours=1)
-    clicked = await links.store.recent_link_clicks.latest_click_by_tag(links.workspace_id, HOME, since)
-    assert clicked == {"app00001": shop.served.now - timedelta(minutes=8)}
-    await links.store.clicks.purge_click_ips(shop.served.now)
-    assert await links.store.recent_link_clicks.latest_click_by_tag(links.workspace_id, HOME, since) == {}
-    assert await links.store.clicks.count_clicks(links.workspace_id) == {link.id: ClickCount(2, 1)}
+async def test_the_address_of_a_click_is_forgotten_after_seven_days_and_the_click_is_not(
+    install_client, link_clicks
+):
+    link = await link_clicks.make("app00001")
+    await link_clicks.click(link, 30)
+    await link_clicks.click(link, 8)
+    await link_clicks.store.clicks.purge_click_ips(install_client.served.now - timedelta(minutes=20))
+    since = install_client.served.now - timedelta(hours=1)
+    clicked = await link_clicks.store.recent_link_clicks.latest_click_by_tag(
+        link_clicks.workspace_id, HOME, since
+    )
+    assert clicked == {"app00001": install_client.served.now - timedelta(minutes=8)}
+    await link_clicks.store.clicks.purge_click_ips(install_client.served.now)
+    assert (
+        await link_clicks.store.recent_link_clicks.latest_click_by_tag(link_clicks.workspace_id, HOME, since)
+        == {}
+    )
+    assert await link_clicks.store.clicks.count_clicks(link_clicks.workspace_id) == {
+        link.id: ClickCount(2, 1)
+    }

@@ -29,7 +29,7 @@ READS = {
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def workspace_client(tmp_path):
     async with run_deployment("memory", tmp_path) as served:
         yield await served.workspace()
 
@@ -47,13 +47,13 @@ def test_some_reads_need_parameters_and_others_have_a_default():
     assert asked["/retention"] == asked["/ltv"] == asked["/events/properties"] == set()
 
 
-async def test_a_read_answers_with_what_it_needs_and_is_refused_without(shop):
+async def test_a_read_answers_with_what_it_needs_and_is_refused_without(workspace_client):
     for path, read in READS.items():
         names = needed(read) | EITHER.get(path, set())
-        await shop.get(path, **{name: ENOUGH[name] for name in names})
+        await workspace_client.get(path, **{name: ENOUGH[name] for name in names})
         for left_out in names:
             sent = {name: ENOUGH[name] for name in names - {left_out}}
-            status, _ = await shop.refused("GET", path, **sent)
+            status, _ = await workspace_client.refused("GET", path, **sent)
             assert status == 400, (path, left_out)
 
 
@@ -77,9 +77,9 @@ def filled():
     return absent | {"currency": "JPY"}
 
 
-async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(shop):
-    shop.story.add_event("nothing", at="2026-07-01T10:00", visitor="V1")
-    shop.story.add_event(
+async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(workspace_client):
+    workspace_client.story.add_event("nothing", at="2026-07-01T10:00", visitor="V1")
+    workspace_client.story.add_event(
         "everything",
         at="2026-07-01T11:00",
         visitor="V1",
@@ -87,8 +87,8 @@ async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(shop):
         bot_reasons=("rate",),
         event_data={"n": [1, None]},
     )
-    await shop.knows()
-    answer = await shop.get("/events", **DAYS)
+    await workspace_client.knows()
+    answer = await workspace_client.get("/events", **DAYS)
     assert [row["event_name"] for row in answer["events"]] == ["everything", "nothing"]
     assert None not in answer["events"][0].values()
     assert complaints(answer) == []
@@ -102,10 +102,10 @@ async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(shop):
     assert times == [f.name for f in COLUMNS if f.type is datetime]
 
 
-async def test_a_row_that_is_not_as_described_would_be_noticed(shop):
-    shop.story.add_event("sale", at="2026-07-01T10:00", visitor="V1", revenue=1250)
-    await shop.knows()
-    answer = await shop.get("/events", **DAYS)
+async def test_a_row_that_is_not_as_described_would_be_noticed(workspace_client):
+    workspace_client.story.add_event("sale", at="2026-07-01T10:00", visitor="V1", revenue=1250)
+    await workspace_client.knows()
+    answer = await workspace_client.get("/events", **DAYS)
     for spoilt in (
         {"visitor_id": None},
         {"revenue": "12.50"},

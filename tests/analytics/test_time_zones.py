@@ -19,10 +19,10 @@ GOLDEN = [
 
 
 @pytest.fixture
-def day_of(served):
+def read_local_day(served):
     """A page view in every quarter of an hour around a local day, each by a visitor of its own."""
 
-    async def day_of(zone, start, hours):
+    async def read_local_day(zone, start, hours):
         first = datetime.fromisoformat(start)
         shop = await served.workspace(timezone=zone)
         served.now = first + timedelta(days=3)
@@ -33,12 +33,12 @@ def day_of(served):
         await shop.knows()
         return shop
 
-    return day_of
+    return read_local_day
 
 
 @pytest.mark.parametrize(("zone", "day", "start", "hours"), GOLDEN)
-async def test_a_local_day_is_as_long_as_it_is(day_of, zone, day, start, hours):
-    shop = await day_of(zone, start, hours)
+async def test_a_local_day_is_as_long_as_it_is(read_local_day, zone, day, start, hours):
+    shop = await read_local_day(zone, start, hours)
     quarters = int(hours * 4)
     overview = await shop.get("/overview", start_date=day, end_date=day, aggregation="day")
     assert overview["pageviews_total"] == quarters
@@ -50,9 +50,9 @@ async def test_a_local_day_is_as_long_as_it_is(day_of, zone, day, start, hours):
 
 
 @pytest.mark.parametrize(("zone", "day", "start", "hours"), GOLDEN)
-async def test_hours_follow_the_wall_clock(day_of, zone, day, start, hours):
+async def test_hours_follow_the_wall_clock(read_local_day, zone, day, start, hours):
     """A skipped hour is absent, a repeated one appears twice; half an hour is a bucket of two quarters."""
-    shop = await day_of(zone, start, hours)
+    shop = await read_local_day(zone, start, hours)
     series = (await shop.get("/overview", start_date=day, end_date=day, aggregation="hour"))["time_series"]
     counts = [bucket["pageviews"] for bucket in series]
     assert sum(counts) == int(hours * 4)
@@ -63,9 +63,9 @@ async def test_hours_follow_the_wall_clock(day_of, zone, day, start, hours):
     assert len(series) == (hours if hours == int(hours) else int(hours + 0.5))
 
 
-async def test_neighbouring_days_share_no_event_and_lose_none(day_of):
+async def test_neighbouring_days_share_no_event_and_lose_none(read_local_day):
     for zone, day, start, hours in GOLDEN:
-        shop = await day_of(zone, start, hours)
+        shop = await read_local_day(zone, start, hours)
         local = datetime.fromisoformat(day).date()
         around = {"from": str(local - timedelta(days=1)), "to": str(local + timedelta(days=1))}
         answer = await shop.post(

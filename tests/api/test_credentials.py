@@ -81,7 +81,7 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path):
+async def deployment(tmp_path):
     made = World(tmp_path)
     async with made.service:
         yield await made.open()
@@ -91,8 +91,8 @@ def refusal(answer):
     return answer.status, answer.json.get("code")
 
 
-async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(world):
-    taken = await world.ask(
+async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(deployment):
+    taken = await deployment.ask(
         "POST", "/v1/signup", body={"email": "Ann@Example.com", "key_request": {"name": "Reader"}}
     )
     assert taken.status == 202
@@ -102,23 +102,26 @@ async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(world):
     secret, signup_id = taken.json["signup_secret"], taken.json["signup_id"]
     assert taken.json["poll_url"] == f"http://127.0.0.1:8080/v1/signup/{signup_id}"
     assert taken.json["checkout_url"] == f"http://127.0.0.1:8080/app/checkout/{signup_id}"
-    pending = await world.ask("GET", f"/v1/signup/{signup_id}", secret)
+    pending = await deployment.ask("GET", f"/v1/signup/{signup_id}", secret)
     assert (pending.json["status"], pending.json["workspace"]) == ("pending", None)
     assert pending.headers["X-RateLimit-Limit"] == "100"
 
-    settlement, welcome = world.service.component(SignupPayments), world.service.component(PaymentPage)
-    notice = world.service.ports.checkout.confirm_payment(UUID(signup_id), world.now)
+    settlement, welcome = (
+        deployment.service.component(SignupPayments),
+        deployment.service.component(PaymentPage),
+    )
+    notice = deployment.service.ports.checkout.confirm_payment(UUID(signup_id), deployment.now)
     assert await settlement.receive_webhook(notice)
-    paid = (await world.ask("GET", f"/v1/signup/{signup_id}", secret)).json
+    paid = (await deployment.ask("GET", f"/v1/signup/{signup_id}", secret)).json
     assert (paid["status"], paid["workspace"]["name"]) == ("paid", "My workspace")
 
     await welcome.decide_key_request(await welcome.create_link(UUID(signup_id)), approve=True)
     request_id = taken.json["key_request"]["request_id"]
     polls = await asyncio.gather(
-        *(world.ask("GET", f"/v1/keys/requests/{request_id}", secret) for _ in range(20))
+        *(deployment.ask("GET", f"/v1/keys/requests/{request_id}", secret) for _ in range(20))
     )
     (key,) = [poll.json["key"] for poll in polls if "key" in poll.json]
-    read = await world.ask("GET", "/v1/workspace", key)
+    read = await deployment.ask("GET", "/v1/workspace", key)
     assert read.json["id"] == paid["workspace"]["id"]
 
 
@@ -138,30 +141,34 @@ async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(world):
         ),
     ],
 )
-async def test_a_signup_that_says_something_wrong_is_400(world, body, code, field):
-    answer = await world.ask("POST", "/v1/signup", body=body)
+async def test_a_signup_that_says_something_wrong_is_400(deployment, body, code, field):
+    answer = await deployment.ask("POST", "/v1/signup", body=body)
     assert (*refusal(answer), answer.json["field"]) == (400, code, field)
 
 
-async def test_a_sixth_signup_within_the_hour_is_429(world):
+async def test_a_sixth_signup_within_the_hour_is_429(deployment):
     for number in range(5):
-        assert (await world.ask("POST", "/v1/signup", body={"email": f"{number}@example.com"})).status == 202
-    answer = await world.ask("POST", "/v1/signup", body={"email": "6@example.com"})
+        assert (
+            await deployment.ask("POST", "/v1/signup", body={"email": f"{number}@example.com"})
+        ).status == 202
+    answer = await deployment.ask("POST", "/v1/signup", body={"email": "6@example.com"})
     assert (*refusal(answer), answer.headers["Retry-After"]) == (429, "signup_rate_limited", "3600")
 
 
-async def test_the_secret_of_another_signup_and_a_wrong_one_are_the_same_401(world):
-    taken = [(await world.ask("POST", "/v1/signup", body={"email": f"{n}@example.com"})).json for n in (1, 2)]
+async def test_the_secret_of_another_signup_and_a_wrong_one_are_the_same_401(deployment):
+    taken = [
+        (await deployment.ask("POST", "/v1/signup", body={"email": f"{n}@example.com"})).json for n in (1, 2)
+    ]
     path = f"/v1/signup/{taken[0]['signup_id']}"
-    for secret in (taken[1]["signup_secret"], taken[0]["signup_secret"][:-1] + "~", world.agent, None):
-        answer = await world.ask("GET", path, secret)
+    for secret in (taken[1]["signup_secret"], taken[0]["signup_secret"][:-1] + "~", deployment.agent, None):
+        answer = await deployment.ask("GET", path, secret)
         assert (answer.status, answer.json) == (401, {"error": "Invalid or missing API key"})
         assert answer.headers["WWW-Authenticate"] == CHALLENGE
 
 
-async def test_a_request_for_a_key_is_filed_decided_and_collected(world):
+async def test_a_request_for_a_key_is_filed_decided_and_collected(deployment):
     body = {"name": "Campaign bot", "scopes": ["service:write:links", "service:read"], "reason": "links"}
-    filed = await world.ask("POST", "/v1/keys/requests", world.agent, body)
+    filed = await deployment.ask("POST", "/v1/keys/requests", deployment.agent, body)
     assert filed.status == 202
     assert list(filed.json) == [
         "request_id", "status", "name", "scopes", "approval_url", "poll_url", "expires_at",
@@ -170,7 +177,7 @@ async def test_a_request_for_a_key_is_filed_decided_and_collected(world):
     assert filed.json["scopes"] == ["service:read", "service:write:links"]
     assert filed.headers["X-RateLimit-Mutation-Remaining"] == "19"
     path = f"/v1/keys/requests/{filed.json['request_id']}"
-    assert (await world.ask("GET", path, world.agent)).json == {
+    assert (await deployment.ask("GET", path, deployment.agent)).json == {
         "request_id": filed.json["request_id"],
         "status": "pending",
         "name": "Campaign bot",
@@ -179,36 +186,44 @@ async def test_a_request_for_a_key_is_filed_decided_and_collected(world):
         "decided_at": None,
     }
     token = filed.json["approval_url"].removeprefix("http://127.0.0.1:8080/app/approve?request=")
-    owner = await world.person(Role.OWNER)
-    await world.service.component(Approvals).decide_request(token, owner.id, approve=True)
-    collected = (await world.ask("GET", path, world.agent)).json
+    owner = await deployment.person(Role.OWNER)
+    await deployment.service.component(Approvals).decide_request(token, owner.id, approve=True)
+    collected = (await deployment.ask("GET", path, deployment.agent)).json
     assert (collected["status"], collected["key_hint"]) == ("collected", "…" + collected["key"][-4:])
-    again = (await world.ask("GET", path, world.agent)).json
+    again = (await deployment.ask("GET", path, deployment.agent)).json
     assert again["status"] == "collected"
     assert "key" not in again
 
 
-async def test_only_the_credential_that_filed_can_poll_and_others_cannot_tell_it_from_nothing(world):
-    filed = await world.ask(
-        "POST", "/v1/keys/requests", world.agent, {"name": "x", "scopes": ["service:read"]}
+async def test_only_the_credential_that_filed_can_poll_and_others_cannot_tell_it_from_nothing(deployment):
+    filed = await deployment.ask(
+        "POST", "/v1/keys/requests", deployment.agent, {"name": "x", "scopes": ["service:read"]}
     )
     path = f"/v1/keys/requests/{filed.json['request_id']}"
-    other = (await create_named_key(world.store.credentials, world.workspace, world.now, name="Other")).secret
-    signup = (await world.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json["signup_secret"]
-    for credential in (other, await world.token(), signup):
+    other = (
+        await create_named_key(
+            deployment.store.credentials, deployment.workspace, deployment.now, name="Other"
+        )
+    ).secret
+    signup = (await deployment.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json[
+        "signup_secret"
+    ]
+    for credential in (other, await deployment.token(), signup):
         for asked in (path, f"/v1/keys/requests/{new_id()}", "/v1/keys/requests/nothing"):
-            answer = await world.ask("GET", asked, credential)
+            answer = await deployment.ask("GET", asked, credential)
             assert (answer.status, answer.json) == (404, {"error": "Not found"})
-    assert (await world.ask("GET", path)).status == 401
+    assert (await deployment.ask("GET", path)).status == 401
 
 
-async def test_a_person_over_oauth_files_and_collects_too_after_the_token_was_renewed(world):
-    account = await world.person(Role.MEMBER)
-    token = await world.token(account=account)
-    filed = await world.ask("POST", "/v1/keys/requests", token, {"name": "x", "scopes": ["service:read"]})
+async def test_a_person_over_oauth_files_and_collects_too_after_the_token_was_renewed(deployment):
+    account = await deployment.person(Role.MEMBER)
+    token = await deployment.token(account=account)
+    filed = await deployment.ask(
+        "POST", "/v1/keys/requests", token, {"name": "x", "scopes": ["service:read"]}
+    )
     path = f"/v1/keys/requests/{filed.json['request_id']}"
-    assert (await world.ask("GET", path, token)).json["status"] == "pending"
-    assert (await world.ask("GET", path, await world.token(account=account))).status == 404
+    assert (await deployment.ask("GET", path, token)).json["status"] == "pending"
+    assert (await deployment.ask("GET", path, await deployment.token(account=account))).status == 404
 
 
 @pytest.mark.parametrize(
@@ -223,41 +238,48 @@ async def test_a_person_over_oauth_files_and_collects_too_after_the_token_was_re
         ({"name": "x", "scopes": ["service:read"], "workspace_id": "y"}, "unknown_field"),
     ],
 )
-async def test_a_request_that_says_something_wrong_is_400_and_says_nothing_of_dry_runs(world, body, code):
-    answer = await world.ask("POST", "/v1/keys/requests", world.agent, body)
+async def test_a_request_that_says_something_wrong_is_400_and_says_nothing_of_dry_runs(
+    deployment, body, code
+):
+    answer = await deployment.ask("POST", "/v1/keys/requests", deployment.agent, body)
     assert refusal(answer) == (400, code)
     assert "dry_run" not in answer.json
 
 
-async def test_an_identical_retry_with_an_idempotency_key_is_replayed_byte_for_byte(world):
+async def test_an_identical_retry_with_an_idempotency_key_is_replayed_byte_for_byte(deployment):
     body = {"name": "x", "scopes": ["service:read"]}
     asked = [
-        await world.ask("POST", "/v1/keys/requests", world.agent, sent, idempotency_key="retry-1")
+        await deployment.ask("POST", "/v1/keys/requests", deployment.agent, sent, idempotency_key="retry-1")
         for sent in (body, dict(reversed(body.items())), body | {"name": "y"})
     ]
     assert asked[0].json == asked[1].json != asked[2].json
     assert [answer.headers.get("Idempotent-Replay") for answer in asked] == [None, "true", None]
-    long = await world.ask("POST", "/v1/keys/requests", world.agent, body, idempotency_key="k" * 256)
+    long = await deployment.ask(
+        "POST", "/v1/keys/requests", deployment.agent, body, idempotency_key="k" * 256
+    )
     assert refusal(long) == (400, "invalid_idempotency_key")
 
 
-async def test_a_token_is_exchanged_for_a_key_with_at_most_its_scopes(world):
-    token = await world.token(scopes=frozenset({Scope.READ, Scope.WRITE_LINKS}))
-    minted = await world.exchange(token, scopes=["service:read", "service:write:links"], rate_limit=5000)
+async def test_a_token_is_exchanged_for_a_key_with_at_most_its_scopes(deployment):
+    token = await deployment.token(scopes=frozenset({Scope.READ, Scope.WRITE_LINKS}))
+    minted = await deployment.exchange(token, scopes=["service:read", "service:write:links"], rate_limit=5000)
     assert minted.status == 200
     assert list(minted.json) == ["id", "key", "key_hint", "name", "scopes", "rate_limit", "created_at"]
     assert (minted.json["rate_limit"], minted.json["name"]) == (300, "Bot")
-    assert (await world.ask("GET", "/v1/workspace", minted.json["key"])).headers["X-RateLimit-Limit"] == "300"
-    missing = await world.exchange(token, scopes=["service:write:rules"])
+    assert (await deployment.ask("GET", "/v1/workspace", minted.json["key"])).headers[
+        "X-RateLimit-Limit"
+    ] == "300"
+    missing = await deployment.exchange(token, scopes=["service:write:rules"])
     assert refusal(missing) == (403, "insufficient_scope")
     assert missing.json["required_scope"] == "service:write:rules"
 
 
-async def test_every_exchange_makes_another_key_whatever_the_idempotency_key(world):
-    token = await world.token()
+async def test_every_exchange_makes_another_key_whatever_the_idempotency_key(deployment):
+    token = await deployment.token()
     body = {"name": "Bot", "scopes": ["service:read"]}
     keys = {
-        (await world.ask("POST", "/v1/keys", token, body, idempotency_key="k")).json["key"] for _ in range(2)
+        (await deployment.ask("POST", "/v1/keys", token, body, idempotency_key="k")).json["key"]
+        for _ in range(2)
     }
     assert len(keys) == 2
 
@@ -275,94 +297,105 @@ async def test_every_exchange_makes_another_key_whatever_the_idempotency_key(wor
         (Role.OWNER, {"scopes": [scope.value for scope in Scope]}, None),
     ],
 )
-async def test_what_a_role_may_exchange(world, role, body, code):
-    answer = await world.exchange(await world.token(role), **body)
+async def test_what_a_role_may_exchange(deployment, role, body, code):
+    answer = await deployment.exchange(await deployment.token(role), **body)
     assert refusal(answer) == ((200, None) if code is None else (403, code))
 
 
-async def test_a_key_cannot_make_a_key(world):
+async def test_a_key_cannot_make_a_key(deployment):
     owner = await create_named_key(
-        world.store.credentials, world.workspace, world.now, name="All", scopes=Scope
+        deployment.store.credentials, deployment.workspace, deployment.now, name="All", scopes=Scope
     )
-    for key in (world.agent, owner.secret):
-        assert refusal(await world.exchange(key)) == (403, "oauth_required")
-    assert (await world.exchange(new_agent_token())).status == 401
+    for key in (deployment.agent, owner.secret):
+        assert refusal(await deployment.exchange(key)) == (403, "oauth_required")
+    assert (await deployment.exchange(new_agent_token())).status == 401
 
 
-async def test_a_token_lives_for_15_minutes(world):
-    token = await world.token()
-    world.now += timedelta(minutes=14, seconds=59)
-    assert (await world.exchange(token)).status == 200
-    world.now += timedelta(seconds=1)
-    assert (await world.exchange(token)).status == 401
+async def test_a_token_lives_for_15_minutes(deployment):
+    token = await deployment.token()
+    deployment.now += timedelta(minutes=14, seconds=59)
+    assert (await deployment.exchange(token)).status == 200
+    deployment.now += timedelta(seconds=1)
+    assert (await deployment.exchange(token)).status == 401
 
 
-async def test_a_changed_role_narrows_and_a_removal_ends_a_grant_at_once(world):
-    await world.person(Role.OWNER)
-    account = await world.person(Role.OWNER)
-    token = await world.token(account=account)
-    await world.store.members.save_member(Member(world.workspace.id, account.id, Role.ADMIN, world.now))
-    assert refusal(await world.exchange(token, scopes=["service:write:links"])) == (403, "insufficient_scope")
-    await world.store.members.remove_member(world.workspace.id, account.id)
-    assert (await world.exchange(token)).status == 401
+async def test_a_changed_role_narrows_and_a_removal_ends_a_grant_at_once(deployment):
+    await deployment.person(Role.OWNER)
+    account = await deployment.person(Role.OWNER)
+    token = await deployment.token(account=account)
+    await deployment.store.members.save_member(
+        Member(deployment.workspace.id, account.id, Role.ADMIN, deployment.now)
+    )
+    assert refusal(await deployment.exchange(token, scopes=["service:write:links"])) == (
+        403,
+        "insufficient_scope",
+    )
+    await deployment.store.members.remove_member(deployment.workspace.id, account.id)
+    assert (await deployment.exchange(token)).status == 401
 
 
-async def test_an_ended_grant_stays_ended(world):
-    token = await world.token()
-    (grant,) = await world.store.oauth_grants.list_grants(world.workspace.id)
-    await world.store.one_time_tokens.end_grant(grant.id, world.now)
-    assert (await world.exchange(token)).status == 401
-    assert await world.store.oauth_grants.list_grants(world.workspace.id) == []
+async def test_an_ended_grant_stays_ended(deployment):
+    token = await deployment.token()
+    (grant,) = await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
+    await deployment.store.one_time_tokens.end_grant(grant.id, deployment.now)
+    assert (await deployment.exchange(token)).status == 401
+    assert await deployment.store.oauth_grants.list_grants(deployment.workspace.id) == []
 
 
-async def test_grants_and_signup_secrets_have_a_budget_of_100_each(world):
-    signup = (await world.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json["signup_secret"]
-    token = await world.token()
+async def test_grants_and_signup_secrets_have_a_budget_of_100_each(deployment):
+    signup = (await deployment.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json[
+        "signup_secret"
+    ]
+    token = await deployment.token()
     path = f"/v1/keys/requests/{new_id()}"
     for credential in (signup, token):
-        statuses = [(await world.ask("GET", path, credential)).status for _ in range(101)]
+        statuses = [(await deployment.ask("GET", path, credential)).status for _ in range(101)]
         assert statuses == [404] * 100 + [429]
-    assert (await world.ask("GET", path, world.agent)).status == 404
+    assert (await deployment.ask("GET", path, deployment.agent)).status == 404
 
 
-async def test_making_keys_spends_both_budgets_and_the_poll_only_requests(world):
+async def test_making_keys_spends_both_budgets_and_the_poll_only_requests(deployment):
     body = {"name": "x", "scopes": ["service:read"]}
-    statuses = [(await world.ask("POST", "/v1/keys/requests", world.agent, body)).status for _ in range(21)]
+    statuses = [
+        (await deployment.ask("POST", "/v1/keys/requests", deployment.agent, body)).status for _ in range(21)
+    ]
     assert statuses == [202] * 20 + [429]
-    answer = await world.ask("GET", f"/v1/keys/requests/{new_id()}", world.agent)
+    answer = await deployment.ask("GET", f"/v1/keys/requests/{new_id()}", deployment.agent)
     assert (answer.status, answer.headers["X-RateLimit-Remaining"]) == (404, "78")
 
 
-async def test_key_routes_and_signup_fail_closed_while_following_a_signup_goes_on(world, monkeypatch):
-    taken = (await world.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json
+async def test_key_routes_and_signup_fail_closed_while_following_a_signup_goes_on(deployment, monkeypatch):
+    taken = (await deployment.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json
 
     async def down(*_):
         raise RateLimiterUnavailable
 
-    monkeypatch.setattr(world.service.ports.limits, "consume", down)
+    monkeypatch.setattr(deployment.service.ports.limits, "consume", down)
     body = {"name": "x", "scopes": ["service:read"]}
     closed = [
-        await world.ask("POST", "/v1/keys/requests", world.agent, body),
-        await world.ask("GET", f"/v1/keys/requests/{new_id()}", world.agent),
-        await world.exchange(await world.token()),
-        await world.ask("POST", "/v1/signup", body={"email": "b@example.com"}),
+        await deployment.ask("POST", "/v1/keys/requests", deployment.agent, body),
+        await deployment.ask("GET", f"/v1/keys/requests/{new_id()}", deployment.agent),
+        await deployment.exchange(await deployment.token()),
+        await deployment.ask("POST", "/v1/signup", body={"email": "b@example.com"}),
     ]
     assert [refusal(answer) for answer in closed] == [(503, "limiter_unavailable")] * 4
-    followed = await world.ask("GET", f"/v1/signup/{taken['signup_id']}", taken["signup_secret"])
+    followed = await deployment.ask("GET", f"/v1/signup/{taken['signup_id']}", taken["signup_secret"])
     assert (followed.status, followed.headers["X-RateLimit-Degraded"]) == (200, "1")
 
 
-async def test_a_revoked_key_can_no_longer_collect(world):
-    named = await create_named_key(world.store.credentials, world.workspace, world.now, name="Reader")
+async def test_a_revoked_key_can_no_longer_collect(deployment):
+    named = await create_named_key(
+        deployment.store.credentials, deployment.workspace, deployment.now, name="Reader"
+    )
     body = {"name": "x", "scopes": ["service:read"]}
-    filed = await world.ask("POST", "/v1/keys/requests", named.secret, body)
-    await revoke_key(world.store.credentials, world.workspace, named.credential.id, world.now)
+    filed = await deployment.ask("POST", "/v1/keys/requests", named.secret, body)
+    await revoke_key(deployment.store.credentials, deployment.workspace, named.credential.id, deployment.now)
     path = f"/v1/keys/requests/{filed.json['request_id']}"
-    assert (await world.ask("GET", path, named.secret)).status == 401
+    assert (await deployment.ask("GET", path, named.secret)).status == 401
 
 
-async def test_a_notice_of_nobody_is_refused(world):
-    answer = await world.ask("POST", "/checkout/notices", body={"paid": True})
+async def test_a_notice_of_nobody_is_refused(deployment):
+    answer = await deployment.ask("POST", "/checkout/notices", body={"paid": True})
     assert refusal(answer) == (403, "invalid_signature")
 
 
@@ -377,34 +410,36 @@ async def test_a_notice_of_nobody_is_refused(world):
         ("/v1/signup", "post", None),
     ],
 )
-async def test_the_description_names_the_credentials_of_each_route(world, path, method, schemes):
-    document = (await world.ask("GET", "/openapi.json")).json
+async def test_the_description_names_the_credentials_of_each_route(deployment, path, method, schemes):
+    document = (await deployment.ask("GET", "/openapi.json")).json
     assert document["paths"][path][method].get("security") == schemes
 
 
-async def shown_once(world, capfd):
+async def shown_once(deployment, capfd):
     """Every kind of secret, each from the one place that shows it."""
     taken = (
-        await world.ask("POST", "/v1/signup", body={"email": "a@example.com", "key_request": {"name": "R"}})
+        await deployment.ask(
+            "POST", "/v1/signup", body={"email": "a@example.com", "key_request": {"name": "R"}}
+        )
     ).json
     signup_id = UUID(taken["signup_id"])
-    await world.service.component(SignupPayments).receive_webhook(
-        world.service.ports.checkout.confirm_payment(signup_id, world.now)
+    await deployment.service.component(SignupPayments).receive_webhook(
+        deployment.service.ports.checkout.confirm_payment(signup_id, deployment.now)
     )
-    welcome = await world.service.component(PaymentPage).create_link(signup_id)
-    await world.service.component(PaymentPage).decide_key_request(welcome, approve=True)
+    welcome = await deployment.service.component(PaymentPage).create_link(signup_id)
+    await deployment.service.component(PaymentPage).decide_key_request(welcome, approve=True)
     path = f"/v1/keys/requests/{taken['key_request']['request_id']}"
-    collected = (await world.ask("GET", path, taken["signup_secret"])).json["key"]
+    collected = (await deployment.ask("GET", path, taken["signup_secret"])).json["key"]
     link = re.search(r"token=([\w-]{43})", capfd.readouterr().err).group(1)
-    session = await world.service.component(SignIn).set_password_by_link(link, "planted password")
-    token = await world.token()
+    session = await deployment.service.component(SignIn).set_password_by_link(link, "planted password")
+    token = await deployment.token()
     body = {"name": "x", "scopes": ["service:read"]}
-    filed = await world.ask(
+    filed = await deployment.ask(
         "POST", "/v1/keys/requests", token, body, idempotency_key="planted-idempotency-key"
     )
     approval = filed.json["approval_url"].rpartition("=")[2]
-    exchanged = (await world.exchange(token)).json["key"]
-    keys = {"agent": world.agent, "write": world.initialized_deployment.write_key.secret}
+    exchanged = (await deployment.exchange(token)).json["key"]
+    keys = {"agent": deployment.agent, "write": deployment.initialized_deployment.write_key.secret}
     return keys | {
         "signup": taken["signup_secret"], "welcome": welcome, "collected": collected, "link": link,
         "password": "planted password", "session": session.secret, "token": token, "approval": approval,
@@ -412,11 +447,11 @@ async def shown_once(world, capfd):
     }  # fmt: skip
 
 
-async def test_no_secret_is_in_the_store_the_log_or_a_later_answer(world, tmp_path, capfd, caplog):
+async def test_no_secret_is_in_the_store_the_log_or_a_later_answer(deployment, tmp_path, capfd, caplog):
     with caplog.at_level(logging.DEBUG):
-        secrets = await shown_once(world, capfd)
+        secrets = await shown_once(deployment, capfd)
         asked = [
-            await world.ask("GET", path, token)
+            await deployment.ask("GET", path, token)
             for path in (
                 "/v1/workspace",
                 "/v1/usage",

@@ -220,7 +220,7 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path):
+async def matrix(tmp_path):
     clock = Clock()
     settings = Settings.model_validate({"storage": {"events": "memory://"}})
     async with compose(settings, tmp_path, clock=clock) as service:
@@ -235,30 +235,30 @@ def test_every_route_has_a_line():
     ] == []
 
 
-async def test_every_credential_at_every_route_is_answered_as_the_table_says(world):
+async def test_every_credential_at_every_route_is_answered_as_the_table_says(matrix):
     wrong = []
     for operation in load_installed_registry().operations:
         access = TABLE[route(operation)]
-        for kind, found in (await world.verdicts(operation)).items():
+        for kind, found in (await matrix.verdicts(operation)).items():
             if found != expected(access, kind):
                 wrong.append(f"{route(operation)} with {kind}: {found}, not {expected(access, kind)}")
     assert wrong == []
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/overview/", "/v1", "/v1/oauth/token"])
-async def test_an_unknown_path_is_401_for_everything_that_is_no_key(world, path):
+async def test_an_unknown_path_is_401_for_everything_that_is_no_key(matrix, path):
     for kind in BEARERS:
-        response = await world.ask("GET", path, kind=kind)
+        response = await matrix.ask("GET", path, kind=kind)
         assert response.status == (404 if kind in KEYS else 401), kind
 
 
-async def test_a_write_key_opens_the_lookups_in_either_header_and_nothing_else_does(world):
+async def test_a_write_key_opens_the_lookups_in_either_header_and_nothing_else_does(matrix):
     lookups = [op for op in load_installed_registry().operations if TABLE[route(op)] == WRITE_KEY]
     for operation in lookups:
         for header in ("x-service-api-key", "x-api-key"):
-            sent = {header: world.secrets["write"]}
-            response = await world.ask(operation.method, operation.path, headers=sent, body=b"{}")
+            sent = {header: matrix.secrets["write"]}
+            response = await matrix.ask(operation.method, operation.path, headers=sent, body=b"{}")
             assert verdict(response) == "open"
-            sent = {header: world.secrets["agent"]}
-            response = await world.ask(operation.method, operation.path, headers=sent, body=b"{}")
+            sent = {header: matrix.secrets["agent"]}
+            response = await matrix.ask(operation.method, operation.path, headers=sent, body=b"{}")
             assert (response.status, orjson.loads(response.body)) == (401, {"error": "Invalid API key"})

@@ -73,7 +73,7 @@ class World:
 
 
 @pytest.fixture
-def world():
+def stub_ports():
     return World()
 
 
@@ -82,61 +82,61 @@ async def test_health_touches_no_store():
     assert not get_health.dependencies
 
 
-async def test_all_is_well(world):
-    status, answer = await world.ready()
+async def test_all_is_well(stub_ports):
+    status, answer = await stub_ports.ready()
     assert (status, answer.status) == (200, "ok")
     assert answer.checks == dict.fromkeys(["store", "queue", "limiter", "cache"], "ok")
     assert (answer.queue_age_seconds, answer.newest_event_at) == (0, NOW - timedelta(hours=1))
 
 
-async def test_a_short_queue_is_told_and_fine(world):
-    world.oldest = NOW - timedelta(seconds=90)
-    status, answer = await world.ready()
+async def test_a_short_queue_is_told_and_fine(stub_ports):
+    stub_ports.oldest = NOW - timedelta(seconds=90)
+    status, answer = await stub_ports.ready()
     assert (status, answer.queue_age_seconds) == (200, 90)
 
 
-async def test_an_event_that_waits_for_five_minutes_degrades(world):
-    world.oldest = NOW - timedelta(minutes=5)
-    status, answer = await world.ready()
+async def test_an_event_that_waits_for_five_minutes_degrades(stub_ports):
+    stub_ports.oldest = NOW - timedelta(minutes=5)
+    status, answer = await stub_ports.ready()
     assert (status, answer.status, answer.checks["queue"]) == (503, "degraded", "degraded")
     assert answer.checks["store"] == "ok"
 
 
-async def test_a_ledger_that_does_not_balance_degrades(world):
-    world.rows = [Row(), Row(is_balanced=False)]
-    assert (await world.ready())[1].checks["queue"] == "degraded"
+async def test_a_ledger_that_does_not_balance_degrades(stub_ports):
+    stub_ports.rows = [Row(), Row(is_balanced=False)]
+    assert (await stub_ports.ready())[1].checks["queue"] == "degraded"
 
 
-async def test_a_limit_store_that_is_away_degrades(world):
-    world.limiter_down = True
-    assert (await world.ready())[1].checks["limiter"] == "degraded"
+async def test_a_limit_store_that_is_away_degrades(stub_ports):
+    stub_ports.limiter_down = True
+    assert (await stub_ports.ready())[1].checks["limiter"] == "degraded"
 
 
-async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(world, monkeypatch):
+async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(stub_ports, monkeypatch):
     async def hang():
         await asyncio.Event().wait()
 
     monkeypatch.setattr("service_core.api.readiness.PROBE_TIMEOUT_SECONDS", 0.01)
-    world.spans = {}
-    status, answer = await world.ready(Probe("model", hang))
+    stub_ports.spans = {}
+    status, answer = await stub_ports.ready(Probe("model", hang))
     assert status == 503
     assert (answer.checks["store"], answer.checks["model"]) == ("degraded", "degraded")
     assert answer.newest_event_at is None
 
 
-async def test_whoever_asks_within_a_second_shares_one_reading(world):
-    readiness = ReadinessChecker([build_store_probe(world, world)], lambda: world.now)
+async def test_whoever_asks_within_a_second_shares_one_reading(stub_ports):
+    readiness = ReadinessChecker([build_store_probe(stub_ports, stub_ports)], lambda: stub_ports.now)
     await asyncio.gather(*(readiness.current_report() for _ in range(5)))
-    world.now += timedelta(seconds=0.9)
+    stub_ports.now += timedelta(seconds=0.9)
     await readiness.current_report()
-    assert world.asked == 2  # one question per workspace
-    world.now += timedelta(seconds=0.2)
+    assert stub_ports.asked == 2  # one question per workspace
+    stub_ports.now += timedelta(seconds=0.2)
     await readiness.current_report()
-    assert world.asked == 4
+    assert stub_ports.asked == 4
 
 
-async def test_a_probe_of_ones_own_takes_part(world):
+async def test_a_probe_of_ones_own_takes_part(stub_ports):
     async def low():
         return ProbeResult(ok=False)
 
-    assert (await world.ready(Probe("disk", low)))[1].checks["disk"] == "degraded"
+    assert (await stub_ports.ready(Probe("disk", low)))[1].checks["disk"] == "degraded"

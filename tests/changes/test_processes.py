@@ -10,7 +10,7 @@ from tests.fixtures.notes import create_note_client, open_workspace_store
 
 
 @pytest.fixture
-async def desks(workspace_url, tmp_path):
+async def clients_of_two_processes(workspace_url, tmp_path):
     """The same person at the desks of two processes."""
     async with (
         open_workspace_store(workspace_url, tmp_path) as one,
@@ -25,8 +25,10 @@ def outcomes(found):
     return Counter(one.code if isinstance(one, ApiError) else one.audit_id for one in found)
 
 
-async def test_an_identical_request_hears_that_the_first_is_running_in_another_process(desks):
-    one, other = (api_client.once("k", {"note": {}}) for api_client in desks)
+async def test_an_identical_request_hears_that_the_first_is_running_in_another_process(
+    clients_of_two_processes,
+):
+    one, other = (api_client.once("k", {"note": {}}) for api_client in clients_of_two_processes)
     reached, going_on = asyncio.Event(), asyncio.Event()
     plan = one.creation("Plan")
 
@@ -47,17 +49,19 @@ async def test_an_identical_request_hears_that_the_first_is_running_in_another_p
     assert len(await other.notes()) == 1
 
 
-async def test_of_50_identical_requests_to_two_processes_one_is_performed(desks):
-    senders = [api_client.once("k", {"note": {}}) for api_client in desks for _ in range(25)]
+async def test_of_50_identical_requests_to_two_processes_one_is_performed(clients_of_two_processes):
+    senders = [
+        api_client.once("k", {"note": {}}) for api_client in clients_of_two_processes for _ in range(25)
+    ]
     found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
     told = outcomes(found)
     told.pop("idempotency_in_progress", None)
     assert len(told) == 1
-    assert len(await desks[0].notes()) == 1
+    assert len(await clients_of_two_processes[0].notes()) == 1
 
 
-async def test_of_20_undos_by_two_processes_one_wins(desks):
-    one, other = desks
+async def test_of_20_undos_by_two_processes_one_wins(clients_of_two_processes):
+    one, other = clients_of_two_processes
     made = await one.create("Plan", "draft")
     changed = await one.update(made.data["id"], text="final")
     other.later(minutes=1)
@@ -68,8 +72,8 @@ async def test_of_20_undos_by_two_processes_one_wins(desks):
     assert [note["text"] for note in await other.notes()] == ["draft"]
 
 
-async def test_of_20_records_with_one_name_made_by_two_processes_one_stands(desks):
-    made = (api_client.create("Plan") for api_client in desks for _ in range(10))
+async def test_of_20_records_with_one_name_made_by_two_processes_one_stands(clients_of_two_processes):
+    made = (api_client.create("Plan") for api_client in clients_of_two_processes for _ in range(10))
     told = outcomes(await asyncio.gather(*made, return_exceptions=True))
     assert told.pop("slug_taken") == 19
-    assert len(told) == len(await desks[0].notes()) == 1
+    assert len(told) == len(await clients_of_two_processes[0].notes()) == 1

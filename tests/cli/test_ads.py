@@ -35,7 +35,7 @@ class Platform:
 
 
 @pytest.fixture
-def shop(touchpoint, deployment, monkeypatch):
+def run_with_platform(touchpoint, deployment, monkeypatch):
     registry = load_plugins([("builtin", builtin), ("fake_ads", Platform())])
     monkeypatch.setattr(compose, "load_installed_registry", lambda: registry)
 
@@ -45,15 +45,19 @@ def shop(touchpoint, deployment, monkeypatch):
     return run
 
 
-def test_platforms_are_read_at_once_and_the_connection_tells_their_accounts(shop):
-    nothing = shop("ads", "sync")
+def test_platforms_are_read_at_once_and_the_connection_tells_their_accounts(run_with_platform):
+    nothing = run_with_platform("ads", "sync")
     assert "connection add PROVIDER --secret NAME" in " ".join(nothing.output.split())
-    shop("connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="good\n")
-    assert "Example Shop: adfox  accounts 1, rows 13" in shop("ads", "sync").output
-    assert shop("connection", "list").output.split() == ["adfox", "connected", "act_1"]
+    run_with_platform(
+        "connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="good\n"
+    )
+    assert "Example Shop: adfox  accounts 1, rows 13" in run_with_platform("ads", "sync").output
+    assert run_with_platform("connection", "list").output.split() == ["adfox", "connected", "act_1"]
 
 
-def test_what_is_refused_is_told_and_ends_with_1(shop):
-    shop("connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="bad\n")
-    assert "Example Shop: adfox  The token has expired." in shop("ads", "sync", code=1).output
-    assert shop("connection", "list").output.startswith("adfox expired")
+def test_what_is_refused_is_told_and_ends_with_1(run_with_platform):
+    run_with_platform(
+        "connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="bad\n"
+    )
+    assert "Example Shop: adfox  The token has expired." in run_with_platform("ads", "sync", code=1).output
+    assert run_with_platform("connection", "list").output.startswith("adfox expired")

@@ -11,7 +11,7 @@ GOOD = "sku,variant_id,unit_cost,handling_cost,effective_from\nSHIRT,,8.50,1,\n,
 
 
 @pytest.fixture
-def shop(touchpoint, deployment, tmp_path):
+def import_costs(touchpoint, deployment, tmp_path):
     def run(text, *arguments, **more):
         file = tmp_path / "costs.csv"
         file.write_text(text)
@@ -35,25 +35,27 @@ def shop(touchpoint, deployment, tmp_path):
     return run
 
 
-def test_a_file_is_checked_imported_and_imported_again(shop):
-    told = shop(GOOD, "--from", "2026-07-01", "--currency", "eur", "--check").output
+def test_a_file_is_checked_imported_and_imported_again(import_costs):
+    told = import_costs(GOOD, "--from", "2026-07-01", "--currency", "eur", "--check").output
     assert "2 rows are good; nothing was changed." in told
-    assert shop.kept() == []
+    assert import_costs.kept() == []
     for _ in range(2):
-        assert "2 costs are imported." in shop(GOOD, "--from", "2026-07-01", "--currency", "eur").output
-        assert shop.kept() == [
+        assert (
+            "2 costs are imported." in import_costs(GOOD, "--from", "2026-07-01", "--currency", "eur").output
+        )
+        assert import_costs.kept() == [
             ("SHIRT", "2026-07-01", 8_500_000, 1_000_000, "EUR"),
             ("22", "2026-06-01", 3_500_000, None, "EUR"),
         ]
 
 
-def test_rejected_rows_are_shown_and_nothing_is_imported(shop):
-    told = shop(GOOD + "MUG,,-1,,2026-06-01\n", code=1).output.split()
+def test_rejected_rows_are_shown_and_nothing_is_imported(import_costs):
+    told = import_costs(GOOD + "MUG,,-1,,2026-06-01\n", code=1).output.split()
     assert told[:6] == ["row", "reason", "1", "invalid_date", "3", "negative_cost"]
     assert " ".join(told[6:]) == "2 of 3 rows are rejected; nothing was changed."
-    assert shop.kept() == []
+    assert import_costs.kept() == []
 
 
-def test_a_file_that_is_none_is_refused_in_a_sentence(shop):
-    assert "No column is called 'price'" in shop("sku,price\nA,1\n", code=1).output
-    assert "three letters" in shop(GOOD, "--currency", "euro", code=2).output
+def test_a_file_that_is_none_is_refused_in_a_sentence(import_costs):
+    assert "No column is called 'price'" in import_costs("sku,price\nA,1\n", code=1).output
+    assert "three letters" in import_costs(GOOD, "--currency", "euro", code=2).output

@@ -26,7 +26,7 @@ def records(monkeypatch):
 
 
 @pytest.fixture
-def domain(touchpoint, deployment, records):
+def run_domain_command(touchpoint, deployment, records):
     def run(*arguments, code=0):
         environment = {"TOUCHPOINT_LINKS__DOMAIN": "go.example.com"}
         return touchpoint("domain", *arguments, "--config", deployment["config"], code=code, **environment)
@@ -34,16 +34,16 @@ def domain(touchpoint, deployment, records):
     return run
 
 
-def test_a_domain_is_added_verified_listed_and_removed(domain, records, deployment):
-    added = domain("add", "Go.Shop.Example").stdout
+def test_a_domain_is_added_verified_listed_and_removed(run_domain_command, records, deployment):
+    added = run_domain_command("add", "Go.Shop.Example").stdout
     name, text = re.search(r'^(\S+)\. TXT "(\S+)"$', added, re.MULTILINE).groups()
-    assert domain("list").stdout == f'{HOST}  pending   {name}. TXT "{text}"\n'
+    assert run_domain_command("list").stdout == f'{HOST}  pending   {name}. TXT "{text}"\n'
     records.book[name] = [text]
-    verified = domain("verify", HOST).stdout
+    verified = run_domain_command("verify", HOST).stdout
     assert re.fullmatch(rf"{HOST}  verified  domain_id [0-9a-f-]{{36}}\n", verified)
-    assert domain("verify", HOST).stdout == domain("list").stdout == verified
-    assert domain("remove", HOST).stdout == f"Removed {HOST}.\n"
-    assert domain("list").stdout == ""
+    assert run_domain_command("verify", HOST).stdout == run_domain_command("list").stdout == verified
+    assert run_domain_command("remove", HOST).stdout == f"Removed {HOST}.\n"
+    assert run_domain_command("list").stdout == ""
     with closing(sqlite3.connect(Path(deployment["config"]).parent / "workspace.db")) as store:
         kept = [
             json.loads(entry) for (entry,) in store.execute("SELECT entry FROM audit_log ORDER BY created_at")
@@ -54,16 +54,18 @@ def test_a_domain_is_added_verified_listed_and_removed(domain, records, deployme
     }
 
 
-def test_a_record_that_is_gone_is_listed_with_its_day(domain, records, deployment):
-    name, text = re.search(r'^(\S+)\. TXT "(\S+)"$', domain("add", HOST).stdout, re.MULTILINE).groups()
+def test_a_record_that_is_gone_is_listed_with_its_day(run_domain_command, records, deployment):
+    name, text = re.search(
+        r'^(\S+)\. TXT "(\S+)"$', run_domain_command("add", HOST).stdout, re.MULTILINE
+    ).groups()
     records.book[name] = [text]
-    verified = domain("verify", HOST).stdout
+    verified = run_domain_command("verify", HOST).stdout
     records.book.clear()
     at = datetime(2026, 7, 8, tzinfo=UTC)
     asyncio.run(_looked(Path(deployment["config"]), at))
-    assert domain("list").stdout == f'{verified}    gone since 2026-07-08: {name}. TXT "{text}"\n'
+    assert run_domain_command("list").stdout == f'{verified}    gone since 2026-07-08: {name}. TXT "{text}"\n'
     records.book[name] = [text]
-    assert domain("verify", HOST).stdout == domain("list").stdout == verified
+    assert run_domain_command("verify", HOST).stdout == run_domain_command("list").stdout == verified
 
 
 async def _looked(config, at):
@@ -81,15 +83,15 @@ async def _looked(config, at):
         (("remove", HOST), 2, "no domain go.shop.example"),
     ],
 )
-def test_what_cannot_be_done_is_said(domain, arguments, code, said):
-    assert said in " ".join(domain(*arguments, code=code).stderr.split())
+def test_what_cannot_be_done_is_said(run_domain_command, arguments, code, said):
+    assert said in " ".join(run_domain_command(*arguments, code=code).stderr.split())
 
 
-def test_a_proof_that_is_not_there_and_a_dns_that_is_away_are_told_apart(domain, records):
-    domain("add", HOST)
+def test_a_proof_that_is_not_there_and_a_dns_that_is_away_are_told_apart(run_domain_command, records):
+    run_domain_command("add", HOST)
     assert (
         f"_touchpoint.{HOST} has no TXT record with the verification value."
-        in domain("verify", HOST, code=1).stderr
+        in run_domain_command("verify", HOST, code=1).stderr
     )
     records.down = True
-    assert "does not answer" in domain("verify", HOST, code=1).stderr
+    assert "does not answer" in run_domain_command("verify", HOST, code=1).stderr

@@ -25,7 +25,7 @@ async def queue_of(config):
 
 
 @pytest.fixture
-def aside(deployment):
+def deployment_with_quarantined_event(deployment):
     """The deployment, with one event set aside."""
 
     async def set_aside():
@@ -45,11 +45,13 @@ def aside(deployment):
     return deployment["config"]
 
 
-def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, aside):
-    shown = touchpoint("quarantine", "list", "--config", aside).stdout
+def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, deployment_with_quarantined_event):
+    shown = touchpoint("quarantine", "list", "--config", deployment_with_quarantined_event).stdout
     assert "order_1" in shown
     assert "ValueError: no number" in shown
-    (line,) = touchpoint("quarantine", "list", "--json", "--config", aside).stdout.splitlines()
+    (line,) = touchpoint(
+        "quarantine", "list", "--json", "--config", deployment_with_quarantined_event
+    ).stdout.splitlines()
     assert json.loads(line) == {
         "seq": 1024,
         "event_id": "order_1",
@@ -59,12 +61,20 @@ def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, aside)
     }
 
 
-def test_events_that_were_set_aside_are_put_back_and_wait_again(touchpoint, aside):
-    assert "1 events are back in the queue" in touchpoint("quarantine", "replay", "--config", aside).stdout
-    assert "The quarantine is empty" in touchpoint("quarantine", "list", "--config", aside).stdout
+def test_events_that_were_set_aside_are_put_back_and_wait_again(
+    touchpoint, deployment_with_quarantined_event
+):
+    assert (
+        "1 events are back in the queue"
+        in touchpoint("quarantine", "replay", "--config", deployment_with_quarantined_event).stdout
+    )
+    assert (
+        "The quarantine is empty"
+        in touchpoint("quarantine", "list", "--config", deployment_with_quarantined_event).stdout
+    )
 
     async def waiting():
-        async with queue_of(aside) as (queue, _):
+        async with queue_of(deployment_with_quarantined_event) as (queue, _):
             return [queued.arrival.event_id for queued in await queue.take(9)]
 
     assert asyncio.run(waiting()) == ["order_1"]

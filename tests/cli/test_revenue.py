@@ -43,7 +43,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(touchpoint, deployment, monkeypatch):
+def run_with_provider(touchpoint, deployment, monkeypatch):
     registry = load_plugins([("builtin", builtin), ("fake_shop", Shop())])
     monkeypatch.setattr(compose, "load_installed_registry", lambda: registry)
 
@@ -53,16 +53,18 @@ def shop(touchpoint, deployment, monkeypatch):
     return run
 
 
-def test_a_provider_is_asked_at_once_and_tells_nothing_twice(shop):
-    nothing = shop("revenue", "sync")
+def test_a_provider_is_asked_at_once_and_tells_nothing_twice(run_with_provider):
+    nothing = run_with_provider("revenue", "sync")
     assert "connection add PROVIDER --secret NAME" in " ".join(nothing.output.split())
-    shop("connection", "add", "shopfox", "--secret", "api_key", typed="good\n")
-    assert "Example Shop: shopfox  messages 2, new 2" in shop("revenue", "sync").output
-    assert "Example Shop: shopfox  messages 2, new 0" in shop("revenue", "sync").output
-    assert shop("connection", "list").output.split() == ["shopfox", "connected"]
+    run_with_provider("connection", "add", "shopfox", "--secret", "api_key", typed="good\n")
+    assert "Example Shop: shopfox  messages 2, new 2" in run_with_provider("revenue", "sync").output
+    assert "Example Shop: shopfox  messages 2, new 0" in run_with_provider("revenue", "sync").output
+    assert run_with_provider("connection", "list").output.split() == ["shopfox", "connected"]
 
 
-def test_what_is_refused_is_told_and_ends_with_1(shop):
-    shop("connection", "add", "shopfox", "--secret", "api_key", typed="bad\n")
-    assert "Example Shop: shopfox  The key *** is over." in shop("revenue", "sync", code=1).output
-    assert shop("connection", "list").output.startswith("shopfox error")
+def test_what_is_refused_is_told_and_ends_with_1(run_with_provider):
+    run_with_provider("connection", "add", "shopfox", "--secret", "api_key", typed="bad\n")
+    assert (
+        "Example Shop: shopfox  The key *** is over." in run_with_provider("revenue", "sync", code=1).output
+    )
+    assert run_with_provider("connection", "list").output.startswith("shopfox error")

@@ -121,7 +121,7 @@ class World:
 
 
 @pytest.fixture
-def world():
+def fake_deployment():
     return World()
 
 
@@ -129,30 +129,30 @@ async def get(service, path):
     return await service.dispatch(ApiRequest("GET", path))
 
 
-async def test_adapters_start_in_order_and_close_in_the_opposite_one(world):
-    async with world.compose():
-        assert world.diary[-len(PORTS) :] == [f"start {name}" for name in PORTS]
-    assert world.diary[-len(PORTS) :] == [f"close {name}" for name in reversed(PORTS)]
-    assert len([entry for entry in world.diary if entry.startswith("open")]) == len(PORTS)
+async def test_adapters_start_in_order_and_close_in_the_opposite_one(fake_deployment):
+    async with fake_deployment.compose():
+        assert fake_deployment.diary[-len(PORTS) :] == [f"start {name}" for name in PORTS]
+    assert fake_deployment.diary[-len(PORTS) :] == [f"close {name}" for name in reversed(PORTS)]
+    assert len([entry for entry in fake_deployment.diary if entry.startswith("open")]) == len(PORTS)
 
 
-async def test_a_failed_start_closes_what_was_started(world):
-    world.fails = {"queue"}
+async def test_a_failed_start_closes_what_was_started(fake_deployment):
+    fake_deployment.fails = {"queue"}
     with pytest.raises(StartupError, match="queue cannot start"):
-        async with world.compose():
+        async with fake_deployment.compose():
             pass
-    assert world.diary[-2:] == ["close limits", "close workspace"]
+    assert fake_deployment.diary[-2:] == ["close limits", "close workspace"]
 
 
-async def test_a_process_that_needs_a_few_ports_opens_no_other(world):
-    ports = Ports(SETTINGS, Path("data"), world.registry(), lambda: NOW)
+async def test_a_process_that_needs_a_few_ports_opens_no_other(fake_deployment):
+    ports = Ports(SETTINGS, Path("data"), fake_deployment.registry(), lambda: NOW)
     async with start_adapters([ports.workspace, ports.queue]):
         assert ports.queue is ports.queue
-    assert "open events" not in world.diary
+    assert "open events" not in fake_deployment.diary
 
 
-async def test_public_operations_answer(world):
-    service = world.compose()
+async def test_public_operations_answer(fake_deployment):
+    service = fake_deployment.compose()
     assert (await get(service, "/health")).body == b'{"status":"ok"}'
     ready = await get(service, "/ready")
     assert (ready.status, b'"status":"ok"' in ready.body) == (200, True)
@@ -160,15 +160,15 @@ async def test_public_operations_answer(world):
     assert b'"url":"http://127.0.0.1:8080"' in document.body
 
 
-async def test_further_probes_take_part_in_readiness(world):
+async def test_further_probes_take_part_in_readiness(fake_deployment):
     async def full():
         return ProbeResult(ok=False)
 
-    ready = await get(world.compose(probes=[Probe("disk", full)]), "/ready")
+    ready = await get(fake_deployment.compose(probes=[Probe("disk", full)]), "/ready")
     assert (ready.status, b'"disk":"degraded"' in ready.body) == (503, True)
 
 
-async def test_a_handler_gets_its_dependencies_by_type(world):
+async def test_a_handler_gets_its_dependencies_by_type(fake_deployment):
     seen = {}
 
     @operation("GET /own", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="own")
@@ -188,8 +188,8 @@ async def test_a_handler_gets_its_dependencies_by_type(world):
         seen.update(locals())
         return {}
 
-    world.operations.append(own)
-    service = world.compose()
+    fake_deployment.operations.append(own)
+    service = fake_deployment.compose()
     assert (await get(service, "/own")).status == 200
     assert seen["store"] is seen["sums"] is seen["funnels"] is service.ports.events
     assert (seen["directory"], seen["queue"]) == (service.ports.workspace, service.ports.queue)
@@ -197,7 +197,7 @@ async def test_a_handler_gets_its_dependencies_by_type(world):
     assert (seen["clock"](), seen["settings"]) == (NOW, SETTINGS)
 
 
-def test_a_type_nobody_provides_stops_the_start_with_the_operations_name(world):
+def test_a_type_nobody_provides_stops_the_start_with_the_operations_name(fake_deployment):
     class Weather(Protocol):
         def today(self): ...
 
@@ -206,39 +206,39 @@ def test_a_type_nobody_provides_stops_the_start_with_the_operations_name(world):
         """Look at the sky."""
         return {}
 
-    world.operations.append(get_forecast)
+    fake_deployment.operations.append(get_forecast)
     with pytest.raises(StartupError, match=r"get_forecast \(GET /forecast\) asks for weather: Weather"):
-        world.compose()
+        fake_deployment.compose()
 
 
-def test_another_function_type_is_not_the_clock(world):
+def test_another_function_type_is_not_the_clock(fake_deployment):
     @operation("GET /odd", tag="own")
     async def odd(*, roll: Callable[[], int]) -> dict[str, int]:
         """Ask for a function of another kind."""
         return {}
 
-    world.operations.append(odd)
+    fake_deployment.operations.append(odd)
     with pytest.raises(StartupError, match="odd"):
-        world.compose()
+        fake_deployment.compose()
 
 
-def test_a_public_operation_cannot_ask_who_is_calling(world):
+def test_a_public_operation_cannot_ask_who_is_calling(fake_deployment):
     @operation("GET /who", scope=None, prefix=RoutePrefix.ROOT, tag="own")
     async def who_am_i(*, caller: Caller) -> dict[str, int]:
         """Ask nobody."""
         return {}
 
-    world.operations.append(who_am_i)
+    fake_deployment.operations.append(who_am_i)
     with pytest.raises(StartupError, match="Give it a scope"):
-        world.compose()
+        fake_deployment.compose()
 
 
-def test_an_unknown_scheme_stops_the_start(world):
+def test_an_unknown_scheme_stops_the_start(fake_deployment):
     settings = SETTINGS.model_copy(
         update={"rate_limits": SETTINGS.rate_limits.model_copy(update={"store": "redis://h"})}
     )
     with pytest.raises(StartupError, match=r"No adapter for 'limits' serves redis://\. Installed: fake://"):
-        compose(settings, Path("data"), registry=world.registry())
+        compose(settings, Path("data"), registry=fake_deployment.registry())
 
 
 @pytest.mark.parametrize("port", DECLARED)

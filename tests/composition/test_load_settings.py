@@ -10,13 +10,13 @@ from service_core.kernel.settings import Settings
 
 
 @pytest.fixture(autouse=True)
-def _bare_environment(monkeypatch):
+def _without_touchpoint_variables(monkeypatch):
     for name in [name for name in os.environ if name.startswith("TOUCHPOINT_")]:
         monkeypatch.delenv(name)
 
 
 @pytest.fixture
-def file(tmp_path):
+def write_settings(tmp_path):
     def write(text):
         path = tmp_path / "touchpoint.toml"
         path.write_text(text)
@@ -59,10 +59,10 @@ def test_every_setting_is_described():
         assert Settings.model_fields[section].annotation.model_fields[line].description
 
 
-def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(file, monkeypatch):
+def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(write_settings, monkeypatch):
     monkeypatch.setenv("TOUCHPOINT_HTTP__API", "0.0.0.0:9000")
     settings = load_settings(
-        file('[http]\napi = "0.0.0.0:1"\nserver = "uvicorn"\n[geo]\ndatabase = "mmdb:///c"\n')
+        write_settings('[http]\napi = "0.0.0.0:1"\nserver = "uvicorn"\n[geo]\ndatabase = "mmdb:///c"\n')
     )
     assert (settings.http.api, settings.http.server) == ("0.0.0.0:9000", "uvicorn")
     assert settings.geo.database == "mmdb:///c"
@@ -90,14 +90,14 @@ def test_variables_of_other_kinds_are_none_of_its_business(monkeypatch):
         ('events = "x://"', "events", "storage.events"),
     ],
 )
-def test_an_unknown_setting_is_named_with_the_closest_known_one(file, text, name, near):
-    said = refusal(file(text))
+def test_an_unknown_setting_is_named_with_the_closest_known_one(write_settings, text, name, near):
+    said = refusal(write_settings(text))
     assert f"Unknown setting {name} in " in said
     assert f"Did you mean {near}?" in said
 
 
-def test_a_setting_that_resembles_none_is_answered_with_those_of_its_section(file):
-    said = refusal(file('[exports]\njobs = "inline://"'))
+def test_a_setting_that_resembles_none_is_answered_with_those_of_its_section(write_settings):
+    said = refusal(write_settings('[exports]\njobs = "inline://"'))
     assert "Unknown setting exports.jobs in " in said
     assert "Settings: exports.queue, exports.storage." in said
 
@@ -111,16 +111,16 @@ def test_an_unknown_variable_is_named_with_the_closest_known_setting(monkeypatch
     assert "TOUCHPOINT_<SECTION>__<NAME>" in said
 
 
-def test_a_value_that_does_not_fit_is_named(file):
-    said = refusal(file('[http]\nserver = "apache"'))
+def test_a_value_that_does_not_fit_is_named(write_settings):
+    said = refusal(write_settings('[http]\nserver = "apache"'))
     assert "http.server" in said
     assert "hypercorn" in said
 
 
-def test_a_section_that_is_no_table_is_refused(file):
-    assert "http" in refusal(file('http = "127.0.0.1"'))
+def test_a_section_that_is_no_table_is_refused(write_settings):
+    assert "http" in refusal(write_settings('http = "127.0.0.1"'))
 
 
-def test_a_file_that_is_missing_or_broken_says_what_to_do(tmp_path, file):
+def test_a_file_that_is_missing_or_broken_says_what_to_do(tmp_path, write_settings):
     assert "touchpoint init" in refusal(tmp_path / "none.toml")
-    assert "cannot be read" in refusal(file("[http"))
+    assert "cannot be read" in refusal(write_settings("[http"))

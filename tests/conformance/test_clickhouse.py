@@ -11,7 +11,7 @@ pytestmark = pytest.mark.clickhouse
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
+def shared_store(tmp_path_factory):
     """One engine for all: every test keeps to workspaces of its own."""
     store = open_in_process_store(tmp_path_factory.mktemp("clickhouse"))
     asyncio.run(store.start())
@@ -21,5 +21,5 @@ def opened(tmp_path_factory):
 
 class TestClickHouse(EventStoreConformance):
     @pytest.fixture
-    def store(self, opened):
-        return opened
+    def store(self, shared_store):
+        return shared_store

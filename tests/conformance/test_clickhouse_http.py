@@ -15,7 +15,7 @@ pytestmark = pytest.mark.clickhouse
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
+def shared_store(tmp_path_factory):
     """One server for all: every test keeps to workspaces of its own."""
     with serve_clickhouse(tmp_path_factory.mktemp("clickhouse")) as server:
         store = load_plugins().open_adapter("events", server.url, folder=Path())
@@ -26,5 +26,5 @@ def opened(tmp_path_factory):
 
 class TestClickHouseOverHttp(AppendEvents, EventReads, GoldenNumbers):
     @pytest.fixture
-    def store(self, opened):
-        return opened
+    def store(self, shared_store):
+        return shared_store

@@ -8,14 +8,14 @@ import pytest
 
 
 @pytest.fixture(params=["one", "another"])
-def marked(request, postgres_url):
+def connection(request, postgres_url):
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f"CREATE TABLE {request.param} (n int)")
         yield connection
 
 
-def test_every_test_has_an_empty_database_of_its_own(marked):
-    tables = marked.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
+def test_every_test_has_an_empty_database_of_its_own(connection):
+    tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
     assert tables == (1,)
 
 

@@ -11,7 +11,7 @@ from service_core.testing.postgres_server import fresh_database
 
 
 @pytest.fixture(scope="module")
-def opened(postgres_session):
+def shared_store(postgres_session):
     """One database for all: every test keeps to workspaces of its own."""
     with fresh_database(postgres_session) as url:
         store = load_plugins().open_adapter("events", f"{url}?timeout_seconds=300", folder=Path())
@@ -22,5 +22,5 @@ def opened(postgres_session):
 
 class TestPostgres(EventStoreConformance):
     @pytest.fixture
-    def store(self, opened):
-        return opened
+    def store(self, shared_store):
+        return shared_store

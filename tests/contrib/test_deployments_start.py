@@ -146,12 +146,12 @@ def _asked(address):
 
 
 @pytest.fixture
-def embedded(tmp_path):
+def embedded_machine(tmp_path):
     return Machine(tmp_path, {})
 
 
 @pytest.fixture
-def shared(tmp_path, postgres_url, redis_server):
+def server_machine(tmp_path, postgres_url, redis_server):
     redis = dict.fromkeys(
         ("TOUCHPOINT_INGEST__QUEUE", "TOUCHPOINT_RATE_LIMITS__STORE", "TOUCHPOINT_EXPORTS__QUEUE"),
         redis_server.url,
@@ -164,38 +164,40 @@ def shared(tmp_path, postgres_url, redis_server):
     return Machine(tmp_path, databases | redis | sink)
 
 
-async def test_one_process_is_ready_and_copied_while_it_runs(embedded):
+async def test_one_process_is_ready_and_copied_while_it_runs(embedded_machine):
     folder = DEPLOY / "one-process"
-    async with embedded.started(unit(folder / "touchpoint.service", {})) as said:
+    async with embedded_machine.started(unit(folder / "touchpoint.service", {})) as said:
         assert await ready(said, {"all", "ingest"}) == {"all", "ingest"}
-        copying = await embedded.run(unit(folder / "touchpoint-backup.service", {}), None)
+        copying = await embedded_machine.run(unit(folder / "touchpoint-backup.service", {}), None)
         assert await copying.wait() == 0
-    assert [path.suffixes for path in (embedded.folder / "backups").iterdir()] == [[".tar", ".gz"]]
+    assert [path.suffixes for path in (embedded_machine.folder / "backups").iterdir()] == [[".tar", ".gz"]]
 
 
-async def test_several_processes_are_ready_in_every_role(shared):
+async def test_several_processes_are_ready_in_every_role(server_machine):
     services = composed(DEPLOY / "several-processes" / "compose.yaml", SECRETS | FEW)
     async with AsyncExitStack() as running:
-        said = {each.name: await running.enter_async_context(shared.started(each)) for each in services}
+        said = {
+            each.name: await running.enter_async_context(server_machine.started(each)) for each in services
+        }
         assert await ready(said["touchpoint"], SERVED) == SERVED
         assert await ready(said["worker"], {"worker"}) == {"worker"}
 
 
 async def test_each_role_of_many_machines_is_ready_by_its_own_unit_and_an_event_goes_through_all(
-    shared, bucket
+    server_machine, bucket
 ):
     """From the ingest host to a file in a bucket."""
     endpoint = quote(bucket.url, safe="")
-    shared.stores["TOUCHPOINT_EXPORTS__STORAGE"] = f"s3://key:secret@exports?endpoint={endpoint}"
+    server_machine.stores["TOUCHPOINT_EXPORTS__STORAGE"] = f"s3://key:secret@exports?endpoint={endpoint}"
     file = DEPLOY / "many-machines" / "touchpoint@.service"
     async with AsyncExitStack() as running:
         said = {
-            role: await running.enter_async_context(shared.started(unit(file, SECRETS, role)))
+            role: await running.enter_async_context(server_machine.started(unit(file, SECRETS, role)))
             for role in Role
         }
         for role in Role:
             assert await ready(said[role], {role}) == {role}
-        initialized_deployment = await shared.initialized_deployment()
+        initialized_deployment = await server_machine.initialized_deployment()
         api, ingest = (spoken(said[role])[role] for role in ("api", "ingest"))
         event = {"event": "purchase", "event_id": "order-1", "user_id": "ada"}
         await sent(f"{ingest}/track", {"X-API-Key": initialized_deployment.write_key.secret}, event)

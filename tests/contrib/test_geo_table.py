@@ -36,7 +36,7 @@ def installed(install):
 
 
 @pytest.fixture
-def use(installed, tmp_path):
+def locate_addresses(installed, tmp_path):
     def run(url, *addresses, table=TABLE):
         (tmp_path / "places.csv").write_text(table)
         done = subprocess.run(
@@ -48,8 +48,8 @@ def use(installed, tmp_path):
     return run
 
 
-def test_the_settings_choose_it_and_the_longest_network_wins(use):
-    berlin, hamburg, france, unknown, none = use(
+def test_the_settings_choose_it_and_the_longest_network_wins(locate_addresses):
+    berlin, hamburg, france, unknown, none = locate_addresses(
         "table:///places.csv", "203.0.113.7", "203.0.113.200", "2001:db8::1", "198.51.100.1", "no address"
     )
     assert "city='Berlin'" in berlin
@@ -58,10 +58,12 @@ def test_the_settings_choose_it_and_the_longest_network_wins(use):
     assert (unknown, none) == ("None", "None")
 
 
-def test_its_own_option_stands_in_the_url(use):
+def test_its_own_option_stands_in_the_url(locate_addresses):
     assert (
         "country='DE'"
-        in use("table:///places.csv?delimiter=%3B", "203.0.113.7", table=TABLE.replace(",", ";"))[0]
+        in locate_addresses(
+            "table:///places.csv?delimiter=%3B", "203.0.113.7", table=TABLE.replace(",", ";")
+        )[0]
     )
 
 
@@ -73,5 +75,5 @@ def test_its_own_option_stands_in_the_url(use):
         ("table:///places.csv?limiter=x", TABLE, "delimiter"),
     ],
 )
-def test_what_is_wrong_with_it_is_said_at_the_start(use, url, table, said):
-    assert said in use(url, table=table)[0]
+def test_what_is_wrong_with_it_is_said_at_the_start(locate_addresses, url, table, said):
+    assert said in locate_addresses(url, table=table)[0]

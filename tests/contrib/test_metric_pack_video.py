@@ -23,24 +23,26 @@ def site(install):
 
 
 @pytest.fixture(params=list(STORES))
-async def shop(request, site, tmp_path, monkeypatch):
+async def workspace_client(request, site, tmp_path, monkeypatch):
     """Ada, on two devices, sees the tour twice and once to its end; Bob begins the demo, a day later."""
     monkeypatch.syspath_prepend(str(site))
     async with run_deployment(request.param, tmp_path, load_plugins([("builtin", builtin)])) as served:
-        shop = await served.workspace()
+        workspace_client = await served.workspace()
         tour, demo = {"event_data": {"video": "tour"}}, {"event_data": {"video": "demo"}}
         ada = {"strong_id": "U-ada", "country": "DE", **campaign("google", "cpc", "spring")}
-        shop.story.add_event("video_play", at="2026-07-01T12:00", visitor="A1", **ada, **tour)
-        shop.story.add_event("video_complete", at="2026-07-01T12:05", visitor="A1", **ada, **tour)
-        shop.story.add_event("video_play", at="2026-07-01T20:00", visitor="A2", **ada, **tour)
-        shop.story.add_event("video_play", at="2026-07-02T12:00", visitor="B1", country="US", **demo)
-        shop.story.add_event("page_view", at="2026-07-02T12:01", visitor="B1", country="US")
-        await shop.knows()
-        yield shop
+        workspace_client.story.add_event("video_play", at="2026-07-01T12:00", visitor="A1", **ada, **tour)
+        workspace_client.story.add_event("video_complete", at="2026-07-01T12:05", visitor="A1", **ada, **tour)
+        workspace_client.story.add_event("video_play", at="2026-07-01T20:00", visitor="A2", **ada, **tour)
+        workspace_client.story.add_event(
+            "video_play", at="2026-07-02T12:00", visitor="B1", country="US", **demo
+        )
+        workspace_client.story.add_event("page_view", at="2026-07-02T12:01", visitor="B1", country="US")
+        await workspace_client.knows()
+        yield workspace_client
 
 
-async def test_the_catalog_shows_its_definitions(shop):
-    catalog = await shop.get("/metrics/catalog")
+async def test_the_catalog_shows_its_definitions(workspace_client):
+    catalog = await workspace_client.get("/metrics/catalog")
     found = {metric["id"]: metric for metric in catalog["metrics"] if metric["category"] == "video"}
     assert list(found) == PACK
     assert found["video_completion_rate"]["change_unit"] == "ratio"
@@ -61,40 +63,51 @@ async def test_the_catalog_shows_its_definitions(shop):
     )
 
 
-async def test_its_metrics_have_their_golden_values_in_bulk_alone_and_compared(shop):
+async def test_its_metrics_have_their_golden_values_in_bulk_alone_and_compared(workspace_client):
     request = {"metrics": [*PACK, "visitors"], "date_range": RANGE}
-    bulk = {metric["id"]: metric["value"] for metric in (await shop.post("/metrics", request))["metrics"]}
+    bulk = {
+        metric["id"]: metric["value"]
+        for metric in (await workspace_client.post("/metrics", request))["metrics"]
+    }
     assert bulk == {
         "video_plays": 3, "video_viewers": 2, "video_completion_rate": 0.333333, "visitors": 3,
     }  # fmt: skip
     for metric in PACK:
-        alone = await shop.post("/metrics", {"metrics": [metric], "date_range": RANGE})
+        alone = await workspace_client.post("/metrics", {"metrics": [metric], "date_range": RANGE})
         assert alone["metrics"][0]["value"] == bulk[metric]
     second = {"from": "2026-07-02", "to": "2026-07-02"}
-    compared = await shop.post("/metrics", {"metrics": PACK[:1], "date_range": second, "compare": True})
+    compared = await workspace_client.post(
+        "/metrics", {"metrics": PACK[:1], "date_range": second, "compare": True}
+    )
     assert (compared["metrics"][0]["value"], compared["metrics"][0]["previous_value"]) == (1, 2)
 
 
-async def test_its_metrics_are_split_by_its_own_dimension_and_by_those_of_the_core(shop):
-    by_video = await shop.post("/query", {"metrics": PACK, "dimensions": ["video"], "date_range": RANGE})
+async def test_its_metrics_are_split_by_its_own_dimension_and_by_those_of_the_core(workspace_client):
+    by_video = await workspace_client.post(
+        "/query", {"metrics": PACK, "dimensions": ["video"], "date_range": RANGE}
+    )
     assert by_video["rows"] == [
         {"video": "tour", "video_plays": 2, "video_viewers": 1, "video_completion_rate": 0.5},
         {"video": "demo", "video_plays": 1, "video_viewers": 1, "video_completion_rate": 0},
     ]
     plan = {"metrics": ["video_plays"], "dimensions": ["utm_campaign"], "date_range": RANGE}
     plan["filters"] = [{"dimension": "video", "op": "starts_with", "value": "T"}]
-    assert (await shop.post("/query", plan))["rows"] == [{"utm_campaign": "spring", "video_plays": 2}]
+    assert (await workspace_client.post("/query", plan))["rows"] == [
+        {"utm_campaign": "spring", "video_plays": 2}
+    ]
 
 
-async def test_its_metrics_have_a_series(shop):
-    answer = await shop.post("/query", {"metrics": PACK[:2], "interval": "day", "date_range": RANGE})
+async def test_its_metrics_have_a_series(workspace_client):
+    answer = await workspace_client.post(
+        "/query", {"metrics": PACK[:2], "interval": "day", "date_range": RANGE}
+    )
     assert [(row["video_plays"], row["video_viewers"]) for row in answer["rows"]] == [(2, 1), (1, 1)]
     assert answer["totals"] == {"video_plays": 3, "video_viewers": 2}
 
 
-async def test_its_dimension_has_values(shop):
+async def test_its_dimension_has_values(workspace_client):
     days = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
-    values = (await shop.get("/dimension-values", dimension="video", **days))["values"]
+    values = (await workspace_client.get("/dimension-values", dimension="video", **days))["values"]
     assert {(each["value"], each["count"]) for each in values} >= {("tour", 2), ("demo", 1)}
 
 

@@ -103,7 +103,7 @@ async def api_client(request, tmp_path):
 
 
 @pytest.fixture
-async def bare(tmp_path):
+async def memory_api_client(tmp_path):
     """A desk for what does not depend on the store of events."""
     async for made in opened(tmp_path, "memory://"):
         yield made

@@ -17,16 +17,18 @@ from service_core.delivery.exports.signing import is_signature_valid, sign_downl
 
 
 @pytest.fixture
-async def link(bare):
-    story = bare.story()
+async def download_path(memory_api_client):
+    story = memory_api_client.story()
     story.add_event("x", at="2026-07-03", visitor="A1")
-    await bare.keep(story)
-    job = await bare.export(start_date="2026-07-01T04:30Z", end_date="2026-07-02T03:00Z")
+    await memory_api_client.keep(story)
+    job = await memory_api_client.export(start_date="2026-07-01T04:30Z", end_date="2026-07-02T03:00Z")
     return job["download"]["url"].removeprefix("https://t.example")
 
 
-async def test_a_link_gives_the_file_as_an_attachment_named_by_its_local_days(bare, link):
-    got = await bare.ask("GET", link, key=None)
+async def test_a_link_gives_the_file_as_an_attachment_named_by_its_local_days(
+    memory_api_client, download_path
+):
+    got = await memory_api_client.ask("GET", download_path, key=None)
     assert got.status == 200
     assert got.headers["Content-Disposition"] == 'attachment; filename="events-2026-07-01-2026-07-01.csv"'
     assert got.headers["X-Content-Type-Options"] == "nosniff"
@@ -35,19 +37,19 @@ async def test_a_link_gives_the_file_as_an_attachment_named_by_its_local_days(ba
     assert got.headers["Cache-Control"] == "no-store"
 
 
-async def test_a_link_ends_after_an_hour_and_a_poll_makes_another(bare, link):
-    bare.later(minutes=59, seconds=59)
-    assert (await bare.ask("GET", link, key=None)).status == 200
-    bare.later(seconds=1)
-    refused = await bare.ask("GET", link, key=None)
+async def test_a_link_ends_after_an_hour_and_a_poll_makes_another(memory_api_client, download_path):
+    memory_api_client.later(minutes=59, seconds=59)
+    assert (await memory_api_client.ask("GET", download_path, key=None)).status == 200
+    memory_api_client.later(seconds=1)
+    refused = await memory_api_client.ask("GET", download_path, key=None)
     assert (refused.status, refused.json["code"]) == (403, "invalid_signature")
-    (job,) = (await bare.ask("GET", "/v1/exports")).json["exports"]
-    fresh = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json["download"]["url"]
-    assert (await bare.ask("GET", fresh, key=None)).status == 200
+    (job,) = (await memory_api_client.ask("GET", "/v1/exports")).json["exports"]
+    fresh = (await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")).json["download"]["url"]
+    assert (await memory_api_client.ask("GET", fresh, key=None)).status == 200
 
 
-def changed(link, part, by):
-    path, _, query = link.partition("?")
+def changed(download_path, part, by):
+    path, _, query = download_path.partition("?")
     values = dict(pair.split("=") for pair in query.split("&"))
     values[part] = by(values[part])
     return f"{path}?" + "&".join(f"{name}={value}" for name, value in values.items())
@@ -70,17 +72,17 @@ def changed(link, part, by):
         ("sig", lambda sig: ""),
     ],
 )
-async def test_a_changed_link_is_refused(bare, link, part, by):
-    refused = await bare.ask("GET", changed(link, part, by), key=None)
+async def test_a_changed_link_is_refused(memory_api_client, download_path, part, by):
+    refused = await memory_api_client.ask("GET", changed(download_path, part, by), key=None)
     assert (refused.status, refused.json["code"]) == (403, "invalid_signature")
 
 
-async def test_a_link_opens_no_other_export_and_tells_none_from_a_random_id(bare, link):
-    other = await bare.export("users")
-    foreign = await bare.order(key="other")
-    query = link.partition("?")[2]
+async def test_a_link_opens_no_other_export_and_tells_none_from_a_random_id(memory_api_client, download_path):
+    other = await memory_api_client.export("users")
+    foreign = await memory_api_client.order(key="other")
+    query = download_path.partition("?")[2]
     answers = [
-        await bare.ask("GET", f"/exports/download/{name}?{query}", key=None)
+        await memory_api_client.ask("GET", f"/exports/download/{name}?{query}", key=None)
         for name in (other["id"], foreign.json["id"], uuid4())
     ]
     assert {(answer.status, answer.body) for answer in answers} == {(403, answers[0].body)}
@@ -89,41 +91,48 @@ async def test_a_link_opens_no_other_export_and_tells_none_from_a_random_id(bare
 @pytest.mark.parametrize(
     "name", ["..%2f..%2fworkspace.db", "%2e%2e", "x", "workspace.db", "{id}-1.csv", "{id}%00"]
 )
-async def test_a_path_that_names_no_job_finds_nothing(bare, link, name):
-    export_id = link.split("/")[3].partition("?")[0]
-    query = link.partition("?")[2]
-    answer = await bare.ask("GET", f"/exports/download/{name.format(id=export_id)}?{query}", key=None)
+async def test_a_path_that_names_no_job_finds_nothing(memory_api_client, download_path, name):
+    export_id = download_path.split("/")[3].partition("?")[0]
+    query = download_path.partition("?")[2]
+    answer = await memory_api_client.ask(
+        "GET", f"/exports/download/{name.format(id=export_id)}?{query}", key=None
+    )
     assert answer.status == 404
 
 
-async def test_a_signature_by_another_workspaces_secret_is_refused(bare, link):
-    export_id, expires = link.split("/")[3].partition("?")[0], link.split("expires=")[1].partition("&")[0]
-    key = hmac.digest(bare.workspaces["other"].secret, b"export download", hashlib.sha256)
+async def test_a_signature_by_another_workspaces_secret_is_refused(memory_api_client, download_path):
+    export_id, expires = (
+        download_path.split("/")[3].partition("?")[0],
+        download_path.split("expires=")[1].partition("&")[0],
+    )
+    key = hmac.digest(memory_api_client.workspaces["other"].secret, b"export download", hashlib.sha256)
     forged = hmac.digest(key, f"{export_id}.{expires}".encode(), hashlib.sha256).hex()
-    assert (await bare.ask("GET", changed(link, "sig", lambda _: forged), key=None)).status == 403
+    assert (
+        await memory_api_client.ask("GET", changed(download_path, "sig", lambda _: forged), key=None)
+    ).status == 403
 
 
-async def test_a_file_that_is_gone_is_not_found(bare, link):
-    for path in (bare.folder / "exports").iterdir():
+async def test_a_file_that_is_gone_is_not_found(memory_api_client, download_path):
+    for path in (memory_api_client.folder / "exports").iterdir():
         path.unlink()
-    assert (await bare.ask("GET", link, key=None)).status == 404
+    assert (await memory_api_client.ask("GET", download_path, key=None)).status == 404
 
 
-async def test_head_tells_the_length_and_opens_nothing(bare, link):
-    path, _, query = link.partition("?")
-    size = (bare.folder / "exports" / bare.files[0]).stat().st_size
-    answer = await bare.service.dispatch(ApiRequest("HEAD", path, query))
+async def test_head_tells_the_length_and_opens_nothing(memory_api_client, download_path):
+    path, _, query = download_path.partition("?")
+    size = (memory_api_client.folder / "exports" / memory_api_client.files[0]).stat().st_size
+    answer = await memory_api_client.service.dispatch(ApiRequest("HEAD", path, query))
     assert (answer.status, answer.headers["Content-Length"]) == (200, str(size))
     assert (answer.body, answer.open_stream) == (b"", None)
 
 
-async def test_the_http_host_streams_the_file(bare, link):
-    expected = (await bare.ask("GET", link, key=None)).body
-    client = create_quart_app(bare.service.dispatch, ClientAddress()).test_client()
-    got = await client.get(link)
+async def test_the_http_host_streams_the_file(memory_api_client, download_path):
+    expected = (await memory_api_client.ask("GET", download_path, key=None)).body
+    client = create_quart_app(memory_api_client.service.dispatch, ClientAddress()).test_client()
+    got = await client.get(download_path)
     assert (got.status_code, await got.get_data()) == (HTTPStatus.OK, expected)
     assert got.headers.getlist("Content-Length") == [str(len(expected))]
-    assert (await client.post(link)).status_code == HTTPStatus.METHOD_NOT_ALLOWED
+    assert (await client.post(download_path)).status_code == HTTPStatus.METHOD_NOT_ALLOWED
 
 
 @given(secret=st.binary(min_size=1, max_size=64), at=st.integers(1, 10**11), sent=st.text(max_size=70))

@@ -8,13 +8,13 @@ from service_core.delivery.exports.ports import ExportStorageUnavailable, JobQue
 from service_core.delivery.exports.signing import sign_download
 
 
-async def test_a_completed_export_says_all_the_contract_says_of_it(bare):
-    await bare.some_events(3)
-    bare.later(seconds=1)
-    job = await bare.export()
-    expires = int(bare.now.timestamp()) + 3600
+async def test_a_completed_export_says_all_the_contract_says_of_it(memory_api_client):
+    await memory_api_client.some_events(3)
+    memory_api_client.later(seconds=1)
+    job = await memory_api_client.export()
+    expires = int(memory_api_client.now.timestamp()) + 3600
     assert job.pop("download") == {
-        "url": job_url(bare, job, expires),
+        "url": job_url(memory_api_client, job, expires),
         "expires_at": "2026-07-08T16:00:01.000Z",
         "expires_in": 3600,
     }
@@ -40,77 +40,81 @@ def job_url(api_client, job, expires):
     return f"https://t.example/exports/download/{job['id']}?expires={expires}&sig={sig}"
 
 
-async def test_a_completed_file_is_deleted_after_seven_days(bare):
-    job = await bare.export()
-    assert len(bare.files) == 1
-    bare.later(days=6, hours=23, minutes=59, seconds=59)
-    await bare.exporter.expire_due()
-    late = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+async def test_a_completed_file_is_deleted_after_seven_days(memory_api_client):
+    job = await memory_api_client.export()
+    assert len(memory_api_client.files) == 1
+    memory_api_client.later(days=6, hours=23, minutes=59, seconds=59)
+    await memory_api_client.exporter.expire_due()
+    late = (await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")).json
     assert late["status"] == "completed"
-    bare.later(seconds=1)
+    memory_api_client.later(seconds=1)
     for _ in range(2):
-        expired = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+        expired = (await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")).json
         assert (expired["status"], expired["download"], expired["row_count"]) == ("expired", None, 0)
-        gone = await bare.ask("GET", late["download"]["url"], key=None)
+        gone = await memory_api_client.ask("GET", late["download"]["url"], key=None)
         assert gone.status == 404
-        await bare.exporter.expire_due()
-    assert bare.files == []
+        await memory_api_client.exporter.expire_due()
+    assert memory_api_client.files == []
 
 
-async def test_a_link_that_cannot_be_signed_is_said_beside_the_completed_job(bare, monkeypatch):
-    job = await bare.export()
+async def test_a_link_that_cannot_be_signed_is_said_beside_the_completed_job(memory_api_client, monkeypatch):
+    job = await memory_api_client.export()
 
     async def url(name, lasts):
         raise ExportStorageUnavailable
 
-    monkeypatch.setattr(bare.service.ports.sink, "signed_url", url)
-    shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+    monkeypatch.setattr(memory_api_client.service.ports.sink, "signed_url", url)
+    shown = (await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")).json
     assert (shown["status"], shown["download"]) == ("completed", None)
     assert "poll again" in shown["download_error"]
 
 
-async def test_a_sink_that_signs_itself_gives_its_own_link(bare, monkeypatch):
-    job = await bare.export(start_date="2026-07-01T22:00Z", end_date="2026-07-02T03:00Z")
+async def test_a_sink_that_signs_itself_gives_its_own_link(memory_api_client, monkeypatch):
+    job = await memory_api_client.export(start_date="2026-07-01T22:00Z", end_date="2026-07-02T03:00Z")
 
     async def url(name, lasts):
         return f"https://bucket.example/{name}?for={lasts.total_seconds():.0f}"
 
-    monkeypatch.setattr(bare.service.ports.sink, "signed_url", url)
-    shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+    monkeypatch.setattr(memory_api_client.service.ports.sink, "signed_url", url)
+    shown = (await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")).json
     assert shown["download"]["url"] == (f"https://bucket.example/{job['id']}-1.csv?for=3600")
     assert ExportStatus(shown["status"]) is ExportStatus.COMPLETED
 
 
-async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer_and_no_second_job(bare):
+async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer_and_no_second_job(
+    memory_api_client,
+):
     once = {"idempotency-key": "k1"}
-    first = await bare.order(headers=once)
+    first = await memory_api_client.order(headers=once)
     assert "Idempotent-Replay" not in first.headers
-    await bare.exporter.run_next()
-    bare.later(hours=23)
-    again = await bare.order(headers=once)
+    await memory_api_client.exporter.run_next()
+    memory_api_client.later(hours=23)
+    again = await memory_api_client.order(headers=once)
     assert (again.status, again.body) == (202, first.body)
     assert again.headers["Idempotent-Replay"] == "true"
-    other = await bare.order("users", headers=once)
+    other = await memory_api_client.order("users", headers=once)
     assert other.json["id"] != first.json["id"]
-    assert (await bare.order(headers=once, key="other")).json["id"] != first.json["id"]
-    bare.later(hours=1)
-    assert (await bare.order(headers=once)).json["id"] != first.json["id"]
+    assert (await memory_api_client.order(headers=once, key="other")).json["id"] != first.json["id"]
+    memory_api_client.later(hours=1)
+    assert (await memory_api_client.order(headers=once)).json["id"] != first.json["id"]
 
 
-async def test_identical_requests_at_one_moment_make_one_job(bare):
-    answers = await asyncio.gather(*(bare.order(headers={"idempotency-key": "k"}) for _ in range(20)))
+async def test_identical_requests_at_one_moment_make_one_job(memory_api_client):
+    answers = await asyncio.gather(
+        *(memory_api_client.order(headers={"idempotency-key": "k"}) for _ in range(20))
+    )
     assert len({answer.body for answer in answers}) == 1
     assert sum("Idempotent-Replay" in answer.headers for answer in answers) == 19
 
 
-async def test_a_refusal_is_not_kept_for_a_retry(bare, monkeypatch):
+async def test_a_refusal_is_not_kept_for_a_retry(memory_api_client, monkeypatch):
     async def wake(export_id):
         raise JobQueueUnavailable
 
     once = {"idempotency-key": "k"}
     with monkeypatch.context() as patched:
-        patched.setattr(bare.service.ports.jobs, "wake_worker", wake)
-        assert (await bare.order(headers=once)).status == 503
-    assert "Idempotent-Replay" not in (await bare.order(headers=once)).headers
-    long = await bare.order(headers={"idempotency-key": "k" * 256})
+        patched.setattr(memory_api_client.service.ports.jobs, "wake_worker", wake)
+        assert (await memory_api_client.order(headers=once)).status == 503
+    assert "Idempotent-Replay" not in (await memory_api_client.order(headers=once)).headers
+    long = await memory_api_client.order(headers={"idempotency-key": "k" * 256})
     assert (long.status, long.json["code"]) == (400, "invalid_idempotency_key")

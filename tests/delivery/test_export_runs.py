@@ -81,189 +81,193 @@ async def test_at_the_cap_the_file_is_cut_and_says_so(api_client):
     assert [row["visitor_id"] for row in newest] == ["A4", "A3", "A2", "A1", "A0"]
 
 
-async def test_a_job_nobody_takes_for_a_day_fails(bare):
-    ordered = await bare.order()
-    bare.later(hours=23, minutes=59)
-    assert (await bare.polled(ordered))["status"] == "queued"
-    bare.later(minutes=1)
+async def test_a_job_nobody_takes_for_a_day_fails(memory_api_client):
+    ordered = await memory_api_client.order()
+    memory_api_client.later(hours=23, minutes=59)
+    assert (await memory_api_client.polled(ordered))["status"] == "queued"
+    memory_api_client.later(minutes=1)
     for _ in range(2):
-        job = await bare.polled(ordered)
+        job = await memory_api_client.polled(ordered)
         assert (job["status"], job["error"], job["download"]) == ("failed", "timed out", None)
         assert job["completed_at"] == "2026-07-09T15:00:00.000Z"
-        bare.later(hours=1)
-        await bare.exporter.expire_due()
-    assert not await bare.exporter.run_next()
-    assert (await bare.order()).status == 202
+        memory_api_client.later(hours=1)
+        await memory_api_client.exporter.expire_due()
+    assert not await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.order()).status == 202
 
 
-async def test_a_job_that_runs_for_half_an_hour_fails_and_its_place_is_free(bare):
-    ordered = [await bare.order() for _ in range(5)]
-    await taken_by_nobody(bare)
-    bare.later(minutes=30)
-    await bare.exporter.expire_due()
-    shown = await bare.polled(ordered[0])
+async def test_a_job_that_runs_for_half_an_hour_fails_and_its_place_is_free(memory_api_client):
+    ordered = [await memory_api_client.order() for _ in range(5)]
+    await taken_by_nobody(memory_api_client)
+    memory_api_client.later(minutes=30)
+    await memory_api_client.exporter.expire_due()
+    shown = await memory_api_client.polled(ordered[0])
     assert (shown["status"], shown["error"], shown["row_count"]) == ("failed", "timed out", None)
-    assert (await bare.order()).status == 202
+    assert (await memory_api_client.order()).status == 202
 
 
-async def test_a_worker_stops_a_write_when_the_half_hour_is_over(bare):
-    ordered = await bare.order()
-    await taken_by_nobody(bare)
-    bare.later(minutes=29, seconds=59.99)
-    await asyncio.wait_for(worker(bare, streams=Hanging()).run_next(), 30)
-    assert (await bare.polled(ordered))["error"] == "timed out"
+async def test_a_worker_stops_a_write_when_the_half_hour_is_over(memory_api_client):
+    ordered = await memory_api_client.order()
+    await taken_by_nobody(memory_api_client)
+    memory_api_client.later(minutes=29, seconds=59.99)
+    await asyncio.wait_for(worker(memory_api_client, streams=Hanging()).run_next(), 30)
+    assert (await memory_api_client.polled(ordered))["error"] == "timed out"
 
 
 @pytest.mark.parametrize(
     ("fault", "error"),
     [(StoreUnavailable(), "source unavailable"), (RuntimeError("of ann@example.com"), "internal error")],
 )
-async def test_a_fault_fails_the_job_with_its_text_and_leaves_no_file(bare, caplog, fault, error):
-    await bare.some_events()
+async def test_a_fault_fails_the_job_with_its_text_and_leaves_no_file(
+    memory_api_client, caplog, fault, error
+):
+    await memory_api_client.some_events()
 
     class Faulty:
         async def stream_events(self, scan, limit):
-            async for batch in bare.service.ports.events.stream_events(scan, limit):
+            async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
                 yield batch
             raise fault
 
-    ordered = await bare.order()
-    await worker(bare, streams=Faulty()).run_next()
-    job = await bare.polled(ordered)
+    ordered = await memory_api_client.order()
+    await worker(memory_api_client, streams=Faulty()).run_next()
+    job = await memory_api_client.polled(ordered)
     assert (job["status"], job["error"], job["download"]) == ("failed", error, None)
     assert job["completed_at"]
-    assert bare.files == []
+    assert memory_api_client.files == []
     assert "ann@" not in caplog.text
 
 
-async def test_a_model_without_enough_data_says_so_in_the_job(bare):
-    ordered = await bare.order("attribution", filters={"model": "markov"})
-    await bare.exporter.run_next()
-    assert (await bare.polled(ordered))["error"].endswith("conversions and 300 paths without one")
+async def test_a_model_without_enough_data_says_so_in_the_job(memory_api_client):
+    ordered = await memory_api_client.order("attribution", filters={"model": "markov"})
+    await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.polled(ordered))["error"].endswith(
+        "conversions and 300 paths without one"
+    )
 
 
 @pytest.mark.parametrize("call", ["fsync", "fdopen"])
-async def test_a_full_disk_fails_the_job_and_leaves_no_part_of_a_file(bare, monkeypatch, call):
-    await bare.some_events()
-    ordered = await bare.order()
+async def test_a_full_disk_fails_the_job_and_leaves_no_part_of_a_file(memory_api_client, monkeypatch, call):
+    await memory_api_client.some_events()
+    ordered = await memory_api_client.order()
 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
         patched.setattr(os, call, full)
-        await bare.exporter.run_next()
-    assert (await bare.polled(ordered))["error"] == "internal error"
-    assert bare.files == []
-    assert (await bare.export())["status"] == "completed"
+        await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.polled(ordered))["error"] == "internal error"
+    assert memory_api_client.files == []
+    assert (await memory_api_client.export())["status"] == "completed"
 
 
-async def test_a_job_whose_worker_died_is_done_by_the_next_when_its_lease_has_ended(bare):
-    await bare.some_events()
-    ordered = await bare.order()
-    taken = await taken_by_nobody(bare)
-    (bare.folder / "exports" / f"{taken.file_name}.part").write_bytes(b"half a fi")
-    assert not await bare.exporter.run_next()
-    assert (await bare.polled(ordered))["status"] == "running"
-    bare.later(seconds=LEASE.total_seconds())
-    assert await bare.exporter.run_next()
-    assert (await bare.polled(ordered))["row_count"] == 5
-    assert bare.files == [f"{taken.id}-2.csv"]
+async def test_a_job_whose_worker_died_is_done_by_the_next_when_its_lease_has_ended(memory_api_client):
+    await memory_api_client.some_events()
+    ordered = await memory_api_client.order()
+    taken = await taken_by_nobody(memory_api_client)
+    (memory_api_client.folder / "exports" / f"{taken.file_name}.part").write_bytes(b"half a fi")
+    assert not await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.polled(ordered))["status"] == "running"
+    memory_api_client.later(seconds=LEASE.total_seconds())
+    assert await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.polled(ordered))["row_count"] == 5
+    assert memory_api_client.files == [f"{taken.id}-2.csv"]
 
 
-async def test_a_job_that_kills_three_workers_fails_and_the_queue_moves_on(bare):
-    ordered, other = await bare.order(), await bare.order()
+async def test_a_job_that_kills_three_workers_fails_and_the_queue_moves_on(memory_api_client):
+    ordered, other = await memory_api_client.order(), await memory_api_client.order()
     for _ in range(3):
-        assert str((await taken_by_nobody(bare)).id) == ordered.json["id"]
-        bare.later(seconds=LEASE.total_seconds())
-    assert await bare.exporter.run_next()
-    assert (await bare.polled(ordered))["error"] == "internal error"
-    assert await bare.exporter.run_next()
-    assert (await bare.polled(other))["status"] == "completed"
+        assert str((await taken_by_nobody(memory_api_client)).id) == ordered.json["id"]
+        memory_api_client.later(seconds=LEASE.total_seconds())
+    assert await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.polled(ordered))["error"] == "internal error"
+    assert await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.polled(other))["status"] == "completed"
 
 
-async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(bare):
-    await bare.some_events()
-    ordered = await bare.order()
+async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(memory_api_client):
+    await memory_api_client.some_events()
+    ordered = await memory_api_client.order()
 
     class Sleepy:
         """Sleeps until another worker has done the job."""
 
         async def stream_events(self, scan, limit):
-            bare.later(seconds=LEASE.total_seconds())
-            assert await bare.exporter.run_next()
-            async for batch in bare.service.ports.events.stream_events(scan, limit):
+            memory_api_client.later(seconds=LEASE.total_seconds())
+            assert await memory_api_client.exporter.run_next()
+            async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
                 yield batch
 
-    assert await worker(bare, streams=Sleepy()).run_next()
-    job = await bare.polled(ordered)
+    assert await worker(memory_api_client, streams=Sleepy()).run_next()
+    job = await memory_api_client.polled(ordered)
     assert (job["status"], job["row_count"]) == ("completed", 5)
-    assert bare.files == [f"{job['id']}-2.csv"]
+    assert memory_api_client.files == [f"{job['id']}-2.csv"]
 
 
-async def test_a_worker_that_lost_its_lease_stops_writing(bare):
-    ordered = await bare.order()
+async def test_a_worker_that_lost_its_lease_stops_writing(memory_api_client):
+    ordered = await memory_api_client.order()
     hanging = Hanging()
-    running = asyncio.create_task(worker(bare, streams=hanging, renew_seconds=0.01).run_next())
+    running = asyncio.create_task(worker(memory_api_client, streams=hanging, renew_seconds=0.01).run_next())
     await hanging.started.wait()
-    work = bare.service.ports.workspace.export_jobs
-    job = await latest(bare)
-    while not await work.replace_export_if_unchanged(job, job.fail(bare.now, "timed out")):
-        job = await latest(bare)
+    work = memory_api_client.service.ports.workspace.export_jobs
+    job = await latest(memory_api_client)
+    while not await work.replace_export_if_unchanged(job, job.fail(memory_api_client.now, "timed out")):
+        job = await latest(memory_api_client)
     assert await asyncio.wait_for(running, 30)
-    assert (await bare.polled(ordered))["error"] == "timed out"
-    assert bare.files == []
+    assert (await memory_api_client.polled(ordered))["error"] == "timed out"
+    assert memory_api_client.files == []
 
 
-async def test_a_lease_is_renewed_while_the_worker_works(bare):
-    await bare.some_events()
-    ordered = await bare.order()
+async def test_a_lease_is_renewed_while_the_worker_works(memory_api_client):
+    await memory_api_client.some_events()
+    ordered = await memory_api_client.order()
     held = asyncio.Event()
 
     class Long:
         async def stream_events(self, scan, limit):
             await held.wait()
-            async for batch in bare.service.ports.events.stream_events(scan, limit):
+            async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
                 yield batch
 
-    running = asyncio.create_task(worker(bare, streams=Long(), renew_seconds=0.01).run_next())
+    running = asyncio.create_task(worker(memory_api_client, streams=Long(), renew_seconds=0.01).run_next())
     async with asyncio.timeout(30):
         for _ in range(4):
-            bare.later(seconds=10)
+            memory_api_client.later(seconds=10)
             while True:
-                job = await latest(bare)
-                if job.free_at == bare.now + LEASE:
+                job = await latest(memory_api_client)
+                if job.free_at == memory_api_client.now + LEASE:
                     break
                 await asyncio.sleep(0)
-            assert not await bare.exporter.run_next()
+            assert not await memory_api_client.exporter.run_next()
     held.set()
     await running
-    job = await bare.polled(ordered)
+    job = await memory_api_client.polled(ordered)
     assert (job["status"], job["row_count"]) == ("completed", 5)
 
 
-async def test_a_stop_leaves_the_job_to_the_next_start_at_once(bare):
-    await bare.some_events()
-    ordered = await bare.order()
+async def test_a_stop_leaves_the_job_to_the_next_start_at_once(memory_api_client):
+    await memory_api_client.some_events()
+    ordered = await memory_api_client.order()
     for _ in range(4):
         hanging, stop = Hanging(), asyncio.Event()
-        jobs = bare.service.ports.jobs
-        here = asyncio.create_task(jobs.run_worker(worker(bare, streams=hanging).run_next, stop))
+        jobs = memory_api_client.service.ports.jobs
+        here = asyncio.create_task(jobs.run_worker(worker(memory_api_client, streams=hanging).run_next, stop))
         await asyncio.wait_for(hanging.started.wait(), 30)
         stop.set()
         await asyncio.wait_for(here, 30)
-        assert bare.files == []
-    assert await bare.exporter.run_next()
-    assert (await bare.polled(ordered))["row_count"] == 5
+        assert memory_api_client.files == []
+    assert await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.polled(ordered))["row_count"] == 5
 
 
-async def test_what_a_queue_forgot_is_woken_again(bare):
-    ordered = [await bare.order() for _ in range(3)]
+async def test_what_a_queue_forgot_is_woken_again(memory_api_client):
+    ordered = [await memory_api_client.order() for _ in range(3)]
     woken = []
 
     async def wake(export_id):
         woken.append(str(export_id))
         raise JobQueueUnavailable
 
-    await bare.exporter.wake_workers(SimpleNamespace(wake_worker=wake))
+    await memory_api_client.exporter.wake_workers(SimpleNamespace(wake_worker=wake))
     assert woken == [answer.json["id"] for answer in ordered]

@@ -10,8 +10,8 @@ from service_core.access.ports import RateLimiterUnavailable
 from service_core.delivery.exports.ports import JobQueueUnavailable
 
 
-async def test_an_export_is_accepted_with_an_id_and_a_place_to_poll(bare):
-    ordered = await bare.order(filters={"event_name": "purchase"})
+async def test_an_export_is_accepted_with_an_id_and_a_place_to_poll(memory_api_client):
+    ordered = await memory_api_client.order(filters={"event_name": "purchase"})
     assert (ordered.status, ordered.headers["Content-Type"]) == (202, "application/json")
     job = ordered.json
     assert job == {
@@ -56,14 +56,14 @@ async def test_an_export_is_accepted_with_an_id_and_a_place_to_poll(bare):
         ),
     ],
 )
-async def test_what_cannot_be_exported_is_refused_at_once(bare, sent, code, field):
-    refused = await bare.order(**({"kind": sent.pop("type")} if "type" in sent else {}), **sent)
+async def test_what_cannot_be_exported_is_refused_at_once(memory_api_client, sent, code, field):
+    refused = await memory_api_client.order(**({"kind": sent.pop("type")} if "type" in sent else {}), **sent)
     assert (refused.status, refused.json["code"], refused.json["field"]) == (400, code, field)
-    assert (await bare.ask("GET", "/v1/exports")).json == {"exports": []}
+    assert (await memory_api_client.ask("GET", "/v1/exports")).json == {"exports": []}
 
 
-async def test_an_unknown_filter_is_answered_with_the_allow_list(bare):
-    refused = await bare.order("users", filters={"browser": "x"})
+async def test_an_unknown_filter_is_answered_with_the_allow_list(memory_api_client):
+    refused = await memory_api_client.order("users", filters={"browser": "x"})
     assert (
         refused.json["hint"]
         == "Filters: search, identified, utm_source, utm_campaign, country, include_bots."
@@ -73,42 +73,42 @@ async def test_an_unknown_filter_is_answered_with_the_allow_list(bare):
 @pytest.mark.parametrize(
     "dates", [{}, {"start_date": "2026-07-01"}, {"start_date": "soon", "end_date": "2026-07-07"}]
 )
-async def test_a_missing_date_has_the_answer_of_every_read(bare, dates):
-    refused = await bare.ask("POST", "/v1/exports", {"type": "events", **dates})
+async def test_a_missing_date_has_the_answer_of_every_read(memory_api_client, dates):
+    refused = await memory_api_client.ask("POST", "/v1/exports", {"type": "events", **dates})
     assert (refused.status, refused.json) == (400, {"error": "start_date and end_date required (ISO 8601)"})
-    missing = await bare.ask("POST", "/v1/exports", dates)
+    missing = await memory_api_client.ask("POST", "/v1/exports", dates)
     assert (missing.json["code"], missing.json["field"]) == ("missing_field", "type")
 
 
-async def test_366_days_are_not_too_long(bare):
-    assert (await bare.order(start_date="2025-07-07", end_date="2026-07-07")).status == 202
+async def test_366_days_are_not_too_long(memory_api_client):
+    assert (await memory_api_client.order(start_date="2025-07-07", end_date="2026-07-07")).status == 202
 
 
-async def test_the_list_is_newest_first_without_links_and_of_the_own_workspace(bare):
-    first = await bare.export()
-    bare.later(seconds=1)
-    second = await bare.order("users")
-    await bare.order(key="other")
-    listed = (await bare.ask("GET", "/v1/exports")).json["exports"]
+async def test_the_list_is_newest_first_without_links_and_of_the_own_workspace(memory_api_client):
+    first = await memory_api_client.export()
+    memory_api_client.later(seconds=1)
+    second = await memory_api_client.order("users")
+    await memory_api_client.order(key="other")
+    listed = (await memory_api_client.ask("GET", "/v1/exports")).json["exports"]
     assert [(job["id"], job["status"], job["download"]) for job in listed] == [
         (second.json["id"], "queued", None),
         (first["id"], "completed", None),
     ]
-    assert len((await bare.ask("GET", "/v1/exports?limit=1")).json["exports"]) == 1
-    assert len((await bare.ask("GET", "/v1/exports?limit=0")).json["exports"]) == 1
+    assert len((await memory_api_client.ask("GET", "/v1/exports?limit=1")).json["exports"]) == 1
+    assert len((await memory_api_client.ask("GET", "/v1/exports?limit=0")).json["exports"]) == 1
 
 
-async def test_an_export_of_another_workspace_is_as_unknown_as_a_random_one(bare):
-    ordered = await bare.order(key="other")
-    foreign = await bare.ask("GET", f"/v1/exports/{ordered.json['id']}")
-    random = await bare.ask("GET", f"/v1/exports/{uuid4()}")
-    malformed = await bare.ask("GET", "/v1/exports/1")
+async def test_an_export_of_another_workspace_is_as_unknown_as_a_random_one(memory_api_client):
+    ordered = await memory_api_client.order(key="other")
+    foreign = await memory_api_client.ask("GET", f"/v1/exports/{ordered.json['id']}")
+    random = await memory_api_client.ask("GET", f"/v1/exports/{uuid4()}")
+    malformed = await memory_api_client.ask("GET", "/v1/exports/1")
     assert foreign.status == random.status == malformed.status == 404
     assert foreign.body == random.body == malformed.body == b'{"error":"Not found"}'
 
 
-async def test_five_exports_of_a_workspace_are_active_at_most(bare):
-    ordered = await asyncio.gather(*(bare.order() for _ in range(8)))
+async def test_five_exports_of_a_workspace_are_active_at_most(memory_api_client):
+    ordered = await asyncio.gather(*(memory_api_client.order() for _ in range(8)))
     refused = [answer for answer in ordered if answer.status != 202]
     assert len(refused) == 3
     assert (refused[0].status, refused[0].json["code"], refused[0].headers["Retry-After"]) == (
@@ -116,37 +116,39 @@ async def test_five_exports_of_a_workspace_are_active_at_most(bare):
         "too_many_exports",
         "60",
     )
-    assert (await bare.order(key="other")).status == 202
-    await bare.exporter.run_next()
-    assert (await bare.order()).status == 202
+    assert (await memory_api_client.order(key="other")).status == 202
+    await memory_api_client.exporter.run_next()
+    assert (await memory_api_client.order()).status == 202
 
 
-async def test_a_queue_that_is_down_is_said_and_leaves_no_job(bare, monkeypatch):
+async def test_a_queue_that_is_down_is_said_and_leaves_no_job(memory_api_client, monkeypatch):
     async def wake(export_id):
         raise JobQueueUnavailable
 
-    monkeypatch.setattr(bare.service.ports.jobs, "wake_worker", wake)
-    refused = await bare.order()
+    monkeypatch.setattr(memory_api_client.service.ports.jobs, "wake_worker", wake)
+    refused = await memory_api_client.order()
     assert (refused.status, refused.json["code"]) == (503, "queue_unavailable")
-    assert (await bare.ask("GET", "/v1/exports")).json == {"exports": []}
+    assert (await memory_api_client.ask("GET", "/v1/exports")).json == {"exports": []}
 
 
-async def test_a_limiter_that_is_down_closes_the_door_to_new_exports_and_not_to_polls(bare, monkeypatch):
-    job = await bare.export()
+async def test_a_limiter_that_is_down_closes_the_door_to_new_exports_and_not_to_polls(
+    memory_api_client, monkeypatch
+):
+    job = await memory_api_client.export()
 
     async def spend(key, limit, window_seconds):
         raise RateLimiterUnavailable
 
-    monkeypatch.setattr(bare.service.ports.limits, "consume", spend)
-    refused = await bare.order()
+    monkeypatch.setattr(memory_api_client.service.ports.limits, "consume", spend)
+    refused = await memory_api_client.order()
     assert (refused.status, refused.json["code"]) == (503, "limiter_unavailable")
-    polled = await bare.ask("GET", f"/v1/exports/{job['id']}")
+    polled = await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")
     assert (polled.status, polled.headers["X-RateLimit-Degraded"]) == (200, "1")
 
 
-async def test_an_inactive_workspace_exports_nothing(bare):
-    ended = replace(bare.workspaces["other"], active=False)
-    await bare.service.ports.workspace.workspace_settings.save_workspace(ended)
-    refused = await bare.order(key="other", filters={"unknown": "1"})
+async def test_an_inactive_workspace_exports_nothing(memory_api_client):
+    ended = replace(memory_api_client.workspaces["other"], active=False)
+    await memory_api_client.service.ports.workspace.workspace_settings.save_workspace(ended)
+    refused = await memory_api_client.order(key="other", filters={"unknown": "1"})
     assert (refused.status, refused.json["code"]) == (403, "workspace_inactive")
-    assert (await bare.ask("GET", "/v1/exports", key="other")).status == 200
+    assert (await memory_api_client.ask("GET", "/v1/exports", key="other")).status == 200

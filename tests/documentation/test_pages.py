@@ -27,7 +27,7 @@ curl x
 
 
 @pytest.fixture
-def shelf(tmp_path):
+def documentation(tmp_path):
     for path, text in {
         "index.md": "# Start\n\nBegin here.",
         "guides/greeting.md": PAGE,
@@ -39,12 +39,12 @@ def shelf(tmp_path):
     return Documentation("https://docs.example.com", tmp_path)
 
 
-def test_pages_are_read_from_their_folder_the_index_first(shelf):
-    assert list(shelf.pages) == ["index", "guides/farewell", "guides/greeting"]
+def test_pages_are_read_from_their_folder_the_index_first(documentation):
+    assert list(documentation.pages) == ["index", "guides/farewell", "guides/greeting"]
 
 
-def test_a_page_falls_into_sections_at_its_headings_and_not_at_code(shelf):
-    sections = shelf.pages["guides/greeting"].sections
+def test_a_page_falls_into_sections_at_its_headings_and_not_at_code(documentation):
+    sections = documentation.pages["guides/greeting"].sections
     assert [(section.title, section.anchor) for section in sections] == [
         ("Greeting <em>", "greeting-em"),
         ("How to say it", "how-to-say-it"),
@@ -60,8 +60,8 @@ def test_anchors_are_the_usual_ones():
     assert heading_anchors(titles) == ["post-v1links", "whats-new", "a--b", "whats-new-1"]
 
 
-def test_the_index_for_programs_lists_every_page_as_markdown(shelf):
-    text = shelf.llms_txt()
+def test_the_index_for_programs_lists_every_page_as_markdown(documentation):
+    text = documentation.llms_txt()
     assert text.startswith("# Touchpoint\n\n> Self-hosted")
     assert "- [Start](https://docs.example.com/index.md): Begin here." in text
     assert (
@@ -71,29 +71,29 @@ def test_the_index_for_programs_lists_every_page_as_markdown(shelf):
     assert text.index("## Start") < text.index("## Guides")
 
 
-def test_the_full_text_holds_every_page_without_comments(shelf):
-    text = shelf.llms_full_txt()
-    assert all(page.text.strip() in text for page in shelf.pages.values())
+def test_the_full_text_holds_every_page_without_comments(documentation):
+    text = documentation.llms_full_txt()
+    assert all(page.text.strip() in text for page in documentation.pages.values())
     assert "Written by hand" not in text
 
 
-def test_a_word_finds_its_other_forms_and_headings_come_first(shelf):
-    first, *_, last = shelf.search_index.search("greetings", 5)
+def test_a_word_finds_its_other_forms_and_headings_come_first(documentation):
+    first, *_, last = documentation.search_index.search("greetings", 5)
     assert (first.section.title, last.section.title) == ("Greeting <em>", "Farewell")
     assert first.score >= last.score >= 0
     assert "hello" in first.excerpt
 
 
-def test_where_nothing_holds_all_words_some_are_enough(shelf):
-    assert [found.page.path for found in shelf.search_index.search("politely greet", 5)] == [
+def test_where_nothing_holds_all_words_some_are_enough(documentation):
+    assert [found.page.path for found in documentation.search_index.search("politely greet", 5)] == [
         "guides/farewell"
     ]
-    assert len(shelf.search_index.search("politely curl", 5)) == 2
+    assert len(documentation.search_index.search("politely curl", 5)) == 2
 
 
 @pytest.mark.parametrize("text", ["zzz", "???", '"', "NEAR(", "zz OR", "x" * 5000, "* - ^ {y}: 'z'"])
-def test_any_text_may_be_looked_for(shelf, text):
-    assert shelf.search_index.search(text, 5) == []
+def test_any_text_may_be_looked_for(documentation, text):
+    assert documentation.search_index.search(text, 5) == []
 
 
 def test_the_documentation_of_this_version_has_a_title_and_no_empty_page():

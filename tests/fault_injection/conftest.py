@@ -22,7 +22,7 @@ FULL = os.environ.get("TOUCHPOINT_FAULTS") == "full"
 
 
 @pytest.fixture(scope="session")
-def full() -> bool:
+def is_full_run() -> bool:
     """Whether to try as hard as before a release: ``TOUCHPOINT_FAULTS=full``."""
     return FULL
 

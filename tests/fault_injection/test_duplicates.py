@@ -15,11 +15,11 @@ BODY = b'{"event":"purchase","user_id":"u","event_id":"order_1"}'
 
 @pytest.mark.faults
 async def test_one_id_a_thousand_times_at_once_on_two_processes_is_one_event_in_each_workspace(
-    deployment, full
+    deployment, is_full_run
 ):
-    times, keys = (500 if full else 150), deployment.keys[:2]
+    times, keys = (500 if is_full_run else 150), deployment.keys[:2]
     async with AsyncExitStack() as stack:
-        hosts = [await stack.enter_async_context(deployment.ingest()) for _ in range(4 if full else 2)]
+        hosts = [await stack.enter_async_context(deployment.ingest()) for _ in range(4 if is_full_run else 2)]
 
         async def send(number: int):
             connection = HttpConnection(hosts[number % len(hosts)].address)

@@ -130,7 +130,7 @@ class Shop:
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def export_deployment(tmp_path):
     config = tmp_path / "touchpoint.toml"
     config.write_text("")
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
@@ -161,49 +161,55 @@ def rows_of(content):
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(shop, full):
+def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(export_deployment, is_full_run):
     """Each kill hits a job of its own; those before it are done meanwhile, as their leases end."""
-    for kill in range(20 if full else 1):
-        with shop.serving():
-            for earlier in shop.ordered[-MAX_ACTIVE : 1 - MAX_ACTIVE]:  # more at a time are refused
-                shop.final(earlier)
-            shop.begun()
+    for kill in range(20 if is_full_run else 1):
+        with export_deployment.serving():
+            for earlier in export_deployment.ordered[
+                -MAX_ACTIVE : 1 - MAX_ACTIVE
+            ]:  # more at a time are refused
+                export_deployment.final(earlier)
+            export_deployment.begun()
             time.sleep(0.005 * kill)  # a little later each time: while it is read, formatted or written
-            shop.process.kill()
-            shop.process.wait()
-    with shop.serving():
-        jobs = [shop.final(export_id) for export_id in shop.ordered]
+            export_deployment.process.kill()
+            export_deployment.process.wait()
+    with export_deployment.serving():
+        jobs = [export_deployment.final(export_id) for export_id in export_deployment.ordered]
         assert all(job["status"] == "completed" for job in jobs), [job["error"] for job in jobs]
         assert all(job["row_count"] == EVENTS for job in jobs)
         for job in jobs:
-            assert rows_of(shop.ask("GET", job["download"]["url"])) == EVENTS
-        until(lambda: len(shop.files()) == len(jobs))
-        assert {path.name[:36] for path in shop.files()} == {job["id"] for job in jobs}
-        assert shop.drafts() == []
+            assert rows_of(export_deployment.ask("GET", job["download"]["url"])) == EVENTS
+        until(lambda: len(export_deployment.files()) == len(jobs))
+        assert {path.name[:36] for path in export_deployment.files()} == {job["id"] for job in jobs}
+        assert export_deployment.drafts() == []
 
 
 @pytest.mark.faults
-def test_a_full_disk_fails_the_export_keeps_reads_and_heals_alone(shop):
-    with shop.serving():
+def test_a_full_disk_fails_the_export_keeps_reads_and_heals_alone(export_deployment):
+    with export_deployment.serving():
         limit = resource.RLIMIT_FSIZE
-        before = resource.prlimit(shop.process.pid, limit, (250 * EVENTS, resource.RLIM_INFINITY))
-        refused = shop.final(shop.order())
+        before = resource.prlimit(
+            export_deployment.process.pid, limit, (250 * EVENTS, resource.RLIM_INFINITY)
+        )
+        refused = export_deployment.final(export_deployment.order())
         assert (refused["status"], refused["error"]) == ("failed", "internal error")
-        assert shop.files() == []
+        assert export_deployment.files() == []
         day = (datetime.now(UTC) - timedelta(days=20)).date()
-        assert json.loads(shop.ask("GET", f"/events?start_date={day}&end_date={day}&limit=1"))["events"]
-        resource.prlimit(shop.process.pid, limit, before)
-        job = shop.final(shop.order())
-        assert job["row_count"] == rows_of(shop.ask("GET", job["download"]["url"])) == EVENTS
+        assert json.loads(export_deployment.ask("GET", f"/events?start_date={day}&end_date={day}&limit=1"))[
+            "events"
+        ]
+        resource.prlimit(export_deployment.process.pid, limit, before)
+        job = export_deployment.final(export_deployment.order())
+        assert job["row_count"] == rows_of(export_deployment.ask("GET", job["download"]["url"])) == EVENTS
 
 
 @pytest.mark.faults
-async def test_a_stop_gives_the_job_back_and_the_next_start_takes_it_at_once(shop):
-    while not (free := await shop.free()):  # an export may be done before the stop is heard
-        with shop.serving():
-            shop.begun()
-        assert shop.drafts() == []
-    assert free == shop.ordered[-1:]
-    assert shop.suffixes(free[0]) == []
-    with shop.serving():
-        assert shop.final(free[0])["row_count"] == EVENTS
+async def test_a_stop_gives_the_job_back_and_the_next_start_takes_it_at_once(export_deployment):
+    while not (free := await export_deployment.free()):  # an export may be done before the stop is heard
+        with export_deployment.serving():
+            export_deployment.begun()
+        assert export_deployment.drafts() == []
+    assert free == export_deployment.ordered[-1:]
+    assert export_deployment.suffixes(free[0]) == []
+    with export_deployment.serving():
+        assert export_deployment.final(free[0])["row_count"] == EVENTS

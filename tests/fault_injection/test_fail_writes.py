@@ -42,7 +42,7 @@ class Shop(ResourceFactory):
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def failing_writes(tmp_path):
     faults = FaultInjector()
     faults.error = StoreUnavailable
     registry = wrap_adapters(
@@ -55,23 +55,23 @@ async def shop(tmp_path):
         yield Shop(await workspace_api.open(), faults)
 
 
-async def tried(shop, route, number, *, after):
+async def tried(failing_writes, route, number, *, after):
     """Whether the ``number``-th call failed; what must hold is looked at on the way."""
-    method, path, body = await shop.prepared(route)
-    before = await shop.state(path)
+    method, path, body = await failing_writes.prepared(route)
+    before = await failing_writes.state(path)
     once = f"{number} {after}"
-    shop.faults.fail_at_call(number, fail_after_effect=after)
-    first = await shop.office.ask(method, path, body, once=once)
-    struck, last = shop.faults.has_failed, shop.faults.calls[-1]
-    shop.faults.stop_faults()
-    told = await shop.state(path)
+    failing_writes.faults.fail_at_call(number, fail_after_effect=after)
+    first = await failing_writes.office.ask(method, path, body, once=once)
+    struck, last = failing_writes.faults.has_failed, failing_writes.faults.calls[-1]
+    failing_writes.faults.stop_faults()
+    told = await failing_writes.state(path)
     if struck:
         assert (first.status, first.json["code"]) == (503, "data_unverified"), last
         assert told == before or (after and last in {"write/commit", "add_export"}), last
     else:
         assert (first.status in {200, 202}, told != before) == (True, True), first.json
-    again = await shop.office.ask(method, path, body, once=once)
-    settled = await shop.state(path)
+    again = await failing_writes.office.ask(method, path, body, once=once)
+    settled = await failing_writes.state(path)
     assert (settled == told) == (told != before), last
     assert len(settled[0] - before[0]) == (route != "POST /exports"), last
     if method == "POST":
@@ -89,12 +89,12 @@ MANY = (
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
 async def test_a_write_whose_nth_call_fails_is_whole_or_was_never_and_a_retry_makes_it_once(
-    shop, after, full
+    failing_writes, after, is_full_run
 ):
-    for route in MANY if full else FEW:
+    for route in MANY if is_full_run else FEW:
         calls = 0
         for number in range(1, MORE_THAN_ANY):
-            if not await tried(shop, route, number, after=after):
+            if not await tried(failing_writes, route, number, after=after):
                 break
             calls += 1
         assert 0 < calls < MORE_THAN_ANY - 1, route

@@ -27,7 +27,7 @@ async def grown(books, number):
 
 
 @pytest.mark.faults
-async def test_a_full_disk_refuses_events_and_takes_the_same_ones_when_there_is_room(deployment, full):
+async def test_a_full_disk_refuses_events_and_takes_the_same_ones_when_there_is_room(deployment, is_full_run):
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
     async with deployment.ingest() as child:
         senders = [
@@ -44,7 +44,7 @@ async def test_a_full_disk_refuses_events_and_takes_the_same_ones_when_there_is_
         ]
         connection = HttpConnection(child.address)
         limit, pid = resource.RLIMIT_FSIZE, child.process.pid
-        for _ in range(10 if full else 2):
+        for _ in range(10 if is_full_run else 2):
             await grown(books, 50)
             before = resource.prlimit(pid, limit, (0, resource.RLIM_INFINITY))
             told = [await sent(connection, deployment.keys[0], "order_1") for _ in range(3)]

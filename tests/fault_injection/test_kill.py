@@ -43,7 +43,7 @@ def worked(pid):
 
 @pytest.mark.faults
 @pytest.mark.timeout(450)
-async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(deployment, full):
+async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(deployment, is_full_run):
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
     child = await IngestProcess.start(deployment.config, listen=f"127.0.0.1:{reserve_tcp_port(deployment)}")
     senders = [
@@ -67,7 +67,7 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
         for workspace in deployment.workspaces
     ]
     first, restarts = worked(child.process.pid), []
-    for kill in range(20 if full else 3):
+    for kill in range(20 if is_full_run else 3):
         seen = len(books.acknowledged)
         await until(lambda seen=seen, kill=kill: len(books.acknowledged) > seen + BETWEEN_KILLS + 7 * kill)
         child.process.kill()

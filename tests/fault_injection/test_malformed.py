@@ -61,11 +61,11 @@ def processor_seconds(pid: int) -> float:
 @pytest.mark.faults
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
-async def test_malformed_bodies_are_refused_and_never_a_fault(deployment, server, full):
-    seed = random.randrange(2**32) if full else 22  # a change passes or it does not
+async def test_malformed_bodies_are_refused_and_never_a_fault(deployment, server, is_full_run):
+    seed = random.randrange(2**32) if is_full_run else 22  # a change passes or it does not
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
     rng = random.Random(seed)
-    bodies = [malformed(rng) for _ in range(10_000 if full else 250)]
+    bodies = [malformed(rng) for _ in range(10_000 if is_full_run else 250)]
     wrong = []
     async with deployment.ingest(server=server) as child:
 

@@ -87,12 +87,12 @@ async def workspace_api(tmp_path):
         yield await made.open()
 
 
-async def test_no_body_is_a_fault_of_a_route_and_every_refusal_says_why(workspace_api, full):
-    seed = random.randrange(2**32) if full else 22  # a change passes or it does not
+async def test_no_body_is_a_fault_of_a_route_and_every_refusal_says_why(workspace_api, is_full_run):
+    seed = random.randrange(2**32) if is_full_run else 22  # a change passes or it does not
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
     rng, door, wrong = random.Random(seed), Door(workspace_api), []
     for operation in operations():
-        for body in bodies(rng, operation, 400 if full else 15):
+        for body in bodies(rng, operation, 400 if is_full_run else 15):
             status, told = await door.ask(operation, body)
             if status >= 500 or (status >= 400 and not told.get("error")):
                 wrong.append((operation.method, operation.path, body, status, told))

@@ -45,7 +45,7 @@ class Stream:
 
 
 @pytest.fixture(params=["duckdb", "postgresql"] if FULL else ["duckdb"])
-async def stream(request, tmp_path):
+async def appends(request, tmp_path):
     is_duckdb = request.param == "duckdb"
     url = "duckdb:///events.db" if is_duckdb else request.getfixturevalue("postgres_url")
     workspace_api = WorkspaceApi(tmp_path, storage={"events": url})
@@ -55,42 +55,42 @@ async def stream(request, tmp_path):
         yield made
 
 
-async def test_a_walk_by_offset_leaves_out_no_row_and_counts_what_is_there(stream):
+async def test_a_walk_by_offset_leaves_out_no_row_and_counts_what_is_there(appends):
     """Newer rows push older ones on: a row may come twice, and its id tells."""
     walked, offset, page = [], 0, {"has_more": True}
     while page["has_more"]:
-        page = await stream.asked(offset=offset)
+        page = await appends.asked(offset=offset)
         walked += [row["event_id"] for row in page["events"]]
         offset += PAGE
         arrived = ARRIVING if offset < KEPT else 0
-        assert page["total_count"] == len(stream.kept) + stream.late
-        stream.late += len(await stream.arrive(arrived))
-    assert set(stream.kept) <= set(walked)
+        assert page["total_count"] == len(appends.kept) + appends.late
+        appends.late += len(await appends.arrive(arrived))
+    assert set(appends.kept) <= set(walked)
     assert page["total_count"] == offset - PAGE + len(page["events"])
 
 
-async def test_a_walk_with_a_lower_bound_says_so_until_its_last_page(stream):
+async def test_a_walk_with_a_lower_bound_says_so_until_its_last_page(appends):
     filters = "%5B%7B%22key%22%3A%22plan%22%2C%22value%22%3A%22free%22%7D%5D"
     walked, offset, page = [], 0, {"has_more": True}
     while page["has_more"]:
-        page = await stream.asked(offset=offset, property_filters=filters)
+        page = await appends.asked(offset=offset, property_filters=filters)
         walked += [row["event_id"] for row in page["events"]]
         assert page["total_count_is_lower_bound"] is page["has_more"]
-        assert page["total_count"] == offset + len(page["events"]) <= len(stream.kept) + stream.late
+        assert page["total_count"] == offset + len(page["events"]) <= len(appends.kept) + appends.late
         offset += PAGE
-        stream.late += len(await stream.arrive(1 if page["has_more"] else 0))
-    assert set(stream.kept) <= set(walked)
-    assert page["total_count"] == len(stream.kept) + stream.late
+        appends.late += len(await appends.arrive(1 if page["has_more"] else 0))
+    assert set(appends.kept) <= set(walked)
+    assert page["total_count"] == len(appends.kept) + appends.late
 
 
-async def test_a_walk_from_row_to_row_gives_every_row_once(stream):
-    scan = EventBuilder(stream.workspace.id).scan(TimeRange(NOW - timedelta(days=3), NOW))
+async def test_a_walk_from_row_to_row_gives_every_row_once(appends):
+    scan = EventBuilder(appends.workspace.id).scan(TimeRange(NOW - timedelta(days=3), NOW))
     walked, after = [], None
     while (
-        page := await stream.store.list_events(EventPageQuery(scan, PAGE, count_total=False, after=after))
+        page := await appends.store.list_events(EventPageQuery(scan, PAGE, count_total=False, after=after))
     ).events:
         walked += [event.event_id for event in page.events]
         after = page.events[-1].timestamp, page.events[-1].seq
-        await stream.arrive(ARRIVING)
+        await appends.arrive(ARRIVING)
     assert len(set(walked)) == len(walked)
-    assert set(stream.kept) <= set(walked)
+    assert set(appends.kept) <= set(walked)

@@ -138,7 +138,7 @@ async def service(tmp_path, postgres_server):
 @pytest.mark.faults
 @pytest.mark.timeout(450)
 async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_invents_no_number(
-    service, postgres_server, full
+    service, postgres_server, is_full_run
 ):
     stop, numbers = asyncio.Event(), count()
     key = service.initialized_deployment.write_key.secret
@@ -150,7 +150,7 @@ async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_in
         )
         for _ in range(CLIENTS)
     ]
-    for _ in range(20 if full else 1):
+    for _ in range(20 if is_full_run else 1):
         await service.progress()
         postgres_server.kill()
         _, told = await service.read("/overview")

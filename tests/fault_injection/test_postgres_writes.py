@@ -58,7 +58,7 @@ async def hung(server, writers):
 
 @pytest.mark.parametrize("harm", [killed, hung])
 async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_or_hangs(
-    postgres_server, tmp_path, full, harm
+    postgres_server, tmp_path, is_full_run, harm
 ):
     stop, url = asyncio.Event(), postgres_server.url
     hurried = f"{url}?timeout_seconds=0.5" if harm is hung else url
@@ -75,7 +75,7 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_
         async with asyncio.TaskGroup() as at_work:
             for writer in writers:
                 at_work.create_task(writer.work(stop))
-            for _ in range(20 if full else 2):
+            for _ in range(20 if is_full_run else 2):
                 await asyncio.sleep(random.uniform(0.1, 0.5))
                 await harm(postgres_server, writers)
             stop.set()

@@ -128,11 +128,11 @@ def make_read_only(server):
 @pytest.mark.faults
 @pytest.mark.parametrize("fault", [stop, hang, fill, make_read_only])
 async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_and_all_recovers(
-    api, redis_server, fault, full
+    api, redis_server, fault, is_full_run
 ):
     before = [(await api.ask("GET", READ))[3] for _ in range(5)]
     await api.comes(api.takes_writes)
-    for _ in range(3 if full else 1):
+    for _ in range(3 if is_full_run else 1):
         mend = fault(redis_server)
         reads = [await api.ask("GET", READ) for _ in range(5)]
         writes = [await api.ask("POST", "/v1/notes") for _ in range(3)]
@@ -161,8 +161,8 @@ async def test_readiness_says_what_is_away_and_that_it_is_back(api, redis_server
 
 
 @pytest.mark.faults
-async def test_400_requests_at_once_from_all_processes_never_pass_a_limit_of_100(redis_server, full):
-    processes = 8 if full else 4
+async def test_400_requests_at_once_from_all_processes_never_pass_a_limit_of_100(redis_server, is_full_run):
+    processes = 8 if is_full_run else 4
     started = [
         await asyncio.create_subprocess_exec(
             sys.executable, "-c", SPENDING, f"{redis_server.url}/0?timeout_seconds=5", str(400 // processes),

@@ -122,10 +122,10 @@ async def cluster(redis_server, tmp_path):
 
 @pytest.mark.faults
 @pytest.mark.timeout(450)
-async def test_killing_hosts_loses_nothing_that_was_acknowledged_and_doubles_nothing(cluster, full):
+async def test_killing_hosts_loses_nothing_that_was_acknowledged_and_doubles_nothing(cluster, is_full_run):
     hosts = [await cluster.host(), await cluster.host()]
     async with cluster.load(hosts):
-        for kill in range(20 if full else 2):
+        for kill in range(20 if is_full_run else 2):
             await cluster.progress(BETWEEN_FAULTS + 7 * kill)
             victim = kill % 2
             hosts[victim].process.kill()
@@ -140,11 +140,11 @@ async def test_killing_hosts_loses_nothing_that_was_acknowledged_and_doubles_not
 @pytest.mark.faults
 @pytest.mark.timeout(450)
 async def test_killing_redis_loses_nothing_and_every_failed_event_is_told_so_at_once(
-    cluster, redis_server, full
+    cluster, redis_server, is_full_run
 ):
     hosts = [await cluster.host(), await cluster.host()]
     async with cluster.load(hosts):
-        for kill in range(20 if full else 3):
+        for kill in range(20 if is_full_run else 3):
             await cluster.progress(BETWEEN_FAULTS + 7 * kill)
             redis_server.kill()
             redis_server.start()
@@ -162,7 +162,7 @@ async def test_killing_redis_loses_nothing_and_every_failed_event_is_told_so_at_
 @pytest.mark.timeout(450)
 @pytest.mark.parametrize("fault", ["hung", "full", "read-only"])
 async def test_a_redis_that_takes_nothing_is_told_within_two_seconds_and_used_again_by_itself(
-    cluster, redis_server, fault, full
+    cluster, redis_server, fault, is_full_run
 ):
     begin, end = {
         "hung": (redis_server.suspend, redis_server.resume),
@@ -177,7 +177,7 @@ async def test_a_redis_that_takes_nothing_is_told_within_two_seconds_and_used_ag
     }[fault]
     hosts = [await cluster.host(), await cluster.host()]
     async with cluster.load(hosts):
-        for _ in range(5 if full else 1):
+        for _ in range(5 if is_full_run else 1):
             await cluster.progress()
             failed = len(cluster.failures)
             begin()
@@ -207,10 +207,12 @@ async def test_a_full_redis_can_be_emptied_by_its_consumer(cluster, redis_server
 
 
 @pytest.mark.faults
-async def test_one_id_a_thousand_times_at_once_on_all_hosts_is_one_event_in_each_workspace(cluster, full):
-    times, keys = (500 if full else 150), cluster.keys[:2]
+async def test_one_id_a_thousand_times_at_once_on_all_hosts_is_one_event_in_each_workspace(
+    cluster, is_full_run
+):
+    times, keys = (500 if is_full_run else 150), cluster.keys[:2]
     async with AsyncExitStack() as stack:
-        hosts = [await cluster.host() for _ in range(4 if full else 2)]
+        hosts = [await cluster.host() for _ in range(4 if is_full_run else 2)]
         for host in hosts:
             stack.push_async_callback(host.stop)
 

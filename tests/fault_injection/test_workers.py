@@ -109,7 +109,7 @@ KILLS = (both, horse_alone, worker_alone)
 
 
 @pytest.fixture
-async def factory(tmp_path, redis_server, postgres_url):
+async def worker_deployment(tmp_path, redis_server, postgres_url):
     made = Factory(tmp_path, redis_server.url, postgres_url)
     async with made.service:
         await made.open()
@@ -122,29 +122,29 @@ async def factory(tmp_path, redis_server, postgres_url):
 
 
 @pytest.mark.timeout(900)
-async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(factory, full):
-    wanted, ordered = await factory.undisturbed(), []
+async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(worker_deployment, is_full_run):
+    wanted, ordered = await worker_deployment.undisturbed(), []
     with ExitStack() as at_work:
-        for number, victims in enumerate(islice(cycle(KILLS), 20 if full else 1)):
+        for number, victims in enumerate(islice(cycle(KILLS), 20 if is_full_run else 1)):
             if number % len(KILLS) == 0:  # the oftener a worker ends, the later its supervisor starts another
                 at_work.close()
-                supervisor = at_work.enter_context(factory.worker())
+                supervisor = at_work.enter_context(worker_deployment.worker())
             for earlier in ordered[-MAX_ACTIVE : 1 - MAX_ACTIVE]:  # more at a time are refused
-                await factory.final(earlier, PROMISED_SECONDS)
-            ordered.append(await factory.begun())
+                await worker_deployment.final(earlier, PROMISED_SECONDS)
+            ordered.append(await worker_deployment.begun())
             for pid in victims(*worker_and_horse(supervisor.pid)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            if not full:
-                await factory.end_lease(ordered[-1])
-        jobs = [await factory.final(export_id, PROMISED_SECONDS) for export_id in ordered]
+            if not is_full_run:
+                await worker_deployment.end_lease(ordered[-1])
+        jobs = [await worker_deployment.final(export_id, PROMISED_SECONDS) for export_id in ordered]
         for job in jobs:
             assert (job.status, job.row_count) == (ExportStatus.COMPLETED, EVENTS), job.error
             took = job.completed_at - job.created_at + timedelta(seconds=MAINTENANCE_SECONDS)
             assert took.total_seconds() < PROMISED_SECONDS
-            assert factory.rows(job) == wanted
+            assert worker_deployment.rows(job) == wanted
         worker, *_ = worker_and_horse(supervisor.pid)
         supervisor.kill()
         await asyncio.to_thread(wait_for_exit, [worker])  # it ends with its supervisor, however that ended
-    assert not list(factory.folder.glob("*.part"))
-    assert {job.file_name for job in jobs} <= {path.name for path in factory.folder.iterdir()}
+    assert not list(worker_deployment.folder.glob("*.part"))
+    assert {job.file_name for job in jobs} <= {path.name for path in worker_deployment.folder.iterdir()}

@@ -40,7 +40,7 @@ TEN = datetime(2026, 7, 1, 10, tzinfo=UTC)
         ("0001-01-01T00:00:00+23:59", RECEIVED, "replaced"),
     ],
 )
-def test_golden(sent, timestamp, adjusted):
+def test_event_times_have_golden_values(sent, timestamp, adjusted):
     assert resolve_event_time(sent, RECEIVED) == (timestamp, adjusted)
 
 

@@ -12,7 +12,7 @@ from service_core.kernel.ids import new_id
 
 
 @pytest.fixture(autouse=True)
-def nobody_made_one_yet(monkeypatch):
+def new_id_counter(monkeypatch):
     monkeypatch.setattr(ids, "_ID_COUNTER", ids._MonotonicCounter())
 
 

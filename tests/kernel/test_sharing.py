@@ -25,70 +25,70 @@ class Desk:
 
 
 @pytest.fixture
-def api_client():
+def doubling_service():
     return Desk()
 
 
 @pytest.fixture
-def shared(api_client):
-    return CallBatcher(api_client.call, lambda fault: RuntimeError(str(fault)), max_batch_size=3)
+def batcher(doubling_service):
+    return CallBatcher(doubling_service.call, lambda fault: RuntimeError(str(fault)), max_batch_size=3)
 
 
-async def test_those_who_come_during_a_call_share_the_next_one_up_to_its_size(api_client, shared):
-    api_client.open.clear()
-    first = shared.submit(1)
+async def test_those_who_come_during_a_call_share_the_next_one_up_to_its_size(doubling_service, batcher):
+    doubling_service.open.clear()
+    first = batcher.submit(1)
     await asyncio.sleep(0)
-    others = [shared.submit(number) for number in range(2, 7)]
-    assert len(shared) == 6
-    api_client.open.set()
+    others = [batcher.submit(number) for number in range(2, 7)]
+    assert len(batcher) == 6
+    doubling_service.open.set()
     assert await asyncio.gather(first, *others) == [2, 4, 6, 8, 10, 12]
-    assert api_client.calls == [[1], [2, 3, 4], [5, 6]]
-    await shared.wait_idle()
-    assert len(shared) == 0
+    assert doubling_service.calls == [[1], [2, 3, 4], [5, 6]]
+    await batcher.wait_idle()
+    assert len(batcher) == 0
 
 
 async def test_a_failure_reaches_those_asked_and_those_who_wait_and_the_next_caller_is_served(
-    api_client, shared
+    doubling_service, batcher
 ):
-    api_client.open.clear()
-    api_client.fault = ValueError("away")
-    first = shared.submit(1)
+    doubling_service.open.clear()
+    doubling_service.fault = ValueError("away")
+    first = batcher.submit(1)
     await asyncio.sleep(0)
-    second = shared.submit(2)
-    api_client.open.set()
+    second = batcher.submit(2)
+    doubling_service.open.set()
     faults = await asyncio.gather(first, second, return_exceptions=True)
     assert [(type(fault), str(fault)) for fault in faults] == [(RuntimeError, "away")] * 2
     assert faults[0] is not faults[1]
-    api_client.fault = None
-    assert await shared.submit(3) == 6
+    doubling_service.fault = None
+    assert await batcher.submit(3) == 6
 
 
-async def test_a_caller_who_left_disturbs_nobody(api_client, shared):
-    api_client.open.clear()
-    leaving, staying = shared.submit(1), shared.submit(2)
+async def test_a_caller_who_left_disturbs_nobody(doubling_service, batcher):
+    doubling_service.open.clear()
+    leaving, staying = batcher.submit(1), batcher.submit(2)
     await asyncio.sleep(0)
     leaving.cancel()
-    api_client.open.set()
+    doubling_service.open.set()
     assert await staying == 4
 
 
-async def test_what_became_of_each_is_told_once_all_are_decided(api_client, shared):
-    assert await gather_results([shared.submit(1), shared.submit(2)], LookupError) == [2, 4]
+async def test_what_became_of_each_is_told_once_all_are_decided(doubling_service, batcher):
+    assert await gather_results([batcher.submit(1), batcher.submit(2)], LookupError) == [2, 4]
     assert await gather_results([], LookupError) == []
-    api_client.fault = OSError("away")
-    found = await gather_results([shared.submit(1), shared.submit(2)], RuntimeError)
+    doubling_service.fault = OSError("away")
+    found = await gather_results([batcher.submit(1), batcher.submit(2)], RuntimeError)
     assert [str(one) for one in found] == ["away", "away"]
     with pytest.raises(RuntimeError):
-        await gather_results([shared.submit(1), shared.submit(2)], LookupError)
+        await gather_results([batcher.submit(1), batcher.submit(2)], LookupError)
 
 
-async def test_whoever_waits_for_several_and_leaves_leaves_none_behind(api_client, shared):
-    api_client.open.clear()
-    asked = [shared.submit(1), shared.submit(2)]
+async def test_whoever_waits_for_several_and_leaves_leaves_none_behind(doubling_service, batcher):
+    doubling_service.open.clear()
+    asked = [batcher.submit(1), batcher.submit(2)]
     waiting = asyncio.create_task(gather_results(asked, LookupError))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
     assert all(future.cancelled() for future in asked)
-    api_client.open.set()
-    assert await shared.submit(3) == 6
+    doubling_service.open.set()
+    assert await batcher.submit(3) == 6

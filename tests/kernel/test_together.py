@@ -24,7 +24,7 @@ async def test_answers_come_in_the_order_of_the_questions():
 
 
 @pytest.fixture
-def endless():
+def endless_awaitable():
     """Something that takes for ever, and a word on how it ended."""
     ended = []
 
@@ -38,8 +38,8 @@ def endless():
     return asked, ended
 
 
-async def test_with_a_fault_the_others_have_been_given_up_when_it_is_told(endless):
-    asked, ended = endless
+async def test_with_a_fault_the_others_have_been_given_up_when_it_is_told(endless_awaitable):
+    asked, ended = endless_awaitable
 
     async def fails():
         await asyncio.sleep(0)
@@ -51,8 +51,8 @@ async def test_with_a_fault_the_others_have_been_given_up_when_it_is_told(endles
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_whoever_asked_goes_away_and_nothing_stays_at_work(endless):
-    asked, ended = endless
+async def test_whoever_asked_goes_away_and_nothing_stays_at_work(endless_awaitable):
+    asked, ended = endless_awaitable
     asking = asyncio.create_task(gather_or_cancel(asked(), asked()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)

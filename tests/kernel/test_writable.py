@@ -9,7 +9,7 @@ from service_core.kernel.writable_paths import require_writable_paths
 
 
 @pytest.fixture
-def only(monkeypatch):
+def allow_writes_only_at(monkeypatch):
     """Lets one place alone be written: who runs the tests may write everywhere."""
 
     def allow(place):
@@ -18,24 +18,24 @@ def only(monkeypatch):
     return allow
 
 
-def test_a_file_that_can_be_written_is_taken(only, tmp_path):
+def test_a_file_that_can_be_written_is_taken(allow_writes_only_at, tmp_path):
     file = tmp_path / "a.db"
     file.touch()
-    only(file)
+    allow_writes_only_at(file)
     require_writable_paths("storage.workspace", file)
 
 
-def test_a_file_that_cannot_be_written_is_refused_with_its_setting(only, tmp_path):
+def test_a_file_that_cannot_be_written_is_refused_with_its_setting(allow_writes_only_at, tmp_path):
     file = tmp_path / "a.db"
     file.touch()
-    only(tmp_path)
+    allow_writes_only_at(tmp_path)
     with pytest.raises(StartupError, match=rf"^{file} cannot be written .* in storage\.workspace\.$"):
         require_writable_paths("storage.workspace", tmp_path, file)
 
 
-def test_for_a_file_that_is_not_there_yet_the_nearest_folder_counts(only, tmp_path):
-    only(tmp_path)
+def test_for_a_file_that_is_not_there_yet_the_nearest_folder_counts(allow_writes_only_at, tmp_path):
+    allow_writes_only_at(tmp_path)
     require_writable_paths("ingest.queue", tmp_path / "new" / "newer" / "a.db")
-    only(None)
+    allow_writes_only_at(None)
     with pytest.raises(StartupError, match=f"^{tmp_path} cannot be written"):
         require_writable_paths("ingest.queue", tmp_path / "new" / "a.db")

@@ -7,6 +7,6 @@ from tests.workspace.conftest import workspace_api as workspace_api
 
 
 @pytest.fixture
-async def program(workspace_api):
+async def mcp_client(workspace_api):
     """Everything an owner may grant."""
     return await connect_client(workspace_api.service, workspace_api.workspaces["shop"], workspace_api.now)

@@ -43,11 +43,11 @@ ARGUMENTS = {tool.name: fitting(tool.arguments_schema) for tool in TOOLS}
 
 @settings(max_examples=60)
 @given(data=st.data())
-async def test_any_arguments_of_any_tool_are_answered(workspace_api, program, data):
+async def test_any_arguments_of_any_tool_are_answered(workspace_api, mcp_client, data):
     workspace_api.later(minutes=1)
     name = data.draw(st.sampled_from(list(ARGUMENTS)))
     arguments = data.draw(ARGUMENTS[name] | st.dictionaries(TEXTS, VALUES, max_size=3))
-    answer = await program.send_message("tools/call", {"name": name, "arguments": arguments})
+    answer = await mcp_client.send_message("tools/call", {"name": name, "arguments": arguments})
     if "error" in answer:
         assert answer["error"]["code"] == -32602
     elif answer["result"]["isError"]:
@@ -62,9 +62,9 @@ async def test_any_arguments_of_any_tool_are_answered(workspace_api, program, da
     method=st.sampled_from(["initialize", "tools/list", "tools/call"]),
     params=VALUES,
 )
-async def test_any_message_is_answered(program, message, method, params):
+async def test_any_message_is_answered(mcp_client, message, method, params):
     wrapped = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     for sent in (message, wrapped):
-        status, _, body = await program.send(json.dumps(sent).encode())
+        status, _, body = await mcp_client.send(json.dumps(sent).encode())
         assert status in (200, 400)
         assert json.loads(body)["jsonrpc"] == "2.0"

@@ -18,7 +18,7 @@ async def deployment(tmp_path):
 
 
 @pytest.fixture
-async def helper(deployment):
+async def mcp_client(deployment):
     """A program Ann has connected."""
     ann = await deployment.signed_in("ann", "owner")
     registered = await register_client(deployment, name="Helper")
@@ -28,14 +28,14 @@ async def helper(deployment):
     return made
 
 
-async def test_from_registration_to_an_undo(deployment, helper):
+async def test_from_registration_to_an_undo(deployment, mcp_client):
     params = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
         "clientInfo": {"name": "t", "version": "1"},
     }
-    assert (await helper.send_message("initialize", params))["result"]["protocolVersion"] == "2025-06-18"
-    names = [tool["name"] for tool in await helper.tools()]
+    assert (await mcp_client.send_message("initialize", params))["result"]["protocolVersion"] == "2025-06-18"
+    names = [tool["name"] for tool in await mcp_client.tools()]
     assert "create_link" in names
     assert "create_report" not in names
 
@@ -43,57 +43,57 @@ async def test_from_registration_to_an_undo(deployment, helper):
     for visitor in ("V1", "V2"):
         story.add_event("page_view", at="2026-07-08T10:00", visitor=visitor)
     await deployment.service.ports.events.append(story.events)
-    asked = await helper.call("get_metrics", metrics=["visitors"], date_range=WEEK)
+    asked = await mcp_client.call("get_metrics", metrics=["visitors"], date_range=WEEK)
     assert asked["metrics"][0]["value"] == 2
 
-    shown = await helper.call("create_link", link=LINK)
+    shown = await mcp_client.call("create_link", link=LINK)
     assert (shown["dry_run"], shown["applied"], shown["data"]["id"]) == (True, False, None)
-    assert (await helper.call("list_links"))["links"] == []
+    assert (await mcp_client.call("list_links"))["links"] == []
 
     once = {"dry_run": False, "idempotency_key": "spring"}
-    made = await helper.call("create_link", link=LINK, **once)
+    made = await mcp_client.call("create_link", link=LINK, **once)
     assert (made["dry_run"], made["applied"]) == (False, True)
     assert made["data"]["created_via"] == "mcp"
-    assert await helper.call("create_link", link=LINK, **once) == made
-    [link] = (await helper.call("list_links"))["links"]
+    assert await mcp_client.call("create_link", link=LINK, **once) == made
+    [link] = (await mcp_client.call("list_links"))["links"]
     assert link["id"] == made["data"]["id"]
 
-    changed = await helper.call(
+    changed = await mcp_client.call(
         "update_link", linkId=link["id"], link={"name": "Summer"}, dry_run=False, idempotency_key="ignored"
     )
-    [entry, created] = (await helper.call("list_audit"))["entries"]
+    [entry, created] = (await mcp_client.call("list_audit"))["entries"]
     assert entry["id"] == changed["audit_id"]
     assert (entry["via"], created["via"]) == ("mcp", "mcp")
-    assert (entry["actor"]["type"], entry["actor"]["client_id"]) == ("user", helper.client_id)
+    assert (entry["actor"]["type"], entry["actor"]["client_id"]) == ("user", mcp_client.client_id)
     assert entry["actor"]["name"] == "ann@example.com"
 
-    tried = await helper.call("undo", auditId=entry["id"])
+    tried = await mcp_client.call("undo", auditId=entry["id"])
     assert (tried["dry_run"], tried["applied"]) == (True, False)
-    undone = await helper.call("undo", auditId=entry["id"], dry_run=False)
+    undone = await mcp_client.call("undo", auditId=entry["id"], dry_run=False)
     assert undone["diff"]["action"] == "undo"
-    [link] = (await helper.call("list_links"))["links"]
+    [link] = (await mcp_client.call("list_links"))["links"]
     assert link["name"] == "Spring"
-    assert (await helper.call_expecting_error("undo", auditId=entry["id"], dry_run=False))[
+    assert (await mcp_client.call_expecting_error("undo", auditId=entry["id"], dry_run=False))[
         "code"
     ] == "already_undone"
-    assert (await helper.call_expecting_error("undo", auditId=created["id"]))[
+    assert (await mcp_client.call_expecting_error("undo", auditId=created["id"]))[
         "code"
     ] == "undo_create_unsupported"
 
 
-async def test_a_person_who_ends_the_connection_ends_the_calls(deployment, helper):
-    assert await helper.call("get_workspace")
-    await deployment.app.test_client().post("/oauth/revoke", form={"token": helper.token})
-    assert (await helper.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}))[0] == 401
+async def test_a_person_who_ends_the_connection_ends_the_calls(deployment, mcp_client):
+    assert await mcp_client.call("get_workspace")
+    await deployment.app.test_client().post("/oauth/revoke", form={"token": mcp_client.token})
+    assert (await mcp_client.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}))[0] == 401
 
 
-async def test_an_access_token_is_of_use_here_and_not_for_the_api(deployment, helper):
-    assert (await deployment.api("GET", "/v1/workspace", helper.token))[0] == 401
+async def test_an_access_token_is_of_use_here_and_not_for_the_api(deployment, mcp_client):
+    assert (await deployment.api("GET", "/v1/workspace", mcp_client.token))[0] == 401
     deployment.clock.advance(minutes=15)
-    assert (await helper.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}))[0] == 401
+    assert (await mcp_client.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}))[0] == 401
 
 
-async def test_without_the_limit_store_reads_go_on_and_writes_do_not(deployment, helper):
+async def test_without_the_limit_store_reads_go_on_and_writes_do_not(deployment, mcp_client):
     deployment.service.ports.limits.down = True
-    assert await helper.call("get_workspace")
-    assert (await helper.call_expecting_error("create_link", link=LINK))["code"] == "limiter_unavailable"
+    assert await mcp_client.call("get_workspace")
+    assert (await mcp_client.call_expecting_error("create_link", link=LINK))["code"] == "limiter_unavailable"

@@ -23,20 +23,20 @@ def resource_factory(workspace_api):
     return ResourceFactory(workspace_api)
 
 
-async def told(workspace_api, program, tool, *ids, **arguments):
+async def told(workspace_api, mcp_client, tool, *ids, **arguments):
     """The result of a tool as text, without the ids that were asked for."""
     workspace_api.later(minutes=1)
-    text = json.dumps(await program.call_result(tool, arguments))
+    text = json.dumps(await mcp_client.call_result(tool, arguments))
     for one in ids:
         text = text.replace(one, "ID")
     return text
 
 
 async def test_what_another_workspace_owns_is_answered_as_what_never_was(
-    workspace_api, program, resource_factory
+    workspace_api, mcp_client, resource_factory
 ):
     asked = 0
-    for tool in await program.tools():
+    for tool in await mcp_client.tools():
         taken = tool["inputSchema"]["properties"]
         more = {
             name: value for body in PATCH_BODIES.values() for name, value in body.items() if name in taken
@@ -50,7 +50,7 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(
             if name not in NEVER_DELETED:
                 ids["deleted"] = await resource_factory.id(name, "shop", deleted=True)
             answers = {
-                kind: await told(workspace_api, program, tool["name"], one, **{name: one}, **more)
+                kind: await told(workspace_api, mcp_client, tool["name"], one, **{name: one}, **more)
                 for kind, one in ids.items()
             }
             assert '"Not found' in answers["random"].replace("\\", ""), tool["name"]
@@ -61,29 +61,33 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(
 
 
 @pytest.mark.parametrize("where", BODY_IDS)
-async def test_an_id_in_a_body_is_no_way_in_either(workspace_api, program, resource_factory, where):
+async def test_an_id_in_a_body_is_no_way_in_either(workspace_api, mcp_client, resource_factory, where):
     name, body = BODY_IDS[where]
     tool = CREATE_TOOLS[" ".join(where.split(" ")[:2])]
     more = {"dashboardId": await resource_factory.id("dashboardId", "shop")} if "PATCH" in where else {}
     random, other = str(new_id()), await resource_factory.id(name, "other")
     gone, own = await resource_factory.id(name, "shop", deleted=True), await resource_factory.id(name, "shop")
     answers = [
-        await told(workspace_api, program, tool, one, **body(one), **more)
+        await told(workspace_api, mcp_client, tool, one, **body(one), **more)
         for one in (random, other, gone, own)
     ]
     assert answers[0] == answers[1] == answers[2]
     assert ('"isError": true' in answers[0], '"isError": false' in answers[3]) == (True, True)
 
 
-async def test_lists_and_searches_show_nothing_of_another_workspace(workspace_api, program, resource_factory):
+async def test_lists_and_searches_show_nothing_of_another_workspace(
+    workspace_api, mcp_client, resource_factory
+):
     theirs = [await resource_factory.id(name, "other") for name in CREATORS]
     week = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
     known = week | {"q": "visitor", "dimension": "channel", "steps": "a,b", "metrics": ["visitors"]}
     known |= {"date_range": {"preset": "last_30_days"}, "type": "events"}
-    for tool in await program.tools():
+    for tool in await mcp_client.tools():
         taken, needed = set(tool["inputSchema"]["properties"]), set(tool["inputSchema"].get("required", ()))
         if tool["annotations"].get("readOnlyHint") and not needed & set(CREATORS):
             names = needed | ({"date_range"} & taken or {*week} & taken)
-            answer = await told(workspace_api, program, tool["name"], **{name: known[name] for name in names})
+            answer = await told(
+                workspace_api, mcp_client, tool["name"], **{name: known[name] for name in names}
+            )
             assert '"isError": false' in answer, (tool, answer)
             assert [one for one in theirs if one in answer] == [], tool["name"]

@@ -22,29 +22,29 @@ NEGOTIATED = [
 ]
 
 
-async def test_a_version_that_is_not_spoken_is_answered_by_the_newest(program):
+async def test_a_version_that_is_not_spoken_is_answered_by_the_newest(mcp_client):
     for asked, answered in NEGOTIATED:
         client = {"name": "test", "version": "1"}
         params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": client}
-        said = (await program.send_message("initialize", params))["result"]
+        said = (await mcp_client.send_message("initialize", params))["result"]
         assert said["protocolVersion"] == answered
         assert "tools" in said["capabilities"]
         assert said["serverInfo"]["name"] == "touchpoint"
         assert "last_30_days" in said["instructions"]
 
 
-async def test_what_is_there_and_what_is_empty(program):
-    assert (await program.send_message("ping"))["result"] == {}
-    assert (await program.send_message("resources/list", {}))["result"] == {"resources": []}
-    assert (await program.send_message("prompts/list", {}))["result"] == {"prompts": []}
+async def test_what_is_there_and_what_is_empty(mcp_client):
+    assert (await mcp_client.send_message("ping"))["result"] == {}
+    assert (await mcp_client.send_message("resources/list", {}))["result"] == {"resources": []}
+    assert (await mcp_client.send_message("prompts/list", {}))["result"] == {"prompts": []}
 
 
 IDS = [1, 2**53, "a", "", -1]
 
 
-async def test_an_answer_has_the_id_of_its_request(program):
+async def test_an_answer_has_the_id_of_its_request(mcp_client):
     for id_ in IDS:
-        _, _, body = await program.send(PING | {"id": id_})
+        _, _, body = await mcp_client.send(PING | {"id": id_})
         assert json.loads(body) == {"jsonrpc": "2.0", "id": id_, "result": {}}
 
 
@@ -78,9 +78,9 @@ FAULTS = [
 ]
 
 
-async def test_a_fault_of_the_protocol_has_its_code(program):
+async def test_a_fault_of_the_protocol_has_its_code(mcp_client):
     for sent, code in FAULTS:
-        status, _, body = await program.send(sent)
+        status, _, body = await mcp_client.send(sent)
         answer = json.loads(body)
         known = code in (-32601, -32602)
         assert (status, answer["error"]["code"]) == (200 if known else 400, code)
@@ -96,52 +96,52 @@ UNANSWERED = [
 ]
 
 
-async def test_what_wants_no_answer_gets_202_and_no_body(program):
+async def test_what_wants_no_answer_gets_202_and_no_body(mcp_client):
     for sent in UNANSWERED:
-        status, _, body = await program.send(sent)
+        status, _, body = await mcp_client.send(sent)
         assert (status, body) == (202, b"")
 
 
 METHODS = ["GET", "DELETE", "HEAD", "PUT", "PATCH"]
 
 
-async def test_there_is_no_stream_and_no_session(program):
+async def test_there_is_no_stream_and_no_session(mcp_client):
     for method in METHODS:
-        for token in (program.token, None):
-            status, headers, _ = await program.send(b"", method=method, token=token)
+        for token in (mcp_client.token, None):
+            status, headers, _ = await mcp_client.send(b"", method=method, token=token)
             assert (status, headers["Allow"]) == (405, "POST, OPTIONS")
 
 
 SPOKEN = ["2025-06-18", "2025-03-26"]
 
 
-async def test_a_version_of_the_header_is_spoken(program):
+async def test_a_version_of_the_header_is_spoken(mcp_client):
     for version in SPOKEN:
-        assert (await program.send(PING, MCP_Protocol_Version=version))[0] == 200
+        assert (await mcp_client.send(PING, MCP_Protocol_Version=version))[0] == 200
 
 
 UNSPOKEN = ["2024-11-05", "2026-07-28", "", "x", "2025-06-18, 2025-03-26"]
 
 
-async def test_a_version_of_the_header_that_is_not_spoken_is_400(program):
+async def test_a_version_of_the_header_that_is_not_spoken_is_400(mcp_client):
     for version in UNSPOKEN:
-        status, _, body = await program.send(PING, MCP_Protocol_Version=version)
+        status, _, body = await mcp_client.send(PING, MCP_Protocol_Version=version)
         assert (status, json.loads(body)["code"]) == (400, "invalid_parameter")
 
 
-async def test_no_or_a_bad_token_is_told_where_to_get_one(program, workspace_api):
+async def test_no_or_a_bad_token_is_told_where_to_get_one(mcp_client, workspace_api):
     agent_key = workspace_api.keys["shop reader"]
-    for token in (None, "x", agent_key, f"oat_{'a' * 43}", program.token + "a"):
-        status, headers, body = await program.send(PING, token=token)
+    for token in (None, "x", agent_key, f"oat_{'a' * 43}", mcp_client.token + "a"):
+        status, headers, body = await mcp_client.send(PING, token=token)
         assert (status, headers["WWW-Authenticate"]) == (401, CHALLENGE)
         assert json.loads(body) == {"error": "Invalid or missing API key"}
-    status, _, _ = await program.send(PING, token=None, Authorization=f"Basic {program.token}")
+    status, _, _ = await mcp_client.send(PING, token=None, Authorization=f"Basic {mcp_client.token}")
     assert status == 401
 
 
-async def test_a_token_works_no_longer_than_its_time(program, workspace_api):
+async def test_a_token_works_no_longer_than_its_time(mcp_client, workspace_api):
     workspace_api.later(days=3660)
-    assert (await program.send(PING))[0] == 401
+    assert (await mcp_client.send(PING))[0] == 401
 
 
 async def test_a_token_without_the_scope_to_read_is_refused(workspace_api):
@@ -186,29 +186,29 @@ ORIGINS = [
 ]
 
 
-async def test_a_page_of_others_is_not_let_in(program):
+async def test_a_page_of_others_is_not_let_in(mcp_client):
     for origin, status in ORIGINS:
-        answered, headers, _ = await program.send(PING, Origin=origin)
+        answered, headers, _ = await mcp_client.send(PING, Origin=origin)
         assert answered == status
         assert headers["Access-Control-Allow-Origin"] == "*"
 
 
-async def test_a_browser_may_ask_beforehand(program):
-    status, headers, body = await program.send(b"", method="OPTIONS", token=None)
+async def test_a_browser_may_ask_beforehand(mcp_client):
+    status, headers, body = await mcp_client.send(b"", method="OPTIONS", token=None)
     assert (status, body) == (204, b"")
     assert headers["Access-Control-Allow-Methods"] == "POST, OPTIONS"
     assert "MCP-Protocol-Version" in headers["Access-Control-Allow-Headers"]
 
 
-async def test_a_message_over_a_million_bytes_is_too_large(program):
-    status, _, body = await program.send(b" " * 1_000_001)
+async def test_a_message_over_a_million_bytes_is_too_large(mcp_client):
+    status, _, body = await mcp_client.send(b" " * 1_000_001)
     assert (status, json.loads(body)["code"]) == (413, "payload_too_large")
-    assert (await program.send(json.dumps(PING).encode().ljust(1_000_000)))[0] == 200
+    assert (await mcp_client.send(json.dumps(PING).encode().ljust(1_000_000)))[0] == 200
 
 
-async def test_nothing_is_remembered_between_requests(program, workspace_api):
-    assert len(await program.tools()) > 60  # nobody initialized anything
-    _, headers, _ = await program.send(PING, Mcp_Session_Id="of-another-server")
+async def test_nothing_is_remembered_between_requests(mcp_client, workspace_api):
+    assert len(await mcp_client.tools()) > 60  # nobody initialized anything
+    _, headers, _ = await mcp_client.send(PING, Mcp_Session_Id="of-another-server")
     assert not {"mcp-session-id", "set-cookie"} & {name.lower() for name, _ in headers}
     workspace_api.now += timedelta(days=1)
-    assert (await program.send_message("ping"))["result"] == {}
+    assert (await mcp_client.send_message("ping"))["result"] == {}

@@ -43,8 +43,8 @@ DESTRUCTIVE = {
 
 
 @pytest.fixture
-async def listed(program):
-    return await program.tools()
+async def tools(mcp_client):
+    return await mcp_client.tools()
 
 
 def test_the_tools_are_those_of_the_contract_in_its_order():
@@ -61,14 +61,14 @@ def test_every_operation_a_key_opens_is_a_tool_and_no_other():
     assert {f"{tool.operation.method} {tool.operation.path}" for tool in TOOLS_BY_NAME.values()} == opened
 
 
-async def test_the_list_stays_under_64_kib(program, listed):
-    _, _, body = await program.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+async def test_the_list_stays_under_64_kib(mcp_client, tools):
+    _, _, body = await mcp_client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert len(body) < 64 * 1024
-    assert [tool["name"] for tool in listed] == list(TOOLS_BY_NAME)
+    assert [tool["name"] for tool in tools] == list(TOOLS_BY_NAME)
 
 
-async def test_every_tool_says_what_it_takes_and_gives(listed):
-    for tool in listed:
+async def test_every_tool_says_what_it_takes_and_gives(tools):
+    for tool in tools:
         assert list(tool) == [
             "name", "title", "description", "inputSchema", "outputSchema", "annotations",
         ]  # fmt: skip
@@ -128,7 +128,7 @@ def test_the_kinds_of_a_schema_are_told_to_its_depths():
     assert query["limit"] == {"type": "integer", "default": 100, "minimum": 1, "maximum": 1000}
 
 
-async def test_a_token_sees_the_tools_whose_scope_it_holds(workspace_api, program):
+async def test_a_token_sees_the_tools_whose_scope_it_holds(workspace_api, mcp_client):
     writers = {name for name, tool in TOOLS_BY_NAME.items() if tool.is_write}
     reads = [name for name in TOOLS_BY_NAME if name not in writers]
     of_reports = writers - {"undo"} - set().union(*WRITERS.values())
@@ -136,9 +136,9 @@ async def test_a_token_sees_the_tools_whose_scope_it_holds(workspace_api, progra
     for scopes in [(), *((scope,) for scope in opened), (Scope.WRITE_RULES, Scope.WRITE_REPORTS)]:
         held = {Scope.READ, *scopes}
         token = await grant_access_token(
-            workspace_api.service.ports.workspace, program.workspace, workspace_api.now, scopes=held
+            workspace_api.service.ports.workspace, mcp_client.workspace, workspace_api.now, scopes=held
         )
-        seen = [tool["name"] for tool in await program.tools(token)]
+        seen = [tool["name"] for tool in await mcp_client.tools(token)]
         assert [name for name in seen if name not in writers] == reads
         expected = set().union(*(opened[scope] for scope in scopes))
         assert set(seen) & writers == expected | ({"undo"} if expected else set())

@@ -9,7 +9,7 @@ from tests.oauth.oauth_client import LINKS, READ, REDIRECT, REPORTS, VERIFIER, r
 
 
 @pytest.fixture
-async def ann(deployment):
+async def owner(deployment):
     return await deployment.signed_in("ann", "owner")
 
 
@@ -17,9 +17,9 @@ async def live(deployment):
     return await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
 
 
-async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, ann):
+async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, owner):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann, scope=f"{REPORTS} {READ}")
+    tokens = await helper.tokens(owner, scope=f"{REPORTS} {READ}")
     assert tokens["access_token"].startswith("oat_")
     assert tokens["refresh_token"].startswith("ort_")
     assert tokens["token_type"] == "Bearer"
@@ -28,9 +28,9 @@ async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, 
     assert await helper.works(tokens["access_token"])
 
 
-async def test_twenty_exchanges_of_one_code_are_one(deployment, ann):
+async def test_twenty_exchanges_of_one_code_are_one(deployment, owner):
     helper = await register_client(deployment)
-    code = (await helper.code(ann))["code"]
+    code = (await helper.code(owner))["code"]
     answers = await asyncio.gather(*(helper.redeem(code) for _ in range(20)))
     assert sorted(status for status, _ in answers) == [200] + [400] * 19
     assert {said["error"] for status, said in answers if status == 400} == {"invalid_grant"}
@@ -39,9 +39,9 @@ async def test_twenty_exchanges_of_one_code_are_one(deployment, ann):
     assert not await live(deployment)
 
 
-async def test_a_code_shown_again_ends_what_came_of_it(deployment, ann):
+async def test_a_code_shown_again_ends_what_came_of_it(deployment, owner):
     helper = await register_client(deployment)
-    code = (await helper.code(ann))["code"]
+    code = (await helper.code(owner))["code"]
     _, tokens = await helper.redeem(code)
     deployment.clock.advance(minutes=5)
     assert (await helper.redeem(code))[1]["error"] == "invalid_grant"
@@ -49,9 +49,9 @@ async def test_a_code_shown_again_ends_what_came_of_it(deployment, ann):
     assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
 
 
-async def test_a_code_lives_sixty_seconds(deployment, ann):
+async def test_a_code_lives_sixty_seconds(deployment, owner):
     helper = await register_client(deployment)
-    early, late = (await helper.code(ann))["code"], (await helper.code(ann))["code"]
+    early, late = (await helper.code(owner))["code"], (await helper.code(owner))["code"]
     deployment.clock.advance(seconds=59)
     assert (await helper.redeem(early))[0] == 200
     deployment.clock.advance(seconds=1)
@@ -70,17 +70,17 @@ async def test_a_code_lives_sixty_seconds(deployment, ann):
         {"client_id": "01a1fc5c-0972-78a1-8385-e3ed624276e5"},
     ],
 )
-async def test_a_code_in_other_hands_is_used_up(deployment, ann, changed):
+async def test_a_code_in_other_hands_is_used_up(deployment, owner, changed):
     helper = await register_client(deployment)
-    code = (await helper.code(ann))["code"]
+    code = (await helper.code(owner))["code"]
     assert (await helper.redeem(code, **changed))[1]["error"] == "invalid_grant"
     assert (await helper.redeem(code))[1]["error"] == "invalid_grant"
     assert not await live(deployment)
 
 
-async def test_another_program_cannot_use_a_code(deployment, ann):
+async def test_another_program_cannot_use_a_code(deployment, owner):
     helper, other = await register_client(deployment), await register_client(deployment)
-    code = (await helper.code(ann))["code"]
+    code = (await helper.code(owner))["code"]
     assert (await other.redeem(code))[1]["error"] == "invalid_grant"
 
 
@@ -107,9 +107,9 @@ async def test_faults_have_the_codes_of_the_rfc(deployment, form, status, error)
     assert said["error"] == error
 
 
-async def test_a_token_request_is_a_form_without_repetitions(deployment, ann):
+async def test_a_token_request_is_a_form_without_repetitions(deployment, owner):
     helper, client = await register_client(deployment), deployment.app.test_client()
-    code = (await helper.code(ann))["code"]
+    code = (await helper.code(owner))["code"]
     fields = f"grant_type=authorization_code&client_id={helper.client_id}&redirect_uri={REDIRECT}&code_verifier={VERIFIER}"
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     twice = await client.post("/oauth/token", data=f"{fields}&code={code}&code={code}", headers=kind)
@@ -121,9 +121,9 @@ async def test_a_token_request_is_a_form_without_repetitions(deployment, ann):
     assert (await helper.redeem(code))[0] == 200
 
 
-async def test_a_refresh_token_is_replaced_at_each_use(deployment, ann):
+async def test_a_refresh_token_is_replaced_at_each_use(deployment, owner):
     helper = await register_client(deployment)
-    first = await helper.tokens(ann)
+    first = await helper.tokens(owner)
     for _ in range(3):
         status, second = await helper.refresh(first["refresh_token"])
         assert status == 200
@@ -132,9 +132,9 @@ async def test_a_refresh_token_is_replaced_at_each_use(deployment, ann):
         first = second
 
 
-async def test_a_refresh_token_shown_again_ends_the_family(deployment, ann):
+async def test_a_refresh_token_shown_again_ends_the_family(deployment, owner):
     helper = await register_client(deployment)
-    first = await helper.tokens(ann)
+    first = await helper.tokens(owner)
     _, second = await helper.refresh(first["refresh_token"])
     assert (await helper.refresh(first["refresh_token"]))[1]["error"] == "invalid_grant"
     assert (await helper.refresh(second["refresh_token"]))[1]["error"] == "invalid_grant"
@@ -142,17 +142,17 @@ async def test_a_refresh_token_shown_again_ends_the_family(deployment, ann):
         assert not await helper.works(tokens["access_token"])
 
 
-async def test_twenty_refreshes_at_once_are_one(deployment, ann):
+async def test_twenty_refreshes_at_once_are_one(deployment, owner):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     answers = await asyncio.gather(*(helper.refresh(tokens["refresh_token"]) for _ in range(20)))
     assert sorted(status for status, _ in answers) == [200] + [400] * 19
     assert not await live(deployment)
 
 
-async def test_a_refresh_token_lives_thirty_days(deployment, ann):
+async def test_a_refresh_token_lives_thirty_days(deployment, owner):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     deployment.clock.advance(days=29, hours=23)
     status, tokens = await helper.refresh(tokens["refresh_token"])
     assert status == 200
@@ -160,23 +160,23 @@ async def test_a_refresh_token_lives_thirty_days(deployment, ann):
     assert (await helper.refresh(tokens["refresh_token"]))[1]["error"] == "invalid_grant"
 
 
-async def test_another_program_with_a_refresh_token_ends_it(deployment, ann):
+async def test_another_program_with_a_refresh_token_ends_it(deployment, owner):
     helper, other = await register_client(deployment), await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     assert (await other.refresh(tokens["refresh_token"]))[1]["error"] == "invalid_grant"
     assert not await live(deployment)
 
 
-async def test_a_refresh_asks_for_no_more_than_was_granted(deployment, ann):
+async def test_a_refresh_asks_for_no_more_than_was_granted(deployment, owner):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     assert (await helper.refresh(tokens["refresh_token"], scope=LINKS))[1]["error"] == "invalid_scope"
     assert (await helper.refresh(tokens["refresh_token"], scope=READ))[0] == 200
 
 
-async def test_an_access_token_lives_fifteen_minutes(deployment, ann):
+async def test_an_access_token_lives_fifteen_minutes(deployment, owner):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     deployment.clock.advance(minutes=14, seconds=59)
     assert await helper.works(tokens["access_token"])
     deployment.clock.advance(seconds=1)
@@ -184,9 +184,9 @@ async def test_an_access_token_lives_fifteen_minutes(deployment, ann):
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
-async def test_revoking_either_token_ends_the_grant(deployment, ann, which):
+async def test_revoking_either_token_ends_the_grant(deployment, owner, which):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     client = deployment.app.test_client()
     answer = await client.post("/oauth/revoke", form={"token": tokens[which]})
     assert answer.status_code == 200
@@ -194,9 +194,9 @@ async def test_revoking_either_token_ends_the_grant(deployment, ann, which):
     assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
 
 
-async def test_revoking_whatever_else_is_fine_and_changes_nothing(deployment, ann):
+async def test_revoking_whatever_else_is_fine_and_changes_nothing(deployment, owner):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     client = deployment.app.test_client()
     for form in (
         {},
@@ -210,49 +210,49 @@ async def test_revoking_whatever_else_is_fine_and_changes_nothing(deployment, an
 
 
 async def test_a_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_it_no_further(
-    deployment, ann
+    deployment, owner
 ):
     bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)
     tokens = await helper.tokens(bob, scope=f"{READ} {REPORTS}")
     page = f"{deployment.settings}/members"
     account = (await deployment.store.accounts.find_account_by_email("bob@example.com")).id
-    await ann.send(page, f"{page}/{account}", action="role", role="viewer")
+    await owner.send(page, f"{page}/{account}", action="role", role="viewer")
     status, tokens = await helper.refresh(tokens["refresh_token"])
     assert (status, tokens["scope"]) == (200, READ)
-    await ann.send(page, f"{page}/{account}", action="role", role="owner")
+    await owner.send(page, f"{page}/{account}", action="role", role="owner")
     _, tokens = await helper.refresh(tokens["refresh_token"])
     assert tokens["scope"] == f"{READ} {REPORTS}"
 
 
-async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, ann):
+async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, owner):
     bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)
     tokens = await helper.tokens(bob)
     page = f"{deployment.settings}/members"
     account = (await deployment.store.accounts.find_account_by_email("bob@example.com")).id
-    await ann.send(page, f"{page}/{account}", action="remove")
+    await owner.send(page, f"{page}/{account}", action="remove")
     assert not await helper.works(tokens["access_token"])
     await deployment.enrol("bob", "member")
     assert not await helper.works(tokens["access_token"])
     assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
 
 
-async def test_a_person_disconnects_a_program(deployment, ann):
+async def test_a_person_disconnects_a_program(deployment, owner):
     helper = await register_client(deployment, name="Chatty helper")
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     page = f"{deployment.settings}/connections"
-    assert "Chatty helper" in (await ann.get(page)).text
+    assert "Chatty helper" in (await owner.get(page)).text
     [grant] = await live(deployment)
-    assert (await ann.send(page, f"{page}/{grant.id}")).status == 303
+    assert (await owner.send(page, f"{page}/{grant.id}")).status == 303
     assert not await helper.works(tokens["access_token"])
-    assert "Chatty helper" not in (await ann.get(page)).text
+    assert "Chatty helper" not in (await owner.get(page)).text
 
 
-async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, ann):
+async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, owner):
     bob, helper = (
         await deployment.signed_in("bob", "member"),
         await register_client(deployment, name="Chatty helper"),
     )
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     [grant] = await live(deployment)
     page = f"{deployment.settings}/connections"
     assert "Chatty helper" not in (await bob.get(page)).text
@@ -261,9 +261,9 @@ async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, ann):
     assert await helper.works(tokens["access_token"])
 
 
-async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, ann):
+async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, owner):
     helper = await register_client(deployment)
-    tokens = await helper.tokens(ann)
+    tokens = await helper.tokens(owner)
     for path in ("/v1/workspace", "/v1/overview", "/v1/exports"):
         assert (await deployment.api("GET", path, tokens["access_token"]))[0] == 401
     status, said = await deployment.api(
@@ -273,28 +273,28 @@ async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, ann
     assert said["key"].startswith("dk_agent_")
 
 
-async def test_only_digests_are_kept(deployment, ann, tmp_path):
+async def test_only_digests_are_kept(deployment, owner, tmp_path):
     helper = await register_client(deployment)
-    code = (await helper.code(ann))["code"]
+    code = (await helper.code(owner))["code"]
     _, tokens = await helper.redeem(code)
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    cookie = next(iter(ann.client.cookie_jar)).value
+    cookie = next(iter(owner.client.cookie_jar)).value
     for secret in (code, tokens["access_token"], tokens["refresh_token"], cookie, VERIFIER):
         assert secret.encode() not in kept
 
 
-async def test_a_grant_nothing_can_continue_leaves_the_list(deployment, ann):
+async def test_a_grant_nothing_can_continue_leaves_the_list(deployment, owner):
     helper = await register_client(deployment)
-    await helper.code(ann)
+    await helper.code(owner)
     assert len(await live(deployment)) == 1
     deployment.clock.advance(minutes=2)
-    await helper.code(ann)
+    await helper.code(owner)
     assert len(await live(deployment)) == 1
 
 
-async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, ann, monkeypatch):
+async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, owner, monkeypatch):
     helper = await register_client(deployment)
-    code = (await helper.code(ann))["code"]
+    code = (await helper.code(owner))["code"]
 
     async def away(_):
         raise StoreUnavailable

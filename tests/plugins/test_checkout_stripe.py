@@ -335,7 +335,7 @@ class Silent:
 
 
 @pytest.fixture
-def till(checkout):
+def signups(checkout):
     """Signups sold by this checkout."""
     store, limiter = MemoryAccess(), FixedWindowCounter(lambda: NOW)
 
@@ -364,8 +364,8 @@ def till(checkout):
     return store, applications, settlement
 
 
-async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, till, caplog):
-    store, applications, settlement = till
+async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, signups, caplog):
+    store, applications, settlement = signups
     with caplog.at_level(logging.DEBUG):
         applied = await applications.create_signup(
             SignupInput(email="ann@example.com", plan="growth"), "203.0.113.7"
@@ -390,8 +390,8 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, ti
     assert "ann@example.com" not in caplog.text
 
 
-async def test_a_paid_session_of_another_price_makes_nothing(account, till):
-    store, applications, settlement = till
+async def test_a_paid_session_of_another_price_makes_nothing(account, signups):
+    store, applications, settlement = signups
     applied = await applications.create_signup(SignupInput(email="ann@example.com", plan="growth"), None)
     signup = await store.signups.find_signup(SignupLookup.ID, applied.signup.id.hex)
     account.change(signup.order, **PAID, metadata={"plan": "starter"})

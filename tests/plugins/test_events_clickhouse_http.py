@@ -194,12 +194,12 @@ async def test_a_hanging_server_is_reported_before_the_time_budget_ends(folder, 
 
 
 @pytest.fixture
-def impatient(monkeypatch):
+def short_poll_interval(monkeypatch):
     """Polls the server at a short interval; requested before the store, which starts to poll when it opens."""
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.02)
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_poll_interval")
 async def test_a_long_read_on_a_responsive_server_is_not_cancelled(store, monkeypatch):
     asked = Mock(side_effect=store.backend.ping)
     monkeypatch.setattr(store._engine._watchdog, "_ping", asked)

@@ -50,16 +50,18 @@ class Bank:
 
 
 @pytest.fixture
-async def bank():
-    bank = Bank()
-    bank.api = StubPlatformApi(bank.answers, StubResponse("busy", 503), lambda _: StubResponse("no", 403))
-    async with serve_api(bank.api):
-        yield bank
+async def rate_server():
+    rate_server = Bank()
+    rate_server.api = StubPlatformApi(
+        rate_server.answers, StubResponse("busy", 503), lambda _: StubResponse("no", 403)
+    )
+    async with serve_api(rate_server.api):
+        yield rate_server
 
 
-def source(bank, tmp_path, options=""):
+def source(rate_server, tmp_path, options=""):
     opened = load_installed_registry().open_adapter(
-        "fx", f"ecb:///?address={bank.api.url}{options}", folder=tmp_path
+        "fx", f"ecb:///?address={rate_server.api.url}{options}", folder=tmp_path
     )
     return replace(opened, clock=lambda: NOW)
 
@@ -70,16 +72,16 @@ def known(last, first=date(2020, 1, 2)):
 
 class TestReferenceRates(RateSourceConformance):
     @pytest.fixture
-    def source(self, bank, tmp_path):
+    def source(self, rate_server, tmp_path):
         monday, tuesday = {"USD": "1.0811", "JPY": "170.98"}, {"USD": "1.0876", "JPY": "171.23"}
-        bank.daily = xml((TUESDAY, tuesday))
-        bank.ever = [(TUESDAY, tuesday), (date(2026, 7, 6), monday)]
-        return source(bank, tmp_path)
+        rate_server.daily = xml((TUESDAY, tuesday))
+        rate_server.ever = [(TUESDAY, tuesday), (date(2026, 7, 6), monday)]
+        return source(rate_server, tmp_path)
 
     @pytest.fixture
-    def unavailable_source(self, bank, tmp_path):
-        bank.answer = StubResponse("busy", 503)
-        return source(bank, tmp_path)
+    def unavailable_source(self, rate_server, tmp_path):
+        rate_server.answer = StubResponse("busy", 503)
+        return source(rate_server, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -95,24 +97,24 @@ class TestReferenceRates(RateSourceConformance):
     ],
     ids=str,
 )
-async def test_the_smallest_file_that_leaves_no_gap_is_asked_for(bank, tmp_path, kept, files):
-    await source(bank, tmp_path).fetch_rates(kept)
-    assert [asked.path for asked in bank.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
+async def test_the_smallest_file_that_leaves_no_gap_is_asked_for(rate_server, tmp_path, kept, files):
+    await source(rate_server, tmp_path).fetch_rates(kept)
+    assert [asked.path for asked in rate_server.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
 
 
-async def test_no_working_day_lies_in_a_weekend(bank, tmp_path):
-    bank.daily = xml((date(2026, 7, 6), {"USD": "1.08"}))
-    await source(bank, tmp_path).fetch_rates(known(FRIDAY))
-    assert [asked.path for asked in bank.api.asked] == ["/eurofxref-daily.xml"]
+async def test_no_working_day_lies_in_a_weekend(rate_server, tmp_path):
+    rate_server.daily = xml((date(2026, 7, 6), {"USD": "1.08"}))
+    await source(rate_server, tmp_path).fetch_rates(known(FRIDAY))
+    assert [asked.path for asked in rate_server.api.asked] == ["/eurofxref-daily.xml"]
 
 
-async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(bank, tmp_path):
-    told = await source(bank, tmp_path).fetch_rates(known(TUESDAY))
+async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(rate_server, tmp_path):
+    told = await source(rate_server, tmp_path).fetch_rates(known(TUESDAY))
     assert told == [
         DayRate(TUESDAY, "USD", Decimal("1.0876")), DayRate(TUESDAY, "JPY", Decimal("171.23")),
     ]  # fmt: skip
-    assert {rate.day for rate in await source(bank, tmp_path).fetch_rates(None)} == {TUESDAY, FRIDAY}
-    earlier = await source(bank, tmp_path, "&since=2019-01-01").fetch_rates(None)
+    assert {rate.day for rate in await source(rate_server, tmp_path).fetch_rates(None)} == {TUESDAY, FRIDAY}
+    earlier = await source(rate_server, tmp_path, "&since=2019-01-01").fetch_rates(None)
     assert {rate.day for rate in earlier} == {TUESDAY, FRIDAY, date(2019, 6, 3)}
 
 
@@ -128,15 +130,15 @@ async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(
         StubResponse("<!DOCTYPE x [<!ENTITY y 'much'>]>" + xml((TUESDAY, {"USD": "1"})).partition("\n")[2]),
     ],
 )
-async def test_what_is_no_file_of_rates_is_none(bank, tmp_path, answer):
-    bank.answer = answer
+async def test_what_is_no_file_of_rates_is_none(rate_server, tmp_path, answer):
+    rate_server.answer = answer
     with pytest.raises(RateSourceUnavailable, match="European Central Bank"):
-        await source(bank, tmp_path).fetch_rates(None)
+        await source(rate_server, tmp_path).fetch_rates(None)
 
 
-async def test_a_bank_that_is_away_may_be_asked_again(bank, tmp_path):
-    asking = source(bank, tmp_path)
-    bank.api.answer = lambda _: None
+async def test_a_bank_that_is_away_may_be_asked_again(rate_server, tmp_path):
+    asking = source(rate_server, tmp_path)
+    rate_server.api.answer = lambda _: None
     with pytest.raises(RateSourceUnavailable, match="does not answer"):
         await asking.fetch_rates(None)
 

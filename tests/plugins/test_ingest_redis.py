@@ -35,7 +35,7 @@ async def queue(url, **given):
 
 
 @pytest.fixture(autouse=True)
-def patient_readers(monkeypatch):
+def long_read_timeout(monkeypatch):
     """A test asks for the ledger of seven weeks, on whatever machine."""
     monkeypatch.setattr(ledger, "LEDGER_TIMEOUT_SECONDS", 30.0)
 

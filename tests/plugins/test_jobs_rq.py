@@ -41,7 +41,7 @@ async def jobs(redis_server, tmp_path):
 
 
 @pytest.fixture
-async def hasty(redis_server, tmp_path):
+async def jobs_with_short_timeout(redis_server, tmp_path):
     """The same, for a server that answers nobody."""
     async with jobs_of(redis_server.url, tmp_path, 0.25) as opened:
         yield opened
@@ -68,24 +68,24 @@ async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, 
     assert 0 < redis.ttl(b"rq:job:" + name) <= 60
 
 
-async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, hasty, redis_server):
+async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, jobs_with_short_timeout, redis_server):
     for harm, heal in ((redis_server.suspend, redis_server.resume), (redis_server.kill, redis_server.start)):
         harm()
         async with asyncio.timeout(60):
             with pytest.raises(JobQueueUnavailable):
-                await hasty.wake_worker(uuid4())
+                await jobs_with_short_timeout.wake_worker(uuid4())
         heal()
         await jobs.wake_worker(uuid4())
 
 
 async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(
-    jobs, hasty, redis_server, redis
+    jobs, jobs_with_short_timeout, redis_server, redis
 ):
     await jobs.check()
     assert redis.keys() == []
     redis_server.suspend()
     with pytest.raises(StartupError, match=r"exports\.jobs does not answer"):
-        await hasty.check()
+        await jobs_with_short_timeout.check()
     redis_server.resume()
     await jobs.check()
 

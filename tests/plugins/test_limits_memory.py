@@ -14,18 +14,18 @@ REGISTRY = load_plugins([("limits_memory", limits_memory)], discover=False)
 
 
 @pytest.fixture
-def standing_clock():
+def fixed_clock():
     return lambda: datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 
 
-async def test_400_requests_at_once_never_pass_a_limit_of_100(standing_clock):
-    limiter = MemoryLimiter(capacity=10, clock=standing_clock)
+async def test_400_requests_at_once_never_pass_a_limit_of_100(fixed_clock):
+    limiter = MemoryLimiter(capacity=10, clock=fixed_clock)
     spent = await asyncio.gather(*(limiter.consume("key", 100, 60) for _ in range(400)))
     assert sum(allowance.allowed for allowance in spent) == 100
 
 
-async def test_keys_and_window_lengths_are_counted_apart(standing_clock):
-    limiter = MemoryLimiter(capacity=10, clock=standing_clock)
+async def test_keys_and_window_lengths_are_counted_apart(fixed_clock):
+    limiter = MemoryLimiter(capacity=10, clock=fixed_clock)
     assert (await limiter.consume("a", 1, 60)).allowed
     assert (await limiter.consume("b", 1, 60)).allowed
     assert (await limiter.consume("a", 1, 1)).allowed

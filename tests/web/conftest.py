@@ -1,6 +1,6 @@
 """The deployment the tests of pages walk through."""
 
 from tests.fixtures.composed_deployment import deployment as deployment
-from tests.fixtures.served_deployment import house as house
-from tests.fixtures.shop_site import shop as shop
-from tests.fixtures.shop_site import shop_server as shop_server
+from tests.fixtures.served_deployment import browser_deployment as browser_deployment
+from tests.fixtures.shop_site import site_server as site_server
+from tests.fixtures.shop_site import tracked_site as tracked_site

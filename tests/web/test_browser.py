@@ -52,8 +52,8 @@ def passkey_of(account, name):
 
 
 @pytest.mark.timeout(400)
-async def test_names_of_strangers_stay_text_on_every_page(house):
-    store, workspace = house.store, house.initialized_deployment.workspace
+async def test_names_of_strangers_stay_text_on_every_page(browser_deployment):
+    store, workspace = browser_deployment.store, browser_deployment.initialized_deployment.workspace
     for payload in PAYLOADS:
         await create_named_key(store.credentials, workspace, system_clock(), name=payload)
         account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
@@ -63,69 +63,77 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
         )
         await issue_access_token(store.one_time_tokens, grant, system_clock())
-        await store.passkeys.add_passkey(passkey_of(house.ann, payload), len(PAYLOADS))
-    async with house.watched_pages() as look:
-        await look(f"{house.app}/account", PAYLOADS)
+        await store.passkeys.add_passkey(passkey_of(browser_deployment.ann, payload), len(PAYLOADS))
+    async with browser_deployment.watched_pages() as look:
+        await look(f"{browser_deployment.app}/account", PAYLOADS)
         for section in ("keys", "members", "connections"):
-            await look(f"{house.settings}/{section}", PAYLOADS)
+            await look(f"{browser_deployment.settings}/{section}", PAYLOADS)
         for some in batched(PAYLOADS, 4):
             texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
             await store.workspace_settings.save_workspace(replace(workspace, name=some[0]))
-            await look(await house.open_key_request_page(**texts), some)
-            await look(f"{house.app}/container/proposals/{await house.create_script_proposal(*some)}", some)
+            await look(await browser_deployment.open_key_request_page(**texts), some)
+            await look(
+                f"{browser_deployment.app}/container/proposals/{await browser_deployment.create_script_proposal(*some)}",
+                some,
+            )
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
                 await store.workspace_settings.save_workspace(replace(workspace, name=payload))
-                await look(await house.open_consent_page(name=name), (name, payload))
+                await look(await browser_deployment.open_consent_page(name=name), (name, payload))
         proposed = [some[0] for some in batched(PAYLOADS, 4)]
-        await look(f"{house.settings}/scripts", proposed)
-        await look(f"{house.settings}/audit", proposed)
-        await look(f"{house.app}/workspaces", [some[0]])
+        await look(f"{browser_deployment.settings}/scripts", proposed)
+        await look(f"{browser_deployment.settings}/audit", proposed)
+        await look(f"{browser_deployment.app}/workspaces", [some[0]])
     await store.workspace_settings.save_workspace(workspace)
-    for passkey in await store.passkeys.list_passkeys(house.ann.id):
-        await store.passkeys.remove_passkey(house.ann.id, passkey.id)
+    for passkey in await store.passkeys.list_passkeys(browser_deployment.ann.id):
+        await store.passkeys.remove_passkey(browser_deployment.ann.id, passkey.id)
     assert len(PAYLOADS) >= 100
 
 
-async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
-    await house.store.workspace_settings.save_workspace(
-        replace(house.initialized_deployment.workspace, name=LONG_NAMES[0])
+async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(browser_deployment):
+    await browser_deployment.store.workspace_settings.save_workspace(
+        replace(browser_deployment.initialized_deployment.workspace, name=LONG_NAMES[0])
     )
-    await house.create_script_proposal(*LONG_NAMES)
-    passkey = passkey_of(house.ann, LONG_NAMES[0])
-    await house.store.passkeys.add_passkey(passkey, 20)
+    await browser_deployment.create_script_proposal(*LONG_NAMES)
+    passkey = passkey_of(browser_deployment.ann, LONG_NAMES[0])
+    await browser_deployment.store.passkeys.add_passkey(passkey, 20)
     for name in LONG_NAMES:
         await create_named_key(
-            house.store.credentials, house.initialized_deployment.workspace, system_clock(), name=name
+            browser_deployment.store.credentials,
+            browser_deployment.initialized_deployment.workspace,
+            system_clock(),
+            name=name,
         )
     texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
     addresses = [
-        *await house.all_pages(),
-        await house.open_key_request_page(**texts),
-        await house.open_consent_page(name=LONG_NAMES[1]),
+        *await browser_deployment.all_pages(),
+        await browser_deployment.open_key_request_page(**texts),
+        await browser_deployment.open_consent_page(name=LONG_NAMES[1]),
     ]
-    async with house.page(viewport={"width": 390, "height": 800}) as page:
+    async with browser_deployment.page(viewport={"width": 390, "height": 800}) as page:
         for address in addresses:
             await page.goto(address)
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
             await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
-    await house.store.workspace_settings.save_workspace(house.initialized_deployment.workspace)
-    await house.store.passkeys.remove_passkey(house.ann.id, passkey.id)
+    await browser_deployment.store.workspace_settings.save_workspace(
+        browser_deployment.initialized_deployment.workspace
+    )
+    await browser_deployment.store.passkeys.remove_passkey(browser_deployment.ann.id, passkey.id)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_every_text_can_be_read_in_light_and_dark(house, scheme):
-    async with house.page(color_scheme=scheme) as page:
-        for address in await house.all_pages():
+async def test_every_text_can_be_read_in_light_and_dark(browser_deployment, scheme):
+    async with browser_deployment.page(color_scheme=scheme) as page:
+        for address in await browser_deployment.all_pages():
             await page.goto(address)
             assert await page.evaluate(CONTRAST) == [], address
         background = await page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(int(part) for part in background[4:-1].split(",")) > 384) is (scheme == "light")
 
 
-async def test_every_page_has_a_title_one_heading_and_a_name_for_each_field(house):
-    async with house.page() as page:
-        for address in await house.all_pages():
+async def test_every_page_has_a_title_one_heading_and_a_name_for_each_field(browser_deployment):
+    async with browser_deployment.page() as page:
+        for address in await browser_deployment.all_pages():
             await page.goto(address)
             assert await page.evaluate("document.querySelectorAll('h1').length") == 1, address
             assert await page.evaluate("document.documentElement.lang") == "en"
@@ -140,9 +148,9 @@ async def focused(page):
     )
 
 
-async def test_signing_in_and_approving_need_no_mouse(house):
-    address = await house.open_key_request_page()
-    async with house.page(signed_in=False) as page:
+async def test_signing_in_and_approving_need_no_mouse(browser_deployment):
+    address = await browser_deployment.open_key_request_page()
+    async with browser_deployment.page(signed_in=False) as page:
         await page.goto(address)
         await page.wait_for_function("document.activeElement.name === 'email'")
         await page.keyboard.type("ann@example.com")
@@ -160,22 +168,22 @@ async def test_signing_in_and_approving_need_no_mouse(house):
         await page.wait_for_selector("h1:has-text('approved')")
 
 
-async def test_the_first_stop_skips_to_the_content(house):
-    async with house.page() as page:
-        await page.goto(f"{house.settings}/keys")
+async def test_the_first_stop_skips_to_the_content(browser_deployment):
+    async with browser_deployment.page() as page:
+        await page.goto(f"{browser_deployment.settings}/keys")
         await page.keyboard.press("Tab")
         assert (await focused(page))[0] == "Skip to content"
         await page.keyboard.press("Enter")
         await page.wait_for_url("**#content")
 
 
-async def test_everything_works_without_scripts(house):
-    address = await house.open_key_request_page(Scope.READ, Scope.WRITE_LINKS)
-    async with house.page(java_script_enabled=False) as page:
+async def test_everything_works_without_scripts(browser_deployment):
+    address = await browser_deployment.open_key_request_page(Scope.READ, Scope.WRITE_LINKS)
+    async with browser_deployment.page(java_script_enabled=False) as page:
         await page.goto(address)
         await page.click("button[value=deny]")
         await page.wait_for_selector("h1:has-text('denied')")
-        await page.goto(f"{house.settings}/keys")
+        await page.goto(f"{browser_deployment.settings}/keys")
         await page.locator("section", has_text="Agent key").locator("summary").click()
         await page.locator("section", has_text="Agent key").locator("button").click()
         assert (await page.inner_text("code.secret")).startswith("dk_agent_")
@@ -183,23 +191,26 @@ async def test_everything_works_without_scripts(house):
         await page.wait_for_selector("main:has-text('signed out')")
 
 
-async def test_no_page_shows_in_a_frame(house):
-    address = await house.open_key_request_page()
-    async with foreign_site(f'<iframe src="{address}"></iframe>') as (port, _), house.page() as page:
+async def test_no_page_shows_in_a_frame(browser_deployment):
+    address = await browser_deployment.open_key_request_page()
+    async with (
+        foreign_site(f'<iframe src="{address}"></iframe>') as (port, _),
+        browser_deployment.page() as page,
+    ):
         for host in ("127.0.0.1", "localhost"):
             await page.goto(f"http://{host}:{port}/")
             await page.frames[1].wait_for_url("chrome-error://**")
             assert page.frames[1].url == "chrome-error://chromewebdata/"
 
 
-async def test_a_form_of_another_site_approves_nothing(house):
-    address = await house.open_key_request_page()
+async def test_a_form_of_another_site_approves_nothing(browser_deployment):
+    address = await browser_deployment.open_key_request_page()
     token = address.partition("=")[2]
     html = (
-        f'<form method="post" action="{house.app}/approve"><input name="request" value="{token}">'
+        f'<form method="post" action="{browser_deployment.app}/approve"><input name="request" value="{token}">'
         '<input name="decision" value="approve"><button>Win a prize</button></form>'
     )
-    async with foreign_site(html) as (port, _), house.page() as page:
+    async with foreign_site(html) as (port, _), browser_deployment.page() as page:
         for host in ("127.0.0.1", "localhost"):
             await page.goto(f"http://{host}:{port}/")
             async with page.expect_response("**/approve") as answered:
@@ -210,25 +221,25 @@ async def test_a_form_of_another_site_approves_nothing(house):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_consent_leads_back_to_the_program(house, host):
-    async with foreign_site("done") as (port, asked), house.page() as page:
-        await page.goto(await house.open_consent_page(f"http://{host}:{port}/callback"))
+async def test_consent_leads_back_to_the_program(browser_deployment, host):
+    async with foreign_site("done") as (port, asked), browser_deployment.page() as page:
+        await page.goto(await browser_deployment.open_consent_page(f"http://{host}:{port}/callback"))
         await page.click("button[value=allow]")
         await page.wait_for_url("**/callback?*")
         told = parse_qs(urlsplit(asked[0].split()[1]).query)
     assert told["code"][0].startswith("oac_")
-    assert told["iss"] == [house.root]
+    assert told["iss"] == [browser_deployment.root]
     assert told["state"] == ["x"]
 
 
-async def test_an_invited_person_comes_in_by_the_mailed_link(house):
-    letters = house.service.ports.mail.messages
+async def test_an_invited_person_comes_in_by_the_mailed_link(browser_deployment):
+    letters = browser_deployment.service.ports.mail.messages
     await invite_member(
-        house.store.invitations, house.service.ports.mail, house.initialized_deployment.workspace, house.owner,
-        email="bob@example.com", role=Role.MEMBER, web_url=house.app, now=system_clock(),
+        browser_deployment.store.invitations, browser_deployment.service.ports.mail, browser_deployment.initialized_deployment.workspace, browser_deployment.owner,
+        email="bob@example.com", role=Role.MEMBER, web_url=browser_deployment.app, now=system_clock(),
     )  # fmt: skip
     link = next(line for line in letters[-1].text.splitlines() if line.startswith("http"))
-    async with house.page(signed_in=False) as page:
+    async with browser_deployment.page(signed_in=False) as page:
         await page.goto(link)
         await page.fill("[name=name]", "Bob")
         await page.fill("[name=password]", PASSWORD)

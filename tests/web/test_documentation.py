@@ -21,7 +21,7 @@ def service_in(folder, **http):
 
 
 @pytest.fixture
-def reader(tmp_path):
+def browser(tmp_path):
     service = service_in(tmp_path)
     app = create_quart_app(
         service.dispatch, ClientAddress(), [create_documentation_blueprint(service.component(Documentation))]
@@ -29,34 +29,34 @@ def reader(tmp_path):
     return app.test_client()
 
 
-async def text_of(reader, path, kind):
-    answer = await reader.get(path)
+async def text_of(browser, path, kind):
+    answer = await browser.get(path)
     assert answer.status_code == 200, path
     assert answer.mimetype == kind
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
     return await answer.get_data(as_text=True)
 
 
-async def test_a_page_is_read_as_html_and_as_markdown_by_its_suffix(reader):
-    shown = await text_of(reader, "/docs/consumers/writes", "text/html")
+async def test_a_page_is_read_as_html_and_as_markdown_by_its_suffix(browser):
+    shown = await text_of(browser, "/docs/consumers/writes", "text/html")
     assert re.search('<h1 id="[a-z-]+">Writes, dry runs and undo', shown)
     assert 'href="../style.css"' in shown
-    written = await text_of(reader, "/docs/consumers/writes.md", "text/markdown")
+    written = await text_of(browser, "/docs/consumers/writes.md", "text/markdown")
     assert written.startswith("# Writes, dry runs and undo")
 
 
-async def test_links_between_pages_lead_to_pages(reader):
-    start = await text_of(reader, "/docs/", "text/html")
+async def test_links_between_pages_lead_to_pages(browser):
+    start = await text_of(browser, "/docs/", "text/html")
     links = [link for link in re.findall('href="([^"]+)"', start) if not link.startswith(("data:", "#"))]
     assert "consumers/quickstart" in links
     for link in links:
-        answer = await reader.get("/docs/" + link.removeprefix("./"))
+        answer = await browser.get("/docs/" + link.removeprefix("./"))
         assert answer.status_code == 200, link
-    assert (await reader.get("/docs")).headers["Location"] == "docs/"
+    assert (await browser.get("/docs")).headers["Location"] == "docs/"
 
 
-async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(reader):
-    shown = await text_of(reader, "/docs/reference/operations", "text/html")
+async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(browser):
+    shown = await text_of(browser, "/docs/reference/operations", "text/html")
     contents = shown.partition('<nav class="contents"')[2].partition("</nav>")[0]
     entries = re.findall('href="#([^"]+)">([^<]+)', contents)
     assert len(entries) > 10
@@ -64,20 +64,20 @@ async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(reader
         assert re.search(f'<h2 id="{anchor}">(<code>)?{title}', shown)
 
 
-async def test_programs_find_an_index_and_the_whole_text(reader):
-    index = await text_of(reader, "/docs/llms.txt", "text/plain")
+async def test_programs_find_an_index_and_the_whole_text(browser):
+    index = await text_of(browser, "/docs/llms.txt", "text/plain")
     addresses = re.findall(r"\]\(http://127\.0\.0\.1:8080(/docs/[^)]+\.md)\)", index)
     assert len(addresses) > 20
-    whole = await text_of(reader, "/docs/llms-full.txt", "text/plain")
+    whole = await text_of(browser, "/docs/llms-full.txt", "text/plain")
     for address in addresses[:5]:
-        assert (await text_of(reader, address, "text/markdown")).strip() in whole
+        assert (await text_of(browser, address, "text/markdown")).strip() in whole
 
 
 @pytest.mark.parametrize(
     "path", ["/docs/nothing", "/docs/../pyproject.toml", "/docs/changelog.d/x.md", "/docs/x.html"]
 )
-async def test_what_is_no_page_is_not_found(reader, path):
-    assert (await reader.get(path)).status_code in {401, 404}
+async def test_what_is_no_page_is_not_found(browser, path):
+    assert (await browser.get(path)).status_code in {401, 404}
 
 
 class Searching:
@@ -93,7 +93,7 @@ class Searching:
 
 
 @pytest.fixture
-async def searching(tmp_path):
+async def documentation_search(tmp_path):
     service = service_in(tmp_path, docs_url="https://docs.example.com/")
     async with service:
         store, now = service.ports.workspace, system_clock()
@@ -104,8 +104,8 @@ async def searching(tmp_path):
         yield Searching(service, minted.secret)
 
 
-async def test_a_search_answers_sections_with_link_and_excerpt(searching):
-    status, answer = await searching.ask("q=idempotency%20key&limit=3")
+async def test_a_search_answers_sections_with_link_and_excerpt(documentation_search):
+    status, answer = await documentation_search.ask("q=idempotency%20key&limit=3")
     assert status == 200
     assert (answer["query"], answer["count"]) == ("idempotency key", len(answer["results"]))
     assert 1 <= answer["count"] <= 3
@@ -116,27 +116,27 @@ async def test_a_search_answers_sections_with_link_and_excerpt(searching):
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_an_endpoint_is_found_by_its_words(searching):
-    _, answer = await searching.ask("q=conversion+rule+pixel")
+async def test_an_endpoint_is_found_by_its_words(documentation_search):
+    _, answer = await documentation_search.ask("q=conversion+rule+pixel")
     assert any("/v1/rules" in result["section"] or "rules" in result["url"] for result in answer["results"])
 
 
 @pytest.mark.parametrize(("query", "count"), [("q=key", 5), ("q=key&limit=1000", 20), ("q=key&limit=0", 1)])
-async def test_the_number_of_sections_is_clamped(searching, query, count):
-    assert (await searching.ask(query))[1]["count"] == count
+async def test_the_number_of_sections_is_clamped(documentation_search, query, count):
+    assert (await documentation_search.ask(query))[1]["count"] == count
 
 
 @pytest.mark.parametrize("query", ["", "q=", "q=%20%20"])
-async def test_a_blank_search_is_refused(searching, query):
-    assert await searching.ask(query) == (
+async def test_a_blank_search_is_refused(documentation_search, query):
+    assert await documentation_search.ask(query) == (
         400,
         {"error": "q is required", "code": "missing_query", "field": "q"},
     )
 
 
 @pytest.mark.parametrize("name", ["packages", "event-flow", "query-flow"])
-async def test_a_picture_is_served_with_its_own_colours_and_nothing_else(reader, name):
-    answer = await reader.get(f"/docs/reference/{name}.svg")
+async def test_a_picture_is_served_with_its_own_colours_and_nothing_else(browser, name):
+    answer = await browser.get(f"/docs/reference/{name}.svg")
     assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
     assert (
         answer.headers["Content-Security-Policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"

@@ -15,7 +15,7 @@ STORES = ["memory://", "duckdb:///events.duckdb"]
 
 
 @pytest.fixture(params=STORES[:1])
-async def shop(request, tmp_path):
+async def deployment(request, tmp_path):
     async with running_deployment(tmp_path, {"storage": {"events": request.param}}) as deployment:
         events = deployment.service.ports.events
         async with start_adapters([events]):
@@ -36,58 +36,60 @@ def words(answer):
     return " ".join(answer.text.split())
 
 
-async def of_whom(shop, any_id):
-    return await shop.service.ports.events.find_person(shop.workspace.id, any_id)
+async def of_whom(deployment, any_id):
+    return await deployment.service.ports.events.find_person(deployment.workspace.id, any_id)
 
 
-async def entries(shop):
-    status, said = await shop.api(
-        "GET", "/v1/audit?resource_type=identity_link", shop.initialized_deployment.agent_key.secret
+async def entries(deployment):
+    status, said = await deployment.api(
+        "GET", "/v1/audit?resource_type=identity_link", deployment.initialized_deployment.agent_key.secret
     )
     assert status == 200, said
     return said["entries"]
 
 
-@pytest.mark.parametrize("shop", STORES, indirect=True)
-async def test_an_alias_of_the_wrong_user_is_looked_up_and_taken_back(shop):
-    ann = await shop.signed_in("ann", "admin")
-    assert await of_whom(shop, "U1") == "u:U2"
-    shown = words(await ann.get(f"{shop.page}?event={shop.alias}"))
+@pytest.mark.parametrize("deployment", STORES, indirect=True)
+async def test_an_alias_of_the_wrong_user_is_looked_up_and_taken_back(deployment):
+    ann = await deployment.signed_in("ann", "admin")
+    assert await of_whom(deployment, "U1") == "u:U2"
+    shown = words(await ann.get(f"{deployment.page}?event={deployment.alias}"))
     for said in ("$alias 2 July 2026, 06:00 UTC", "User id U2", "Previous user id U1"):
         assert said in shown
-    answer = await ann.send(f"{shop.page}?event={shop.alias}", shop.page, event=shop.alias)
-    assert answer.location == f"{shop.page}?event={shop.alias}&done=unlinked"
-    assert (await of_whom(shop, "U1"), await of_whom(shop, "U2")) == ("u:U1", "u:U2")
+    answer = await ann.send(
+        f"{deployment.page}?event={deployment.alias}", deployment.page, event=deployment.alias
+    )
+    assert answer.location == f"{deployment.page}?event={deployment.alias}&done=unlinked"
+    assert (await of_whom(deployment, "U1"), await of_whom(deployment, "U2")) == ("u:U1", "u:U2")
     assert "revoked on 8 July 2026" in words(await ann.get(answer.location))
-    (entry,) = await entries(shop)
-    assert (entry["action"], entry["resource"]["label"]) == ("revoke", shop.alias)
+    (entry,) = await entries(deployment)
+    assert (entry["action"], entry["resource"]["label"]) == ("revoke", deployment.alias)
     assert (entry["actor"]["type"], entry["actor"]["name"]) == ("user", "ann@example.com")
     assert (entry["new_state"]["event_name"], entry["undoable"]) == ("$alias", False)
-    assert shop.alias in (await ann.get(f"{shop.settings}/audit")).text
+    assert deployment.alias in (await ann.get(f"{deployment.settings}/audit")).text
 
 
-async def test_once_more_changes_nothing_and_is_not_written_down_again(shop):
-    ann = await shop.signed_in("ann", "owner")
-    fields = {"csrf": await ann.token(f"{shop.settings}/keys"), "event": shop.alias}
+async def test_once_more_changes_nothing_and_is_not_written_down_again(deployment):
+    ann = await deployment.signed_in("ann", "owner")
+    fields = {"csrf": await ann.token(f"{deployment.settings}/keys"), "event": deployment.alias}
     for _ in range(2):
-        assert (await ann.post(shop.page, fields)).status == 303
-    assert len(await entries(shop)) == 1
+        assert (await ann.post(deployment.page, fields)).status == 303
+    assert len(await entries(deployment)) == 1
 
 
-async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_try(shop, monkeypatch):
-    ann = await shop.signed_in("ann", "owner")
-    fields = {"csrf": await ann.token(f"{shop.settings}/keys"), "event": shop.alias}
+async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_try(deployment, monkeypatch):
+    ann = await deployment.signed_in("ann", "owner")
+    fields = {"csrf": await ann.token(f"{deployment.settings}/keys"), "event": deployment.alias}
 
     async def away(*_):
         raise StoreUnavailable
 
     with monkeypatch.context() as patched:
-        patched.setattr(shop.service.ports.events, "revoke_identity_link", away)
-        assert (await ann.post(shop.page, fields)).status >= 500
-    assert await of_whom(shop, "U1") == "u:U2"
-    assert (await ann.post(shop.page, fields)).status == 303
-    assert await of_whom(shop, "U1") == "u:U1"
-    assert len(await entries(shop)) == 1
+        patched.setattr(deployment.service.ports.events, "revoke_identity_link", away)
+        assert (await ann.post(deployment.page, fields)).status >= 500
+    assert await of_whom(deployment, "U1") == "u:U2"
+    assert (await ann.post(deployment.page, fields)).status == 303
+    assert await of_whom(deployment, "U1") == "u:U1"
+    assert len(await entries(deployment)) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,60 +110,64 @@ async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_
         ),
     ],
 )
-async def test_whatever_joins_ids_is_told_and_can_be_taken_back(shop, columns, shown):
-    ann = await shop.signed_in("ann", "owner")
+async def test_whatever_joins_ids_is_told_and_can_be_taken_back(deployment, columns, shown):
+    ann = await deployment.signed_in("ann", "owner")
     name = columns.get("name", "login")
-    event = shop.story.add_event(name, at="2026-07-03", **{k: v for k, v in columns.items() if k != "name"})
-    await shop.service.ports.events.append([event])
-    page = await ann.get(f"{shop.page}?event={event.event_id}")
+    event = deployment.story.add_event(
+        name, at="2026-07-03", **{k: v for k, v in columns.items() if k != "name"}
+    )
+    await deployment.service.ports.events.append([event])
+    page = await ann.get(f"{deployment.page}?event={event.event_id}")
     assert all(one in words(page) for one in shown), words(page)
     assert "cannot be undone" in page.text
 
 
 @pytest.mark.parametrize("columns", [{"visitor": "A9"}, {"visitor": "A9", "strong_id": "U9", "is_bot": True}])
-async def test_an_event_that_joins_nobody_is_left_alone(shop, columns):
-    ann = await shop.signed_in("ann", "owner")
-    event = shop.story.add_event("page_view", at="2026-07-03", **columns)
-    await shop.service.ports.events.append([event])
-    page = await ann.get(f"{shop.page}?event={event.event_id}")
+async def test_an_event_that_joins_nobody_is_left_alone(deployment, columns):
+    ann = await deployment.signed_in("ann", "owner")
+    event = deployment.story.add_event("page_view", at="2026-07-03", **columns)
+    await deployment.service.ports.events.append([event])
+    page = await ann.get(f"{deployment.page}?event={event.event_id}")
     assert "This event links no ids." in page.text
     assert "cannot be undone" not in page.text
-    fields = {"csrf": await ann.token(f"{shop.settings}/keys"), "event": event.event_id}
-    refused = await ann.post(shop.page, fields)
+    fields = {"csrf": await ann.token(f"{deployment.settings}/keys"), "event": event.event_id}
+    refused = await ann.post(deployment.page, fields)
     assert (refused.status, "This event links no ids." in words(refused)) == (409, True)
-    assert await entries(shop) == []
+    assert await entries(deployment) == []
 
 
-async def test_an_event_of_nobody_or_of_another_workspace_is_not_there(shop):
-    await shop.enrol("eve", "owner", shop.other)
-    eve = await shop.person().sign_in("eve@example.com")
-    theirs = f"/app/w/{shop.other.workspace.public_id}/identity"
-    fields = {"csrf": await eve.token("/app/workspaces"), "event": shop.alias}
-    for event in (shop.alias, "none", "é' OR 1=1 --", "x" * 300):
+async def test_an_event_of_nobody_or_of_another_workspace_is_not_there(deployment):
+    await deployment.enrol("eve", "owner", deployment.other)
+    eve = await deployment.person().sign_in("eve@example.com")
+    theirs = f"/app/w/{deployment.other.workspace.public_id}/identity"
+    fields = {"csrf": await eve.token("/app/workspaces"), "event": deployment.alias}
+    for event in (deployment.alias, "none", "é' OR 1=1 --", "x" * 300):
         shown = await eve.get(f"{theirs}?event={quote(event)}")
         assert "No event in this workspace has this id." in words(shown)
         assert (await eve.post(theirs, fields | {"event": event})).status == 404
-    assert (await eve.post(shop.page, fields)).status == 404
-    assert await of_whom(shop, "U1") == "u:U2"
+    assert (await eve.post(deployment.page, fields)).status == 404
+    assert await of_whom(deployment, "U1") == "u:U2"
 
 
-async def carried(shop, *carrying):
+async def carried(deployment, *carrying):
     """Events that carry one external id, of these users or devices."""
     ids = {"external_ids": {"crm": "c<1>"}}
     events = [
-        shop.story.add_event("login", at=f"2026-07-03T0{hour}:00", visitor=f"B{one}", strong_id=user, **ids)
+        deployment.story.add_event(
+            "login", at=f"2026-07-03T0{hour}:00", visitor=f"B{one}", strong_id=user, **ids
+        )
         for hour, (one, user) in enumerate(carrying)
     ]
-    await shop.service.ports.events.append(events)
+    await deployment.service.ports.events.append(events)
     return events
 
 
-@pytest.mark.parametrize("shop", STORES, indirect=True)
-async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_taken_back(shop):
-    ann = await shop.signed_in("ann", "owner")
-    assert "link nobody" not in (await ann.get(shop.page)).text
-    mistaken, *_, device = await carried(shop, (1, "U8"), (2, "U9"), (2, None), (3, None))
-    page = await ann.get(shop.page)
+@pytest.mark.parametrize("deployment", STORES, indirect=True)
+async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_taken_back(deployment):
+    ann = await deployment.signed_in("ann", "owner")
+    assert "link nobody" not in (await ann.get(deployment.page)).text
+    mistaken, *_, device = await carried(deployment, (1, "U8"), (2, "U9"), (2, None), (3, None))
+    page = await ann.get(deployment.page)
     for said in (
         "Conflicting external ids",
         "crm:c<1> User id U8 One event , 3 July 2026, 00:00 UTC",
@@ -169,17 +175,19 @@ async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_
         "Device B3 One event",
     ):
         assert said in words(page), words(page)
-    assert f'href="{shop.page}?event={mistaken.event_id}"' in page.body
-    assert await of_whom(shop, "B3") == "v:B3"
-    answer = await ann.send(f"{shop.page}?event={mistaken.event_id}", shop.page, event=mistaken.event_id)
+    assert f'href="{deployment.page}?event={mistaken.event_id}"' in page.body
+    assert await of_whom(deployment, "B3") == "v:B3"
+    answer = await ann.send(
+        f"{deployment.page}?event={mistaken.event_id}", deployment.page, event=mistaken.event_id
+    )
     assert "link nobody" not in (await ann.get(answer.location)).text
-    assert (await of_whom(shop, "B3"), device.visitor_id) == ("u:U9", "B3")
+    assert (await of_whom(deployment, "B3"), device.visitor_id) == ("u:U9", "B3")
 
 
-async def test_of_many_external_ids_and_people_only_the_first_are_shown(shop):
-    ann = await shop.signed_in("ann", "owner")
+async def test_of_many_external_ids_and_people_only_the_first_are_shown(deployment):
+    ann = await deployment.signed_in("ann", "owner")
     events = [
-        shop.story.add_event(
+        deployment.story.add_event(
             "login",
             at=f"2026-07-03T{number:02}:00",
             visitor=f"B{user}",
@@ -189,32 +197,32 @@ async def test_of_many_external_ids_and_people_only_the_first_are_shown(shop):
         for number in range(MAX_LISTED + 2)
         for user in range(2 if number else MAX_CONFLICTING_PERSONS + 3)
     ]
-    await shop.service.ports.events.append(events)
-    shown = words(await ann.get(shop.page))
+    await deployment.service.ports.events.append(events)
+    shown = words(await ann.get(deployment.page))
     many = shown.index(f"{MAX_CONFLICTING_PERSONS + 3} people carry it")
     assert shown.index("crm:c0 ") < many < shown.index(f"crm:c{MAX_LISTED + 1} ")
     assert "crm:c2 " not in shown
     assert f"the first of {MAX_LISTED + 2} conflicting external ids" in shown
 
 
-async def test_what_cannot_be_looked_up_is_not_told_as_none(shop, monkeypatch):
-    ann = await shop.signed_in("ann", "owner")
+async def test_what_cannot_be_looked_up_is_not_told_as_none(deployment, monkeypatch):
+    ann = await deployment.signed_in("ann", "owner")
 
     async def away(*_):
         raise QueryTimeout
 
-    monkeypatch.setattr(shop.service.ports.events, "external_id_conflicts", away)
-    shown = await ann.get(f"{shop.page}?event={shop.alias}")
+    monkeypatch.setattr(deployment.service.ports.events, "external_id_conflicts", away)
+    shown = await ann.get(f"{deployment.page}?event={deployment.alias}")
     assert shown.status == 200
     assert "cannot be checked at the moment" in words(shown)
     assert "Previous user id U1" in words(shown)
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
-async def test_others_take_nothing_back(shop, role):
-    person = await shop.signed_in("cid", role)
-    fields = {"csrf": await person.token("/app/workspaces"), "event": shop.alias}
-    assert "/identity" not in (await person.get(f"{shop.settings}/members")).body
-    assert (await person.get(shop.page)).status == 403
-    assert (await person.post(shop.page, fields)).status == 403
-    assert await of_whom(shop, "U1") == "u:U2"
+async def test_others_take_nothing_back(deployment, role):
+    person = await deployment.signed_in("cid", role)
+    fields = {"csrf": await person.token("/app/workspaces"), "event": deployment.alias}
+    assert "/identity" not in (await person.get(f"{deployment.settings}/members")).body
+    assert (await person.get(deployment.page)).status == 403
+    assert (await person.post(deployment.page, fields)).status == 403
+    assert await of_whom(deployment, "U1") == "u:U2"

@@ -11,7 +11,7 @@ from tests.fixtures.shared_objects import AFTER, SharedObjects
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def deployment(tmp_path):
     clock = ManualClock()
     clock.now = AFTER
     service, letters = compose_deployment(
@@ -24,22 +24,22 @@ async def shop(tmp_path):
         yield deployment
 
 
-async def joined(shop, role="viewer"):
-    account = await shop.enrol("ann", role, shop.gallery)
+async def joined(deployment, role="viewer"):
+    account = await deployment.enrol("ann", role, deployment.gallery)
     assert account is not None
-    return await shop.person().sign_in("ann@example.com")
+    return await deployment.person().sign_in("ann@example.com")
 
 
 def words(answer):
     return " ".join(answer.text.split())
 
 
-async def test_a_member_sees_the_numbers_of_the_workspace(shop):
-    ann = await joined(shop)
+async def test_a_member_sees_the_numbers_of_the_workspace(deployment):
+    ann = await joined(deployment)
     answer = await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")
     assert answer.status == 200
-    _, overview = await shop.api(
-        "GET", "/v1/overview?start_date=2026-02-11&end_date=2026-03-12", await shop.gallery.key()
+    _, overview = await deployment.api(
+        "GET", "/v1/overview?start_date=2026-02-11&end_date=2026-03-12", await deployment.gallery.key()
     )
     for number in ("visitors_total", "pageviews_total", "sessions_total", "custom_events_total"):
         assert f"{overview[number]:,}" in words(answer)
@@ -47,59 +47,68 @@ async def test_a_member_sees_the_numbers_of_the_workspace(shop):
     assert 'aria-current="true">30 days' in answer.body
 
 
-async def test_a_range_nobody_offers_is_the_usual_one(shop):
-    ann = await joined(shop)
+async def test_a_range_nobody_offers_is_the_usual_one(deployment):
+    ann = await joined(deployment)
     assert (await ann.get("/app/w/k3Jx9QmZ2aPr?days=4000")).body == (
         await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")
     ).body
 
 
-async def test_the_front_page_leads_a_member_on_and_asks_anybody_else_for_a_key(shop):
-    assert "Agent key" in words(await shop.person().get("/app/"))
-    ann = await joined(shop)
+async def test_the_front_page_leads_a_member_on_and_asks_anybody_else_for_a_key(deployment):
+    assert "Agent key" in words(await deployment.person().get("/app/"))
+    ann = await joined(deployment)
     assert (await ann.get("/app/")).location == "/app/w/k3Jx9QmZ2aPr"
 
 
-async def test_nobody_else_sees_them(shop):
-    answer = await shop.person().get("/app/w/k3Jx9QmZ2aPr")
+async def test_nobody_else_sees_them(deployment):
+    answer = await deployment.person().get("/app/w/k3Jx9QmZ2aPr")
     assert (answer.status, answer.location.partition("?")[0]) == (303, "/app/sign-in")
-    ann = await joined(shop)
-    await shop.store.members.remove_member(
-        shop.gallery.workspace.id, (await shop.store.accounts.find_account_by_email("ann@example.com")).id
+    ann = await joined(deployment)
+    await deployment.store.members.remove_member(
+        deployment.gallery.workspace.id,
+        (await deployment.store.accounts.find_account_by_email("ann@example.com")).id,
     )
     assert (await ann.get("/app/w/k3Jx9QmZ2aPr")).status == 404
 
 
-async def test_whoever_holds_a_key_sees_what_a_member_sees(shop):
-    ann = await joined(shop)
+async def test_whoever_holds_a_key_sees_what_a_member_sees(deployment):
+    ann = await joined(deployment)
     shown = await ann.get("/app/w/k3Jx9QmZ2aPr?days=7")
-    seen = await shop.person().get("/app/look?days=7", Authorization=f"Bearer {await shop.gallery.key()}")
+    seen = await deployment.person().get(
+        "/app/look?days=7", Authorization=f"Bearer {await deployment.gallery.key()}"
+    )
     assert (seen.status, seen.headers["Cache-Control"]) == (200, "no-store")
     board = '<div class="board">'
     assert seen.body.split(board)[1].strip() == shown.body.split(board)[1].split("</main>")[0].strip()
     assert "Set-Cookie" not in seen.headers
 
 
-async def test_a_key_that_opens_nothing_shows_nothing_and_says_so_as_the_api_does(shop):
+async def test_a_key_that_opens_nothing_shows_nothing_and_says_so_as_the_api_does(deployment):
     for headers in ({}, {"Authorization": "Bearer dk_agent_" + "x" * 43}):
-        refused = await shop.person().get("/app/look", **headers)
+        refused = await deployment.person().get("/app/look", **headers)
         assert (refused.status, json.loads(refused.body)["error"]) == (401, "Invalid or missing API key")
 
 
-async def test_a_look_is_paid_for_by_the_key(shop):
+async def test_a_look_is_paid_for_by_the_key(deployment):
     minted = await create_named_key(
-        shop.store.credentials, shop.gallery.workspace, shop.clock(), name="Poor", rate_limit=8
+        deployment.store.credentials,
+        deployment.gallery.workspace,
+        deployment.clock(),
+        name="Poor",
+        rate_limit=8,
     )
-    looks = [await shop.person().get("/app/look", Authorization=f"Bearer {minted.secret}") for _ in range(2)]
+    looks = [
+        await deployment.person().get("/app/look", Authorization=f"Bearer {minted.secret}") for _ in range(2)
+    ]
     assert [look.status for look in looks] == [200, 429]
 
 
-async def test_the_bare_address_leads_to_the_application(shop):
-    shop.app.register_blueprint(create_entrance_blueprint(shop.service))
-    assert (await shop.person().get("/")).location == "/app/"
+async def test_the_bare_address_leads_to_the_application(deployment):
+    deployment.app.register_blueprint(create_entrance_blueprint(deployment.service))
+    assert (await deployment.person().get("/")).location == "/app/"
 
 
-async def test_an_address_that_is_no_page_says_so_on_a_page(shop):
-    answer = await shop.person().get("/app/none/such")
+async def test_an_address_that_is_no_page_says_so_on_a_page(deployment):
+    answer = await deployment.person().get("/app/none/such")
     assert (answer.status, answer.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
     assert "Go to the home page" in words(answer)

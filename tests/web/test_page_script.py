@@ -8,13 +8,13 @@ from tests.fixtures.shop_site import AHEAD, CHROME, STUB, cookies, ready
 pytestmark = IN_BROWSER
 
 
-async def test_a_page_view_tells_the_page_the_visit_and_the_screen(shop):
+async def test_a_page_view_tells_the_page_the_visit_and_the_screen(tracked_site):
     path = "/shoes?utm_source=news&gclid=c1&lyr=tag&color=red#top"
-    async with shop.visited(path, locale="de-DE", screen={"width": 1200, "height": 800}) as page:
-        (event,) = await shop.named("page_view")
+    async with tracked_site.visited(path, locale="de-DE", screen={"width": 1200, "height": 800}) as page:
+        (event,) = await tracked_site.named("page_view")
         kept = await cookies(page)
     sent = event["properties"]
-    assert (sent["url"], sent["title"]) == (shop.url(path.removesuffix("#top")), "Shop /shoes")
+    assert (sent["url"], sent["title"]) == (tracked_site.url(path.removesuffix("#top")), "Shop /shoes")
     assert (sent["utm_source"], sent["gclid"], sent["lyr"], "color" in sent) == ("news", "c1", "tag", False)
     assert "referrer" not in sent
     context = event["context"]
@@ -24,19 +24,19 @@ async def test_a_page_view_tells_the_page_the_visit_and_the_screen(shop):
     assert context["session_id"] == kept["tp_sid"]["value"].partition(".")[0]
 
 
-async def test_what_pages_send_is_what_questions_are_answered_from(shop):
+async def test_what_pages_send_is_what_questions_are_answered_from(tracked_site):
     path, agent = "/shoes?utm_source=News&utm_medium=email", CHROME
-    async with shop.visited(
+    async with tracked_site.visited(
         path, user_agent=agent, locale="de-DE", screen={"width": 1200, "height": 800}
     ) as page:
         await page.evaluate(
             "touchpoint.identify('u1'); touchpoint.track('purchase', { value: 9.5, currency: 'EUR' })"
         )
-        await shop.named("page_view", "$identify", "purchase")
-    pipeline = build_pipeline(shop.house.service.ports, shop.house.service.settings.ingest)
+        await tracked_site.named("page_view", "$identify", "purchase")
+    pipeline = build_pipeline(tracked_site.house.service.ports, tracked_site.house.service.settings.ingest)
     while await pipeline.process_batch():
         pass
-    rows = {row["event_name"]: row for row in (await shop.asked_for("/v1/events"))["events"]}
+    rows = {row["event_name"]: row for row in (await tracked_site.asked_for("/v1/events"))["events"]}
     viewed, bought = rows["page_view"], rows["purchase"]
     told = {
         "source": "web", "sdk_name": "touchpoint-web", "session_origin": "client", "attribution_source": "news",
@@ -45,15 +45,15 @@ async def test_what_pages_send_is_what_questions_are_answered_from(shop):
     }  # fmt: skip
     assert {name: viewed[name] for name in told} == told
     assert (bought["revenue"], bought["currency"], bought["attribution_source"]) == (9.5, "EUR", "news")
-    seen = await shop.asked_for("/v1/overview")
+    seen = await tracked_site.asked_for("/v1/overview")
     assert (seen["visitors_total"], seen["sessions_total"], seen["pageviews_total"]) == (1, 1, 1)
 
 
-async def test_visitor_and_session_last_over_pages_and_their_cookies_as_long_as_promised(shop):
-    async with shop.visited("/a") as page:
+async def test_visitor_and_session_last_over_pages_and_their_cookies_as_long_as_promised(tracked_site):
+    async with tracked_site.visited("/a") as page:
         await page.reload()
         await ready(page)
-        first, second = await shop.named("page_view", "page_view")
+        first, second = await tracked_site.named("page_view", "page_view")
         kept, now = await cookies(page), system_clock().timestamp()
     assert first["visitor_id"] == second["visitor_id"]
     assert first["context"]["session_id"] == second["context"]["session_id"]
@@ -63,57 +63,63 @@ async def test_visitor_and_session_last_over_pages_and_their_cookies_as_long_as_
     assert {each["sameSite"] for each in kept.values()} == {"Lax"}
 
 
-async def test_a_session_ends_after_thirty_idle_minutes(shop):
-    async with shop.visited("/", AHEAD) as page:
+async def test_a_session_ends_after_thirty_idle_minutes(tracked_site):
+    async with tracked_site.visited("/", AHEAD) as page:
         for minutes in (29, 58, 89):
             await page.evaluate(f"ahead = {minutes} * 60_000; touchpoint.track('at {minutes}')")
-        found = await shop.named("page_view", "at 29", "at 58", "at 89")
+        found = await tracked_site.named("page_view", "at 29", "at 58", "at 89")
     sessions = [event["context"]["session_id"] for event in found]
     assert sessions[0] == sessions[1] == sessions[2] != sessions[3]
     assert len({event["visitor_id"] for event in found}) == 1
 
 
-async def test_www_and_shop_of_a_site_are_one_visitor(shop):
-    async with shop.visited("/", host="www.example.localhost") as page:
-        await page.goto(shop.url("/", "shop.example.localhost"))
+async def test_www_and_shop_of_a_site_are_one_visitor(tracked_site):
+    async with tracked_site.visited("/", host="www.example.localhost") as page:
+        await page.goto(tracked_site.url("/", "shop.example.localhost"))
         await ready(page)
-        first, second = await shop.named("page_view", "page_view")
+        first, second = await tracked_site.named("page_view", "page_view")
         kept = await cookies(page)
     assert first["visitor_id"] == second["visitor_id"]
     assert kept.keys() == {"tp_vid", "tp_sid"}
     assert {each["domain"] for each in kept.values()} == {".example.localhost"}
 
 
-async def test_a_page_that_moves_by_itself_is_another_page_view(shop):
-    async with shop.visited("/a?utm_source=x") as page:
+async def test_a_page_that_moves_by_itself_is_another_page_view(tracked_site):
+    async with tracked_site.visited("/a?utm_source=x") as page:
         await page.evaluate("history.pushState({}, '', '/b'); document.title = 'B'")
         await page.evaluate("history.pushState({}, '', '/b#part'); history.replaceState({}, '', '/b#two')")
-        await shop.events(lambda found: len(found) == 2)
+        await tracked_site.events(lambda found: len(found) == 2)
         await page.evaluate("history.go(-2)")
-        first, second, third = await shop.named("page_view", "page_view", "page_view")
+        first, second, third = await tracked_site.named("page_view", "page_view", "page_view")
     urls = [event["properties"]["url"] for event in (first, second, third)]
-    assert urls == [shop.url("/a?utm_source=x"), shop.url("/b"), shop.url("/a?utm_source=x")]
+    assert urls == [
+        tracked_site.url("/a?utm_source=x"),
+        tracked_site.url("/b"),
+        tracked_site.url("/a?utm_source=x"),
+    ]
     assert [second["properties"][name] for name in ("title", "referrer")] == ["B", urls[0]]
     assert ("utm_source" in second["properties"], "utm_source" in third["properties"]) == (False, True)
 
 
-async def test_what_is_called_before_the_script_is_there_is_not_lost(shop):
-    shop.stub = (
+async def test_what_is_called_before_the_script_is_there_is_not_lost(tracked_site):
+    tracked_site.stub = (
         STUB + "<script>touchpoint.track('early', { size: 3 }); const { track } = touchpoint;</script>"
     )
-    async with shop.visited() as page:
+    async with tracked_site.visited() as page:
         await page.evaluate("track('late')")
-        found = await shop.named("page_view", "early", "late")
+        found = await tracked_site.named("page_view", "early", "late")
     assert next(each for each in found if each["event"] == "early")["properties"]["size"] == 3
 
 
-async def test_people_and_groups_are_told_as_the_intake_reads_them(shop):
-    async with shop.visited() as page:
+async def test_people_and_groups_are_told_as_the_intake_reads_them(tracked_site):
+    async with tracked_site.visited() as page:
         await page.evaluate(
             "touchpoint.identify('u1', { email: 'a@example.com' }); touchpoint.identify({ name: 'Ann' });"
             "touchpoint.alias('u2', 'u1'); touchpoint.group('g1', { plan: 'pro' }); touchpoint.page({ url: 'app://x' })"
         )
-        found = await shop.named("page_view", "$identify", "$identify", "$alias", "$group", "page_view")
+        found = await tracked_site.named(
+            "page_view", "$identify", "$identify", "$alias", "$group", "page_view"
+        )
     known, named = (event for event in found if event["event"] == "$identify")
     assert (known["user_id"], known["properties"]["traits"]) == ("u1", {"email": "a@example.com"})
     assert ("user_id" in named, named["properties"]["traits"]) == (False, {"name": "Ann"})
@@ -123,31 +129,35 @@ async def test_people_and_groups_are_told_as_the_intake_reads_them(shop):
     assert told["page_view"]["url"] == "app://x"
 
 
-async def test_track_returns_the_id_ad_platforms_get_of_the_event(shop):
-    async with shop.visited() as page:
+async def test_track_returns_the_id_ad_platforms_get_of_the_event(tracked_site):
+    async with tracked_site.visited() as page:
         bare, own, order = await page.evaluate(
             "[touchpoint.track('a'), touchpoint.track('b', {}, { event_id: 'e1' }), touchpoint.track('c', { order_id: 'o1' })]"
         )
-        found = {event["event"]: event for event in await shop.named("page_view", "a", "b", "c")}
+        found = {event["event"]: event for event in await tracked_site.named("page_view", "a", "b", "c")}
     assert (found["a"]["event_id"], own, order) == (bare, "e1", "o1")
 
 
-async def test_other_parameters_and_cookies_of_ad_platforms_are_told_where_named(shop):
-    shop.attributes = 'data-tracked-params="partner, url" data-debug="true"'
+async def test_other_parameters_and_cookies_of_ad_platforms_are_told_where_named(tracked_site):
+    tracked_site.attributes = 'data-tracked-params="partner, url" data-debug="true"'
     said = []
-    async with shop.visitor() as context:
-        await context.add_cookies([{"name": "_fbp", "value": "fb.1.2", "url": shop.url()}])
+    async with tracked_site.visitor() as context:
+        await context.add_cookies([{"name": "_fbp", "value": "fb.1.2", "url": tracked_site.url()}])
         page = await context.new_page()
         page.on("console", lambda message: said.append(message.text))
-        await page.goto(shop.url("/?partner=p1&url=x"))
-        (event,) = await shop.named("page_view")
+        await page.goto(tracked_site.url("/?partner=p1&url=x"))
+        (event,) = await tracked_site.named("page_view")
     sent = event["properties"]
-    assert (sent["partner"], sent["fbp"], sent["url"]) == ("p1", "fb.1.2", shop.url("/?partner=p1&url=x"))
+    assert (sent["partner"], sent["fbp"], sent["url"]) == (
+        "p1",
+        "fb.1.2",
+        tracked_site.url("/?partner=p1&url=x"),
+    )
     assert any(text.startswith("[touchpoint]") for text in said)
 
 
-async def test_the_script_counts_once_however_often_it_is_there(shop):
-    shop.body = f'<script src="{shop.ingest}/t.js" data-workspace-id="{shop.workspace.public_id}"></script>'
-    async with shop.visited() as page:
+async def test_the_script_counts_once_however_often_it_is_there(tracked_site):
+    tracked_site.body = f'<script src="{tracked_site.ingest}/t.js" data-workspace-id="{tracked_site.workspace.public_id}"></script>'
+    async with tracked_site.visited() as page:
         await page.evaluate("touchpoint.track('x')")
-        await shop.named("page_view", "x")
+        await tracked_site.named("page_view", "x")

@@ -16,17 +16,17 @@ from tests.fixtures.shop_site import STUB
 pytestmark = IN_BROWSER
 
 
-async def approve(shop, **fields):
-    house, now = shop.house, system_clock()
+async def approve(tracked_site, **fields):
+    house, now = tracked_site.house, system_clock()
     owner = await add_member(
         house.store.accounts,
         house.store.members,
-        shop.workspace,
+        tracked_site.workspace,
         email=house.ann.email,
         role=Role.OWNER,
         now=now,
     )
-    caller = dashboard_caller(owner.account, owner.member, shop.workspace, now)
+    caller = dashboard_caller(owner.account, owner.member, tracked_site.workspace, now)
     changes, propose = house.service.component(ChangeExecutor), SCRIPT_PROPOSALS.operation("propose_script")
     body = propose.body.model_validate({"proposal": fields, "dry_run": False})
     proposed = (await propose(body, caller=caller, changes=changes)).body.data
@@ -37,9 +37,9 @@ def script(name, **fields):
     return {"name": name, "type": "inline", "content": f"(window.ran ??= []).push('{name}')"} | fields
 
 
-async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies(shop):
-    shop.policy = f"script-src 'nonce-abc' {shop.ingest}; connect-src {shop.ingest}; img-src {shop.ingest}"
-    shop.attributes = 'nonce="abc"'
+async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies(tracked_site):
+    tracked_site.policy = f"script-src 'nonce-abc' {tracked_site.ingest}; connect-src {tracked_site.ingest}; img-src {tracked_site.ingest}"
+    tracked_site.attributes = 'nonce="abc"'
     cart = [{"type": "url_path", "operator": "starts_with", "value": "/cart"}]
     other = [
         {"type": "url_parameter", "operator": "equals", "value": "b", "parameter": "a"},
@@ -53,12 +53,12 @@ async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies
         script("broken", content="throw new Error('of its own')"),
         script("seen", type="pixel", content="https://pixel.example/p.gif"),
     ):  # fmt: skip
-        await approve(shop, **each)
-    shop.stub = f'<script nonce="abc">{STUB.replace("<script>", "").replace("</script>", "")}touchpoint.track("once")</script>'
+        await approve(tracked_site, **each)
+    tracked_site.stub = f'<script nonce="abc">{STUB.replace("<script>", "").replace("</script>", "")}touchpoint.track("once")</script>'
     seen = "() => window.ran?.includes('once') && [...ran].sort()"
-    async with shop.visitor() as context:
+    async with tracked_site.visitor() as context:
         page = await context.new_page()
-        await page.goto(shop.url("/?a=b"))
+        await page.goto(tracked_site.url("/?a=b"))
         first = await (await page.wait_for_function(seen)).json_value()
         assert first == ["loaded", "once", "other", "plain", "ready", "session"]
         await page.evaluate("touchpoint.track('once'); touchpoint.track('clicked')")
@@ -66,24 +66,24 @@ async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies
         await page.evaluate("history.pushState({}, '', '/cart/1')")
         await page.wait_for_function("ran.includes('in cart')")
         assert sorted(await page.evaluate("ran")) == sorted([*first, "clicked", "clicked", "in cart"])
-        await page.goto(shop.url("/?a=c"))
+        await page.goto(tracked_site.url("/?a=c"))
         again = await (await page.wait_for_function(seen)).json_value()
         assert again == ["loaded", "once", "plain", "ready"]
 
 
-async def test_pixels_hear_of_what_rules_send_under_the_id_the_platform_gets(shop):
+async def test_pixels_hear_of_what_rules_send_under_the_id_the_platform_gets(tracked_site):
     mapped = {"enabled": True, "event_mappings": {"purchase": "Purchase", "lead": "Lead"}}
     pixels = {"meta": {"pixel_id": "12", **mapped}, "tiktok": {"pixel_id": "C1", **mapped}, "other": mapped}
-    shop.stub = STUB + (
+    tracked_site.stub = STUB + (
         "<script>window.told = []; window.fbq = (...given) => told.push(given);"
         "window.ttq = { instance: (id) => ({ track: (...given) => told.push([id, ...given]) }) };"
         "touchpoint.track('purchase', { value: 9.5, currency: 'EUR', order_id: 1001 })</script>"
     )
-    async with shop.visitor() as context:
+    async with tracked_site.visitor() as context:
         body = json.dumps({"scripts": [], "pixels": pixels, "config": {}})
         await context.route("**/container-scripts", lambda route: route.fulfill(body=body))
         page = await context.new_page()
-        await page.goto(shop.url())
+        await page.goto(tracked_site.url())
         await page.wait_for_function("told.length === 2")
         lead = await page.evaluate("touchpoint.track('lead')")
         await page.evaluate("touchpoint.track('other')")

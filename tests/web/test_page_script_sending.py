@@ -10,75 +10,75 @@ from tests.fixtures.shop_site import ready
 pytestmark = IN_BROWSER
 
 
-async def test_events_of_a_page_that_is_left_arrive(shop):
-    async with shop.visited() as page:
+async def test_events_of_a_page_that_is_left_arrive(tracked_site):
+    async with tracked_site.visited() as page:
         await page.evaluate("touchpoint.track('last')")
         await page.goto("about:blank")
-        await shop.named("page_view", "last")
+        await tracked_site.named("page_view", "last")
 
 
-async def test_what_cannot_be_sent_is_sent_by_a_later_page_once(shop):
-    async with shop.visited() as page:
-        await shop.named("page_view")
+async def test_what_cannot_be_sent_is_sent_by_a_later_page_once(tracked_site):
+    async with tracked_site.visited() as page:
+        await tracked_site.named("page_view")
         await page.context.set_offline(True)
         await page.evaluate("touchpoint.track('lost', { order_id: 'o1' })")
         await page.wait_for_function("localStorage.tp_kept")
         await page.close()
         await page.context.set_offline(False)
         later = await page.context.new_page()
-        await later.goto(shop.url("/later"))
-        await shop.named("page_view", "lost", "page_view")
+        await later.goto(tracked_site.url("/later"))
+        await tracked_site.named("page_view", "lost", "page_view")
         assert await later.evaluate("localStorage.getItem('tp_kept')") is None
 
 
 @pytest.mark.parametrize("status", [429, 500])
-async def test_a_service_that_is_busy_gets_the_events_again(shop, status):
+async def test_a_service_that_is_busy_gets_the_events_again(tracked_site, status):
     tries = []
 
     async def refuse_once(route):
         tries.append(json.loads(route.request.post_data)["events"])
         await (route.fulfill(status=status, body="{}") if len(tries) == 1 else route.continue_())
 
-    async with shop.visitor() as context:
+    async with tracked_site.visitor() as context:
         await context.route("**/batch", refuse_once)
         page = await context.new_page()
-        await page.goto(shop.url())
-        await shop.named("page_view")
+        await page.goto(tracked_site.url())
+        await tracked_site.named("page_view")
     assert [event["event_id"] for event in tries[0]] == [event["event_id"] for event in tries[1]]
 
 
-async def test_what_the_service_refuses_for_good_is_not_sent_again(shop):
-    async with shop.visited() as page:
-        await shop.named("page_view")
+async def test_what_the_service_refuses_for_good_is_not_sent_again(tracked_site):
+    async with tracked_site.visited() as page:
+        await tracked_site.named("page_view")
         await page.evaluate("touchpoint.track(''); touchpoint.track('x'.repeat(300_000))")
         await page.evaluate("touchpoint.track('good')")
-        found = await shop.events(lambda found: len(found) == 2)
+        found = await tracked_site.events(lambda found: len(found) == 2)
         assert found[-1]["event"] == "good"
         await page.wait_for_function("!localStorage.tp_kept")
 
 
-async def test_what_is_no_event_harms_neither_the_page_nor_other_events(shop):
-    async with shop.visited() as page:
+async def test_what_is_no_event_harms_neither_the_page_nor_other_events(tracked_site):
+    async with tracked_site.visited() as page:
         await page.evaluate(
             "const loop = {}; loop.loop = loop; touchpoint.track('bad', loop); touchpoint.track('n', { big: 1n })"
         )
         await page.evaluate("touchpoint.track('good'); touchpoint.identify(null); touchpoint.track()")
-        await shop.named("page_view", "good", "$identify")
+        await tracked_site.named("page_view", "good", "$identify")
 
 
-async def test_a_page_that_may_keep_nothing_is_counted_all_the_same(shop):
-    shop.policy, tries = "sandbox allow-scripts", []
+async def test_a_page_that_may_keep_nothing_is_counted_all_the_same(tracked_site):
+    tracked_site.policy, tries = "sandbox allow-scripts", []
 
     async def fail_once(route):
         tries.append(route)
         await (route.abort() if len(tries) == 1 else route.continue_())
 
-    async with shop.visitor() as context:
+    async with tracked_site.visitor() as context:
         await context.route("**/batch", fail_once)
         page = await context.new_page()
-        await page.goto(shop.url())
+        await page.goto(tracked_site.url())
         await ready(page)
         await page.evaluate("touchpoint.track('x', null)")
-        first, second = await shop.named("page_view", "x")
+        first, second = await tracked_site.named("page_view", "x")
     assert first["visitor_id"] == second["visitor_id"]
     assert first["context"]["session_id"] == second["context"]["session_id"]

@@ -35,8 +35,8 @@ async def asked_to_sign(person):
     return json.loads(answer.body)
 
 
-async def added(person, device, name="Laptop"):
-    made = device.create_credential(await asked_to_make(person))
+async def added(person, authenticator, name="Laptop"):
+    made = authenticator.create_credential(await asked_to_make(person))
     async with person.deployment.app.test_app():
         return await person.send(ACCOUNT, f"{ACCOUNT}/passkeys", name=name, **made)
 
@@ -50,31 +50,33 @@ def words(answer):
 
 
 @pytest.fixture
-async def ann(deployment):
+async def owner(deployment):
     return await deployment.signed_in("ann", "owner")
 
 
 @pytest.fixture
-async def device(ann):
+async def authenticator(owner):
     """A device with a passkey of ann's."""
-    device = SoftwareAuthenticator()
-    assert (await added(ann, device)).status == 303
-    return device
+    authenticator = SoftwareAuthenticator()
+    assert (await added(owner, authenticator)).status == 303
+    return authenticator
 
 
-async def test_a_passkey_opens_a_session_like_a_password(deployment, device):
+async def test_a_passkey_opens_a_session_like_a_password(deployment, authenticator):
     person = deployment.person()
-    answer = await entered(person, device.sign_challenge(await asked_to_sign(person)), next="/workspaces?x=1")
+    answer = await entered(
+        person, authenticator.sign_challenge(await asked_to_sign(person)), next="/workspaces?x=1"
+    )
     assert (answer.status, answer.location) == (303, "/app/workspaces?x=1")
     assert "ann@example.com" in (await person.get("/app/workspaces")).text
     await deployment.person().sign_in("ann@example.com")
 
 
-async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, ann, device):
-    assert "Laptop since 8 July 2026 · not used yet" in words(await ann.get(ACCOUNT))
+async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, owner, authenticator):
+    assert "Laptop since 8 July 2026 · not used yet" in words(await owner.get(ACCOUNT))
     deployment.clock.advance(days=2)
     person = deployment.person()
-    await entered(person, device.sign_challenge(await asked_to_sign(person)))
+    await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))
     listed = await person.get(ACCOUNT)
     assert "last used 10 July 2026" in words(listed)
     [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', listed.body)
@@ -85,40 +87,42 @@ async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, a
     assert (await person.send(ACCOUNT, path)).status == 404
     assert "Laptop" not in (await person.get(ACCOUNT)).text
     stranger = deployment.person()
-    assert (await entered(stranger, device.sign_challenge(await asked_to_sign(stranger)))).status == 403
+    assert (
+        await entered(stranger, authenticator.sign_challenge(await asked_to_sign(stranger)))
+    ).status == 403
 
 
 async def test_removing_a_passkey_ends_the_sessions_it_opened_and_keeps_the_one_that_asks(
-    deployment, ann, device
+    deployment, owner, authenticator
 ):
     lost = deployment.person()
-    await entered(lost, device.sign_challenge(await asked_to_sign(lost)))
+    await entered(lost, authenticator.sign_challenge(await asked_to_sign(lost)))
     bob = await deployment.signed_in("bob", "viewer")
-    [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', (await ann.get(ACCOUNT)).body)
-    await ann.send(ACCOUNT, path)
+    [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', (await owner.get(ACCOUNT)).body)
+    await owner.send(ACCOUNT, path)
     assert (await lost.get(ACCOUNT)).location.startswith("/app/sign-in")
-    assert {(await person.get(ACCOUNT)).status for person in (ann, bob)} == {200}
+    assert {(await person.get(ACCOUNT)).status for person in (owner, bob)} == {200}
 
 
-async def test_a_passkey_that_is_not_ones_own_ends_no_session(deployment, ann, device):
+async def test_a_passkey_that_is_not_ones_own_ends_no_session(deployment, owner, authenticator):
     elsewhere = await deployment.person().sign_in("ann@example.com")
-    assert (await ann.send(ACCOUNT, f"{ACCOUNT}/passkeys/{new_id()}")).status == 404
+    assert (await owner.send(ACCOUNT, f"{ACCOUNT}/passkeys/{new_id()}")).status == 404
     assert (await elsewhere.get(ACCOUNT)).status == 200
 
 
-async def test_a_new_passkey_is_told_by_mail(deployment, device):
+async def test_a_new_passkey_is_told_by_mail(deployment, authenticator):
     [letter] = deployment.messages
     assert letter.to == "ann@example.com"
     assert f"{ORIGIN}/app/account" in letter.text
 
 
-async def test_adding_a_passkey_takes_the_password(ann):
-    answer = await ann.send(ACCOUNT, f"{ACCOUNT}/passkeys/options", password="not the password")
+async def test_adding_a_passkey_takes_the_password(owner):
+    answer = await owner.send(ACCOUNT, f"{ACCOUNT}/passkeys/options", password="not the password")
     assert (answer.status, json.loads(answer.body)) == (403, {"error": "This is not your password."})
 
 
-async def test_what_is_asked_names_the_host_the_person_and_what_is_known(ann, device):
-    asked = await asked_to_make(ann)
+async def test_what_is_asked_names_the_host_the_person_and_what_is_known(owner, authenticator):
+    asked = await asked_to_make(owner)
     assert asked["rp"] == {"name": "Touchpoint", "id": "localhost"}
     assert asked["user"]["name"] == "ann@example.com"
     assert [known["transports"] for known in asked["excludeCredentials"]] == [["internal"]]
@@ -138,7 +142,7 @@ async def refusals(person, tries):
     return said
 
 
-async def test_an_answer_that_says_anything_else_is_refused(deployment, device):
+async def test_an_answer_that_says_anything_else_is_refused(deployment, authenticator):
     bob = await deployment.enrol("bob", "viewer")
     bent = (
         {"origin": "https://localhost"},
@@ -150,17 +154,17 @@ async def test_an_answer_that_says_anything_else_is_refused(deployment, device):
         {"user": bob.id.bytes},
     )
     [(status, text)] = await refusals(
-        deployment.person(), [replace(device, **wrong).sign_challenge for wrong in bent]
+        deployment.person(), [replace(authenticator, **wrong).sign_challenge for wrong in bent]
     )
     assert status == 403
     assert REFUSED in text
 
 
-async def test_an_unknown_passkey_is_refused_as_a_wrong_one_is(deployment, device):
-    unknown = SoftwareAuthenticator(user=device.user)
-    wrong = SoftwareAuthenticator(user=device.user, credential_id=device.credential_id)
+async def test_an_unknown_passkey_is_refused_as_a_wrong_one_is(deployment, authenticator):
+    unknown = SoftwareAuthenticator(user=authenticator.user)
+    wrong = SoftwareAuthenticator(user=authenticator.user, credential_id=authenticator.credential_id)
     spoilt = (
-        lambda asked, name=name: device.sign_challenge(asked) | {name: "\u00e9"}
+        lambda asked, name=name: authenticator.sign_challenge(asked) | {name: "\u00e9"}
         for name in ("credential_id", "client_data", "authenticator_data", "signature", "challenge")
     )
     [(status, text)] = await refusals(
@@ -170,19 +174,19 @@ async def test_an_unknown_passkey_is_refused_as_a_wrong_one_is(deployment, devic
     assert REFUSED in text
 
 
-async def test_only_what_this_browser_was_asked_to_sign_in_counts(deployment, ann, device):
+async def test_only_what_this_browser_was_asked_to_sign_in_counts(deployment, owner, authenticator):
     other = await asked_to_sign(deployment.person())
-    adding = await asked_to_make(ann)
+    adding = await asked_to_make(owner)
     asked = (other, adding, {"challenge": "A" * 43}, {"challenge": "short"})
-    tries = [lambda _, one=one: device.sign_challenge(one) for one in asked]
+    tries = [lambda _, one=one: authenticator.sign_challenge(one) for one in asked]
     [(status, text)] = await refusals(deployment.person(), tries)
     assert status == 403
     assert REFUSED in text
 
 
-async def test_an_answer_counts_once(deployment, device):
+async def test_an_answer_counts_once(deployment, authenticator):
     person = deployment.person()
-    fields = device.sign_challenge(await asked_to_sign(person)) | {"csrf": await person.token(SIGN_IN)}
+    fields = authenticator.sign_challenge(await asked_to_sign(person)) | {"csrf": await person.token(SIGN_IN)}
     tabs = [deployment.person() for _ in range(10)]
     for tab in tabs:
         tab.client.cookie_jar = copy(person.client.cookie_jar)
@@ -190,19 +194,19 @@ async def test_an_answer_counts_once(deployment, device):
     assert sorted(answer.status for answer in answers) == [303, *[403] * 9]
 
 
-async def test_an_answer_counts_for_five_minutes(deployment, device):
+async def test_an_answer_counts_for_five_minutes(deployment, authenticator):
     person = deployment.person()
-    signed = device.sign_challenge(await asked_to_sign(person))
+    signed = authenticator.sign_challenge(await asked_to_sign(person))
     deployment.clock.advance(minutes=5)
     assert (await entered(person, signed)).status == 403
 
 
-async def test_a_counter_that_does_not_rise_is_refused(deployment, device):
+async def test_a_counter_that_does_not_rise_is_refused(deployment, authenticator):
     person = deployment.person()
 
     async def tried(counter):
-        device.counter = counter
-        answer = await entered(person, device.sign_challenge(await asked_to_sign(person)))
+        authenticator.counter = counter
+        answer = await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))
         await person.send(ACCOUNT, "/app/sign-out") if answer.status == 303 else None
         return answer.status
 
@@ -210,18 +214,18 @@ async def test_a_counter_that_does_not_rise_is_refused(deployment, device):
     assert [await tried(counter) for counter in tries] == [303, 303, 303, 403, 403, 403, 303]
 
 
-async def test_ten_attempts_on_a_passkey_are_enough(deployment, device):
+async def test_ten_attempts_on_a_passkey_are_enough(deployment, authenticator):
     person, stranger = (
         deployment.person(),
-        SoftwareAuthenticator(user=device.user, credential_id=device.credential_id),
+        SoftwareAuthenticator(user=authenticator.user, credential_id=authenticator.credential_id),
     )
     for _ in range(10):
         assert (await entered(person, stranger.sign_challenge(await asked_to_sign(person)))).status == 403
-    answer = await entered(person, device.sign_challenge(await asked_to_sign(person)))
+    answer = await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))
     assert answer.status == 429
     assert "Try again in 15 minutes" in answer.text
     deployment.clock.advance(minutes=16)
-    assert (await entered(person, device.sign_challenge(await asked_to_sign(person)))).status == 303
+    assert (await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))).status == 303
 
 
 async def refused_to_add(person, fields, status=403):
@@ -231,39 +235,43 @@ async def refused_to_add(person, fields, status=403):
     return words(answer)
 
 
-async def test_a_passkey_that_was_made_otherwise_is_not_added(deployment, ann):
+async def test_a_passkey_that_was_made_otherwise_is_not_added(deployment, owner):
     bob = await deployment.signed_in("bob", "viewer")
     for wrong in ({"origin": "http://evil.example"}, {"host": "evil.example"}, {"flags": PRESENT}):
-        await refused_to_add(ann, SoftwareAuthenticator(**wrong).create_credential(await asked_to_make(ann)))
-    await refused_to_add(bob, SoftwareAuthenticator().create_credential(await asked_to_make(ann)))
+        await refused_to_add(
+            owner, SoftwareAuthenticator(**wrong).create_credential(await asked_to_make(owner))
+        )
+    await refused_to_add(bob, SoftwareAuthenticator().create_credential(await asked_to_make(owner)))
     await refused_to_add(
-        ann, SoftwareAuthenticator().create_credential(await asked_to_make(ann)) | {"attestation": "AAAA"}
+        owner, SoftwareAuthenticator().create_credential(await asked_to_make(owner)) | {"attestation": "AAAA"}
     )
-    asked = await asked_to_make(ann)
+    asked = await asked_to_make(owner)
     assert "A name" in await refused_to_add(
-        ann, SoftwareAuthenticator().create_credential(asked) | {"name": " "}, 400
+        owner, SoftwareAuthenticator().create_credential(asked) | {"name": " "}, 400
     )
     assert "A name" in await refused_to_add(
-        ann, SoftwareAuthenticator().create_credential(asked) | {"name": "x" * 101}, 400
+        owner, SoftwareAuthenticator().create_credential(asked) | {"name": "x" * 101}, 400
     )
     deployment.clock.advance(minutes=5)
-    await refused_to_add(ann, SoftwareAuthenticator().create_credential(asked))
+    await refused_to_add(owner, SoftwareAuthenticator().create_credential(asked))
 
 
-async def test_a_passkey_has_one_owner(deployment, ann, device):
+async def test_a_passkey_has_one_owner(deployment, owner, authenticator):
     bob = await deployment.signed_in("bob", "viewer")
-    again = SoftwareAuthenticator(credential_id=device.credential_id)
-    for person in (ann, bob):
+    again = SoftwareAuthenticator(credential_id=authenticator.credential_id)
+    for person in (owner, bob):
         assert (await added(person, again)).status == 409
     stranger = deployment.person()
-    assert (await entered(stranger, device.sign_challenge(await asked_to_sign(stranger)))).status == 303
+    assert (
+        await entered(stranger, authenticator.sign_challenge(await asked_to_sign(stranger)))
+    ).status == 303
 
 
-async def test_an_account_has_twenty_passkeys(deployment, ann):
+async def test_an_account_has_twenty_passkeys(deployment, owner):
     for _ in range(20):
-        assert (await added(ann, SoftwareAuthenticator())).status == 303
+        assert (await added(owner, SoftwareAuthenticator())).status == 303
         deployment.clock.advance(minutes=2)
-    assert "you have 20 passkeys" in words(await added(ann, SoftwareAuthenticator()))
+    assert "you have 20 passkeys" in words(await added(owner, SoftwareAuthenticator()))
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ async def sign_out(page):
     raise AssertionError("no way to the button")
 
 
-async def test_a_passkey_is_made_used_and_removed_without_a_mouse(house):
-    async with house.page() as page:
+async def test_a_passkey_is_made_used_and_removed_without_a_mouse(browser_deployment):
+    async with browser_deployment.page() as page:
         verifies = await with_a_device(page)
         await page.add_init_script(WATCH)
-        await page.goto(f"{house.app}/account")
+        await page.goto(f"{browser_deployment.app}/account")
         await page.focus("[name=name]")
         await page.keyboard.type("Work laptop")
         await page.keyboard.press("Tab")
@@ -66,7 +66,7 @@ async def test_a_passkey_is_made_used_and_removed_without_a_mouse(house):
         await page.keyboard.press("Enter")
         await page.wait_for_url("**/workspaces")
 
-        await page.goto(f"{house.app}/account")
+        await page.goto(f"{browser_deployment.app}/account")
         passkey = page.locator("section", has_text="Work laptop")
         assert "last used" in await passkey.inner_text()
         await passkey.locator("summary").press("Enter")
@@ -78,9 +78,9 @@ async def test_a_passkey_is_made_used_and_removed_without_a_mouse(house):
         assert await page.evaluate("window.seen") == []
 
 
-async def test_where_a_browser_has_no_passkeys_the_password_remains(house):
-    async with house.page(signed_in=False) as page:
+async def test_where_a_browser_has_no_passkeys_the_password_remains(browser_deployment):
+    async with browser_deployment.page(signed_in=False) as page:
         await page.add_init_script("delete window.PublicKeyCredential")
-        await page.goto(f"{house.app}/sign-in")
+        await page.goto(f"{browser_deployment.app}/sign-in")
         assert not await page.is_visible("text=Sign in with a passkey")
         assert await page.is_visible("[name=password]")

@@ -32,7 +32,7 @@ class Tags(HTMLParser):
 
 
 @pytest.fixture
-async def gallery(tmp_path):
+async def shared_objects(tmp_path):
     clock = ManualClock()
     clock.now = AFTER
     service, letters = compose_deployment(
@@ -46,17 +46,17 @@ async def gallery(tmp_path):
         yield opened
 
 
-async def look(gallery, link, **headers):
-    return await gallery.person().get(link["path"], **{**PERSON, **headers})
+async def look(shared_objects, link, **headers):
+    return await shared_objects.person().get(link["path"], **{**PERSON, **headers})
 
 
 def words(answer):
     return " ".join(answer.text.split())
 
 
-async def test_a_report_shows_its_title_range_numbers_and_a_chart(gallery):
-    link = await gallery.share("report", await gallery.report("Visitors of the week"))
-    answer = await look(gallery, link)
+async def test_a_report_shows_its_title_range_numbers_and_a_chart(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report("Visitors of the week"))
+    answer = await look(shared_objects, link)
     assert answer.status == 200
     text = words(answer)
     assert "Visitors of the week" in text
@@ -66,24 +66,24 @@ async def test_a_report_shows_its_title_range_numbers_and_a_chart(gallery):
     assert {"svg", "table", "th", "details"} <= Tags(answer.body).elements
 
 
-async def test_the_name_of_the_workspace_shows_when_wanted(gallery):
-    link = await gallery.share("report", await gallery.report(), show_workspace_name=True)
-    assert "Example Shop" in words(await look(gallery, link))
+async def test_the_name_of_the_workspace_shows_when_wanted(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report(), show_workspace_name=True)
+    assert "Example Shop" in words(await look(shared_objects, link))
 
 
-async def test_every_kind_of_report_is_drawn_from_its_answer(gallery):
+async def test_every_kind_of_report_is_drawn_from_its_answer(shared_objects):
     for definition in EVERY_KIND:
-        link = await gallery.share("report", await gallery.report("Anything", **definition))
-        answer = await look(gallery, link)
+        link = await shared_objects.share("report", await shared_objects.report("Anything", **definition))
+        answer = await look(shared_objects, link)
         assert answer.status == 200, definition
         assert not re.search(r"nan|None|inf\b", answer.body), definition
 
 
-async def test_a_dashboard_shows_its_cards_and_says_which_were_deleted(gallery):
-    reports = [await gallery.report(f"Card {index}", **one) for index, one in enumerate(EVERY_KIND)]
-    link = await gallery.share("dashboard", await gallery.dashboard(reports, "Monday numbers"))
-    await gallery.send("DELETE", f"/reports/{reports[1]}")
-    answer = await look(gallery, link)
+async def test_a_dashboard_shows_its_cards_and_says_which_were_deleted(shared_objects):
+    reports = [await shared_objects.report(f"Card {index}", **one) for index, one in enumerate(EVERY_KIND)]
+    link = await shared_objects.share("dashboard", await shared_objects.dashboard(reports, "Monday numbers"))
+    await shared_objects.send("DELETE", f"/reports/{reports[1]}")
+    answer = await look(shared_objects, link)
     text = words(answer)
     assert "Monday numbers" in text
     for index in (0, *range(2, len(EVERY_KIND))):
@@ -92,11 +92,13 @@ async def test_a_dashboard_shows_its_cards_and_says_which_were_deleted(gallery):
     assert "Card 1 " not in text
 
 
-async def test_an_analysis_shows_its_words_and_the_reports_between_them(gallery):
-    report = await gallery.report("Embedded visitors")
+async def test_an_analysis_shows_its_words_and_the_reports_between_them(shared_objects):
+    report = await shared_objects.report("Embedded visitors")
     body = f"# Before\n\nIt *rose*.\n\n::report[{report}]\n\n| a | b |\n|---|---|\n| 1 | 2 |"
-    link = await gallery.share("analysis", await gallery.analysis(body, [report], "Why it rose"))
-    answer = await look(gallery, link)
+    link = await shared_objects.share(
+        "analysis", await shared_objects.analysis(body, [report], "Why it rose")
+    )
+    answer = await look(shared_objects, link)
     html, text = answer.body, words(answer)
     assert text.index("Before") < text.index("Embedded visitors") < text.index("a b 1 2")
     assert "::report" not in text
@@ -105,9 +107,9 @@ async def test_an_analysis_shows_its_words_and_the_reports_between_them(gallery)
     assert html.count("<h1") == 1
 
 
-async def test_the_page_may_run_nothing_and_tells_nobody_its_address(gallery):
-    link = await gallery.share("report", await gallery.report())
-    answer = await look(gallery, link)
+async def test_the_page_may_run_nothing_and_tells_nobody_its_address(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report())
+    answer = await look(shared_objects, link)
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'self'; img-src data:; form-action 'none'")
     assert "script-src" not in policy
@@ -122,19 +124,21 @@ async def test_the_page_may_run_nothing_and_tells_nobody_its_address(gallery):
     assert not {name for name in tags.attributes if name.startswith("on")} | (tags.attributes & {"style"})
 
 
-async def test_who_has_the_token_learns_410_and_nobody_else_learns_anything(gallery):
-    report = await gallery.report()
-    revoked, expired = [await gallery.share("report", report, expires_in_days=1) for _ in range(2)]
-    dropped = await gallery.share("report", await gallery.report("Dropped"))
-    await gallery.revoke(revoked)
-    await gallery.send("DELETE", f"/reports/{dropped['object_id']}")
-    gallery.clock.advance(days=1)
-    closed = [await look(gallery, link) for link in (revoked, expired)]
+async def test_who_has_the_token_learns_410_and_nobody_else_learns_anything(shared_objects):
+    report = await shared_objects.report()
+    revoked, expired = [await shared_objects.share("report", report, expires_in_days=1) for _ in range(2)]
+    dropped = await shared_objects.share("report", await shared_objects.report("Dropped"))
+    await shared_objects.revoke(revoked)
+    await shared_objects.send("DELETE", f"/reports/{dropped['object_id']}")
+    shared_objects.clock.advance(days=1)
+    closed = [await look(shared_objects, link) for link in (revoked, expired)]
     assert [answer.status for answer in closed] == [410, 410]
     assert closed[0].body == closed[1].body
     unknown = {"path": f"/app/share/{new_token()}"}
     near = {"path": revoked["path"][:-1] + ("A" if revoked["path"][-1] != "A" else "B")}
-    missing = [await look(gallery, link) for link in (unknown, near, dropped, {"path": "/app/share/short"})]
+    missing = [
+        await look(shared_objects, link) for link in (unknown, near, dropped, {"path": "/app/share/short"})
+    ]
     assert [answer.status for answer in missing] == [404] * 4
     assert len({answer.body for answer in missing}) == 1
     for answer in (*closed, *missing):
@@ -143,34 +147,36 @@ async def test_who_has_the_token_learns_410_and_nobody_else_learns_anything(gall
         assert "Set-Cookie" not in answer.headers
 
 
-async def test_a_malformed_token_reaches_no_store(gallery, monkeypatch):
+async def test_a_malformed_token_reaches_no_store(shared_objects, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        gallery.service.ports.workspace.unique_keys, "find_by_unique_key", lambda *one: asked.append(one)
+        shared_objects.service.ports.workspace.unique_keys,
+        "find_by_unique_key",
+        lambda *one: asked.append(one),
     )
     for token in ("x", "x" * 42, "x" * 44, "é" * 43, "a.b"):
-        assert (await look(gallery, {"path": f"/app/share/{token}"})).status == 404
+        assert (await look(shared_objects, {"path": f"/app/share/{token}"})).status == 404
     assert asked == []
 
 
-async def test_revoking_counts_from_the_next_request_although_answers_are_kept(gallery):
-    link = await gallery.share("report", await gallery.report())
-    assert (await look(gallery, link)).status == 200
-    await gallery.revoke(link)
-    assert (await look(gallery, link)).status == 410
+async def test_revoking_counts_from_the_next_request_although_answers_are_kept(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report())
+    assert (await look(shared_objects, link)).status == 200
+    await shared_objects.revoke(link)
+    assert (await look(shared_objects, link)).status == 410
 
 
-async def test_a_deleted_object_is_404_and_its_undo_brings_the_page_back(gallery):
-    report = await gallery.report()
-    link = await gallery.share("report", report)
-    gone = await gallery.send("DELETE", f"/reports/{report}")
-    assert (await look(gallery, link)).status == 404
-    await gallery.send("POST", f"/audit/{gone['audit_id']}/undo")
-    assert (await look(gallery, link)).status == 200
+async def test_a_deleted_object_is_404_and_its_undo_brings_the_page_back(shared_objects):
+    report = await shared_objects.report()
+    link = await shared_objects.share("report", report)
+    gone = await shared_objects.send("DELETE", f"/reports/{report}")
+    assert (await look(shared_objects, link)).status == 404
+    await shared_objects.send("POST", f"/audit/{gone['audit_id']}/undo")
+    assert (await look(shared_objects, link)).status == 200
 
 
-async def test_people_are_counted_and_programs_are_not(gallery):
-    link = await gallery.share("report", await gallery.report())
+async def test_people_are_counted_and_programs_are_not(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report())
     for agent in (
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
         "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
@@ -179,41 +185,41 @@ async def test_people_are_counted_and_programs_are_not(gallery):
         "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
         "LinkedInBot/1.0 (compatible; Mozilla/5.0)",
     ):  # fmt: skip
-        assert (await look(gallery, link, **{"User-Agent": agent})).status == 200
-    assert (await look(gallery, link, **{"Sec-Purpose": "prefetch;prerender"})).status == 200
-    head = await gallery.person().client.head(link["path"], headers=PERSON)
+        assert (await look(shared_objects, link, **{"User-Agent": agent})).status == 200
+    assert (await look(shared_objects, link, **{"Sec-Purpose": "prefetch;prerender"})).status == 200
+    head = await shared_objects.person().client.head(link["path"], headers=PERSON)
     assert head.status_code == 200
-    assert await gallery.views(link) == 0
+    assert await shared_objects.views(link) == 0
     for _ in range(3):
-        await look(gallery, link)
-    assert await gallery.views(link) == 3
+        await look(shared_objects, link)
+    assert await shared_objects.views(link) == 3
 
 
-async def test_answers_are_kept_for_a_minute(gallery):
-    link = await gallery.share("report", await gallery.report("Visitors"))
-    other = await gallery.share("report", link["object_id"])
+async def test_answers_are_kept_for_a_minute(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report("Visitors"))
+    other = await shared_objects.share("report", link["object_id"])
     asked = []
-    aggregate = gallery.service.ports.events.aggregate
+    aggregate = shared_objects.service.ports.events.aggregate
 
     async def counted(*question):
         asked.append(question)
         return await aggregate(*question)
 
-    gallery.service.ports.events.aggregate = counted
-    await look(gallery, link)
+    shared_objects.service.ports.events.aggregate = counted
+    await look(shared_objects, link)
     first = len(asked)
     assert first > 0
-    gallery.clock.advance(seconds=59)
-    await look(gallery, link)
-    await look(gallery, other)
+    shared_objects.clock.advance(seconds=59)
+    await look(shared_objects, link)
+    await look(shared_objects, other)
     assert len(asked) == first
-    gallery.clock.advance(seconds=1)
-    await look(gallery, link)
+    shared_objects.clock.advance(seconds=1)
+    await look(shared_objects, link)
     assert len(asked) == 2 * first
 
 
-async def test_a_network_that_asks_too_often_waits(gallery):
-    client = gallery.person().client
+async def test_a_network_that_asks_too_often_waits(shared_objects):
+    client = shared_objects.person().client
 
     async def ask(network="203.0.113.9"):
         scope = {"client": (network, 50_000)}
@@ -223,33 +229,36 @@ async def test_a_network_that_asks_too_often_waits(gallery):
     assert statuses == [404] * 300 + [429]
     assert (await ask()).headers["Retry-After"] == "60"
     assert (await ask("198.51.100.7")).status_code == 404
-    gallery.clock.advance(minutes=1)
+    shared_objects.clock.advance(minutes=1)
     assert (await ask()).status_code == 404
 
 
-async def test_a_page_says_why_it_shows_nothing(gallery):
-    body = f"Text\n\n::report[{(report := await gallery.report())}]"
-    link = await gallery.share("analysis", await gallery.analysis(body, [report]))
-    await gallery.send("DELETE", f"/reports/{report}")
-    assert "This report was deleted." in words(await look(gallery, link))
-    empty = await gallery.share("dashboard", await gallery.dashboard([]))
-    assert "This page is empty" in words(await look(gallery, empty))
+async def test_a_page_says_why_it_shows_nothing(shared_objects):
+    body = f"Text\n\n::report[{(report := await shared_objects.report())}]"
+    link = await shared_objects.share("analysis", await shared_objects.analysis(body, [report]))
+    await shared_objects.send("DELETE", f"/reports/{report}")
+    assert "This report was deleted." in words(await look(shared_objects, link))
+    empty = await shared_objects.share("dashboard", await shared_objects.dashboard([]))
+    assert "This page is empty" in words(await look(shared_objects, empty))
 
 
-async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(gallery):
+async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(shared_objects):
     plan = {"metrics": ["visitors"], "dimensions": ["browser"]}
-    cards = [await gallery.report("Open"), await gallery.report("Narrow", source="query", plan=plan)]
+    cards = [
+        await shared_objects.report("Open"),
+        await shared_objects.report("Narrow", source="query", plan=plan),
+    ]
     filters = [{"dimension": "country", "value": "DE"}]
-    link = await gallery.share("dashboard", await gallery.dashboard(cards, filters=filters))
-    text = words(await look(gallery, link))
+    link = await shared_objects.share("dashboard", await shared_objects.dashboard(cards, filters=filters))
+    text = words(await look(shared_objects, link))
     assert "Filtered by Country: DE." in text
     assert text.count("Not filtered by Country.") == 1
 
 
-async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(gallery):
-    cards = [await gallery.report(name) for name in ("Broken", "Whole")]
-    link = await gallery.share("dashboard", await gallery.dashboard(cards))
-    runs = gallery.service.component(ReportBatchRunner).reports
+async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(shared_objects):
+    cards = [await shared_objects.report(name) for name in ("Broken", "Whole")]
+    link = await shared_objects.share("dashboard", await shared_objects.dashboard(cards))
+    runs = shared_objects.service.component(ReportBatchRunner).reports
     run = type(runs).run
 
     async def sometimes(self, caller, report, wanted):
@@ -258,27 +267,29 @@ async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(gal
         return await run(self, caller, report, wanted)
 
     with patch.object(type(runs), "run", sometimes):
-        text = words(await look(gallery, link))
+        text = words(await look(shared_objects, link))
     assert "Broken The data cannot be read." in text
     assert "Tue 3 March 2026" in text
 
 
-async def test_nobody_puts_words_on_the_page_by_its_address(gallery):
-    link = await gallery.share("report", await gallery.report())
-    plain = await look(gallery, link)
-    assert (await look(gallery, {"path": f"{link['path']}?done=saved&x=1"})).body == plain.body
+async def test_nobody_puts_words_on_the_page_by_its_address(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report())
+    plain = await look(shared_objects, link)
+    assert (await look(shared_objects, {"path": f"{link['path']}?done=saved&x=1"})).body == plain.body
 
 
-async def test_each_link_to_an_object_says_whose_it_is_or_not(gallery):
-    report = await gallery.report()
-    quiet, named = [await gallery.share("report", report, show_workspace_name=one) for one in (False, True)]
+async def test_each_link_to_an_object_says_whose_it_is_or_not(shared_objects):
+    report = await shared_objects.report()
+    quiet, named = [
+        await shared_objects.share("report", report, show_workspace_name=one) for one in (False, True)
+    ]
     for _ in range(2):
-        assert "Example Shop" not in words(await look(gallery, quiet))
-        assert "Example Shop" in words(await look(gallery, named))
+        assert "Example Shop" not in words(await look(shared_objects, quiet))
+        assert "Example Shop" in words(await look(shared_objects, named))
 
 
-async def test_fifty_people_at_once_are_fifty_views_and_one_question(gallery):
-    link = await gallery.share("report", await gallery.report())
-    answers = await asyncio.gather(*(look(gallery, link) for _ in range(50)))
+async def test_fifty_people_at_once_are_fifty_views_and_one_question(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report())
+    answers = await asyncio.gather(*(look(shared_objects, link) for _ in range(50)))
     assert {answer.status for answer in answers} == {200}
-    assert await gallery.views(link) == 50
+    assert await shared_objects.views(link) == 50

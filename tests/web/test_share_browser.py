@@ -21,42 +21,43 @@ QUESTIONS = {
 }
 
 
-async def opened(house, kind, object_id):
-    link = await house.gallery.share(kind, object_id, show_workspace_name=True)
-    return f"{house.root}{link['path']}"
+async def opened(browser_deployment, kind, object_id):
+    link = await browser_deployment.gallery.share(kind, object_id, show_workspace_name=True)
+    return f"{browser_deployment.root}{link['path']}"
 
 
 @pytest.mark.parametrize(("dimension", "metric"), QUESTIONS.items())
-async def test_texts_of_events_stay_text(house, dimension, metric):
+async def test_texts_of_events_stay_text(browser_deployment, dimension, metric):
     plan = {"metrics": [metric], "dimensions": [dimension], "limit": 1000}
-    report = await house.gallery.report(f"By {dimension}", source="query", plan=plan)
-    address = await opened(house, "report", report)
-    async with house.watched_pages() as look:
+    report = await browser_deployment.gallery.report(f"By {dimension}", source="query", plan=plan)
+    address = await opened(browser_deployment, "report", report)
+    async with browser_deployment.watched_pages() as look:
         await look(address, PAYLOADS)
 
 
-async def test_names_of_saved_work_stay_text(house):
-    gallery = house.gallery
+async def test_names_of_saved_work_stay_text(browser_deployment):
+    gallery = browser_deployment.gallery
     drawn = {"source": "catalog", "metric_id": "visitors", "chart": "line"}
     names = ["".join(pair)[:120] for pair in zip(PAYLOADS[::2], PAYLOADS[1::2], strict=False)]
-    async with house.watched_pages() as look:
+    async with browser_deployment.watched_pages() as look:
         for start in range(0, len(names), 20):
             some = names[start : start + 20]
             cards = [await gallery.report(name, **drawn) for name in some]
             title = PAYLOADS[start][:120]
             await look(
-                await opened(house, "dashboard", await gallery.dashboard(cards, title)), [title, *some]
+                await opened(browser_deployment, "dashboard", await gallery.dashboard(cards, title)),
+                [title, *some],
             )
-    await house.store.members.save_member(
-        Member(gallery.workspace.id, house.eve.id, Role.MEMBER, system_clock())
+    await browser_deployment.store.members.save_member(
+        Member(gallery.workspace.id, browser_deployment.eve.id, Role.MEMBER, system_clock())
     )
-    async with house.watched_pages(house.eve) as look:
+    async with browser_deployment.watched_pages(browser_deployment.eve) as look:
         for section in ("audit", "shared"):
-            await look(f"{house.app}/w/{gallery.workspace.public_id}/{section}", [title])
+            await look(f"{browser_deployment.app}/w/{gallery.workspace.public_id}/{section}", [title])
 
 
-async def test_markdown_of_strangers_runs_nothing(house):
-    gallery = house.gallery
+async def test_markdown_of_strangers_runs_nothing(browser_deployment):
+    gallery = browser_deployment.gallery
     report = await gallery.report(PAYLOADS[0])
     forms = [
         *PAYLOADS,
@@ -70,10 +71,12 @@ async def test_markdown_of_strangers_runs_nothing(house):
         "| <script>alert(1)</script> |\n|---|\n| <img src=x onerror=alert(1)> |",
     ]
     body = "\n\n".join(forms) + f"\n\n::report[{report}]\n"
-    address = await opened(house, "analysis", await gallery.analysis(body, [report], PAYLOADS[1]))
-    async with house.watched_pages() as look:
+    address = await opened(
+        browser_deployment, "analysis", await gallery.analysis(body, [report], PAYLOADS[1])
+    )
+    async with browser_deployment.watched_pages() as look:
         await look(address, [PAYLOADS[0], PAYLOADS[1]])
-    async with house.page() as page:
+    async with browser_deployment.page() as page:
         await page.goto(address)
         led = await page.evaluate("[...document.querySelectorAll('main a[href]')].map((one) => one.protocol)")
         loaded = (
@@ -91,8 +94,8 @@ LEADING = (
 )  # fmt: skip
 
 
-async def test_nothing_scrolls_sideways_on_a_phone_however_long_it_is(house):
-    gallery = house.gallery
+async def test_nothing_scrolls_sideways_on_a_phone_however_long_it_is(browser_deployment):
+    gallery = browser_deployment.gallery
     plans = [
         {"metrics": ["visitors"], "dimensions": ["page_path"]},
         {"metrics": ["visitors", "sessions", "events", "pageviews"], "dimensions": ["page_path", "browser"]},
@@ -109,19 +112,19 @@ async def test_nothing_scrolls_sideways_on_a_phone_however_long_it_is(house):
         [*LONG_NAMES, f"    {LONG_NAMES[0]}", f"`{LONG_NAMES[1]}`", f"|{row}|\n|{'-|' * 30}\n|{row}|"]
     )
     addresses = [
-        await opened(house, "dashboard", await gallery.dashboard(cards, LONG_NAMES[0][:120])),
-        await opened(house, "analysis", await gallery.analysis(body, (), LONG_NAMES[1])),
+        await opened(browser_deployment, "dashboard", await gallery.dashboard(cards, LONG_NAMES[0][:120])),
+        await opened(browser_deployment, "analysis", await gallery.analysis(body, (), LONG_NAMES[1])),
     ]
-    async with house.page(viewport={"width": 390, "height": 800}) as page:
+    async with browser_deployment.page(viewport={"width": 390, "height": 800}) as page:
         for address in addresses:
             await page.goto(address)
             await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
 
 
-async def test_numbers_are_reached_by_keyboard_and_pictures_have_names(house):
-    dashboard = f"{house.root}{house.shared[0]['path']}"
-    async with house.page() as page:
+async def test_numbers_are_reached_by_keyboard_and_pictures_have_names(browser_deployment):
+    dashboard = f"{browser_deployment.root}{browser_deployment.shared[0]['path']}"
+    async with browser_deployment.page() as page:
         await page.goto(dashboard)
         pictures = "[...document.querySelectorAll('svg:not([aria-hidden=true]):not(svg svg)')].filter((one) => one.role !== 'img' || !one.ariaLabel).length"
         assert await page.evaluate(pictures) == 0
@@ -135,9 +138,9 @@ async def test_numbers_are_reached_by_keyboard_and_pictures_have_names(house):
         assert outline >= 2
 
 
-async def test_a_picture_tells_the_value_under_the_pointer(house):
-    report = f"{house.root}{house.shared[2]['path']}"
-    async with house.page() as page:
+async def test_a_picture_tells_the_value_under_the_pointer(browser_deployment):
+    report = f"{browser_deployment.root}{browser_deployment.shared[2]['path']}"
+    async with browser_deployment.page() as page:
         await page.goto(report)
         stop = page.locator(".stop").nth(3)
         await stop.locator(".hit").hover()
@@ -148,30 +151,34 @@ async def test_a_picture_tells_the_value_under_the_pointer(house):
         assert " · " in shown[1]
 
 
-async def test_a_public_page_shows_in_no_frame_and_sets_no_cookie(house):
-    address = f"{house.root}{house.shared[0]['path']}"
-    async with house.page(signed_in=False) as page:
+async def test_a_public_page_shows_in_no_frame_and_sets_no_cookie(browser_deployment):
+    address = f"{browser_deployment.root}{browser_deployment.shared[0]['path']}"
+    async with browser_deployment.page(signed_in=False) as page:
         answer = await page.goto(address)
         assert answer.status == 200
         assert await page.context.cookies() == []
         assert answer.headers["x-frame-options"] == "DENY"
 
 
-async def test_texts_of_events_stay_text_on_the_overview_of_a_member(house):
-    address = f"{house.app}/w/{house.gallery.workspace.public_id}"
-    async with house.watched_pages(house.eve) as look:
+async def test_texts_of_events_stay_text_on_the_overview_of_a_member(browser_deployment):
+    address = f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}"
+    async with browser_deployment.watched_pages(browser_deployment.eve) as look:
         for days in ("1", "7", "30", "90"):
             await look(f"{address}?days={days}", ["Visitors and page views", "Referrers", "Countries"])
 
 
-async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
+async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(browser_deployment):
     now = system_clock()
     key = await create_named_key(
-        house.store.credentials, house.gallery.workspace, now, name="Reader", rate_limit=100
+        browser_deployment.store.credentials,
+        browser_deployment.gallery.workspace,
+        now,
+        name="Reader",
+        rate_limit=100,
     )
-    async with house.page(signed_in=False) as page:
+    async with browser_deployment.page(signed_in=False) as page:
         await page.add_init_script(WATCH)
-        await page.goto(f"{house.app}/#key={key.secret}&days=7")
+        await page.goto(f"{browser_deployment.app}/#key={key.secret}&days=7")
         await page.wait_for_selector(".board figure svg")
         assert key.secret not in page.url
         assert await page.inner_text(".ranges [aria-current]") == "7 days"
@@ -181,13 +188,17 @@ async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
         assert await page.evaluate("[window.seen, window.owned]") == [[], None]
 
 
-async def test_the_front_page_can_be_read_on_a_phone_and_without_its_picture(house):
+async def test_the_front_page_can_be_read_on_a_phone_and_without_its_picture(browser_deployment):
     key = await create_named_key(
-        house.store.credentials, house.gallery.workspace, system_clock(), name="Phone", rate_limit=100
+        browser_deployment.store.credentials,
+        browser_deployment.gallery.workspace,
+        system_clock(),
+        name="Phone",
+        rate_limit=100,
     )
     small = {"viewport": {"width": 375, "height": 800}, "color_scheme": "dark"}
-    async with house.page(signed_in=False, **small) as page:
-        await page.goto(f"{house.app}/#key={key.secret}")
+    async with browser_deployment.page(signed_in=False, **small) as page:
+        await page.goto(f"{browser_deployment.app}/#key={key.secret}")
         await page.wait_for_selector(".board")
         await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert await page.evaluate("document.documentElement.scrollWidth") <= 375

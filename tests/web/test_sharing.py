@@ -13,7 +13,7 @@ PAGE = "/app/w/k3Jx9QmZ2aPr/shared"
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def deployment(tmp_path):
     clock = ManualClock()
     clock.now = AFTER
     service, letters = compose_deployment(
@@ -25,22 +25,22 @@ async def shop(tmp_path):
         yield deployment
 
 
-async def joined(shop, role):
-    await shop.enrol("ann", role, shop.gallery)
-    return await shop.person().sign_in("ann@example.com")
+async def joined(deployment, role):
+    await deployment.enrol("ann", role, deployment.gallery)
+    return await deployment.person().sign_in("ann@example.com")
 
 
 def words(answer):
     return " ".join(answer.text.split())
 
 
-async def test_a_member_shares_and_sees_the_address_once(shop):
-    report = await shop.gallery.report("Weekly visitors")
-    ann = await joined(shop, "member")
+async def test_a_member_shares_and_sees_the_address_once(deployment):
+    report = await deployment.gallery.report("Weekly visitors")
+    ann = await joined(deployment, "member")
     made = await ann.send(PAGE, PAGE, object=f"report:{report}", days="7", named="1")
     assert made.status == 200
     url = re.search(r'class="secret"[^>]*>([^<]+)<', made.body).group(1)
-    page = await shop.person().get("/app" + url.partition("/app")[2])
+    page = await deployment.person().get("/app" + url.partition("/app")[2])
     assert (page.status, "Weekly visitors" in page.text, "Example Shop" in page.text) == (200, True, True)
     listed = words(await ann.get(PAGE))
     assert "until 19 March 2026" in listed
@@ -48,13 +48,13 @@ async def test_a_member_shares_and_sees_the_address_once(shop):
     assert url not in (await ann.get(PAGE)).body
 
 
-async def test_what_the_form_has_no_room_for_is_looked_for_by_its_name(shop, monkeypatch):
+async def test_what_the_form_has_no_room_for_is_looked_for_by_its_name(deployment, monkeypatch):
     monkeypatch.setattr(share_links, "MAX_OFFERED", 2)
     names = "Oldest", "Older", "Newest"
-    reports = {name: await shop.gallery.report(name) for name in names[:2]}
-    ann = await joined(shop, "member")
+    reports = {name: await deployment.gallery.report(name) for name in names[:2]}
+    ann = await joined(deployment, "member")
     assert "Search by name" not in words(await ann.get(PAGE))
-    reports[names[2]] = await shop.gallery.report(names[2])
+    reports[names[2]] = await deployment.gallery.report(names[2])
 
     async def offered(query=""):
         page = await ann.get(f"{PAGE}{query}")
@@ -67,24 +67,24 @@ async def test_what_the_form_has_no_room_for_is_looked_for_by_its_name(shop, mon
     assert "Search by name" in words(await ann.get(f"{PAGE}?find=nothing"))
 
 
-async def test_revoking_ends_the_page_at_once(shop):
-    link = await shop.gallery.share("report", await shop.gallery.report("Weekly visitors"))
-    ann = await joined(shop, "member")
+async def test_revoking_ends_the_page_at_once(deployment):
+    link = await deployment.gallery.share("report", await deployment.gallery.report("Weekly visitors"))
+    ann = await joined(deployment, "member")
     done = await ann.send(PAGE, f"{PAGE}/{link['id']}")
     assert (done.status, done.location) == (303, f"{PAGE}?done=unshared")
-    assert (await shop.person().get(link["path"])).status == 410
+    assert (await deployment.person().get(link["path"])).status == 410
     assert "report · revoked" in words(await ann.get(PAGE))
 
 
-async def test_a_viewer_sees_what_is_public_and_changes_nothing(shop):
-    link = await shop.gallery.share("report", await shop.gallery.report("Weekly visitors"))
-    ann = await joined(shop, "viewer")
+async def test_a_viewer_sees_what_is_public_and_changes_nothing(deployment):
+    link = await deployment.gallery.share("report", await deployment.gallery.report("Weekly visitors"))
+    ann = await joined(deployment, "viewer")
     page = await ann.get(PAGE)
     assert "Weekly visitors" in page.text
     assert '<form method="post" action="' + PAGE not in page.body
     for path in (PAGE, f"{PAGE}/{link['id']}"):
         assert (await ann.send(PAGE, path, object=f"report:{link['object_id']}", days="")).status == 403
-    assert (await shop.person().get(link["path"])).status == 200
+    assert (await deployment.person().get(link["path"])).status == 200
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,20 @@ async def test_a_viewer_sees_what_is_public_and_changes_nothing(shop):
         ({}, 404),
     ],
 )
-async def test_what_stands_in_no_form_is_refused(shop, fields, status):
-    ann = await joined(shop, "owner")
+async def test_what_stands_in_no_form_is_refused(deployment, fields, status):
+    ann = await joined(deployment, "owner")
     assert (await ann.send(PAGE, PAGE, **fields)).status == status
-    assert await shop.gallery.send("GET", "/share-links") == {"share_links": [], "next_cursor": None}
+    assert await deployment.gallery.send("GET", "/share-links") == {"share_links": [], "next_cursor": None}
 
 
-async def test_links_of_another_workspace_are_not_there(shop):
-    link = await shop.gallery.share("report", await shop.gallery.report())
-    other = SharedObjects(shop.service)
-    await other.open(shop.clock(), events=lambda *_: [])
-    await shop.enrol("bob", "owner", other)
-    bob = await shop.person().sign_in("bob@example.com")
+async def test_links_of_another_workspace_are_not_there(deployment):
+    link = await deployment.gallery.share("report", await deployment.gallery.report())
+    other = SharedObjects(deployment.service)
+    await other.open(deployment.clock(), events=lambda *_: [])
+    await deployment.enrol("bob", "owner", other)
+    bob = await deployment.person().sign_in("bob@example.com")
     page = f"/app/w/{other.workspace.public_id}/shared"
     assert "Nothing is shared publicly" in words(await bob.get(page))
     assert (await bob.get(PAGE)).status == 404
     assert (await bob.send(page, f"{page}/{link['id']}")).status == 404
-    assert (await shop.person().get(link["path"])).status == 200
+    assert (await deployment.person().get(link["path"])).status == 200

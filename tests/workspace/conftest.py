@@ -94,7 +94,7 @@ async def workspace_api(tmp_path):
 
 
 @pytest.fixture
-async def bare(tmp_path):
+async def api_without_link_domain(tmp_path):
     """A deployment without a link domain."""
     made = WorkspaceApi(tmp_path, links={"domain": ""})
     async with made.service:

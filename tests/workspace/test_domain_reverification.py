@@ -35,9 +35,9 @@ PEOPLE = {
 }
 
 
-def take_messages(shop):
+def take_messages(reverified_domain):
     """Recipient and subject of the e-mails since the last call."""
-    messages, shop.mailer.messages = shop.mailer.messages, []
+    messages, reverified_domain.mailer.messages = reverified_domain.mailer.messages, []
     return [(message.to, message.subject) for message in messages]
 
 
@@ -79,7 +79,7 @@ class Watched(DomainOwner):
 
 
 @pytest.fixture
-async def shop(workspace_api):
+async def reverified_domain(workspace_api):
     return await Watched(workspace_api).open()
 
 
@@ -87,65 +87,76 @@ def managers(subject):
     return [(email, subject) for email in ("ann@shop.example", "bob@shop.example")]
 
 
-async def test_a_proof_that_stands_is_looked_at_and_nothing_is_written(shop):
-    before = await shop.audit()
+async def test_a_proof_that_stands_is_looked_at_and_nothing_is_written(reverified_domain):
+    before = await reverified_domain.audit()
     for _ in range(3):
-        assert (await shop.looks(days=10)).is_record_present
-    assert await shop.audit() == before
-    assert take_messages(shop) == []
+        assert (await reverified_domain.looks(days=10)).is_record_present
+    assert await reverified_domain.audit() == before
+    assert take_messages(reverified_domain) == []
 
 
-async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(shop):
-    claim = await shop.lose(hours=6)
-    assert claim.missing_since == shop.office.now
-    assert shop.mailer.messages[0].text.endswith(f"\n{claim.zone_file_line}\n")
-    assert f"by {shop.office.now + MISSING_RECORD_GRACE:%Y-%m-%d}" in shop.mailer.messages[0].text
-    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")
-    assert await shop.looks(hours=6) == claim
-    assert take_messages(shop) == []
-    newest = (await shop.audit())[0]
+async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(reverified_domain):
+    claim = await reverified_domain.lose(hours=6)
+    assert claim.missing_since == reverified_domain.office.now
+    assert reverified_domain.mailer.messages[0].text.endswith(f"\n{claim.zone_file_line}\n")
+    assert (
+        f"by {reverified_domain.office.now + MISSING_RECORD_GRACE:%Y-%m-%d}"
+        in reverified_domain.mailer.messages[0].text
+    )
+    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")
+    assert await reverified_domain.looks(hours=6) == claim
+    assert take_messages(reverified_domain) == []
+    newest = (await reverified_domain.audit())[0]
     assert (newest.action, newest.resource.label) == ("update", HOST)
     assert (newest.actor.type, newest.actor.name, newest.undoable) == ("system", "DNS check", False)
     assert [change.field for change in newest.changes] == ["missing_since"]
 
 
-async def test_until_the_grace_is_over_the_domain_is_used_as_before(shop):
-    await shop.lose(hours=6)
-    await shop.looks(days=6)
-    assert (await shop.office.link(domain_id=shop.domain))["data"]["url"].startswith(f"https://{HOST}/")
+async def test_until_the_grace_is_over_the_domain_is_used_as_before(reverified_domain):
+    await reverified_domain.lose(hours=6)
+    await reverified_domain.looks(days=6)
+    assert (await reverified_domain.office.link(domain_id=reverified_domain.domain))["data"][
+        "url"
+    ].startswith(f"https://{HOST}/")
 
 
-async def test_a_record_that_is_back_says_so_by_itself_or_when_somebody_asks(shop):
+async def test_a_record_that_is_back_says_so_by_itself_or_when_somebody_asks(reverified_domain):
     for asked in (False, True):
-        claim = await shop.lose(hours=6)
-        shop.publish(claim)
+        claim = await reverified_domain.lose(hours=6)
+        reverified_domain.publish(claim)
         back = (
-            await shop.looks(hours=6) if not asked else (await shop.prove(claim), await shop.claims())[1][0]
+            await reverified_domain.looks(hours=6)
+            if not asked
+            else (await reverified_domain.prove(claim), await reverified_domain.claims())[1][0]
         )
         assert (back.missing_since, back.verified_at) == (None, claim.verified_at)
-    assert len(take_messages(shop)) == 4
+    assert len(take_messages(reverified_domain)) == 4
 
 
-async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(shop):
-    shop.dns.down = True
+async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(reverified_domain):
+    reverified_domain.dns.down = True
     for _ in range(5):
-        assert (await shop.looks(days=10)).is_record_present
-    shop.dns.down = False
-    claim = await shop.lose(hours=6)
-    shop.dns.down = True
-    assert await shop.looks(days=30) == claim
-    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")
+        assert (await reverified_domain.looks(days=10)).is_record_present
+    reverified_domain.dns.down = False
+    claim = await reverified_domain.lose(hours=6)
+    reverified_domain.dns.down = True
+    assert await reverified_domain.looks(days=30) == claim
+    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")
 
 
-async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(shop):
-    workspace_api, store = shop.office, shop.office.service.ports.workspace
-    link = (await workspace_api.link(domain_id=shop.domain, slug="spring"))["data"]
-    await shop.lose(hours=6)
-    claim = await shop.looks(days=7)
+async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(reverified_domain):
+    workspace_api, store = reverified_domain.office, reverified_domain.office.service.ports.workspace
+    link = (await workspace_api.link(domain_id=reverified_domain.domain, slug="spring"))["data"]
+    await reverified_domain.lose(hours=6)
+    claim = await reverified_domain.looks(days=7)
     assert (claim.is_verified, claim.lapsed_at) == (True, workspace_api.now)
-    assert take_messages(shop)[2:] == managers(f"{HOST} takes no new links")
+    assert take_messages(reverified_domain)[2:] == managers(f"{HOST} takes no new links")
     for dry_run in (True, False):
-        wanted = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": shop.domain}
+        wanted = {
+            "name": "Reel",
+            "destination_url": "https://example.com/a",
+            "domain_id": reverified_domain.domain,
+        }
         refused = await workspace_api.ask("POST", "/links", {"link": wanted, "dry_run": dry_run})
         assert (refused.status, refused.json["code"], refused.json["field"]) == (
             422, "unknown_domain", "link.domain_id",
@@ -160,156 +171,165 @@ async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(shop)
     assert (await workspace_api.link(slug="a"))["data"]["url"] == "https://go.example.com/a"
 
 
-async def test_a_lapsed_domain_whose_record_is_back_takes_links_again(shop):
-    await shop.office.link(domain_id=shop.domain)
-    await shop.lose(hours=6)
-    claim = await shop.looks(days=7)
+async def test_a_lapsed_domain_whose_record_is_back_takes_links_again(reverified_domain):
+    await reverified_domain.office.link(domain_id=reverified_domain.domain)
+    await reverified_domain.lose(hours=6)
+    claim = await reverified_domain.looks(days=7)
     with pytest.raises(Unprocessable, match="no TXT record"):
-        await shop.prove(claim)
-    shop.publish(claim)
-    assert (await shop.prove(claim)).applied
-    assert (await shop.office.link(domain_id=shop.domain))["applied"]
+        await reverified_domain.prove(claim)
+    reverified_domain.publish(claim)
+    assert (await reverified_domain.prove(claim)).applied
+    assert (await reverified_domain.office.link(domain_id=reverified_domain.domain))["applied"]
 
 
-async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(shop):
-    workspace_api, store = shop.office, shop.office.service.ports.workspace
-    rival = DomainOwner(workspace_api, "other", shop.dns)
-    link = (await workspace_api.link(domain_id=shop.domain))["data"]
-    await shop.lose(hours=6)
+async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(reverified_domain):
+    workspace_api, store = reverified_domain.office, reverified_domain.office.service.ports.workspace
+    rival = DomainOwner(workspace_api, "other", reverified_domain.dns)
+    link = (await workspace_api.link(domain_id=reverified_domain.domain))["data"]
+    await reverified_domain.lose(hours=6)
     theirs = await rival.claim(HOST)
     rival.publish(theirs)
-    await shop.looks(days=7)
+    await reverified_domain.looks(days=7)
     with pytest.raises(Conflict, match="another workspace"):
         await rival.prove(theirs)
     await workspace_api.ask("DELETE", f"/links/{link['id']}")
-    claim = await shop.looks(hours=6)
+    claim = await reverified_domain.looks(hours=6)
     assert (claim.verified_at, claim.missing_since, claim.lapsed_at) == (None, None, None)
-    assert take_messages(shop)[4:] == managers(f"{HOST} is no link domain of shop any more")
+    assert take_messages(reverified_domain)[4:] == managers(f"{HOST} is no link domain of shop any more")
     assert not await is_verified_link_host(store.unique_keys, HOST)
     assert (await rival.prove(theirs)).applied
-    assert take_messages(shop) == []
-    assert not (await shop.looks(hours=6)).is_verified
+    assert take_messages(reverified_domain) == []
+    assert not (await reverified_domain.looks(hours=6)).is_verified
 
 
-async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
-    other = await DomainOwner(shop.office, "other", shop.dns).own("go.other.example")
-    shop.mailer.refused = {"ann@shop.example"}
+async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(reverified_domain):
+    other = await DomainOwner(reverified_domain.office, "other", reverified_domain.dns).own(
+        "go.other.example"
+    )
+    reverified_domain.mailer.refused = {"ann@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
-        await shop.lose(hours=6)
-    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")[1:]
-    claims = [*await shop.claims(), *await DomainOwner(shop.office, "other").claims()]
-    assert {claim.missing_since for claim in claims} == {shop.office.now}
+        await reverified_domain.lose(hours=6)
+    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")[1:]
+    claims = [
+        *await reverified_domain.claims(),
+        *await DomainOwner(reverified_domain.office, "other").claims(),
+    ]
+    assert {claim.missing_since for claim in claims} == {reverified_domain.office.now}
     assert str(claims[1].link_domain.id) == other
 
 
-async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_told_twice(shop):
-    shop.mailer.refused = {*PEOPLE}
+async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_told_twice(reverified_domain):
+    reverified_domain.mailer.refused = {*PEOPLE}
     for _ in range(3):
         with pytest.raises(EmailSenderUnavailable):
-            await shop.lose(hours=1)
-    shop.mailer.refused = {"ann@shop.example"}
+            await reverified_domain.lose(hours=1)
+    reverified_domain.mailer.refused = {"ann@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
-        await shop.looks(hours=1)
+        await reverified_domain.looks(hours=1)
     gone = managers(f"The DNS record of {HOST} is gone")
-    assert take_messages(shop) == gone[1:]
-    shop.mailer.refused = set()
-    claim, before = await shop.looks(hours=1), await shop.audit()
-    assert take_messages(shop) == gone[:1]
-    assert (await shop.looks(hours=1), take_messages(shop)) == (claim, [])
-    assert await shop.audit() == before
+    assert take_messages(reverified_domain) == gone[1:]
+    reverified_domain.mailer.refused = set()
+    claim, before = await reverified_domain.looks(hours=1), await reverified_domain.audit()
+    assert take_messages(reverified_domain) == gone[:1]
+    assert (await reverified_domain.looks(hours=1), take_messages(reverified_domain)) == (claim, [])
+    assert await reverified_domain.audit() == before
     assert [change.field for change in before[0].changes] == ["missing_since"]
-    shop.publish(claim)
-    assert "to_tell" not in (await shop.prove(claim)).data
+    reverified_domain.publish(claim)
+    assert "to_tell" not in (await reverified_domain.prove(claim)).data
 
 
-async def test_who_was_not_told_hears_how_it_stands_by_then_or_nothing_when_all_is_well(shop):
-    shop.mailer.refused = {"bob@shop.example"}
+async def test_who_was_not_told_hears_how_it_stands_by_then_or_nothing_when_all_is_well(reverified_domain):
+    reverified_domain.mailer.refused = {"bob@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
-        await shop.lose(hours=1)
-    shop.publish((await shop.claims())[0])
-    await shop.looks(hours=1)
-    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")[:1]
+        await reverified_domain.lose(hours=1)
+    reverified_domain.publish((await reverified_domain.claims())[0])
+    await reverified_domain.looks(hours=1)
+    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")[:1]
     with pytest.raises(EmailSenderUnavailable):
-        await shop.lose(hours=1)
-    take_messages(shop)
-    shop.mailer.refused = set()
-    await shop.looks(days=7)
-    assert take_messages(shop) == managers(f"{HOST} is no link domain of shop any more")
+        await reverified_domain.lose(hours=1)
+    take_messages(reverified_domain)
+    reverified_domain.mailer.refused = set()
+    await reverified_domain.looks(days=7)
+    assert take_messages(reverified_domain) == managers(f"{HOST} is no link domain of shop any more")
 
 
-async def test_a_mail_about_a_domain_that_is_pending_again_is_tried_again_for_seven_days(shop):
-    await shop.lose(hours=1)
-    take_messages(shop)
-    shop.mailer.refused = {*PEOPLE}
+async def test_a_mail_about_a_domain_that_is_pending_again_is_tried_again_for_seven_days(reverified_domain):
+    await reverified_domain.lose(hours=1)
+    take_messages(reverified_domain)
+    reverified_domain.mailer.refused = {*PEOPLE}
     with pytest.raises(EmailSenderUnavailable):
-        await shop.looks(days=7)
-    shop.mailer.refused = {"bob@shop.example"}
+        await reverified_domain.looks(days=7)
+    reverified_domain.mailer.refused = {"bob@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
-        await shop.looks(days=6)
-    assert take_messages(shop) == managers(f"{HOST} is no link domain of shop any more")[:1]
-    shop.mailer.refused = set()
-    await shop.looks(days=1)
-    assert take_messages(shop) == []
+        await reverified_domain.looks(days=6)
+    assert take_messages(reverified_domain) == managers(f"{HOST} is no link domain of shop any more")[:1]
+    reverified_domain.mailer.refused = set()
+    await reverified_domain.looks(days=1)
+    assert take_messages(reverified_domain) == []
 
 
-async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
-    shop.mailer.refused = {*PEOPLE}
+async def test_nobody_is_told_who_does_not_care_for_domains_any_more(reverified_domain):
+    reverified_domain.mailer.refused = {*PEOPLE}
     with pytest.raises(EmailSenderUnavailable):
-        await shop.lose(hours=1)
-    shop.mailer.refused = set()
-    store = shop.office.service.ports.workspace
+        await reverified_domain.lose(hours=1)
+    reverified_domain.mailer.refused = set()
+    store = reverified_domain.office.service.ports.workspace
     [bob] = [
-        each for each in await store.members.list_members(shop.caller.workspace.id) if each.role is Role.ADMIN
+        each
+        for each in await store.members.list_members(reverified_domain.caller.workspace.id)
+        if each.role is Role.ADMIN
     ]
     await store.members.save_member(replace(bob, role=Role.VIEWER))
-    await shop.looks(hours=1)
-    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")[:1]
+    await reverified_domain.looks(hours=1)
+    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")[:1]
     await store.members.save_member(bob)
-    await shop.looks(hours=1)
-    assert take_messages(shop) == []
+    await reverified_domain.looks(hours=1)
+    assert take_messages(reverified_domain) == []
 
 
-async def test_two_looks_at_once_tell_everybody_once(shop):
-    shop.dns.book.clear()
-    await asyncio.gather(*(shop.proofs.recheck_all(shop.office.now) for _ in range(3)))
-    assert sorted(take_messages(shop)) == managers(f"The DNS record of {HOST} is gone")
+async def test_two_looks_at_once_tell_everybody_once(reverified_domain):
+    reverified_domain.dns.book.clear()
+    await asyncio.gather(
+        *(reverified_domain.proofs.recheck_all(reverified_domain.office.now) for _ in range(3))
+    )
+    assert sorted(take_messages(reverified_domain)) == managers(f"The DNS record of {HOST} is gone")
 
 
-async def test_a_domain_removed_during_the_look_stays_removed(shop):
+async def test_a_domain_removed_during_the_look_stays_removed(reverified_domain):
     class Slow:
         async def query_txt(self, name):
-            await shop.remove(HOST)
+            await reverified_domain.remove(HOST)
             return ()
 
-    await replace(shop.proofs, txt_records=Slow()).recheck_all(shop.office.now)
-    assert (await shop.claims(), take_messages(shop)) == ([], [])
+    await replace(reverified_domain.proofs, txt_records=Slow()).recheck_all(reverified_domain.office.now)
+    assert (await reverified_domain.claims(), take_messages(reverified_domain)) == ([], [])
 
 
-async def test_a_domain_proved_during_the_look_stays_proved(shop):
-    claim = await shop.lose(hours=6)
+async def test_a_domain_proved_during_the_look_stays_proved(reverified_domain):
+    claim = await reverified_domain.lose(hours=6)
 
     class Slow:
         async def query_txt(self, name):
-            shop.publish(claim)
-            await shop.prove(claim)
+            reverified_domain.publish(claim)
+            await reverified_domain.prove(claim)
             return ()
 
-    await replace(shop.proofs, txt_records=Slow()).recheck_all(shop.office.now)
-    assert (await shop.claims())[0].is_record_present
-    assert len(take_messages(shop)) == 2
+    await replace(reverified_domain.proofs, txt_records=Slow()).recheck_all(reverified_domain.office.now)
+    assert (await reverified_domain.claims())[0].is_record_present
+    assert len(take_messages(reverified_domain)) == 2
 
 
-async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(shop):
+async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(reverified_domain):
     class Hand:
         """Counts by the clock of the office."""
 
-        windows = FixedWindowCounter(lambda: shop.office.now)
+        windows = FixedWindowCounter(lambda: reverified_domain.office.now)
 
         async def consume(self, *asked):
             return self.windows.consume(*asked)
 
-    rival = DomainOwner(shop.office, "other", shop.dns)
-    shop.limiter = rival.limiter = Hand()
+    rival = DomainOwner(reverified_domain.office, "other", reverified_domain.dns)
+    reverified_domain.limiter = rival.limiter = Hand()
     claim = await rival.claim("a.example")
     for _ in range(MAX_DNS_QUERIES):
         with pytest.raises(Unprocessable):
@@ -317,10 +337,10 @@ async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(shop
     rival.publish(claim)
     with pytest.raises(TooManyRequests):
         await rival.prove(claim)
-    assert not (await shop.prove((await shop.claims())[0])).applied
+    assert not (await reverified_domain.prove((await reverified_domain.claims())[0])).applied
     with pytest.raises(Unprocessable):
-        await shop.prove(await shop.claim("b.example"))
-    shop.office.later(minutes=15)
+        await reverified_domain.prove(await reverified_domain.claim("b.example"))
+    reverified_domain.office.later(minutes=15)
     assert (await rival.prove(claim)).applied
 
 

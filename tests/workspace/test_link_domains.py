@@ -29,7 +29,7 @@ def domain_owner(workspace_api):
 
 
 @pytest.fixture
-def rival(workspace_api, domain_owner):
+def other_domain_owner(workspace_api, domain_owner):
     """The other workspace, which sees the same DNS."""
     return DomainOwner(workspace_api, "other", domain_owner.dns)
 
@@ -76,9 +76,9 @@ async def test_a_slug_is_unique_on_its_domain_and_free_on_every_other(workspace_
 
 
 async def test_a_domain_that_is_not_the_workspaces_own_is_unknown_whatever_else_it_is(
-    workspace_api, domain_owner, rival
+    workspace_api, domain_owner, other_domain_owner
 ):
-    theirs = await rival.own("go.other.example")
+    theirs = await other_domain_owner.own("go.other.example")
     unproved = str((await domain_owner.claim("new.shop.example")).link_domain.id)
     gone = await domain_owner.own("old.shop.example")
     await domain_owner.remove("old.shop.example")
@@ -89,23 +89,27 @@ async def test_a_domain_that_is_not_the_workspaces_own_is_unknown_whatever_else_
     ).status == 200
 
 
-async def test_a_claim_without_proof_keeps_the_owner_away_from_nothing(workspace_api, domain_owner, rival):
-    squatted = await rival.claim(HOST)
+async def test_a_claim_without_proof_keeps_the_owner_away_from_nothing(
+    workspace_api, domain_owner, other_domain_owner
+):
+    squatted = await other_domain_owner.claim(HOST)
     domain = await domain_owner.own(HOST)
     assert (await workspace_api.link(domain_id=domain))["data"]["domain_id"] == domain
     with pytest.raises(Unprocessable, match="no TXT record"):
-        await rival.prove(squatted)
+        await other_domain_owner.prove(squatted)
     await refused(workspace_api, domain, key="other")
 
 
-async def test_a_host_belongs_to_one_workspace_until_it_lets_go(workspace_api, domain_owner, rival):
+async def test_a_host_belongs_to_one_workspace_until_it_lets_go(
+    workspace_api, domain_owner, other_domain_owner
+):
     domain = await domain_owner.own(HOST)
-    late = await rival.claim(HOST)
-    rival.publish(late)
+    late = await other_domain_owner.claim(HOST)
+    other_domain_owner.publish(late)
     with pytest.raises(Conflict, match="another workspace"):
-        await rival.prove(late)
+        await other_domain_owner.prove(late)
     await domain_owner.remove(HOST)
-    assert (await rival.prove(late)).data["verified_at"]
+    assert (await other_domain_owner.prove(late)).data["verified_at"]
     await refused(workspace_api, domain)
 
 
@@ -124,8 +128,8 @@ async def test_of_two_who_prove_a_host_at_once_one_has_it(tmp_path, workspace_ur
         assert await is_verified_link_host(workspace_api.service.ports.workspace.unique_keys, HOST)
 
 
-async def test_the_proof_of_one_workspace_proves_nothing_for_another(domain_owner, rival):
-    domain_owner.publish(rival.claimed(HOST))
+async def test_the_proof_of_one_workspace_proves_nothing_for_another(domain_owner, other_domain_owner):
+    domain_owner.publish(other_domain_owner.claimed(HOST))
     domain_owner.dns.book[f"_touchpoint.{HOST}"].append("touchpoint-verification=")
     with pytest.raises(Unprocessable, match=f"_touchpoint.{HOST}"):
         await domain_owner.prove(await domain_owner.claim(HOST))
@@ -155,9 +159,9 @@ async def test_a_domain_is_claimed_once_and_not_without_end(workspace_api, domai
         await domain_owner.claim("one-more.shop.example")
 
 
-async def test_a_deployment_that_follows_no_links_takes_no_domains(bare):
+async def test_a_deployment_that_follows_no_links_takes_no_domains(api_without_link_domain):
     with pytest.raises(Unprocessable, match="no link domain"):
-        await DomainOwner(bare).claim(HOST)
+        await DomainOwner(api_without_link_domain).claim(HOST)
 
 
 async def test_a_domain_with_links_stays_until_they_are_gone(workspace_api, domain_owner):
@@ -170,16 +174,18 @@ async def test_a_domain_with_links_stays_until_they_are_gone(workspace_api, doma
     assert await domain_owner.claims() == []
 
 
-async def test_a_link_comes_back_to_a_domain_of_its_workspace_alone(workspace_api, domain_owner, rival):
+async def test_a_link_comes_back_to_a_domain_of_its_workspace_alone(
+    workspace_api, domain_owner, other_domain_owner
+):
     domain = await domain_owner.own(HOST)
     link = (await workspace_api.link(domain_id=domain, slug="spring"))["data"]
     gone = (await workspace_api.ask("DELETE", f"/links/{link['id']}")).json["audit_id"]
     await domain_owner.remove(HOST)
-    assert await rival.own(HOST) == domain
+    assert await other_domain_owner.own(HOST) == domain
     for body in ({}, {"dry_run": True}):
         undone = await workspace_api.ask("POST", f"/audit/{gone}/undo", body)
         assert (undone.status, undone.json["code"]) == (409, "resource_changed")
-    await rival.remove(HOST)
+    await other_domain_owner.remove(HOST)
     await domain_owner.own(HOST)
     undone = (await workspace_api.ask("POST", f"/audit/{gone}/undo")).json
     assert (undone["data"]["id"], undone["data"]["url"]) == (link["id"], f"https://{HOST}/spring")
@@ -199,10 +205,15 @@ async def test_every_step_is_in_the_audit_and_none_is_taken_back(workspace_api, 
         assert undone.json["code"] in {"not_undoable", "undo_create_unsupported"}
 
 
-async def test_a_domain_of_another_workspace_can_neither_be_proved_nor_removed(domain_owner, rival):
+async def test_a_domain_of_another_workspace_can_neither_be_proved_nor_removed(
+    domain_owner, other_domain_owner
+):
     claimed = await domain_owner.claim(HOST)
     domain_owner.publish(claimed)
-    for attempt in (rival.prove, lambda one: rival.prove(rival.claimed(one.name))):
+    for attempt in (
+        other_domain_owner.prove,
+        lambda one: other_domain_owner.prove(other_domain_owner.claimed(one.name)),
+    ):
         with pytest.raises(NotFound):
             await attempt(claimed)
 

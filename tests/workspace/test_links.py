@@ -198,9 +198,13 @@ async def test_an_app_link_needs_a_store(workspace_api):
     assert refused.refusal == (422, "invalid_field", "link.target")
 
 
-async def test_a_domain_nobody_set_up_is_unknown(workspace_api, bare):
+async def test_a_domain_nobody_set_up_is_unknown(workspace_api, api_without_link_domain):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": "a"}}
-    assert (await bare.ask("POST", "/links", body)).refusal == (422, "unknown_domain", "link.domain_id")
+    assert (await api_without_link_domain.ask("POST", "/links", body)).refusal == (
+        422,
+        "unknown_domain",
+        "link.domain_id",
+    )
     body["link"]["domain_id"] = "01890000-0000-7000-8000-000000000000"
     assert (await workspace_api.ask("POST", "/links", body)).refusal == (
         422,

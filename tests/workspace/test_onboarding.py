@@ -57,13 +57,13 @@ class Setup:
 
 
 @pytest.fixture
-def setup(workspace_api):
+def onboarding(workspace_api):
     return Setup(workspace_api)
 
 
-async def test_a_new_workspace_has_everything_before_it(setup):
-    created = setup.workspace
-    assert await setup.asks() == {
+async def test_a_new_workspace_has_everything_before_it(onboarding):
+    created = onboarding.workspace
+    assert await onboarding.asks() == {
         "workspace": {
             "id": created.public_id,
             "name": "shop",
@@ -84,43 +84,43 @@ async def test_a_new_workspace_has_everything_before_it(setup):
     }
 
 
-async def test_steps_fall_away_one_by_one_in_their_order(setup):
+async def test_steps_fall_away_one_by_one_in_their_order(onboarding):
     left = list(STEPS)
-    await setup.happens("page_view", source="web")
-    assert await setup.steps() == left[1:]
-    await setup.happens("purchase", user_id="u1")
-    assert await setup.steps() == left[2:]
-    await setup.connects("meta", ProviderKind.ADS, ConnectedAccount("act_1", None, (Asset("1234"),)))
-    assert await setup.steps() == left[3:]
-    await setup.connects("stripe", ProviderKind.REVENUE)
-    assert await setup.steps() == left[4:]
+    await onboarding.happens("page_view", source="web")
+    assert await onboarding.steps() == left[1:]
+    await onboarding.happens("purchase", user_id="u1")
+    assert await onboarding.steps() == left[2:]
+    await onboarding.connects("meta", ProviderKind.ADS, ConnectedAccount("act_1", None, (Asset("1234"),)))
+    assert await onboarding.steps() == left[3:]
+    await onboarding.connects("stripe", ProviderKind.REVENUE)
+    assert await onboarding.steps() == left[4:]
     rule = {"name": "R", "trigger_event": "purchase", "platform": "meta", "platform_event": "Purchase"}
-    assert (await setup.office.ask("POST", "/rules", {"rule": rule})).status == 200
-    assert await setup.steps() == left[5:]
-    await setup.office.link()
-    assert await setup.steps() == ["Nothing outstanding."]
+    assert (await onboarding.office.ask("POST", "/rules", {"rule": rule})).status == 200
+    assert await onboarding.steps() == left[5:]
+    await onboarding.office.link()
+    assert await onboarding.steps() == ["Nothing outstanding."]
 
 
-async def test_what_a_revenue_provider_sends_is_no_tracking_of_ones_own(setup):
-    await setup.happens("subscription_renewed", source="revenuecat", strong_id="u1")
-    status = await setup.asks()
+async def test_what_a_revenue_provider_sends_is_no_tracking_of_ones_own(onboarding):
+    await onboarding.happens("subscription_renewed", source="revenuecat", strong_id="u1")
+    status = await onboarding.asks()
     assert status["tracking"]["sdk_detected"] == ["revenuecat"]
     assert status["next_steps"] == STEPS
-    await setup.happens("page_view", ago=timedelta(days=40))
-    assert await setup.steps() == STEPS[1:]
+    await onboarding.happens("page_view", ago=timedelta(days=40))
+    assert await onboarding.steps() == STEPS[1:]
 
 
-async def test_every_integration_is_listed_and_a_broken_one_is_not_done(setup):
-    synced = setup.office.now
-    await setup.connects(
+async def test_every_integration_is_listed_and_a_broken_one_is_not_done(onboarding):
+    synced = onboarding.office.now
+    await onboarding.connects(
         "meta",
         ProviderKind.ADS,
         status=ConnectionStatus.ERROR,
         error="token expired",
         last_synced_at=synced,
     )
-    await setup.connects("stripe", ProviderKind.REVENUE, error="an old complaint")
-    answer = await setup.asks()
+    await onboarding.connects("stripe", ProviderKind.REVENUE, error="an old complaint")
+    answer = await onboarding.asks()
     assert answer["connections"] == [
         {
             "platform": "meta",
@@ -134,8 +134,8 @@ async def test_every_integration_is_listed_and_a_broken_one_is_not_done(setup):
     assert "Connect a revenue provider." not in answer["next_steps"]
 
 
-async def test_senders_are_named_by_what_delivered_most_events_of_the_last_30_days(setup):
-    first = await setup.happens("page_view", source="web", ago=timedelta(days=90))
+async def test_senders_are_named_by_what_delivered_most_events_of_the_last_30_days(onboarding):
+    first = await onboarding.happens("page_view", source="web", ago=timedelta(days=90))
     for source, library, times in (
         ("web", "browser", 2),
         ("browser", "http", 1),
@@ -144,9 +144,9 @@ async def test_senders_are_named_by_what_delivered_most_events_of_the_last_30_da
         ("stripe", "http", 1),
     ):
         for _ in range(times):
-            await setup.happens("seen", source=source, sdk_name=library)
-    await setup.happens("seen", source="api", sdk_name="old", ago=timedelta(days=40))
-    tracking = (await setup.asks())["tracking"]
+            await onboarding.happens("seen", source=source, sdk_name=library)
+    await onboarding.happens("seen", source="api", sdk_name="old", ago=timedelta(days=40))
+    tracking = (await onboarding.asks())["tracking"]
     assert tracking["sdk_detected"] == ["web", "touchpoint-ios", "http", "stripe"]
     assert tracking["events_last_30d"] == 7
     assert tracking["first_event_seen_at"] == first.timestamp.isoformat(timespec="milliseconds").replace(
@@ -155,39 +155,43 @@ async def test_senders_are_named_by_what_delivered_most_events_of_the_last_30_da
     assert tracking["last_event_seen_at"] == "2026-07-08T15:00:00.000Z"
 
 
-async def test_users_identified_long_ago_are_identified(setup):
-    await setup.happens("signup", user_id="u1", ago=timedelta(days=200))
-    await setup.happens("page_view")
-    assert STEPS[1] not in await setup.steps()
+async def test_users_identified_long_ago_are_identified(onboarding):
+    await onboarding.happens("signup", user_id="u1", ago=timedelta(days=200))
+    await onboarding.happens("page_view")
+    assert STEPS[1] not in await onboarding.steps()
 
 
-async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_error(setup, monkeypatch):
+async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_error(
+    onboarding, monkeypatch
+):
     async def down(*_):
         raise StoreUnavailable
 
-    await setup.connects("stripe", ProviderKind.REVENUE)
-    monkeypatch.setattr(setup.store.connections, "list_connections", down)
-    answer = await setup.asks()
+    await onboarding.connects("stripe", ProviderKind.REVENUE)
+    monkeypatch.setattr(onboarding.store.connections, "list_connections", down)
+    answer = await onboarding.asks()
     assert (answer["complete"], answer["connections"]) == (False, [])
     assert answer["next_steps"] == STEPS
-    monkeypatch.setattr(setup.office.service.ports.events, "event_time_range", down)
-    refused = await setup.office.ask("GET", "/onboarding")
+    monkeypatch.setattr(onboarding.office.service.ports.events, "event_time_range", down)
+    refused = await onboarding.office.ask("GET", "/onboarding")
     assert (refused.status, refused.json["code"]) == (503, "data_unverified")
 
 
-async def test_a_workspace_whose_subscription_ended_is_told_so(setup):
-    await setup.store.workspace_settings.save_workspace(replace(setup.workspace, active=False, plan="growth"))
-    workspace = (await setup.asks())["workspace"]
+async def test_a_workspace_whose_subscription_ended_is_told_so(onboarding):
+    await onboarding.store.workspace_settings.save_workspace(
+        replace(onboarding.workspace, active=False, plan="growth")
+    )
+    workspace = (await onboarding.asks())["workspace"]
     assert (workspace["active"], workspace["plan"]) == (False, "growth")
 
 
-async def test_above_its_limits_a_workspace_sees_by_how_much_and_nothing_is_refused(setup, monkeypatch):
+async def test_above_its_limits_a_workspace_sees_by_how_much_and_nothing_is_refused(onboarding, monkeypatch):
     monkeypatch.setattr(usage, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 2, 1, 100)})
-    await setup.store.workspace_settings.save_workspace(replace(setup.workspace, plan="tiny"))
+    await onboarding.store.workspace_settings.save_workspace(replace(onboarding.workspace, plan="tiny"))
     for _ in range(3):
-        await setup.happens("purchase")
-    answer = await setup.asks("/usage")
+        await onboarding.happens("purchase")
+    answer = await onboarding.asks("/usage")
     assert (answer["events_used"], answer["events_limit"]) == (3, 2)
     assert (answer["postbacks_used"], answer["postbacks_limit"]) == (0, 1)
-    await setup.happens("purchase")
-    assert (await setup.asks("/usage"))["events_used"] == 4
+    await onboarding.happens("purchase")
+    assert (await onboarding.asks("/usage"))["events_used"] == 4

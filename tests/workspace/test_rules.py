@@ -38,7 +38,7 @@ async def connect(workspace_api, provider, *accounts, status=ConnectionStatus.CO
 
 
 @pytest.fixture
-async def shop(workspace_api):
+async def meta_workspace(workspace_api):
     """A workspace with one pixel of Meta."""
     await connect(workspace_api, "meta", MAIN)
     return workspace_api
@@ -54,8 +54,8 @@ async def refused(workspace_api, **fields):
     return (await workspace_api.ask("POST", "/rules", {"rule": RULE | fields})).refusal
 
 
-async def test_a_dry_run_names_platform_account_and_pixel(shop):
-    planned = (await shop.ask("POST", "/rules", {"rule": RULE, "dry_run": True})).json
+async def test_a_dry_run_names_platform_account_and_pixel(meta_workspace):
+    planned = (await meta_workspace.ask("POST", "/rules", {"rule": RULE, "dry_run": True})).json
     assert (planned["dry_run"], planned["applied"], "audit_id" in planned) == (True, False, False)
     diff = planned["diff"]
     assert diff["resource"] == {"type": "conversion_rule", "id": None, "label": "Purchase to Meta"}
@@ -83,11 +83,11 @@ async def test_a_dry_run_names_platform_account_and_pixel(shop):
         }
     ]
     assert planned["data"].items() >= {"id": None, "asset_id": "1234", "platform_event": "Purchase"}.items()
-    assert (await shop.ask("GET", "/rules")).json == {"rules": []}
+    assert (await meta_workspace.ask("GET", "/rules")).json == {"rules": []}
 
 
-async def test_a_rule_has_the_defaults_of_the_contract(shop):
-    rule = (await make(shop))["data"]
+async def test_a_rule_has_the_defaults_of_the_contract(meta_workspace):
+    rule = (await make(meta_workspace))["data"]
     assert re.fullmatch("[0-9a-f-]{36}", rule["id"])
     usual = {
         "trigger_event_source": "any", "ad_account_id": "act_1", "asset_id": "1234", "custom_event_name": None,
@@ -96,20 +96,20 @@ async def test_a_rule_has_the_defaults_of_the_contract(shop):
         "created_via": "api",
     }  # fmt: skip
     assert {name: rule[name] for name in usual} == usual
-    later = (await make(shop, name="Leads", trigger_event="lead", platform_event="Lead"))["data"]
-    assert (await shop.ask("GET", "/rules")).json == {"rules": [later, rule]}
+    later = (await make(meta_workspace, name="Leads", trigger_event="lead", platform_event="Lead"))["data"]
+    assert (await meta_workspace.ask("GET", "/rules")).json == {"rules": [later, rule]}
 
 
-async def test_hours_are_clamped(shop):
-    assert (await make(shop, dedup_window_hours=1000))["data"]["dedup_window_hours"] == 168
-    lead = await make(shop, trigger_event="lead", dedup_window_hours=-3)
+async def test_hours_are_clamped(meta_workspace):
+    assert (await make(meta_workspace, dedup_window_hours=1000))["data"]["dedup_window_hours"] == 168
+    lead = await make(meta_workspace, trigger_event="lead", dedup_window_hours=-3)
     assert lead["data"]["dedup_window_hours"] == 1
 
 
-async def test_only_the_fields_sent_change(shop):
-    rule = (await make(shop, test_event_code="T1", value_path="cart.total"))["data"]
+async def test_only_the_fields_sent_change(meta_workspace):
+    rule = (await make(meta_workspace, test_event_code="T1", value_path="cart.total"))["data"]
     patch = {"rule": {"name": "Sales", "test_event_code": "", "active": False}}
-    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json
+    changed = (await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", patch)).json
     sent = {"name": "Sales", "test_event_code": None, "active": False}
     assert changed["data"] == rule | sent | {"updated_at": changed["data"]["updated_at"]}
     assert changed["diff"]["new_state"] == sent
@@ -120,62 +120,67 @@ async def test_only_the_fields_sent_change(shop):
     )
 
 
-async def test_two_changes_of_one_instant_still_differ(shop):
-    made = (await make(shop))["data"]
+async def test_two_changes_of_one_instant_still_differ(meta_workspace):
+    made = (await make(meta_workspace))["data"]
     sent = [{"rule": {"name": name}} for name in ("One", "Two")]
-    changed = [(await shop.send("PATCH", f"/rules/{made['id']}", body)).json for body in sent]
+    changed = [(await meta_workspace.send("PATCH", f"/rules/{made['id']}", body)).json for body in sent]
     dates = [made["updated_at"], *(one["data"]["updated_at"] for one in changed)]
     assert dates == sorted(set(dates))
 
 
-async def test_a_patch_of_the_platform_names_the_new_target(shop):
-    await connect(shop, "tiktok", ConnectedAccount("tt", None, (Asset("C1"),)))
-    rule = (await make(shop))["data"]
-    refusal = await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"platform": "tiktok"}})
+async def test_a_patch_of_the_platform_names_the_new_target(meta_workspace):
+    await connect(meta_workspace, "tiktok", ConnectedAccount("tt", None, (Asset("C1"),)))
+    rule = (await make(meta_workspace))["data"]
+    refusal = await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"platform": "tiktok"}})
     assert refusal.refusal == (422, "invalid_platform_event", "rule.platform_event")
     assert "CompletePayment" in refusal.json["hint"]
     patch = {"rule": {"platform": "tiktok", "platform_event": "CompletePayment"}}
-    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json
+    changed = (await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", patch)).json
     (effect,) = changed["diff"]["effects"]
     assert (effect["platform"], effect["ad_account_id"], effect["asset_id"]) == ("tiktok", "tt", "C1")
     assert effect["endpoint_url_masked"] == "https://business-api.tiktok.com/open_api/…/event/track/"
     assert effect["summary"] == "purchase from any source is sent to TikTok pixel C1 as CompletePayment"
-    undone = (await shop.ask("POST", f"/audit/{changed['audit_id']}/undo")).json
+    undone = (await meta_workspace.ask("POST", f"/audit/{changed['audit_id']}/undo")).json
     assert undone["data"] == rule | {"updated_at": undone["data"]["updated_at"]}
     assert undone["diff"]["effects"][0]["asset_id"] == "1234"
 
 
-async def test_a_patch_of_the_asset_finds_its_account(shop):
-    await connect(shop, "meta", MAIN, SECOND)
-    rule = (await make(shop, asset_id="1234"))["data"]
+async def test_a_patch_of_the_asset_finds_its_account(meta_workspace):
+    await connect(meta_workspace, "meta", MAIN, SECOND)
+    rule = (await make(meta_workspace, asset_id="1234"))["data"]
     patch = {"rule": {"asset_id": "9999"}}
-    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json
+    changed = (await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", patch)).json
     assert (changed["data"]["ad_account_id"], changed["data"]["asset_id"]) == ("act_2", "9999")
 
 
-async def test_a_delete_is_undone_under_the_same_id(shop):
-    rule = (await make(shop))["data"]
-    gone = (await shop.ask("DELETE", f"/rules/{rule['id']}")).json
+async def test_a_delete_is_undone_under_the_same_id(meta_workspace):
+    rule = (await make(meta_workspace))["data"]
+    gone = (await meta_workspace.ask("DELETE", f"/rules/{rule['id']}")).json
     assert "data" not in gone
     (effect,) = gone["diff"]["effects"]
     assert (effect["type"], effect["active"]) == ("postback_target", False)
-    assert (await shop.ask("GET", "/rules")).json == {"rules": []}
-    undone = (await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")).json
+    assert (await meta_workspace.ask("GET", "/rules")).json == {"rules": []}
+    undone = (await meta_workspace.ask("POST", f"/audit/{gone['audit_id']}/undo")).json
     assert undone["data"] == rule | {"updated_at": undone["data"]["updated_at"]}
-    assert (await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")).refusal[1] == "already_undone"
+    assert (await meta_workspace.ask("POST", f"/audit/{gone['audit_id']}/undo")).refusal[
+        1
+    ] == "already_undone"
 
 
-async def test_the_same_event_goes_to_the_same_place_by_one_rule(shop):
-    rule = (await make(shop))["data"]
-    assert await refused(shop, name="Again") == (409, "duplicate_rule", "rule")
-    again = await shop.ask("POST", "/rules", {"rule": RULE, "dry_run": True})
+async def test_the_same_event_goes_to_the_same_place_by_one_rule(meta_workspace):
+    rule = (await make(meta_workspace))["data"]
+    assert await refused(meta_workspace, name="Again") == (409, "duplicate_rule", "rule")
+    again = await meta_workspace.ask("POST", "/rules", {"rule": RULE, "dry_run": True})
     assert again.refusal == (409, "duplicate_rule", "rule")
-    other = (await make(shop, trigger_event_source="stripe"))["data"]
+    other = (await make(meta_workspace, trigger_event_source="stripe"))["data"]
     patch = {"rule": {"trigger_event_source": "any"}}
-    assert (await shop.ask("PATCH", f"/rules/{other['id']}", patch)).refusal[:2] == (409, "duplicate_rule")
-    gone = (await shop.ask("DELETE", f"/rules/{rule['id']}")).json
-    assert (await shop.ask("PATCH", f"/rules/{other['id']}", patch)).status == 200
-    undone = await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert (await meta_workspace.ask("PATCH", f"/rules/{other['id']}", patch)).refusal[:2] == (
+        409,
+        "duplicate_rule",
+    )
+    gone = (await meta_workspace.ask("DELETE", f"/rules/{rule['id']}")).json
+    assert (await meta_workspace.ask("PATCH", f"/rules/{other['id']}", patch)).status == 200
+    undone = await meta_workspace.ask("POST", f"/audit/{gone['audit_id']}/undo")
     assert undone.refusal[:2] == (409, "duplicate_rule")
 
 
@@ -190,20 +195,22 @@ async def test_of_twenty_at_once_one_makes_the_rule(workspace_url, tmp_path):
         assert len((await workspace_api.ask("GET", "/rules")).json["rules"]) == 1
 
 
-async def test_events_of_a_rules_own_are_told_apart_by_their_name(shop):
+async def test_events_of_a_rules_own_are_told_apart_by_their_name(meta_workspace):
     for name in ("Demo", "Trial"):
-        made = await make(shop, platform_event="custom", custom_event_name=name)
+        made = await make(meta_workspace, platform_event="custom", custom_event_name=name)
         assert made["diff"]["effects"][0]["summary"].endswith(f"Meta pixel 1234 as {name}")
     own = {"platform_event": "custom", "custom_event_name": "Demo"}
-    assert (await refused(shop, **own))[:2] == (409, "duplicate_rule")
+    assert (await refused(meta_workspace, **own))[:2] == (409, "duplicate_rule")
 
 
-async def test_another_workspace_may_have_the_same_rule_and_sees_none_of_ours(shop):
-    rule = (await make(shop))["data"]
-    assert (await shop.ask("GET", "/rules", key="other")).json == {"rules": []}
+async def test_another_workspace_may_have_the_same_rule_and_sees_none_of_ours(meta_workspace):
+    rule = (await make(meta_workspace))["data"]
+    assert (await meta_workspace.ask("GET", "/rules", key="other")).json == {"rules": []}
     for method, body in (("PATCH", {"rule": {"name": "y"}}), ("DELETE", None)):
-        theirs = await shop.ask(method, f"/rules/{rule['id']}", body, key="other")
-        random = await shop.ask(method, "/rules/01890000-0000-7000-8000-000000000000", body, key="other")
+        theirs = await meta_workspace.ask(method, f"/rules/{rule['id']}", body, key="other")
+        random = await meta_workspace.ask(
+            method, "/rules/01890000-0000-7000-8000-000000000000", body, key="other"
+        )
         assert theirs.status == 404
         assert theirs.bytes == random.bytes
 
@@ -220,10 +227,10 @@ async def test_an_account_without_a_pixel_is_no_place_to_send_to(workspace_api):
     assert await refused(workspace_api) == (422, "platform_not_connected", "rule.platform")
 
 
-async def test_a_rule_is_paused_while_its_platform_is_not_connected(shop):
-    rule = (await make(shop))["data"]
-    await connect(shop, "meta", MAIN, status=ConnectionStatus.EXPIRED)
-    paused = await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
+async def test_a_rule_is_paused_while_its_platform_is_not_connected(meta_workspace):
+    rule = (await make(meta_workspace))["data"]
+    await connect(meta_workspace, "meta", MAIN, status=ConnectionStatus.EXPIRED)
+    paused = await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
     assert paused.json["data"]["active"] is False
 
 
@@ -251,30 +258,30 @@ async def test_a_pixel_two_accounts_share_needs_its_account(workspace_api):
         ({"ad_account_id": "act_9"}, "rule.ad_account_id"),
     ],
 )
-async def test_an_asset_nobody_connected_is_unknown(shop, named, field):
-    assert await refused(shop, **named) == (422, "unknown_asset", field)
+async def test_an_asset_nobody_connected_is_unknown(meta_workspace, named, field):
+    assert await refused(meta_workspace, **named) == (422, "unknown_asset", field)
 
 
-async def test_a_platform_takes_its_own_events_only(shop):
-    refusal = await shop.ask("POST", "/rules", {"rule": RULE | {"platform_event": "purchase"}})
+async def test_a_platform_takes_its_own_events_only(meta_workspace):
+    refusal = await meta_workspace.ask("POST", "/rules", {"rule": RULE | {"platform_event": "purchase"}})
     assert refusal.refusal == (422, "invalid_platform_event", "rule.platform_event")
     assert refusal.json["hint"].startswith("It takes Purchase, AddToCart")
 
 
-async def test_events_of_google_are_the_conversion_actions_of_the_account(shop):
-    await connect(shop, "google", ACTIONS)
+async def test_events_of_google_are_the_conversion_actions_of_the_account(meta_workspace):
+    await connect(meta_workspace, "google", ACTIONS)
     google = {"platform": "google", "asset_id": "42"}
     for name in ("Purchase", "custom"):
-        refusal = await refused(shop, **google, platform_event=name, custom_event_name="x")
+        refusal = await refused(meta_workspace, **google, platform_event=name, custom_event_name="x")
         assert refusal == (422, "invalid_platform_event", "rule.platform_event")
-    made = await make(shop, **google, platform_event="Sale")
+    made = await make(meta_workspace, **google, platform_event="Sale")
     (effect,) = made["diff"]["effects"]
     assert effect["asset_field"] == "conversion_action_id"
     assert effect["summary"] == "purchase from any source is sent to Google conversion action 42 as Sale"
     assert effect["endpoint_url_masked"] == (
         "https://googleads.googleapis.com/…/customers/777:uploadClickConversions"
     )
-    assert (await make(shop, **google, platform_event="42"))["applied"]
+    assert (await make(meta_workspace, **google, platform_event="42"))["applied"]
 
 
 @pytest.mark.parametrize(
@@ -305,43 +312,47 @@ async def test_events_of_google_are_the_conversion_actions_of_the_account(shop):
         ),
     ],
 )  # fmt: skip
-async def test_what_a_rule_must_not_be(shop, fields, refusal):
-    assert await refused(shop, **fields) == refusal
+async def test_what_a_rule_must_not_be(meta_workspace, fields, refusal):
+    assert await refused(meta_workspace, **fields) == refusal
 
 
-async def test_a_static_value_is_an_amount_of_its_currency(shop):
-    rule = (await make(shop, value_type="static", static_value=12.5, currency="usd"))["data"]
+async def test_a_static_value_is_an_amount_of_its_currency(meta_workspace):
+    rule = (await make(meta_workspace, value_type="static", static_value=12.5, currency="usd"))["data"]
     assert (rule["static_value"], rule["currency"]) == (12.5, "USD")
     conditions = [
         {"property": "plan.tier", "op": "in", "value": ["pro", 2]},
         {"property": "country", "op": "is_set"},
     ]
     patch = {"rule": {"conditions": conditions, "value_type": None}}
-    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json["data"]
+    changed = (await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", patch)).json["data"]
     assert (changed["value_type"], changed["static_value"]) == ("dynamic", 12.5)
     assert changed["conditions"] == [conditions[0], conditions[1] | {"value": None}]
 
 
 @pytest.mark.parametrize("missing", ["name", "trigger_event", "platform", "platform_event"])
-async def test_a_rule_says_what_it_is_for(shop, missing):
+async def test_a_rule_says_what_it_is_for(meta_workspace, missing):
     body = {"rule": {name: value for name, value in RULE.items() if name != missing}}
-    assert (await shop.ask("POST", "/rules", body)).refusal == (400, "missing_field", f"rule.{missing}")
+    assert (await meta_workspace.ask("POST", "/rules", body)).refusal == (
+        400,
+        "missing_field",
+        f"rule.{missing}",
+    )
 
 
-async def test_a_write_of_rules_needs_its_scope(shop):
-    rule = (await make(shop))["data"]
+async def test_a_write_of_rules_needs_its_scope(meta_workspace):
+    rule = (await make(meta_workspace))["data"]
     writes = (("POST", "/rules", {"rule": RULE}), ("PATCH", f"/rules/{rule['id']}", {"rule": {}}))
     for method, path, body in (*writes, ("DELETE", f"/rules/{rule['id']}", None)):
-        refusal = await shop.ask(method, path, body, key="shop links")
+        refusal = await meta_workspace.ask(method, path, body, key="shop links")
         assert (refusal.status, refusal.json["required_scope"]) == (403, "service:write:rules")
-    assert (await shop.ask("GET", "/rules", key="shop reader")).status == 200
+    assert (await meta_workspace.ask("GET", "/rules", key="shop reader")).status == 200
 
 
-async def test_a_retry_makes_one_rule(shop):
-    first = await shop.send("POST", "/rules", {"rule": RULE}, once="k")
-    again = await shop.send("POST", "/rules", {"rule": RULE}, once="k")
+async def test_a_retry_makes_one_rule(meta_workspace):
+    first = await meta_workspace.send("POST", "/rules", {"rule": RULE}, once="k")
+    again = await meta_workspace.send("POST", "/rules", {"rule": RULE}, once="k")
     assert (again.headers["Idempotent-Replay"], again.json) == ("true", first.json)
-    assert len((await shop.ask("GET", "/rules")).json["rules"]) == 1
+    assert len((await meta_workspace.ask("GET", "/rules")).json["rules"]) == 1
 
 
 async def conversions(workspace_api, key="shop"):
@@ -350,32 +361,34 @@ async def conversions(workspace_api, key="shop"):
     return answer.json["metrics"][0]["value"]
 
 
-async def test_what_an_active_rule_sends_converts_and_stops_with_it(shop):
+async def test_what_an_active_rule_sends_converts_and_stops_with_it(meta_workspace):
     for name in ("shop", "other"):
-        story = EventBuilder(shop.workspaces[name].id)
+        story = EventBuilder(meta_workspace.workspaces[name].id)
         demo = story.add_event("demo_booked", at=NOW - timedelta(days=1), visitor="v")
-        await shop.service.ports.events.append([demo])
-    assert await conversions(shop) == 0
+        await meta_workspace.service.ports.events.append([demo])
+    assert await conversions(meta_workspace) == 0
     planned = {"rule": RULE | {"trigger_event": "demo_booked"}, "dry_run": True}
-    assert (await shop.ask("POST", "/rules", planned)).status == 200
-    assert await conversions(shop) == 0
-    rule = (await make(shop, trigger_event="demo_booked"))["data"]
-    assert (await conversions(shop), await conversions(shop, "other")) == (1, 0)
-    await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
-    assert await conversions(shop) == 0
-    await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": True}})
-    gone = (await shop.ask("DELETE", f"/rules/{rule['id']}")).json
-    assert await conversions(shop) == 0
-    await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")
-    assert await conversions(shop) == 1
+    assert (await meta_workspace.ask("POST", "/rules", planned)).status == 200
+    assert await conversions(meta_workspace) == 0
+    rule = (await make(meta_workspace, trigger_event="demo_booked"))["data"]
+    assert (await conversions(meta_workspace), await conversions(meta_workspace, "other")) == (1, 0)
+    await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
+    assert await conversions(meta_workspace) == 0
+    await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": True}})
+    gone = (await meta_workspace.ask("DELETE", f"/rules/{rule['id']}")).json
+    assert await conversions(meta_workspace) == 0
+    await meta_workspace.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert await conversions(meta_workspace) == 1
     owner = next(
-        one for one in await shop.service.ports.workspace.credentials.list_workspaces() if one.name == "shop"
+        one
+        for one in await meta_workspace.service.ports.workspace.credentials.list_workspaces()
+        if one.name == "shop"
     )
     assert owner.triggers == {"demo_booked"}
-    await shop.service.ports.workspace.workspace_settings.save_workspace(
+    await meta_workspace.service.ports.workspace.workspace_settings.save_workspace(
         replace(owner, triggers=frozenset(), name="Shop")
     )
-    assert await conversions(shop) == 1
+    assert await conversions(meta_workspace) == 1
     own = replace(owner, rules=AnalyticsSettings(conversions=frozenset({"purchase"})))
-    await shop.service.ports.workspace.workspace_settings.save_workspace(own)
-    assert await conversions(shop) == 0
+    await meta_workspace.service.ports.workspace.workspace_settings.save_workspace(own)
+    assert await conversions(meta_workspace) == 0

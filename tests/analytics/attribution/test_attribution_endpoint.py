@@ -22,15 +22,15 @@ FITTED = ["markov", "shapley"]
 
 
 @pytest.fixture
-def story(caller):
+def event_builder(caller):
     return EventBuilder(caller.workspace.id)
 
 
 @pytest.fixture
-def ask(caller, queue, story):
-    async def ask(floor=300, **parameters):
+def get_attribution_report(caller, queue, event_builder):
+    async def get_attribution_report(floor=300, **parameters):
         store = MemoryEventStore()
-        await store.append(story.events)
+        await store.append(event_builder.events)
         return await get_attribution(
             parse_query_parameters(AttributionQuery, (JULY | parameters).items()),
             caller=caller,
@@ -40,7 +40,7 @@ def ask(caller, queue, story):
             queue=queue,
         )
 
-    return ask
+    return get_attribution_report
 
 
 _sessions = count()
@@ -49,12 +49,16 @@ _sessions = count()
 DIRECT = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": "direct"}
 
 
-def comes(story, at, visitor, **columns):
-    story.add_event("page_view", at=at, visitor=visitor, session=f"s{next(_sessions)}", **(DIRECT | columns))
+def comes(event_builder, at, visitor, **columns):
+    event_builder.add_event(
+        "page_view", at=at, visitor=visitor, session=f"s{next(_sessions)}", **(DIRECT | columns)
+    )
 
 
-def buys(story, at, visitor, revenue, name="purchase", **columns):
-    story.add_event(name, at=at, visitor=visitor, session="till", revenue=revenue, **(DIRECT | columns))
+def buys(event_builder, at, visitor, revenue, name="purchase", **columns):
+    event_builder.add_event(
+        name, at=at, visitor=visitor, session="till", revenue=revenue, **(DIRECT | columns)
+    )
 
 
 def google(name="spring"):
@@ -65,13 +69,13 @@ def facebook(name="reels"):
     return campaign("facebook", "cpc", name, channel="paid_social")
 
 
-def the_four_touches(story):
+def the_four_touches(event_builder):
     """Google, direct, facebook, direct; then an order of 100.00."""
-    comes(story, "2026-06-30", "A", **google())
-    comes(story, "2026-07-01", "A")
-    comes(story, "2026-07-02", "A", **facebook())
-    comes(story, "2026-07-03", "A")
-    buys(story, "2026-07-04", "A", 10_000)
+    comes(event_builder, "2026-06-30", "A", **google())
+    comes(event_builder, "2026-07-01", "A")
+    comes(event_builder, "2026-07-02", "A", **facebook())
+    comes(event_builder, "2026-07-03", "A")
+    buys(event_builder, "2026-07-04", "A", 10_000)
 
 
 def credited(rows, key="channel"):
@@ -90,17 +94,17 @@ def credited(rows, key="channel"):
         ("position_based", {"paid_search": (0.5, 50), "paid_social": (0.5, 50)}),
     ],
 )
-async def test_each_model_credits_its_touches(ask, story, model, expected):
-    the_four_touches(story)
-    assert credited((await ask(model=model)).channels) == expected
+async def test_each_model_credits_its_touches(get_attribution_report, event_builder, model, expected):
+    the_four_touches(event_builder)
+    assert credited((await get_attribution_report(model=model)).channels) == expected
 
 
-async def test_time_decay_splits_money_to_the_last_cent(ask, story):
+async def test_time_decay_splits_money_to_the_last_cent(get_attribution_report, event_builder):
     for n, day in enumerate(("2026-06-20", "2026-06-27", "2026-07-03")):
-        comes(story, day, "A", **campaign(f"source{n}", "cpc"))
-    comes(story, "2026-07-04", "A", **campaign("source3", "cpc"))
-    buys(story, "2026-07-04", "A", 10_000)
-    rows = (await ask(model="time_decay", group_by="source")).campaigns
+        comes(event_builder, day, "A", **campaign(f"source{n}", "cpc"))
+    comes(event_builder, "2026-07-04", "A", **campaign("source3", "cpc"))
+    buys(event_builder, "2026-07-04", "A", 10_000)
+    rows = (await get_attribution_report(model="time_decay", group_by="source")).campaigns
     assert {r.attribution_source: (r.conversions, r.revenue) for r in rows if r.revenue} == {
         "source0": (Decimal("0.094136"), Decimal("9.41")),
         "source1": (Decimal("0.188273"), Decimal("18.83")),
@@ -109,20 +113,24 @@ async def test_time_decay_splits_money_to_the_last_cent(ask, story):
     }
 
 
-async def test_a_conversion_without_a_touch_in_the_window_is_unattributed(ask, story):
-    comes(story, "2026-06-25", "A", **google())
-    buys(story, "2026-07-04", "A", 5_000)
-    answer = await ask(window_days="5")
+async def test_a_conversion_without_a_touch_in_the_window_is_unattributed(
+    get_attribution_report, event_builder
+):
+    comes(event_builder, "2026-06-25", "A", **google())
+    buys(event_builder, "2026-07-04", "A", 5_000)
+    answer = await get_attribution_report(window_days="5")
     assert (answer.unattributed.conversions, answer.unattributed.revenue) == (1, 50)
     assert credited(answer.channels) == {}
     assert answer.attribution.model_dump() == {"model": "last_non_direct", "window_days": 5}
 
 
-async def test_what_has_no_campaign_shows_source_and_medium_as_inferred(ask, story):
-    comes(story, "2026-07-01", "A")
-    comes(story, "2026-07-01", "B", **referral("google", "organic", "organic_search"))
-    comes(story, "2026-07-01", "C", **google())
-    rows = (await ask()).campaigns
+async def test_what_has_no_campaign_shows_source_and_medium_as_inferred(
+    get_attribution_report, event_builder
+):
+    comes(event_builder, "2026-07-01", "A")
+    comes(event_builder, "2026-07-01", "B", **referral("google", "organic", "organic_search"))
+    comes(event_builder, "2026-07-01", "C", **google())
+    rows = (await get_attribution_report()).campaigns
     assert {(r.utm_source, r.utm_medium, r.utm_campaign) for r in rows} == {
         ("(direct)", "(none)", "(not set)"), ("google", "organic", "(not set)"), ("google", "cpc", "spring"),
     }  # fmt: skip
@@ -136,8 +144,10 @@ async def test_what_has_no_campaign_shows_source_and_medium_as_inferred(ask, sto
         ("campaign", {"utm_source", "utm_medium", "utm_campaign"}),
     ],
 )  # fmt: skip
-async def test_only_the_keys_of_the_grouping_are_present(ask, story, group_by, fields):
-    the_four_touches(story)
+async def test_only_the_keys_of_the_grouping_are_present(
+    get_attribution_report, event_builder, group_by, fields
+):
+    the_four_touches(event_builder)
     measures = {
         "visitors",
         "sessions",
@@ -147,134 +157,147 @@ async def test_only_the_keys_of_the_grouping_are_present(ask, story, group_by, f
         "conversion_rate",
         "revenue_per_visitor",
     }
-    row = (await ask(group_by=group_by)).campaigns[0]
+    row = (await get_attribution_report(group_by=group_by)).campaigns[0]
     assert row.model_dump().keys() == measures | fields
 
 
-async def test_rates_are_per_visitor_of_the_row(ask, story):
+async def test_rates_are_per_visitor_of_the_row(get_attribution_report, event_builder):
     for visitor in "ABC":
-        comes(story, "2026-07-01", visitor, **google())
-    buys(story, "2026-07-02", "A", 1_000)
-    row = (await ask()).campaigns[0]
+        comes(event_builder, "2026-07-01", visitor, **google())
+    buys(event_builder, "2026-07-02", "A", 1_000)
+    row = (await get_attribution_report()).campaigns[0]
     assert (row.visitors, row.sessions, row.conversions) == (3, 3, 1)
     assert (row.conversion_rate, row.revenue_per_visitor) == (Decimal("0.333333"), Decimal("3.33"))
 
 
-async def test_a_refund_follows_its_order_on_its_own_day_or_on_that_of_the_order(ask, story):
-    comes(story, "2026-07-01", "A", **google())
-    buys(story, "2026-07-02", "A", 9_000, order_id="o1")
-    buys(story, "2026-07-09T12:00", "A", -3_000, name="refund", order_id="o1")
-    by_day, by_order = await ask(), await ask(refund_basis="order")
+async def test_a_refund_follows_its_order_on_its_own_day_or_on_that_of_the_order(
+    get_attribution_report, event_builder
+):
+    comes(event_builder, "2026-07-01", "A", **google())
+    buys(event_builder, "2026-07-02", "A", 9_000, order_id="o1")
+    buys(event_builder, "2026-07-09T12:00", "A", -3_000, name="refund", order_id="o1")
+    by_day, by_order = await get_attribution_report(), await get_attribution_report(refund_basis="order")
     assert [(r.channel, r.revenue, r.net_revenue) for r in by_day.channels if r.revenue] == [
         ("paid_search", 90, 90)
     ]
     assert [(r.channel, r.revenue, r.net_revenue) for r in by_order.channels if r.revenue] == [
         ("paid_search", 90, 60)
     ]
-    later = await ask(start_date="2026-07-09", end_date="2026-07-09")
+    later = await get_attribution_report(start_date="2026-07-09", end_date="2026-07-09")
     assert [(r.channel, r.conversions, r.net_revenue) for r in later.channels if r.net_revenue] == [
         ("paid_search", 0, -30)
     ]
 
 
-async def test_money_of_another_currency_is_unknown_not_partial(ask, story):
-    comes(story, "2026-07-01", "A", **google())
-    buys(story, "2026-07-02", "A", 9_000)
-    buys(story, "2026-07-02T01:00", "A", 5_000, currency="EUR")
-    answer = await ask()
+async def test_money_of_another_currency_is_unknown_not_partial(get_attribution_report, event_builder):
+    comes(event_builder, "2026-07-01", "A", **google())
+    buys(event_builder, "2026-07-02", "A", 9_000)
+    buys(event_builder, "2026-07-02T01:00", "A", 5_000, currency="EUR")
+    answer = await get_attribution_report()
     assert (answer.totals.conversions, answer.totals.revenue, answer.totals.net_revenue) == (2, None, None)
     assert (answer.campaigns[0].conversions, answer.campaigns[0].revenue_per_visitor) == (2, None)
 
 
-async def test_a_refund_in_another_currency_leaves_the_revenue_known_and_nothing_net_of_it(ask, story):
-    comes(story, "2026-07-01", "A", **google())
-    buys(story, "2026-07-02", "A", 9_000, order_id="1")
-    buys(story, "2026-07-03", "A", -1_000, name="refund", order_id="1", currency="EUR")
-    answer = await ask()
+async def test_a_refund_in_another_currency_leaves_the_revenue_known_and_nothing_net_of_it(
+    get_attribution_report, event_builder
+):
+    comes(event_builder, "2026-07-01", "A", **google())
+    buys(event_builder, "2026-07-02", "A", 9_000, order_id="1")
+    buys(event_builder, "2026-07-03", "A", -1_000, name="refund", order_id="1", currency="EUR")
+    answer = await get_attribution_report()
     for earned in (answer.totals, answer.campaigns[0], answer.channels[0]):
         assert (earned.conversions, earned.revenue, earned.net_revenue) == (1, 90, None)
     assert answer.unattributed.net_revenue == 0
 
 
-async def test_an_event_named_in_the_request_converts(ask, story):
-    comes(story, "2026-07-01", "A", **google())
-    buys(story, "2026-07-02", "A", 9_000)
-    story.add_event("demo_booked", at="2026-07-03", visitor="A")
-    answer = await ask(conversion_event="demo_booked")
+async def test_an_event_named_in_the_request_converts(get_attribution_report, event_builder):
+    comes(event_builder, "2026-07-01", "A", **google())
+    buys(event_builder, "2026-07-02", "A", 9_000)
+    event_builder.add_event("demo_booked", at="2026-07-03", visitor="A")
+    answer = await get_attribution_report(conversion_event="demo_booked")
     assert (answer.totals.conversions, answer.totals.revenue) == (1, 0)
-    assert (await ask(event_name="order_paid")).totals.revenue == 90
+    assert (await get_attribution_report(event_name="order_paid")).totals.revenue == 90
 
 
-async def test_credit_can_be_booked_on_the_day_of_the_touch(ask, story):
-    comes(story, "2026-07-01T12:00", "A", **google())
-    buys(story, "2026-07-06", "A", 9_000)
+async def test_credit_can_be_booked_on_the_day_of_the_touch(get_attribution_report, event_builder):
+    comes(event_builder, "2026-07-01T12:00", "A", **google())
+    buys(event_builder, "2026-07-06", "A", 9_000)
     first_days = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
-    assert (await ask(**first_days)).totals.conversions == 0
-    by_touch = await ask(**first_days, basis="touch")
+    assert (await get_attribution_report(**first_days)).totals.conversions == 0
+    by_touch = await get_attribution_report(**first_days, basis="touch")
     assert (by_touch.totals.conversions, by_touch.basis) == (1, "touch")
     assert not by_touch.complete
-    assert (await ask(**first_days, basis="touch", window_days="1")).complete
+    assert (await get_attribution_report(**first_days, basis="touch", window_days="1")).complete
 
 
-async def test_credit_by_touch_is_settled_when_the_window_has_passed_since_the_end(ask, caller):
+async def test_credit_by_touch_is_settled_when_the_window_has_passed_since_the_end(
+    get_attribution_report, caller
+):
     last = caller.now - timedelta(days=7)
     for end, settled in ((last - timedelta(milliseconds=1), True), (last, False)):
         span = {"start_date": "2026-06-30", "end_date": end.isoformat(timespec="milliseconds")}
-        assert (await ask(**span, basis="touch", window_days="7")).complete is settled
+        assert (await get_attribution_report(**span, basis="touch", window_days="7")).complete is settled
 
 
-async def test_the_best_rows_come_first_and_the_rest_is_cut(ask, story):
+async def test_the_best_rows_come_first_and_the_rest_is_cut(get_attribution_report, event_builder):
     for n, revenue in enumerate((1_000, 3_000, 2_000)):
-        comes(story, "2026-07-01", f"V{n}", **google(f"c{n}"))
-        buys(story, "2026-07-02", f"V{n}", revenue)
-    answer = await ask(limit="2")
+        comes(event_builder, "2026-07-01", f"V{n}", **google(f"c{n}"))
+        buys(event_builder, "2026-07-02", f"V{n}", revenue)
+    answer = await get_attribution_report(limit="2")
     assert ([r.utm_campaign for r in answer.campaigns], answer.truncated) == (["c1", "c2"], True)
-    whole = await ask()
+    whole = await get_attribution_report()
     assert ([r.utm_campaign for r in whole.campaigns][:3], whole.truncated) == (["c1", "c2", "c0"], False)
 
 
 @pytest.mark.parametrize("model", ["last_touch", "shapley"])
-async def test_rows_of_equal_revenue_are_ordered_by_conversions_then_visitors_then_name(ask, story, model):
+async def test_rows_of_equal_revenue_are_ordered_by_conversions_then_visitors_then_name(
+    get_attribution_report, event_builder, model
+):
     came_and_bought = {"a": (4, 1), "b": (2, 2), "c": (3, 2), "y": (1, 0), "x": (1, 0)}
     for name, (came, bought) in came_and_bought.items():
         for n in range(came):
-            comes(story, "2026-07-01", f"{name}{n}", **google(name))
+            comes(event_builder, "2026-07-01", f"{name}{n}", **google(name))
             if n < bought:
-                buys(story, "2026-07-02", f"{name}{n}", 0)
-    rows = (await ask(model=model, floor=1)).campaigns
+                buys(event_builder, "2026-07-02", f"{name}{n}", 0)
+    rows = (await get_attribution_report(model=model, floor=1)).campaigns
     assert [row.utm_campaign for row in rows if row.utm_source == "google"] == ["c", "b", "a", "x", "y"]
 
 
-async def test_an_unknown_model_is_refused(ask):
+async def test_an_unknown_model_is_refused(get_attribution_report):
     with pytest.raises(BadRequest) as refused:
-        await ask(model="best")
+        await get_attribution_report(model="best")
     assert (refused.value.code, refused.value.field) == ("invalid_attribution", "model")
 
 
 @pytest.mark.parametrize("model", FITTED)
-async def test_a_data_driven_model_without_enough_data_says_so(ask, story, model):
-    the_four_touches(story)
+async def test_a_data_driven_model_without_enough_data_says_so(get_attribution_report, event_builder, model):
+    the_four_touches(event_builder)
     with pytest.raises(Unprocessable) as refused:
-        await ask(model=model)
+        await get_attribution_report(model=model)
     assert refused.value.code == "insufficient_data"
 
 
 @pytest.mark.parametrize("model", FITTED)
-async def test_a_data_driven_model_has_no_single_touches_to_book_on(ask, model):
+async def test_a_data_driven_model_has_no_single_touches_to_book_on(get_attribution_report, model):
     with pytest.raises(BadRequest) as refused:
-        await ask(model=model, basis="touch")
+        await get_attribution_report(model=model, basis="touch")
     assert refused.value.field == "basis"
 
 
-def the_three_paths(story):
+def the_three_paths(event_builder):
     """Paths of channels A (2 convert, 1 does not), B (1 converts) and A, B (1 converts)."""
     for visitor, channels, converts in (
         ("V1", "A", True), ("V2", "A", True), ("V3", "A", False), ("V4", "B", True), ("V5", "AB", True),
     ):  # fmt: skip
         for hour, channel in enumerate(channels):
-            comes(story, f"2026-07-01T{hour:02}:00", visitor, **campaign(channel, "cpc", channel=channel))
+            comes(
+                event_builder,
+                f"2026-07-01T{hour:02}:00",
+                visitor,
+                **campaign(channel, "cpc", channel=channel),
+            )
         if converts:
-            buys(story, "2026-07-02", visitor, 1_000)
+            buys(event_builder, "2026-07-02", visitor, 1_000)
 
 
 @pytest.mark.parametrize(
@@ -284,16 +307,18 @@ def the_three_paths(story):
         ("shapley", {"A": (2.5, 25), "B": (1.5, 15)}),
     ],
 )
-async def test_data_driven_models_share_out_conversions_and_money(ask, story, model, expected):
-    the_three_paths(story)
-    answer = await ask(model=model, floor=1)
+async def test_data_driven_models_share_out_conversions_and_money(
+    get_attribution_report, event_builder, model, expected
+):
+    the_three_paths(event_builder)
+    answer = await get_attribution_report(model=model, floor=1)
     assert credited(answer.channels) == expected
     assert [(row.channel, row.visitors) for row in answer.channels] == [("A", 4), ("B", 2), ("direct", 4)]
     assert credited(answer.campaigns, "utm_source") == expected
 
 
-async def test_a_range_without_data_is_empty_and_not_an_error(ask):
-    answer = await ask()
+async def test_a_range_without_data_is_empty_and_not_an_error(get_attribution_report):
+    answer = await get_attribution_report()
     assert (answer.campaigns, answer.channels, answer.truncated) == ([], [], False)
     assert answer.totals.model_dump() == {
         "visitors": 0,
@@ -322,17 +347,17 @@ HAPPENINGS = st.lists(
 )
 
 
-def tell(story, happenings):
+def tell(event_builder, happenings):
     for n, (visitor, hour, (kind, value)) in enumerate(happenings):
         at = utc_instant("2026-06-25") + timedelta(hours=hour)
         if kind == "visit":
-            comes(story, at, visitor, **(value or {}))
+            comes(event_builder, at, visitor, **(value or {}))
         elif kind == "signup":
-            story.add_event("signup", at=at, visitor=visitor, session=f"x{n}")
+            event_builder.add_event("signup", at=at, visitor=visitor, session=f"x{n}")
         else:
             sign = 1 if kind == "order" else -1
             name = "purchase" if kind == "order" else "refund"
-            buys(story, at, visitor, sign * value, name=name, order_id=f"o{value % 3}{visitor}")
+            buys(event_builder, at, visitor, sign * value, name=name, order_id=f"o{value % 3}{visitor}")
 
 
 QUESTIONS = st.fixed_dictionaries(
@@ -346,11 +371,13 @@ QUESTIONS = st.fixed_dictionaries(
 
 
 @given(happenings=HAPPENINGS, asked=QUESTIONS)
-async def test_rows_and_the_unattributed_add_up_to_the_totals(ask, story, happenings, asked):
-    story.events.clear()
-    tell(story, happenings)
+async def test_rows_and_the_unattributed_add_up_to_the_totals(
+    get_attribution_report, event_builder, happenings, asked
+):
+    event_builder.events.clear()
+    tell(event_builder, happenings)
     try:
-        answer = await ask(1, **asked, limit="500")
+        answer = await get_attribution_report(1, **asked, limit="500")
     except Unprocessable:
         assert asked["model"] in FITTED
         return
@@ -362,30 +389,38 @@ async def test_rows_and_the_unattributed_add_up_to_the_totals(ask, story, happen
         assert answer.totals.conversions == int(answer.totals.conversions)
 
 
-async def test_every_rule_agrees_on_the_totals(ask, story):
-    the_four_touches(story)
-    buys(story, "2026-07-05", "B", 700)
-    answers = [await ask(model=model) for model in RULES]
+async def test_every_rule_agrees_on_the_totals(get_attribution_report, event_builder):
+    the_four_touches(event_builder)
+    buys(event_builder, "2026-07-05", "B", 700)
+    answers = [await get_attribution_report(model=model) for model in RULES]
     assert len({(a.totals.model_dump_json(), a.unattributed.model_dump_json()) for a in answers}) == 1
 
 
 @pytest.mark.parametrize("model", RULES)
-async def test_visitors_and_sessions_of_a_row_are_those_of_its_visits_under_every_model(ask, story, model):
-    the_four_touches(story)
-    rows = (await ask(model=model, group_by="channel", window_days="30")).channels
+async def test_visitors_and_sessions_of_a_row_are_those_of_its_visits_under_every_model(
+    get_attribution_report, event_builder, model
+):
+    the_four_touches(event_builder)
+    rows = (await get_attribution_report(model=model, group_by="channel", window_days="30")).channels
     found = {row.channel: (row.visitors, row.sessions) for row in rows if row.sessions}
     assert found == {"paid_social": (1, 1), "direct": (1, 3)}
 
 
-async def test_what_the_client_told_of_a_person_without_a_visit_takes_the_credit(ask, story):
+async def test_what_the_client_told_of_a_person_without_a_visit_takes_the_credit(
+    get_attribution_report, event_builder
+):
     said = reported_touch("first", "2026-06-20", "bing", "cpc", "paid_search")
     said |= reported_touch("last", "2026-07-02", "news", "email", "email")
-    buys(story, "2026-07-04", "A", 10_000, told=said)
-    comes(story, "2026-07-05", "A", **google())
-    buys(story, "2026-07-06", "A", 5_000)
+    buys(event_builder, "2026-07-04", "A", 10_000, told=said)
+    comes(event_builder, "2026-07-05", "A", **google())
+    buys(event_builder, "2026-07-06", "A", 5_000)
     buys(
-        story, "2026-07-06", "B", 700, told=reported_touch("last", "2026-05-01", "old", "cpc", "paid_search")
+        event_builder,
+        "2026-07-06",
+        "B",
+        700,
+        told=reported_touch("last", "2026-05-01", "old", "cpc", "paid_search"),
     )
-    answer = await ask(model="linear", group_by="channel", window_days="30")
+    answer = await get_attribution_report(model="linear", group_by="channel", window_days="30")
     assert credited(answer.channels) == {"paid_search": (Decimal("1.5"), 100), "email": (Decimal("0.5"), 50)}
     assert (answer.unattributed.conversions, answer.unattributed.revenue) == (1, 7)

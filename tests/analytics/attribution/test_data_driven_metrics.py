@@ -42,8 +42,8 @@ def story(caller):
 
 
 @pytest.fixture
-def ask(caller, queue, story):
-    async def ask(model="markov", floor=1, names=NAMES, buckets=None, **parts):
+def run_metric_query(caller, queue, story):
+    async def run_metric_query(model="markov", floor=1, names=NAMES, buckets=None, **parts):
         store = MemoryEventStore()
         await store.append(story.events)
         models = AttributionModels(AttributionModels.of(MODELS).by_id, floor)
@@ -56,7 +56,7 @@ def ask(caller, queue, story):
         snapshot = await questions.read_snapshot(caller, question.metrics)
         return await questions.execute(caller, question, snapshot)
 
-    return ask
+    return run_metric_query
 
 
 def table(found):
@@ -67,30 +67,30 @@ def table(found):
     ("model", "a", "b"),
     [("markov", (Fraction("2.4"), 2_400), (Fraction("1.6"), 1_600)), ("shapley", (Fraction("2.5"), 2_500), (Fraction("1.5"), 1_500))],
 )  # fmt: skip
-async def test_metrics_by_channel_are_shared_out_by_the_model(ask, model, a, b):
-    found = await ask(model, dimensions=("channel",), order=(SortKey("attributed_revenue"),))
+async def test_metrics_by_channel_are_shared_out_by_the_model(run_metric_query, model, a, b):
+    found = await run_metric_query(model, dimensions=("channel",), order=(SortKey("attributed_revenue"),))
     assert table(found) == {("A",): a, ("B",): b}
 
 
-async def test_the_total_is_that_of_every_model(ask):
-    assert [reading.value for reading in (await ask()).rows[0].values] == [4, 4_000]
+async def test_the_total_is_that_of_every_model(run_metric_query):
+    assert [reading.value for reading in (await run_metric_query()).rows[0].values] == [4, 4_000]
 
 
-async def test_a_filter_keeps_the_keys_that_meet_it(ask):
-    found = await ask(filters=(DimensionFilter("channel", value="B"),))
+async def test_a_filter_keeps_the_keys_that_meet_it(run_metric_query):
+    found = await run_metric_query(filters=(DimensionFilter("channel", value="B"),))
     assert [reading.value for reading in found.rows[0].values] == [Fraction("1.6"), 1_600]
 
 
-async def test_buckets_are_shared_out_in_the_proportion_of_the_whole_range(ask):
-    found = await ask(
+async def test_buckets_are_shared_out_in_the_proportion_of_the_whole_range(run_metric_query):
+    found = await run_metric_query(
         dimensions=("channel",), filters=(DimensionFilter("channel", value="A"),), buckets=BucketUnit.DAY
     )
     by_day = {row.bucket.day: row.values[1].value for row in found.rows}
     assert by_day == {2: 600, 3: 1_800}
 
 
-async def test_other_metrics_stand_beside_them_unchanged(ask):
-    found = await ask(
+async def test_other_metrics_stand_beside_them_unchanged(run_metric_query):
+    found = await run_metric_query(
         names=("visitors", "attributed_conversions"),
         dimensions=("channel",),
         limit=1,
@@ -100,6 +100,6 @@ async def test_other_metrics_stand_beside_them_unchanged(ask):
     assert found.total_rows == 3
 
 
-async def test_under_the_floor_they_are_unavailable_and_others_are_not(ask):
-    found = await ask(floor=300, names=("visitors", "attributed_conversions"))
+async def test_under_the_floor_they_are_unavailable_and_others_are_not(run_metric_query):
+    found = await run_metric_query(floor=300, names=("visitors", "attributed_conversions"))
     assert found.rows[0].values == (Measured(5), Unavailable(UnavailableReason.INSUFFICIENT_DATA))

@@ -28,8 +28,8 @@ def story(caller):
 
 
 @pytest.fixture
-def reads(caller, queue, story):
-    async def reads(**parameters):
+def read_cohorts(caller, queue, story):
+    async def read_cohorts(**parameters):
         store = MemoryEventStore()
         await store.append(story.events)
         pairs = (RANGE | parameters).items()
@@ -50,7 +50,7 @@ def reads(caller, queue, story):
             ),
         )
 
-    return reads
+    return read_cohorts
 
 
 def comes(story, person, day, name="page_view", **columns):
@@ -61,57 +61,57 @@ def active(answer):
     return [(row.cohort_start, row.period, row.active_persons) for row in answer.rows]
 
 
-async def test_a_person_belongs_to_the_week_of_the_first_event_ever(story, reads):
+async def test_a_person_belongs_to_the_week_of_the_first_event_ever(story, read_cohorts):
     comes(story, "old", -20)
     comes(story, "old", 1)
     comes(story, "new", 1)
     comes(story, "new", 8)
-    retention, _ = await reads()
+    retention, _ = await read_cohorts()
     week = date(2026, 6, 15)
     assert active(retention) == [(week, 0, 1), (week, 1, 1), (week, 2, 0)]
     assert retention.rows[0].cohort_size == 1
 
 
-async def test_a_person_may_be_acquired_by_the_first_conversion_ever(story, reads):
+async def test_a_person_may_be_acquired_by_the_first_conversion_ever(story, read_cohorts):
     comes(story, "P", -20)
     comes(story, "P", 8, "purchase", revenue=1_000)
-    retention, _ = await reads(cohort_by="first_conversion")
+    retention, _ = await read_cohorts(cohort_by="first_conversion")
     assert active(retention) == [(date(2026, 6, 22), 0, 1), (date(2026, 6, 22), 1, 0)]
 
 
-async def test_two_devices_of_one_person_count_once(story, reads):
+async def test_two_devices_of_one_person_count_once(story, read_cohorts):
     comes(story, "phone", 0, strong_id="U1", anonymous_id="phone")
     comes(story, "laptop", 8, strong_id="U1", anonymous_id="laptop")
-    retention, _ = await reads()
+    retention, _ = await read_cohorts()
     assert [row.cohort_size for row in retention.rows] == [1, 1, 1]
     assert [row.active_persons for row in retention.rows] == [1, 1, 0]
 
 
-async def test_net_revenue_is_booked_on_its_own_period(story, reads):
+async def test_net_revenue_is_booked_on_its_own_period(story, read_cohorts):
     comes(story, "P", 0, "purchase", revenue=10_000, order_id="o1")
     comes(story, "P", 8, "refund", revenue=-4_000, order_id="o1")
     comes(story, "Q", 0)
-    _, worth = await reads()
+    _, worth = await read_cohorts()
     assert [(r.revenue, r.cumulative_revenue, r.cumulative_revenue_per_person) for r in worth.rows] == [
         (100, 100, 50), (-40, 60, 30), (0, 60, 30),
     ]  # fmt: skip
 
 
-async def test_the_filters_concern_the_first_touch(story, reads):
+async def test_the_filters_concern_the_first_touch(story, read_cohorts):
     comes(story, "P", 0, **campaign("google", "cpc", "spring"))
     comes(story, "Q", 0)
     for asked in ({"utm_source": "google"}, {"utm_campaign": "spring"}, {"channel": "paid_search"}):
-        retention, _ = await reads(**asked)
+        retention, _ = await read_cohorts(**asked)
         assert {row.cohort_size for row in retention.rows} == {1}
-    assert (await reads(utm_source="gogle"))[0].rows == []
-    assert {row.cohort_size for row in (await reads(utm_source="(not set)"))[0].rows} == {1}
+    assert (await read_cohorts(utm_source="gogle"))[0].rows == []
+    assert {row.cohort_size for row in (await read_cohorts(utm_source="(not set)"))[0].rows} == {1}
 
 
-async def test_an_event_may_be_asked_to_make_a_person_active(story, reads):
+async def test_an_event_may_be_asked_to_make_a_person_active(story, read_cohorts):
     comes(story, "P", 0)
     comes(story, "P", 8)
     comes(story, "P", 15, "order_paid", revenue=100)
-    retention, _ = await reads(event_name="purchase")
+    retention, _ = await read_cohorts(event_name="purchase")
     assert [row.active_persons for row in retention.rows] == [0, 0, 1]
 
 
@@ -122,12 +122,12 @@ HAPPENINGS = st.lists(
 
 
 @given(happenings=HAPPENINGS, cohort_by=st.sampled_from(["first_seen", "first_conversion"]))
-async def test_sizes_rates_and_money_hold_together(story, reads, happenings, cohort_by):
+async def test_sizes_rates_and_money_hold_together(story, read_cohorts, happenings, cohort_by):
     story.events.clear()
     for person, day, amount in happenings:
         comes(story, person, day, "page_view" if amount is None else "purchase", revenue=amount)
-    exact, worth = await reads(cohort_by=cohort_by)
-    late, _ = await reads(cohort_by=cohort_by, mode="on_or_after")
+    exact, worth = await read_cohorts(cohort_by=cohort_by)
+    late, _ = await read_cohorts(cohort_by=cohort_by, mode="on_or_after")
     for on, later, money in zip(exact.rows, late.rows, worth.rows, strict=True):
         if on.period == 0:
             assert on.active_persons == later.active_persons == on.cohort_size

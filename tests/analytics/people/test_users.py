@@ -24,38 +24,38 @@ def story(caller):
 
 
 @pytest.fixture
-def store(story):
-    async def store():
+def make_store(story):
+    async def make_store():
         events = MemoryEventStore()
         await events.append(story.events)
         return events
 
-    return store
+    return make_store
 
 
 @pytest.fixture
-def users(caller, queue, store):
-    async def users(**parameters):
+def list_users_page(caller, queue, make_store):
+    async def list_users_page(**parameters):
         query = parse_query_parameters(UsersQuery, (JULY | parameters).items())
-        events = await store()
+        events = await make_store()
         return await list_users(
             query, caller=caller, people=events, converter=aggregates_without_rates(events), queue=queue
         )
 
-    return users
+    return list_users_page
 
 
 @pytest.fixture
-def user(caller, queue, store):
-    async def user(any_id, **parameters):
-        events = await store()
+def read_user(caller, queue, make_store):
+    async def read_user(any_id, **parameters):
+        events = await make_store()
         return await get_user(
             parse_query_parameters(UserQuery, parameters.items()), UserPath(userId=any_id),
             caller=caller, people=events, activity_reader=events, models=AttributionModels.of(MODELS), queue=queue,
             postbacks=NoPostbacks(), converter=aggregates_without_rates(events),
         )  # fmt: skip
 
-    return user
+    return read_user
 
 
 def identifies(story, at, visitor, user_id, **traits):
@@ -70,38 +70,38 @@ def identifies(story, at, visitor, user_id, **traits):
 
 
 class TestTheGoldenCasesOfIdentity:
-    async def test_a_visitor_who_identifies_is_one_person_with_both_events(self, story, users):
+    async def test_a_visitor_who_identifies_is_one_person_with_both_events(self, story, list_users_page):
         story.add_event("page_view", at="2026-07-01T12:00", visitor="A1")
         identifies(story, "2026-07-02", "A1", "U1")
-        (row,) = (await users()).users
+        (row,) = (await list_users_page()).users
         assert (row.user_id, row.visitor_ids, row.events) == ("U1", ["A1"], 2)
 
-    async def test_a_shared_computer_is_two_persons(self, story, users):
+    async def test_a_shared_computer_is_two_persons(self, story, list_users_page):
         identifies(story, "2026-07-02", "A1", "U1")
         identifies(story, "2026-07-03", "A1", "U2")
         story.add_event("page_view", at="2026-07-04", visitor="A1")
-        rows = {row.user_id: row.events for row in (await users()).users}
+        rows = {row.user_id: row.events for row in (await list_users_page()).users}
         assert rows == {"U1": 1, "U2": 2}
 
-    async def test_two_devices_of_one_user_are_one_person(self, story, users):
+    async def test_two_devices_of_one_user_are_one_person(self, story, list_users_page):
         identifies(story, "2026-07-02", "A1", "U1")
         identifies(story, "2026-07-03", "A2", "U1")
-        (row,) = (await users()).users
+        (row,) = (await list_users_page()).users
         assert (row.user_id, sorted(row.visitor_ids)) == ("U1", ["A1", "A2"])
 
-    async def test_an_alias_joins_two_users_under_the_new_name(self, story, users):
+    async def test_an_alias_joins_two_users_under_the_new_name(self, story, list_users_page):
         identifies(story, "2026-07-02", "A1", "U1")
         story.add_event(
             "$alias", at="2026-07-03", visitor="A1", strong_id="U2",
             event_data={"previous_id": "U1", "user_id": "U2"},
         )  # fmt: skip
-        (row,) = (await users()).users
+        (row,) = (await list_users_page()).users
         assert row.user_id == "U2"
 
-    async def test_placeholders_join_nobody(self, story, users):
+    async def test_placeholders_join_nobody(self, story, list_users_page):
         for visitor in ("A1", "A2"):
             story.add_event("page_view", at="2026-07-02", visitor=visitor, anonymous_id=visitor)
-        assert [row.user_id for row in (await users()).users] == [None, None]
+        assert [row.user_id for row in (await list_users_page()).users] == [None, None]
 
 
 class TestThePage:
@@ -116,36 +116,38 @@ class TestThePage:
             (50, -9, False),
         ],
     )
-    async def test_offset_plus_limit_as_sent_may_not_exceed_5000(self, users, limit, offset, refused):
+    async def test_offset_plus_limit_as_sent_may_not_exceed_5000(
+        self, list_users_page, limit, offset, refused
+    ):
         if not refused:
-            assert (await users(limit=str(limit), offset=str(offset))).users == []
+            assert (await list_users_page(limit=str(limit), offset=str(offset))).users == []
             return
         with pytest.raises(BadRequest, match=r"^offset plus limit must not exceed 5000$") as fault:
-            await users(limit=str(limit), offset=str(offset))
+            await list_users_page(limit=str(limit), offset=str(offset))
         assert fault.value.code == "window_exceeded"
 
-    async def test_numbers_are_clamped_after_the_window_was_tested(self, users):
-        answer = await users(limit="2000", offset="-4")
+    async def test_numbers_are_clamped_after_the_window_was_tested(self, list_users_page):
+        answer = await list_users_page(limit="2000", offset="-4")
         assert (answer.limit, answer.offset) == (1000, 0)
 
-    async def test_pages_in_a_row_are_one_large_page(self, story, users):
+    async def test_pages_in_a_row_are_one_large_page(self, story, list_users_page):
         for n in range(7):
             story.add_event("page_view", at=f"2026-07-0{n % 3 + 2}", visitor=f"V{n}")
-        whole = (await users()).users
-        pages = [await users(limit="3", offset=str(offset)) for offset in (0, 3, 6)]
+        whole = (await list_users_page()).users
+        pages = [await list_users_page(limit="3", offset=str(offset)) for offset in (0, 3, 6)]
         assert [row for page in pages for row in page.users] == whole
         assert [page.has_more for page in pages] == [True, True, False]
         assert {page.total_count for page in pages} == {7}
 
-    async def test_the_answer_tells_its_currency_without_rows_too(self, users):
-        found = await users()
+    async def test_the_answer_tells_its_currency_without_rows_too(self, list_users_page):
+        found = await list_users_page()
         assert (found.users, found.currency) == ([], "USD")
 
-    async def test_both_dates_are_needed(self, users):
+    async def test_both_dates_are_needed(self, list_users_page):
         with pytest.raises(BadRequest, match=r"^start_date and end_date required \(ISO 8601\)$"):
-            await users(start_date="")
+            await list_users_page(start_date="")
 
-    async def test_the_attribution_is_that_of_the_first_touch_ever(self, story, users):
+    async def test_the_attribution_is_that_of_the_first_touch_ever(self, story, list_users_page):
         story.add_event(
             "page_view", at="2026-06-01", visitor="A1", session="s0", **campaign("google", "cpc", "spring")
         )
@@ -153,7 +155,7 @@ class TestThePage:
         story.add_event(
             "purchase", at="2026-07-02", visitor="A1", revenue=1_999, country="DE", browser="Firefox"
         )
-        (row,) = (await users()).users
+        (row,) = (await list_users_page()).users
         assert (row.attribution_source, row.utm_source, row.utm_medium, row.utm_campaign) == (
             "google", "google", "cpc", "spring",
         )  # fmt: skip
@@ -166,56 +168,56 @@ class TestThePage:
             "Firefox",
         )
 
-    async def test_money_of_another_currency_is_unknown(self, story, users):
+    async def test_money_of_another_currency_is_unknown(self, story, list_users_page):
         story.add_event("purchase", at="2026-07-02", visitor="A1", revenue=1_999, currency="EUR")
-        assert (await users()).users[0].revenue is None
+        assert (await list_users_page()).users[0].revenue is None
 
-    async def test_search_is_a_prefix_of_address_user_or_visitor_without_case(self, story, users):
+    async def test_search_is_a_prefix_of_address_user_or_visitor_without_case(self, story, list_users_page):
         identifies(story, "2026-07-02", "A1", "U1", email="Ada@example.com")
         identifies(story, "2026-07-02", "B1", "U2", email="bo@example.com")
         for text in ("ada@", "u1", "a1"):
-            assert [row.user_id for row in (await users(search=text)).users] == ["U1"]
-        assert (await users(search="example")).users == []
+            assert [row.user_id for row in (await list_users_page(search=text)).users] == ["U1"]
+        assert (await list_users_page(search="example")).users == []
 
-    async def test_filters_narrow_and_a_misspelt_one_gives_no_rows(self, story, users):
+    async def test_filters_narrow_and_a_misspelt_one_gives_no_rows(self, story, list_users_page):
         identifies(story, "2026-07-02", "A1", "U1")
         story.add_event("page_view", at="2026-07-02", visitor="B1", country="DE")
-        assert [row.visitor_id for row in (await users(identified="false")).users] == ["B1"]
-        assert [row.visitor_id for row in (await users(country="DE")).users] == ["B1"]
-        assert (await users(country="XX")).total_count == 0
-        assert [row.visitor_id for row in (await users(country="(not set)")).users] == ["A1"]
+        assert [row.visitor_id for row in (await list_users_page(identified="false")).users] == ["B1"]
+        assert [row.visitor_id for row in (await list_users_page(country="DE")).users] == ["B1"]
+        assert (await list_users_page(country="XX")).total_count == 0
+        assert [row.visitor_id for row in (await list_users_page(country="(not set)")).users] == ["A1"]
 
-    async def test_rows_are_sorted_downwards(self, story, users):
+    async def test_rows_are_sorted_downwards(self, story, list_users_page):
         story.add_event("purchase", at="2026-07-02", visitor="A1", revenue=100)
         story.add_event("purchase", at="2026-07-03", visitor="B1", revenue=50)
-        assert [row.visitor_id for row in (await users()).users] == ["B1", "A1"]
-        assert [row.visitor_id for row in (await users(sort="revenue")).users] == ["A1", "B1"]
+        assert [row.visitor_id for row in (await list_users_page()).users] == ["B1", "A1"]
+        assert [row.visitor_id for row in (await list_users_page(sort="revenue")).users] == ["A1", "B1"]
         with pytest.raises(BadRequest):
-            await users(sort="name")
+            await list_users_page(sort="name")
 
-    async def test_bots_are_left_out_unless_asked_for(self, story, users):
+    async def test_bots_are_left_out_unless_asked_for(self, story, list_users_page):
         story.add_event("page_view", at="2026-07-02", visitor="R1", is_bot=True)
-        assert (await users()).users == []
-        assert [row.visitor_id for row in (await users(include_bots="true")).users] == ["R1"]
+        assert (await list_users_page()).users == []
+        assert [row.visitor_id for row in (await list_users_page(include_bots="true")).users] == ["R1"]
 
 
 class TestOnePerson:
-    async def test_an_id_nobody_has_is_not_found(self, user):
+    async def test_an_id_nobody_has_is_not_found(self, read_user):
         with pytest.raises(NotFound):
-            await user("nobody")
+            await read_user("nobody")
 
     @pytest.mark.parametrize("any_id", ["U1", "A1"])
-    async def test_a_person_is_found_by_any_id(self, story, user, any_id):
+    async def test_a_person_is_found_by_any_id(self, story, read_user, any_id):
         identifies(story, "2026-07-02", "A1", "U1", email="ada@example.com", plan="pro")
-        detail = (await user(any_id)).user
+        detail = (await read_user(any_id)).user
         assert (detail.user_id, detail.visitor_id, detail.email) == ("U1", "A1", "ada@example.com")
         assert detail.traits == {"email": "ada@example.com", "plan": "pro"}
         assert detail.anonymous_ids == ["A1"]
 
-    async def test_a_person_silent_in_the_window_is_known_and_empty(self, story, user):
+    async def test_a_person_silent_in_the_window_is_known_and_empty(self, story, read_user):
         story.add_event("page_view", at="2026-01-02", visitor="A1", **campaign("google", "cpc"))
         story.add_event("purchase", at="2026-01-02", visitor="A1", revenue=500)
-        answer = await user("A1")
+        answer = await read_user("A1")
         assert (answer.sessions, answer.conversions, answer.window_days) == ([], [], 90)
         assert (answer.user.events, answer.user.revenue, answer.user.last_seen) == (0, 0, None)
         assert answer.user.lifetime.model_dump() == {
@@ -223,7 +225,7 @@ class TestOnePerson:
         }  # fmt: skip
         assert answer.user.first_touch.source == "google"
 
-    async def test_sessions_are_told_newest_first(self, story, user):
+    async def test_sessions_are_told_newest_first(self, story, read_user):
         story.add_event(
             "page_view", at="2026-07-02T10:00", visitor="A1", session="s1", page_path="/a", landing_page="/a"
         )
@@ -232,20 +234,20 @@ class TestOnePerson:
         )
         story.add_event("purchase", at="2026-07-02T10:01:30", visitor="A1", session="s1", revenue=4_200)
         story.add_event("page_view", at="2026-07-03", visitor="A1", session="s2", page_path="/c")
-        second, first = (await user("A1")).sessions
+        second, first = (await read_user("A1")).sessions
         assert (second.session_id, first.session_id) == ("s2", "s1")
         assert (first.pageviews, first.events, first.duration_seconds) == (2, 3, 90)
         assert (first.landing_page, first.exit_page, first.revenue) == ("/a", "/b", 42)
         assert second.revenue == 0
 
-    async def test_conversions_show_their_path_weighed_by_the_default_model(self, story, user):
+    async def test_conversions_show_their_path_weighed_by_the_default_model(self, story, read_user):
         story.add_event(
             "page_view", at="2026-07-01", visitor="A1", session="s1", **campaign("google", "cpc", "spring")
         )
         story.add_event("page_view", at="2026-07-02", visitor="A1", session="s2")
         story.add_event("purchase", at="2026-07-03", visitor="A1", session="s2", revenue=4_200, order_id="o1")
         story.add_event("page_view", at="2026-07-04", visitor="A1", session="s3")
-        (conversion,) = (await user("A1")).conversions
+        (conversion,) = (await read_user("A1")).conversions
         assert (conversion.event_name, conversion.revenue, conversion.order_id) == ("purchase", 42, "o1")
         assert (conversion.attribution.model, conversion.attribution.window_days) == ("last_non_direct", 30)
         assert [(t.channel, t.campaign, t.weight) for t in conversion.attribution.touches] == [
@@ -254,34 +256,34 @@ class TestOnePerson:
         assert conversion.postbacks == []
 
     async def test_a_repeat_of_an_order_is_one_conversion_even_from_before_the_window(
-        self, story, user, caller
+        self, story, read_user, caller
     ):
         for days in (93, 88, 1):
             story.add_event(
                 "purchase", at=caller.now - timedelta(days=days), visitor="A1", revenue=100, order_id="o1"
             )
-        answer = await user("A1")
+        answer = await read_user("A1")
         assert [c.timestamp for c in answer.conversions] == [caller.now - timedelta(days=1)]
         assert answer.user.conversions == 1
         assert answer.user.lifetime.conversions == 2
 
-    async def test_a_touch_the_client_told_is_the_path_of_a_person_without_one(self, story, user):
+    async def test_a_touch_the_client_told_is_the_path_of_a_person_without_one(self, story, read_user):
         first = reported_touch("first", "2026-06-20", "bing", "cpc", "paid_search")
         last = reported_touch("last", "2026-06-30", "(direct)", "(none)", "direct")
         story.add_event("purchase", at="2026-07-03", visitor="A1", revenue=4_200, told=first | last)
-        answer = await user("A1")
+        answer = await read_user("A1")
         (conversion,) = answer.conversions
         assert [(t.channel, t.weight) for t in conversion.attribution.touches] == [
             ("paid_search", 1), ("direct", 0),
         ]  # fmt: skip
         assert (answer.user.first_touch, answer.user.last_touch) == (None, None)
 
-    async def test_a_path_longer_than_200_is_cut_and_said_to_be_incomplete(self, story, user, caller):
+    async def test_a_path_longer_than_200_is_cut_and_said_to_be_incomplete(self, story, read_user, caller):
         for n in range(201):
             at = caller.now - timedelta(minutes=n + 1)
             story.add_event("page_view", at=at, visitor="A1", session=f"s{n}", **campaign(f"c{n}", "cpc"))
         story.add_event("signup", at=caller.now, visitor="A1", session="s0")
-        answer = await user("A1")
+        answer = await read_user("A1")
         (conversion,) = answer.conversions
         shown = conversion.attribution.touches
         assert (len(shown), shown[0].source, shown[-1].source) == (200, "c199", "c0")
@@ -289,7 +291,7 @@ class TestOnePerson:
         assert answer.user.last_touch.source == "c0"
         assert answer.user.first_touch.source == "c200"
 
-    async def test_an_order_paid_again_counts_in_one_session(self, story, user):
+    async def test_an_order_paid_again_counts_in_one_session(self, story, read_user):
         for hour, session in ((10, "s1"), (12, "s2")):
             story.add_event(
                 "purchase",
@@ -299,23 +301,23 @@ class TestOnePerson:
                 revenue=100,
                 order_id="o1",
             )
-        assert [(s.session_id, s.revenue) for s in (await user("A1")).sessions] == [("s2", 0), ("s1", 1)]
+        assert [(s.session_id, s.revenue) for s in (await read_user("A1")).sessions] == [("s2", 0), ("s1", 1)]
 
     async def test_of_more_than_a_thousand_ids_the_first_are_told_and_the_answer_is_not_complete(
-        self, story, user, caller
+        self, story, read_user, caller
     ):
         for number in range(1000):
             day = f"2026-07-0{1 + number % 5}"
             story.add_event("page_view", at=day, visitor=f"A{number:04}", strong_id="U1")
             if number == 998:
-                assert (await user("U1")).complete
-        found = await user("U1")
+                assert (await read_user("U1")).complete
+        found = await read_user("U1")
         assert (len(found.user.visitor_ids), found.complete) == (1000, False)
 
-    async def test_lists_are_cut_at_200(self, story, user, caller):
+    async def test_lists_are_cut_at_200(self, story, read_user, caller):
         for n in range(205):
             at = caller.now - timedelta(hours=n)
             story.add_event("signup", at=at, visitor="A1", session=f"s{n}")
-        answer = await user("A1")
+        answer = await read_user("A1")
         assert (len(answer.sessions), len(answer.conversions)) == (200, 200)
         assert answer.sessions[0].started_at == answer.conversions[0].timestamp == caller.now

@@ -46,7 +46,7 @@ async def store(request, tmp_path):
 
 
 @pytest.fixture
-async def shop(caller, queue, story, store):
+async def query_client(caller, queue, story, store):
     """The operations over the story; what is appended to ``store`` later is seen, too."""
     await store.append(story.events)
     models = AttributionModels.of(MODELS)

@@ -17,26 +17,28 @@ class Nobody:
 
 
 @pytest.fixture
-def values(shop):
-    async def values(**parameters):
+def list_values(query_client):
+    async def list_values(**parameters):
         query = parse_query_parameters(DimensionValuesQuery, parameters.items())
-        return json_default(await get_dimension_values(query, caller=shop.caller, queries=shop.queries))
+        return json_default(
+            await get_dimension_values(query, caller=query_client.caller, queries=query_client.queries)
+        )
 
-    return values
+    return list_values
 
 
 @pytest.fixture
-def search(shop):
-    async def search(**parameters):
+def run_search(query_client):
+    async def run_search(**parameters):
         query = parse_query_parameters(SearchQuery, parameters.items())
-        asked = {"caller": shop.caller, "queries": shop.queries, "people": Nobody()}
+        asked = {"caller": query_client.caller, "queries": query_client.queries, "people": Nobody()}
         return json_default(await get_search(query, **asked, changes=ChangeExecutor(MemoryUnits(), ())))
 
-    return search
+    return run_search
 
 
-async def test_values_are_counted_by_visitors_most_frequent_first(values):
-    assert await values(dimension="utm_source") == {
+async def test_values_are_counted_by_visitors_most_frequent_first(list_values):
+    assert await list_values(dimension="utm_source") == {
         "dimension": "utm_source",
         "values": [
             {"value": "(not set)", "label": "(not set)", "count": 2},
@@ -48,12 +50,16 @@ async def test_values_are_counted_by_visitors_most_frequent_first(values):
     }
 
 
-async def test_values_are_searched_whatever_the_case(values):
-    assert [each["value"] for each in (await values(dimension="utm_source", q="GOO"))["values"]] == ["google"]
+async def test_values_are_searched_whatever_the_case(list_values):
+    assert [each["value"] for each in (await list_values(dimension="utm_source", q="GOO"))["values"]] == [
+        "google"
+    ]
 
 
 @pytest.mark.parametrize("limit", ["1", "2", "3", "50"])
-async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_list(shop, values, limit):
+async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_list(
+    query_client, list_values, limit
+):
     for visitor, source in (
         ("V4", "sett"),
         ("V5", "sett"),
@@ -61,70 +67,70 @@ async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_li
         ("V7", "reset"),
         ("V8", "offset"),
     ):
-        shop.story.add_event("page_view", at="2026-07-02", visitor=visitor, utm_source=source)
-    await shop.store.append(shop.story.events[-5:])
+        query_client.story.add_event("page_view", at="2026-07-02", visitor=visitor, utm_source=source)
+    await query_client.store.append(query_client.story.events[-5:])
     found, cursor = [], {}
     while cursor is not None:
-        page = await values(dimension="utm_source", q="SET", limit=limit, **cursor)
+        page = await list_values(dimension="utm_source", q="SET", limit=limit, **cursor)
         found += [(each["value"], each["count"]) for each in page["values"]]
         cursor = {"cursor": page["next_cursor"]} if page["has_more"] else None
     assert found == [("sett", 3), ("(not set)", 2), ("offset", 1), ("reset", 1)]
 
 
-async def test_what_has_no_value_is_no_result_of_a_search(search):
-    assert (await search(q="not set"))["results"] == []
+async def test_what_has_no_value_is_no_result_of_a_search(run_search):
+    assert (await run_search(q="not set"))["results"] == []
 
 
-async def test_values_of_bots_are_shown_when_they_are_asked_for(shop, values):
-    shop.story.add_event("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
-    await shop.store.append(shop.story.events[-1:])
-    assert (await values(dimension="browser", q="robot"))["values"] == []
-    found = (await values(dimension="browser", q="robot", include_bots="true"))["values"]
+async def test_values_of_bots_are_shown_when_they_are_asked_for(query_client, list_values):
+    query_client.story.add_event("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
+    await query_client.store.append(query_client.story.events[-1:])
+    assert (await list_values(dimension="browser", q="robot"))["values"] == []
+    found = (await list_values(dimension="browser", q="robot", include_bots="true"))["values"]
     assert [(each["value"], each["count"]) for each in found] == [("Robot", 1)]
 
 
-async def test_values_are_paged_by_cursor(values):
-    first = await values(dimension="utm_source", limit="2")
+async def test_values_are_paged_by_cursor(list_values):
+    first = await list_values(dimension="utm_source", limit="2")
     assert first["has_more"]
-    second = await values(dimension="utm_source", limit="2", cursor=first["next_cursor"])
+    second = await list_values(dimension="utm_source", limit="2", cursor=first["next_cursor"])
     assert [each["value"] for each in second["values"]] == ["google"]
     with pytest.raises(BadRequest) as refused:
-        await values(dimension="utm_medium", limit="2", cursor=first["next_cursor"])
+        await list_values(dimension="utm_medium", limit="2", cursor=first["next_cursor"])
     assert refused.value.code == "invalid_cursor"
 
 
-async def test_every_value_is_a_filter_as_it_stands(shop, values):
+async def test_every_value_is_a_filter_as_it_stands(query_client, list_values):
     for dimension in ("utm_source", "country", "event_name", "new_vs_returning", "referrer_host"):
-        for each in (await values(dimension=dimension))["values"]:
+        for each in (await list_values(dimension=dimension))["values"]:
             plan = {"metrics": ["visitors"], "filters": [{"dimension": dimension, "value": each["value"]}]}
-            assert (await shop.query(plan))["totals"]["visitors"] == each["count"], (dimension, each)
+            assert (await query_client.query(plan))["totals"]["visitors"] == each["count"], (dimension, each)
 
 
-async def test_dimensions_of_money_and_of_ads_have_values_where_something_counts_by_them(values):
-    assert [each["value"] for each in (await values(dimension="currency"))["values"]] == ["USD"]
-    assert (await values(dimension="campaign_id"))["values"] == []
+async def test_dimensions_of_money_and_of_ads_have_values_where_something_counts_by_them(list_values):
+    assert [each["value"] for each in (await list_values(dimension="currency"))["values"]] == ["USD"]
+    assert (await list_values(dimension="campaign_id"))["values"] == []
 
 
 @pytest.mark.parametrize("parameters", [{}, {"dimension": "mood"}])
-async def test_an_unknown_dimension_is_refused(values, parameters):
+async def test_an_unknown_dimension_is_refused(list_values, parameters):
     with pytest.raises(BadRequest) as refused:
-        await values(**parameters)
+        await list_values(**parameters)
     assert refused.value.code == "unknown_dimension"
 
 
-async def test_search_finds_names_of_every_kind(search):
-    answer = await search(q="spring")
+async def test_search_finds_names_of_every_kind(run_search):
+    answer = await run_search(q="spring")
     assert answer["results"] == [
         {"type": "campaign", "dimension": "utm_campaign", "value": "spring", "label": "spring", "id": None,
          "platform": None, "count": 1}
     ]  # fmt: skip
-    found = {(each["type"], each["value"]) for each in (await search(q="pur"))["results"]}
+    found = {(each["type"], each["value"]) for each in (await run_search(q="pur"))["results"]}
     assert {("event", "purchase"), ("metric", "purchases"), ("metric", "repeat_purchase_rate")} <= found
 
 
-async def test_search_may_be_narrowed_to_types(search):
+async def test_search_may_be_narrowed_to_types(run_search):
     for types in ("metric", " metric ,"):
-        assert {each["type"] for each in (await search(q="pur", types=types))["results"]} == {"metric"}
+        assert {each["type"] for each in (await run_search(q="pur", types=types))["results"]} == {"metric"}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ async def test_search_may_be_narrowed_to_types(search):
         ({"q": "ab", "types": "mood"}, "invalid_parameter"),
     ],
 )
-async def test_a_search_that_does_not_fit_is_refused(search, parameters, code):
+async def test_a_search_that_does_not_fit_is_refused(run_search, parameters, code):
     with pytest.raises(BadRequest) as refused:
-        await search(**parameters)
+        await run_search(**parameters)
     assert refused.value.code == code

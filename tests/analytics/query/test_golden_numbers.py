@@ -22,15 +22,16 @@ from tests.analytics.golden_week import (
 WEEK = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
 
 
-async def test_every_metric_of_events_has_its_golden_value_alone(shop):
+async def test_every_metric_of_events_has_its_golden_value_alone(query_client):
     values = {
-        metric: (await shop.metrics(WEEK | {"metrics": [metric]}))["metrics"] for metric in EVENT_VALUES
+        metric: (await query_client.metrics(WEEK | {"metrics": [metric]}))["metrics"]
+        for metric in EVENT_VALUES
     }
     assert {metric: value["value"] for metric, (value,) in values.items()} == EVENT_VALUES
     assert [metric for metric, (value,) in values.items() if not value["available"]] == []
 
 
-async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_revenue(shop):
+async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_revenue(query_client):
     buys = {"name": "purchase", "session": "s7"}
     later = (
         {"name": "add_to_cart", "at": "2026-07-03T10:00", "visitor": "V4", "session": "s6"},
@@ -38,9 +39,9 @@ async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_reve
         {**buys, "at": "2026-07-04T11:00", "visitor": "V5", "revenue": 2950, "order_id": "3"},
         {**buys, "at": "2026-07-09T10:00", "visitor": "V5", "revenue": 100, "order_id": "4"},
     )
-    await shop.store.append([shop.story.add_event(**told) for told in later])
+    await query_client.store.append([query_client.story.add_event(**told) for told in later])
     rates = ["cart_abandonment_rate", "repeat_purchase_rate", "refund_rate", "aov"]
-    answer = await shop.metrics(WEEK | {"metrics": rates})
+    answer = await query_client.metrics(WEEK | {"metrics": rates})
     assert {value["id"]: value["value"] for value in answer["metrics"]} == {
         "cart_abandonment_rate": 0.5,
         "repeat_purchase_rate": 0.5,
@@ -49,9 +50,9 @@ async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_reve
     }
 
 
-async def test_every_id_asked_is_answered_in_its_place_a_repeated_one_too(shop):
+async def test_every_id_asked_is_answered_in_its_place_a_repeated_one_too(query_client):
     ids = ["visitors", "ad_spend", "revenue", "visitors", "ad_spend"]
-    answer = await shop.metrics(WEEK | {"metrics": ids})
+    answer = await query_client.metrics(WEEK | {"metrics": ids})
     assert [(value["id"], value["value"]) for value in answer["metrics"]] == [
         *(("visitors", 3), ("ad_spend", None), ("revenue", 120.5)),
         *(("visitors", 3), ("ad_spend", None)),
@@ -59,8 +60,8 @@ async def test_every_id_asked_is_answered_in_its_place_a_repeated_one_too(shop):
     assert [each["metric"] for each in answer["unavailable"]] == ["ad_spend"]
 
 
-async def test_a_metric_in_bulk_has_the_value_it_has_alone(shop):
-    answer = await shop.metrics(WEEK | {"metrics": list(EVENT_VALUES)})
+async def test_a_metric_in_bulk_has_the_value_it_has_alone(query_client):
+    answer = await query_client.metrics(WEEK | {"metrics": list(EVENT_VALUES)})
     assert {value["id"]: value["value"] for value in answer["metrics"]} == EVENT_VALUES
 
 
@@ -89,8 +90,10 @@ def batched(ids, size):
     return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
-async def test_what_was_never_connected_is_null_with_its_reason(shop):
-    answer = await shop.metrics(WEEK | {"metrics": ["revenue", "ad_spend", "mrr", "profit", "mer", "roas"]})
+async def test_what_was_never_connected_is_null_with_its_reason(query_client):
+    answer = await query_client.metrics(
+        WEEK | {"metrics": ["revenue", "ad_spend", "mrr", "profit", "mer", "roas"]}
+    )
     reasons = {value["id"]: (value["value"], value["unavailable_reason"]) for value in answer["metrics"]}
     assert reasons == {
         "revenue": (120.5, None),
@@ -104,13 +107,13 @@ async def test_what_was_never_connected_is_null_with_its_reason(shop):
     assert answer["complete"] is True
 
 
-async def test_the_answer_has_the_shape_and_order_of_the_worked_example(shop):
+async def test_the_answer_has_the_shape_and_order_of_the_worked_example(query_client):
     request = {
         "metrics": ["revenue", "bounce_rate", "ad_spend"],
         "date_range": {"preset": "last_7_days"},
         "compare": True,
     }
-    answer = await shop.metrics(request)
+    answer = await query_client.metrics(request)
     assert list(answer) == [
         "metrics", "range", "previous_range", "attribution", "refund_basis", "currency", "unavailable", "complete",
     ]  # fmt: skip
@@ -122,10 +125,10 @@ async def test_the_answer_has_the_shape_and_order_of_the_worked_example(shop):
     assert format_timestamp(answer["previous_range"]["to"]) == "2026-07-01T15:00:00.000Z"
 
 
-async def test_change_is_relative_and_in_points_for_rates(shop):
+async def test_change_is_relative_and_in_points_for_rates(query_client):
     request = {"metrics": ["visitors", "bounce_rate", "leads"], "date_range": {"from": "2026-07-02", "to": "2026-07-02"},
                "compare": "previous_period"}  # fmt: skip
-    visitors, bounce_rate, leads = (await shop.metrics(request))["metrics"]
+    visitors, bounce_rate, leads = (await query_client.metrics(request))["metrics"]
     assert (visitors["value"], visitors["previous_value"], visitors["change"], visitors["change_unit"]) == (
         2, 1, 1.0, "ratio",
     )  # fmt: skip
@@ -133,42 +136,42 @@ async def test_change_is_relative_and_in_points_for_rates(shop):
     assert leads["change"] is None
 
 
-async def test_an_explicit_range_may_be_compared_with(shop):
+async def test_an_explicit_range_may_be_compared_with(query_client):
     request = WEEK | {"metrics": ["visitors"], "compare": {"from": "2026-07-01", "to": "2026-07-01"}}
-    assert (await shop.metrics(request))["metrics"][0]["previous_value"] == 1
+    assert (await query_client.metrics(request))["metrics"][0]["previous_value"] == 1
 
 
-async def test_all_time_is_the_same_range_when_it_is_compared_with(shop):
+async def test_all_time_is_the_same_range_when_it_is_compared_with(query_client):
     all_time = {"preset": "all_time"}
-    answer = await shop.metrics({"metrics": ["events"], "date_range": all_time, "compare": all_time})
+    answer = await query_client.metrics({"metrics": ["events"], "date_range": all_time, "compare": all_time})
     assert answer["previous_range"] == answer["range"]
     assert answer["metrics"][0]["previous_value"] == answer["metrics"][0]["value"]
 
 
-async def test_an_empty_text_in_a_body_counts_as_absent(shop):
+async def test_an_empty_text_in_a_body_counts_as_absent(query_client):
     plain = {"metrics": ["visitors"], **WEEK}
     empty = {"start_date": "", "end_date": "", "date_range": WEEK["date_range"] | {"preset": ""}}
-    assert await shop.metrics(plain | empty) == await shop.metrics(plain)
+    assert await query_client.metrics(plain | empty) == await query_client.metrics(plain)
 
 
-async def test_refunds_may_be_booked_on_the_day_of_their_order(shop):
+async def test_refunds_may_be_booked_on_the_day_of_their_order(query_client):
     request = {"metrics": ["refunds"], "start_date": "2026-07-01", "end_date": "2026-07-01"}
-    assert (await shop.metrics(request))["metrics"][0]["value"] == 0.0
-    assert (await shop.metrics(request | {"refund_basis": "order"}))["metrics"][0]["value"] == 20.5
+    assert (await query_client.metrics(request))["metrics"][0]["value"] == 0.0
+    assert (await query_client.metrics(request | {"refund_basis": "order"}))["metrics"][0]["value"] == 20.5
 
 
-async def test_all_time_starts_with_the_first_event(shop):
-    answer = await shop.metrics({"metrics": ["events"], "date_range": {"preset": "all_time"}})
+async def test_all_time_starts_with_the_first_event(query_client):
+    answer = await query_client.metrics({"metrics": ["events"], "date_range": {"preset": "all_time"}})
     assert format_timestamp(answer["range"]["from"]) == "2026-07-01T04:00:00.000Z"
 
 
 @pytest.mark.parametrize("model", ["first_touch", "last_touch", "linear", "position_based", "time_decay"])
-async def test_the_attribution_that_ran_is_named(shop, model):
+async def test_the_attribution_that_ran_is_named(query_client, model):
     request = WEEK | {
         "metrics": ["attributed_conversions"],
         "attribution": {"model": model, "window_days": 7},
     }
-    answer = await shop.metrics(request)
+    answer = await query_client.metrics(request)
     assert answer["attribution"] == {"model": model, "window_days": 7}
     assert answer["metrics"][0]["value"] == 2
 
@@ -188,14 +191,14 @@ async def test_the_attribution_that_ran_is_named(shop, model):
         (WEEK, "missing_field"),
     ],
 )
-async def test_a_request_that_does_not_fit_is_refused(shop, request_, code):
+async def test_a_request_that_does_not_fit_is_refused(query_client, request_, code):
     with pytest.raises(BadRequest) as refused:
-        await shop.metrics(request_)
+        await query_client.metrics(request_)
     assert refused.value.code == code
 
 
-async def test_the_catalog_entry_of_the_worked_example(shop):
-    answer = json_default(await get_metrics_catalog(caller=shop.caller, queries=shop.queries))
+async def test_the_catalog_entry_of_the_worked_example(query_client):
+    answer = json_default(await get_metrics_catalog(caller=query_client.caller, queries=query_client.queries))
     entry = next(entry for entry in answer["metrics"] if entry["id"] == "aov")
     assert entry == {
         "id": "aov", "label": "Average order value", "description": "Revenue divided by orders.",
@@ -211,8 +214,8 @@ async def test_the_catalog_entry_of_the_worked_example(shop):
     assert list(answer["dimensions"][0]) == ["id", "label", "description"]
 
 
-async def test_what_needs_a_missing_source_is_unavailable_in_the_catalog(shop):
-    answer = json_default(await get_metrics_catalog(caller=shop.caller, queries=shop.queries))
+async def test_what_needs_a_missing_source_is_unavailable_in_the_catalog(query_client):
+    answer = json_default(await get_metrics_catalog(caller=query_client.caller, queries=query_client.queries))
     unavailable = {
         e["id"]: e["availability"]["reason"] for e in answer["metrics"] if not e["availability"]["available"]
     }

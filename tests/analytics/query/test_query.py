@@ -9,14 +9,14 @@ from service_core.kernel.errors import BadRequest
 from service_core.kernel.timestamps import format_timestamp
 
 
-async def refusal(shop, plan):
+async def refusal(query_client, plan):
     with pytest.raises(BadRequest) as refused:
-        await shop.query(plan)
+        await query_client.query(plan)
     return refused.value
 
 
-async def test_the_worked_example_has_its_shape_and_order(shop):
-    answer = await shop.query(
+async def test_the_worked_example_has_its_shape_and_order(query_client):
+    answer = await query_client.query(
         {"metrics": ["visitors", "attributed_revenue"], "dimensions": ["utm_source"], "limit": 1}
     )
     assert list(answer) == ["columns", "rows", "totals", "comparison", "meta"]
@@ -42,8 +42,8 @@ async def test_the_worked_example_has_its_shape_and_order(shop):
     assert answer["totals"] == {"visitors": 3, "attributed_revenue": 120.5}
 
 
-async def test_metrics_by_dimension_have_golden_values(shop):
-    answer = await shop.query(
+async def test_metrics_by_dimension_have_golden_values(query_client):
+    answer = await query_client.query(
         {"metrics": ["visitors", "sessions", "attributed_revenue"], "dimensions": ["utm_source"]}
     )
     assert answer["rows"] == [
@@ -53,7 +53,7 @@ async def test_metrics_by_dimension_have_golden_values(shop):
     ]
 
 
-async def test_compact_rows_are_arrays_in_the_order_of_the_columns(shop):
+async def test_compact_rows_are_arrays_in_the_order_of_the_columns(query_client):
     plan = {
         "metrics": ["visitors"],
         "dimensions": ["utm_source"],
@@ -61,19 +61,19 @@ async def test_compact_rows_are_arrays_in_the_order_of_the_columns(shop):
         "format": "compact",
         "limit": 1,
     }
-    answer = await shop.query(plan)
+    answer = await query_client.query(plan)
     assert [column["id"] for column in answer["columns"]] == ["bucket", "utm_source", "visitors"]
     assert [(format_timestamp(row[0]), *row[1:]) for row in answer["rows"]] == [
         ("2026-07-01T04:00:00.000Z", "google", 1)
     ]
 
 
-async def test_pages_together_equal_one_large_page(shop):
+async def test_pages_together_equal_one_large_page(query_client):
     plan = {"metrics": ["events"], "dimensions": ["event_name", "utm_source"]}
-    whole = (await shop.query(plan))["rows"]
+    whole = (await query_client.query(plan))["rows"]
     pages, cursor = [], None
     while True:
-        page = await shop.query(plan | {"limit": 2} | ({"cursor": cursor} if cursor else {}))
+        page = await query_client.query(plan | {"limit": 2} | ({"cursor": cursor} if cursor else {}))
         pages += page["rows"]
         cursor = page["meta"]["next_cursor"]
         assert page["meta"]["truncated"] is (cursor is not None)
@@ -83,28 +83,30 @@ async def test_pages_together_equal_one_large_page(shop):
     assert len(whole) > 4
 
 
-async def test_a_cursor_of_another_plan_is_refused(shop):
+async def test_a_cursor_of_another_plan_is_refused(query_client):
     plan = {"metrics": ["events"], "dimensions": ["event_name"], "limit": 1}
-    cursor = (await shop.query(plan))["meta"]["next_cursor"]
-    assert (await refusal(shop, plan | {"metrics": ["visitors"], "cursor": cursor})).code == "invalid_cursor"
-    assert (await refusal(shop, plan | {"cursor": "eyJvIjoxfQ"})).code == "invalid_cursor"
+    cursor = (await query_client.query(plan))["meta"]["next_cursor"]
+    assert (
+        await refusal(query_client, plan | {"metrics": ["visitors"], "cursor": cursor})
+    ).code == "invalid_cursor"
+    assert (await refusal(query_client, plan | {"cursor": "eyJvIjoxfQ"})).code == "invalid_cursor"
 
 
-async def test_a_walk_over_midnight_keeps_its_range(shop):
+async def test_a_walk_over_midnight_keeps_its_range(query_client):
     plan = {
         "metrics": ["events"],
         "dimensions": ["event_name"],
         "limit": 1,
         "date_range": {"preset": "last_7_days"},
     }
-    first = await shop.query(plan)
-    tomorrow = replace(shop.caller, now=shop.caller.now + timedelta(days=1))
-    second = await shop.query(plan | {"cursor": first["meta"]["next_cursor"]}, caller=tomorrow)
+    first = await query_client.query(plan)
+    tomorrow = replace(query_client.caller, now=query_client.caller.now + timedelta(days=1))
+    second = await query_client.query(plan | {"cursor": first["meta"]["next_cursor"]}, caller=tomorrow)
     assert second["meta"]["resolved"]["date_range"] == first["meta"]["resolved"]["date_range"]
 
 
-async def test_empty_buckets_are_zero_and_ratios_of_nothing_are_null(shop):
-    answer = await shop.query({"metrics": ["visitors", "revenue", "bounce_rate"], "interval": "day"})
+async def test_empty_buckets_are_zero_and_ratios_of_nothing_are_null(query_client):
+    answer = await query_client.query({"metrics": ["visitors", "revenue", "bounce_rate"], "interval": "day"})
     assert [(row["visitors"], row["revenue"], row["bounce_rate"]) for row in answer["rows"]] == [
         (1, 120.5, 0.0), (2, 0.0, 0.5), (0, 0.0, None), (0, 0.0, None), (1, 0.0, 1.0), (1, 0.0, None), (0, 0.0, None),
     ]  # fmt: skip
@@ -115,22 +117,22 @@ async def test_empty_buckets_are_zero_and_ratios_of_nothing_are_null(shop):
     ]
 
 
-async def test_a_series_over_centuries_is_zero_where_no_event_can_be(shop):
+async def test_a_series_over_centuries_is_zero_where_no_event_can_be(query_client):
     plan = {"metrics": ["pageviews"], "interval": "month", "compare": "previous_period", "limit": 3,
             "date_range": {"from": "1900-01-01", "to": "2199-12-31"},
             "order_by": [{"field": "bucket", "direction": "desc"}]}  # fmt: skip
-    answer = await shop.query(plan)
+    answer = await query_client.query(plan)
     assert [row["pageviews"] for row in answer["rows"]] == [4, 0, 0]
     assert (answer["totals"]["pageviews"], answer["comparison"]["totals"]["pageviews"]) == (4, 0)
-    by_source = await shop.query(plan | {"dimensions": ["utm_source"]})
+    by_source = await query_client.query(plan | {"dimensions": ["utm_source"]})
     assert {format_timestamp(row["bucket"]) for row in by_source["rows"]} == {"2026-07-01T04:00:00.000Z"}
     assert len(by_source["comparison"]["rows"]) == 3
 
 
-async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(shop):
+async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(query_client):
     plan = {"metrics": ["visitors"], "dimensions": ["utm_source"], "compare": "previous_period",
             "date_range": {"from": "2026-07-02", "to": "2026-07-02"}}  # fmt: skip
-    answer = await shop.query(plan)
+    answer = await query_client.query(plan)
     assert answer["rows"] == [
         {"utm_source": "(not set)", "visitors": 1},
         {"utm_source": "facebook", "visitors": 1},
@@ -140,7 +142,7 @@ async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(shop):
         {"utm_source": "facebook", "visitors": 0},
     ]
     assert answer["comparison"]["totals"] == {"visitors": 1}
-    by_day = (await shop.query(plan | {"dimensions": [], "interval": "hour"}))["comparison"]["rows"]
+    by_day = (await query_client.query(plan | {"dimensions": [], "interval": "hour"}))["comparison"]["rows"]
     assert len(by_day) == 24
     assert by_day[11] | {"bucket": format_timestamp(by_day[11]["bucket"]), "aligned_bucket": format_timestamp(by_day[11]["aligned_bucket"])} == {
         "bucket": "2026-07-01T15:00:00.000Z", "aligned_bucket": "2026-07-02T15:00:00.000Z", "visitors": 1,
@@ -180,33 +182,35 @@ async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(shop):
         ([{"dimension": "page_path", "op": "between", "value": ["/a", "/k"]}], 1),
     ],
 )
-async def test_filters(shop, filters, visitors):
-    assert (await shop.query({"metrics": ["visitors"], "filters": filters}))["totals"] == {
+async def test_filters(query_client, filters, visitors):
+    assert (await query_client.query({"metrics": ["visitors"], "filters": filters}))["totals"] == {
         "visitors": visitors
     }
 
 
-async def test_an_empty_interval_is_none(shop):
-    answer = await shop.query({"metrics": ["visitors"], "interval": ""})
+async def test_an_empty_interval_is_none(query_client):
+    answer = await query_client.query({"metrics": ["visitors"], "interval": ""})
     assert (answer["meta"]["resolved"]["interval"], len(answer["rows"])) == (None, 1)
 
 
-async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
+async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(query_client):
     plan = {"metrics": ["visitors"], "dimensions": ["utm_source"],
             "filters": [{"dimension": "utm_source", "value": "googel"}]}  # fmt: skip
-    answer = await shop.query(plan)
+    answer = await query_client.query(plan)
     assert answer["rows"] == []
     assert answer["meta"]["did_you_mean"] == [
         {"dimension": "utm_source", "value": "googel", "suggestion": "google"}
     ]
     for alone in ({"dimensions": []}, {"dimensions": [], "interval": "day"}):
-        assert (await shop.query(plan | alone))["meta"]["did_you_mean"] == answer["meta"]["did_you_mean"]
+        assert (await query_client.query(plan | alone))["meta"]["did_you_mean"] == answer["meta"][
+            "did_you_mean"
+        ]
     among = {"dimension": "utm_source", "op": "in", "value": ["googel", "yahoo"]}
-    several = await shop.query(plan | {"filters": [among]})
+    several = await query_client.query(plan | {"filters": [among]})
     assert several["meta"]["did_you_mean"] == answer["meta"]["did_you_mean"]
     known = {"metrics": ["refunds"], "filters": [{"dimension": "currency", "value": "USD"}],
              "date_range": {"from": "2026-07-01", "to": "2026-07-02"}}  # fmt: skip
-    assert (await shop.query(known))["meta"]["did_you_mean"] == []
+    assert (await query_client.query(known))["meta"]["did_you_mean"] == []
 
 
 @pytest.mark.parametrize(
@@ -247,13 +251,13 @@ async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
         ({"metrics": ["visitors"], "colour": "red"}, "unknown_field", "colour"),
     ],
 )  # fmt: skip
-async def test_a_plan_that_does_not_fit_is_refused_with_its_code(shop, plan, code, field):
-    refused = await refusal(shop, plan)
+async def test_a_plan_that_does_not_fit_is_refused_with_its_code(query_client, plan, code, field):
+    refused = await refusal(query_client, plan)
     assert (refused.code, refused.field) == (code, field)
 
 
-async def test_what_is_not_measured_is_null_with_a_reason(shop):
-    answer = await shop.query(
+async def test_what_is_not_measured_is_null_with_a_reason(query_client):
+    answer = await query_client.query(
         {"metrics": ["attributed_revenue", "attributed_roas"], "dimensions": ["platform"]}
     )
     assert answer["rows"] == [{"platform": "(not set)", "attributed_revenue": 120.5, "attributed_roas": None}]
@@ -261,19 +265,21 @@ async def test_what_is_not_measured_is_null_with_a_reason(shop):
     assert answer["meta"]["unavailable"] == [{"metric": "attributed_roas", "reason": "no_ad_platform"}]
 
 
-async def test_revenue_by_provider_and_product(shop):
-    answer = await shop.query({"metrics": ["net_revenue", "orders"], "dimensions": ["provider", "product"]})
+async def test_revenue_by_provider_and_product(query_client):
+    answer = await query_client.query(
+        {"metrics": ["net_revenue", "orders"], "dimensions": ["provider", "product"]}
+    )
     assert answer["rows"] == [
         {"provider": "tracked", "product": "(not set)", "net_revenue": 100.0, "orders": 1}
     ]
 
 
-async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(shop):
-    shop.story.add_event(
+async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(query_client):
+    query_client.story.add_event(
         "purchase", at="2026-07-03T10:00", visitor="V4", revenue=1000, currency="EUR", order_id="9"
     )
-    await shop.store.append(shop.story.events[-1:])
-    answer = await shop.query({"metrics": ["revenue", "orders", "aov"], "dimensions": ["currency"]})
+    await query_client.store.append(query_client.story.events[-1:])
+    answer = await query_client.query({"metrics": ["revenue", "orders", "aov"], "dimensions": ["currency"]})
     assert answer["rows"] == [
         {"currency": "USD", "revenue": 120.5, "orders": 1, "aov": 120.5},
         {"currency": "EUR", "revenue": None, "orders": 1, "aov": None},
@@ -285,29 +291,29 @@ async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(shop
     ]
 
 
-async def test_an_order_of_no_value_needs_no_rate(shop):
-    shop.story.add_event(
+async def test_an_order_of_no_value_needs_no_rate(query_client):
+    query_client.story.add_event(
         "purchase", at="2026-07-03T10:00", visitor="V4", revenue=0, currency="EUR", order_id="9"
     )
-    await shop.store.append(shop.story.events[-1:])
-    answer = await shop.query({"metrics": ["revenue", "orders"]})
+    await query_client.store.append(query_client.story.events[-1:])
+    answer = await query_client.query({"metrics": ["revenue", "orders"]})
     assert (answer["totals"], answer["meta"]["unavailable"]) == ({"revenue": 120.5, "orders": 2}, [])
 
 
-async def test_stickiness_is_the_mean_daily_active_over_the_monthly(shop):
-    answer = await shop.query({"metrics": ["stickiness", "active_users_30d", "active_users_1d"]})
+async def test_stickiness_is_the_mean_daily_active_over_the_monthly(query_client):
+    answer = await query_client.query({"metrics": ["stickiness", "active_users_30d", "active_users_1d"]})
     assert answer["totals"] == {
         "stickiness": round((1 + 2 + 0 + 0 + 1 + 1 + 0) / 7 / 3, 6), "active_users_30d": 3, "active_users_1d": 0,
     }  # fmt: skip
 
 
-async def test_an_order_by_a_ratio_puts_what_is_unknown_last(shop):
+async def test_an_order_by_a_ratio_puts_what_is_unknown_last(query_client):
     plan = {
         "metrics": ["bounce_rate"],
         "interval": "day",
         "order_by": [{"field": "bounce_rate", "direction": "asc"}],
     }
-    values = [row["bounce_rate"] for row in (await shop.query(plan))["rows"]]
+    values = [row["bounce_rate"] for row in (await query_client.query(plan))["rows"]]
     assert values == [0.0, 0.5, 1.0, None, None, None, None]
 
 
@@ -319,15 +325,15 @@ async def test_an_order_by_a_ratio_puts_what_is_unknown_last(shop):
         ("2026-07-06", "2026-07-08", (1, 0)),  # today still runs
     ],
 )
-async def test_stickiness_is_over_the_days_that_are_whole_and_over(shop, first, last, days):
-    await shop.store.append([shop.story.add_event("x", at="2026-07-08T14:00", visitor="V3")])
+async def test_stickiness_is_over_the_days_that_are_whole_and_over(query_client, first, last, days):
+    await query_client.store.append([query_client.story.add_event("x", at="2026-07-08T14:00", visitor="V3")])
     plan = {"metrics": ["stickiness", "active_users_30d"], "date_range": {"from": first, "to": last}}
-    totals = (await shop.query(plan))["totals"]
+    totals = (await query_client.query(plan))["totals"]
     assert totals["active_users_30d"] == 3
     assert totals["stickiness"] == round(sum(days) / len(days) / 3, 6)
 
 
-async def test_a_day_on_which_nobody_came_has_a_stickiness_of_zero(shop):
+async def test_a_day_on_which_nobody_came_has_a_stickiness_of_zero(query_client):
     plan = {"metrics": ["stickiness"], "interval": "day"}
-    values = [row["stickiness"] for row in (await shop.query(plan))["rows"]]
+    values = [row["stickiness"] for row in (await query_client.query(plan))["rows"]]
     assert values == [1.0, 0.666667, 0.0, 0.0, 0.333333, 0.333333, 0.0]

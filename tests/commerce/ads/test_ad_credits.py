@@ -53,7 +53,7 @@ def test_an_id_comes_before_a_name_and_a_name_has_to_be_the_only_one(said, place
 
 
 @pytest.fixture(params=["memory", "duckdb"])
-async def shop(request, tmp_path):
+async def workspace_client(request, tmp_path):
     async with run_deployment(request.param, tmp_path) as served:
         yield await served.workspace()
 
@@ -62,7 +62,7 @@ def came_by(source, name, **utm):
     return event_builder.campaign(source, "cpc", name) | utm
 
 
-async def told(shop):
+async def told(workspace_client):
     """Two orders through ads of Meta, one through Google, one through neither; Meta is connected afterwards."""
     for number, (visitor, utm) in enumerate(
         (
@@ -72,16 +72,16 @@ async def told(shop):
             ("D", came_by("newsletter", "july")),
         )
     ):
-        shop.story.add_event("page_view", at="2026-07-02T10:00", visitor=visitor, **utm)
-        shop.story.add_event(
+        workspace_client.story.add_event("page_view", at="2026-07-02T10:00", visitor=visitor, **utm)
+        workspace_client.story.add_event(
             "purchase", at="2026-07-02T11:00", visitor=visitor, order_id=str(number), revenue=10_00 * 2**number,
             currency="USD",
         )  # fmt: skip
-    await shop.knows()
-    await connect_ad_platform(shop, "meta")
-    await connect_ad_platform(shop, "google")
+    await workspace_client.knows()
+    await connect_ad_platform(workspace_client, "meta")
+    await connect_ad_platform(workspace_client, "google")
     await save_spend(
-        shop,
+        workspace_client,
         spend_row("meta", ad_campaign("c1", "Spring"), spend=20_00),
         spend_row("meta", AdEntity(AdLevel.GROUP, "c1", "Spring", "g1", "Adults"), spend=12_00),
         spend_row("meta", AdEntity(AdLevel.GROUP, "c1", "Spring", "g2", "Teens"), spend=8_00),
@@ -90,55 +90,68 @@ async def told(shop):
     )
 
 
-async def query(shop, *metrics, **plan):
-    answer = await shop.post(
+async def query(workspace_client, *metrics, **plan):
+    answer = await workspace_client.post(
         "/query", {"metrics": list(metrics), "date_range": WEEK, "format": "compact", **plan}
     )
     return answer["rows"]
 
 
-async def test_what_was_spent_meets_what_it_brought(shop):
-    await told(shop)
+async def test_what_was_spent_meets_what_it_brought(workspace_client):
+    await told(workspace_client)
     assert await query(
-        shop, "attributed_revenue", "ad_spend", "attributed_roas", dimensions=["platform", "campaign_name"]
+        workspace_client,
+        "attributed_revenue",
+        "ad_spend",
+        "attributed_roas",
+        dimensions=["platform", "campaign_name"],
     ) == [
         ["(not set)", "(not set)", 80.0, 0.0, None],
         ["google", "Brand", 40.0, 10.0, 4.0],
         ["meta", "Spring", 30.0, 20.0, 1.5],
     ]
-    assert await query(shop, "attributed_roas", "attributed_conversions", dimensions=["ad_group_id"]) == [
+    assert await query(
+        workspace_client, "attributed_roas", "attributed_conversions", dimensions=["ad_group_id"]
+    ) == [
         ["g2", 2.5, 1],
         ["g1", 0.833333, 1],
         ["(not set)", None, 2],
     ]
-    by_ad = await query(shop, "attributed_revenue", dimensions=["ad_name"])
+    by_ad = await query(workspace_client, "attributed_revenue", dimensions=["ad_name"])
     assert by_ad == [["(not set)", 140.0], ["Film", 10.0]]
 
 
-async def test_attributed_metrics_take_filters_on_ads(shop):
-    await told(shop)
+async def test_attributed_metrics_take_filters_on_ads(workspace_client):
+    await told(workspace_client)
     of_meta = {"dimension": "platform", "value": "meta"}
     asked = {"metrics": ["attributed_revenue", "attributed_roas"], "date_range": WEEK}
     for model in ("last_touch", "markov"):
-        answer = await shop.post("/metrics", asked | {"filters": [of_meta], "attribution": {"model": model}})
+        answer = await workspace_client.post(
+            "/metrics", asked | {"filters": [of_meta], "attribution": {"model": model}}
+        )
         values = {each["id"]: each["value"] or each["unavailable_reason"] for each in answer["metrics"]}
         if model == "last_touch":
             assert values == {"attributed_revenue": 30.0, "attributed_roas": 1.5}
         else:
             assert set(values.values()) == {"insufficient_data"}
     misspelt = {"dimension": "campaign_id", "value": "c11"}
-    assert await query(shop, "attributed_revenue", filters=[misspelt]) == [[0.0]]
+    assert await query(workspace_client, "attributed_revenue", filters=[misspelt]) == [[0.0]]
     others = {"dimension": "campaign_id", "op": "is_not_set"}
-    days = await query(shop, "attributed_revenue", filters=[others], interval="day", limit=2)
+    days = await query(workspace_client, "attributed_revenue", filters=[others], interval="day", limit=2)
     assert [revenue for _, revenue in days] == [0.0, 80.0]
 
 
-async def test_a_model_that_learns_works_on_the_keys_of_ads(shop):
-    await told(shop)
+async def test_a_model_that_learns_works_on_the_keys_of_ads(workspace_client):
+    await told(workspace_client)
     for visitor, name in (("E", "spring"), ("F", "900")):
-        shop.story.add_event("page_view", at="2026-07-03T10:00", visitor=visitor, **came_by("x", name))
-    await shop.knows(*shop.story.events[-2:])
+        workspace_client.story.add_event(
+            "page_view", at="2026-07-03T10:00", visitor=visitor, **came_by("x", name)
+        )
+    await workspace_client.knows(*workspace_client.story.events[-2:])
     rows = await query(
-        shop, "attributed_conversions", dimensions=["campaign_id"], attribution={"model": "shapley"}
+        workspace_client,
+        "attributed_conversions",
+        dimensions=["campaign_id"],
+        attribution={"model": "shapley"},
     )
     assert rows == [["c1", 2], ["(not set)", 1], ["900", 1]]

@@ -30,15 +30,17 @@ SEARCH = spend_row(
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def workspace_client(tmp_path):
     async with run_deployment("memory", tmp_path) as served:
         yield await served.workspace()
 
 
-async def test_campaigns_stand_by_spend_with_everything_the_platform_says(shop):
-    await connect_ad_platform(shop, "meta")
-    await save_spend(shop, *REELS, spend_row("meta", ad_campaign("c2"), spend=1_00, impressions=10, clicks=0))
-    answer = await shop.get("/ads", **WEEK)
+async def test_campaigns_stand_by_spend_with_everything_the_platform_says(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(
+        workspace_client, *REELS, spend_row("meta", ad_campaign("c2"), spend=1_00, impressions=10, clicks=0)
+    )
+    answer = await workspace_client.get("/ads", **WEEK)
     first, second = answer.pop("ads")
     assert first == {
         "platform": "meta", "account_id": "act_1", "account_name": "meta act_1", "level": "campaign",
@@ -70,111 +72,121 @@ async def test_campaigns_stand_by_spend_with_everything_the_platform_says(shop):
     }  # fmt: skip
 
 
-async def test_a_level_is_asked_for_in_the_words_of_any_platform_and_is_never_the_sum_of_another(shop):
-    await connect_ad_platform(shop, "meta")
+async def test_a_level_is_asked_for_in_the_words_of_any_platform_and_is_never_the_sum_of_another(
+    workspace_client,
+):
+    await connect_ad_platform(workspace_client, "meta")
     adults = spend_row("meta", ad_group("g1"), spend=40_00, impressions=10, clicks=2)
     await save_spend(
-        shop, *REELS, adults, spend_row("meta", ad("a1"), spend=7_00), spend_row("meta", ad("a2"), spend=8_00)
+        workspace_client,
+        *REELS,
+        adults,
+        spend_row("meta", ad("a1"), spend=7_00),
+        spend_row("meta", ad("a2"), spend=8_00),
     )
     for level in ("group", "adset", "adgroup"):
-        answer = await shop.get("/ads", **WEEK, level=level)
+        answer = await workspace_client.get("/ads", **WEEK, level=level)
         assert (answer["level"], answer["totals"]["spend"]) == ("group", 40.0)
         assert [(each["id"], each["campaign_id"], each["group_id"]) for each in answer["ads"]] == [
             ("g1", "c1", "g1")
         ]
-    answer = await shop.get("/ads", **WEEK, level="ad", limit=1)
+    answer = await workspace_client.get("/ads", **WEEK, level="ad", limit=1)
     assert [each["ad_id"] for each in answer["ads"]] == ["a2"]
     assert (answer["totals"]["spend"], answer["truncated"]) == (15.0, True)
 
 
-async def test_what_several_platforms_claim_is_never_added(shop):
-    await connect_ad_platform(shop, "meta")
-    await connect_ad_platform(shop, "google", accounts=("123",))
-    await save_spend(shop, *REELS, SEARCH)
-    answer = await shop.get("/ads", **WEEK)
+async def test_what_several_platforms_claim_is_never_added(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await connect_ad_platform(workspace_client, "google", accounts=("123",))
+    await save_spend(workspace_client, *REELS, SEARCH)
+    answer = await workspace_client.get("/ads", **WEEK)
     claims = ("conversions", "conversion_value", "cpa", "roas")
     assert answer["totals"]["spend"] == 350.0
     assert {answer["totals"][name] for name in claims} == {None}
     assert answer["totals_unavailable"] == [
         {"metric": name, "reason": "multiple_platforms"} for name in claims
     ]
-    google = await shop.get("/ads", **WEEK, platform="google_ads")
+    google = await workspace_client.get("/ads", **WEEK, platform="google_ads")
     assert (google["platform"], google["totals"]["conversions"], google["totals"]["cpa"]) == (
         "google",
         2.5,
         20.0,
     )
     assert [each["account_id"] for each in google["platforms"]] == ["123"]
-    first_day = await shop.get("/ads", date_from="2026-07-01", date_through="2026-07-01")
+    first_day = await workspace_client.get("/ads", date_from="2026-07-01", date_through="2026-07-01")
     assert (first_day["totals"]["conversions"], first_day["ads"][0]["reach"]) == (4, 7000)
 
 
-async def test_spend_in_another_currency_stays_in_its_rows_and_out_of_totals(shop):
-    await connect_ad_platform(shop, "meta")
+async def test_spend_in_another_currency_stays_in_its_rows_and_out_of_totals(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
     await save_spend(
-        shop,
+        workspace_client,
         *REELS,
         spend_row("meta", ad_campaign("e"), account="act_2", currency="JPY", spend=9000, clicks=3),
     )
-    answer = await shop.get("/ads", **WEEK)
+    answer = await workspace_client.get("/ads", **WEEK)
     assert [(each["currency"], each["spend"]) for each in answer["ads"]] == [("JPY", 9000.0), ("USD", 300.0)]
     assert (answer["totals"]["spend"], answer["totals"]["clicks"]) == (None, 503)
     told = {each["metric"]: each["reason"] for each in answer["totals_unavailable"]}
     assert (told["spend"], told["cpc"]) == ("missing_fx_rate", "missing_fx_rate")
 
 
-async def test_without_an_ad_account_nothing_was_measured_and_without_delivery_it_is_zero(shop):
-    answer = await shop.get("/ads", **WEEK)
+async def test_without_an_ad_account_nothing_was_measured_and_without_delivery_it_is_zero(workspace_client):
+    answer = await workspace_client.get("/ads", **WEEK)
     assert (answer["ads"], answer["platforms"], answer["complete"]) == ([], [], True)
     assert set(answer["totals"].values()) == {None}
     assert {each["reason"] for each in answer["totals_unavailable"]} == {"no_ad_platform"}
-    await connect_ad_platform(shop, "meta")
-    await connect_ad_platform(shop, "tiktok")
-    answer = await shop.get("/ads", **WEEK)
+    await connect_ad_platform(workspace_client, "meta")
+    await connect_ad_platform(workspace_client, "tiktok")
+    answer = await workspace_client.get("/ads", **WEEK)
     assert [answer["totals"][name] for name in ("spend", "clicks", "conversions", "roas")] == [
         0.0,
         0,
         0,
         None,
     ]
-    answer = await shop.get("/ads", **WEEK, platform="google")
+    answer = await workspace_client.get("/ads", **WEEK, platform="google")
     assert {each["reason"] for each in answer["totals_unavailable"]} == {"no_ad_platform"}
 
 
-async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown(shop):
-    await connect_ad_platform(shop, "meta", status=ConnectionStatus.EXPIRED, error="The token has expired")
-    await save_spend(shop, *REELS)
-    answer = await shop.get("/ads", **WEEK)
+async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown(workspace_client):
+    await connect_ad_platform(
+        workspace_client, "meta", status=ConnectionStatus.EXPIRED, error="The token has expired"
+    )
+    await save_spend(workspace_client, *REELS)
+    answer = await workspace_client.get("/ads", **WEEK)
     assert [each["spend"] for each in answer["ads"]] == [300.0]
     assert {each["reason"] for each in answer["totals_unavailable"]} == {"source_error"}
     assert (answer["platforms"][0]["error"], answer["complete"]) == ("The token has expired", False)
 
 
-async def test_a_platform_in_error_leaves_what_is_asked_of_another_as_it_is(shop):
-    await connect_ad_platform(shop, "meta")
-    await connect_ad_platform(shop, "google", status=ConnectionStatus.EXPIRED)
-    await connect_ad_platform(shop, "tiktok", read=NOW - timedelta(days=30))
-    await save_spend(shop, *REELS)
-    meta = await shop.get("/ads", **WEEK, platform="meta")
+async def test_a_platform_in_error_leaves_what_is_asked_of_another_as_it_is(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await connect_ad_platform(workspace_client, "google", status=ConnectionStatus.EXPIRED)
+    await connect_ad_platform(workspace_client, "tiktok", read=NOW - timedelta(days=30))
+    await save_spend(workspace_client, *REELS)
+    meta = await workspace_client.get("/ads", **WEEK, platform="meta")
     assert (meta["totals"]["spend"], meta["totals"]["roas"], meta["complete"]) == (300.0, 2.4, True)
     for platform in ({}, {"platform": "google"}):
-        answer = await shop.get("/ads", **WEEK, **platform)
+        answer = await workspace_client.get("/ads", **WEEK, **platform)
         assert {each["reason"] for each in answer["totals_unavailable"]} == {"source_error"}
         assert not answer["complete"]
-    tiktok = await shop.get("/ads", **WEEK, platform="tiktok")
+    tiktok = await workspace_client.get("/ads", **WEEK, platform="tiktok")
     assert (tiktok["totals"]["spend"], tiktok["complete"]) == (0.0, False)
 
 
-async def test_an_account_that_was_read_too_long_ago_is_not_complete(shop):
-    await connect_ad_platform(shop, "meta", read=NOW - timedelta(hours=3))
-    assert not (await shop.get("/ads", date_from="2026-07-08", date_through="2026-07-08"))["complete"]
-    assert (await shop.get("/ads", **WEEK))["complete"]
+async def test_an_account_that_was_read_too_long_ago_is_not_complete(workspace_client):
+    await connect_ad_platform(workspace_client, "meta", read=NOW - timedelta(hours=3))
+    assert not (await workspace_client.get("/ads", date_from="2026-07-08", date_through="2026-07-08"))[
+        "complete"
+    ]
+    assert (await workspace_client.get("/ads", **WEEK))["complete"]
 
 
-async def test_instants_stand_for_the_days_they_lie_in(shop):
-    await connect_ad_platform(shop, "meta")
-    await save_spend(shop, *REELS)
-    answer = await shop.get("/ads", start_date="2026-07-02T02:00Z", end_date="2026-07-07T03:00Z")
+async def test_instants_stand_for_the_days_they_lie_in(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(workspace_client, *REELS)
+    answer = await workspace_client.get("/ads", start_date="2026-07-02T02:00Z", end_date="2026-07-07T03:00Z")
     assert (answer["date_from"], answer["date_through"]) == ("2026-07-01", "2026-07-06")
     assert answer["totals"]["spend"] == 100.0
 
@@ -193,57 +205,57 @@ async def test_instants_stand_for_the_days_they_lie_in(shop):
         (WEEK | {"level": "keyword"}, "invalid_level"),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_its_code(shop, parameters, code):
-    assert await shop.refused("GET", "/ads", **parameters) == (400, code)
+async def test_what_does_not_fit_is_refused_by_its_code(workspace_client, parameters, code):
+    assert await workspace_client.refused("GET", "/ads", **parameters) == (400, code)
 
 
-async def test_a_date_that_does_not_parse_is_refused_in_the_words_of_the_specification(shop):
-    _, body = await shop.ask("GET", "/ads", "start_date=someday&end_date=2026-07-02")
+async def test_a_date_that_does_not_parse_is_refused_in_the_words_of_the_specification(workspace_client):
+    _, body = await workspace_client.ask("GET", "/ads", "start_date=someday&end_date=2026-07-02")
     assert (body["error"], body["field"]) == ("start_date and end_date required (ISO 8601)", "start_date")
 
 
-async def test_the_longest_range_is_a_leap_year(shop):
+async def test_the_longest_range_is_a_leap_year(workspace_client):
     year = {"date_from": "2025-07-01", "date_through": "2026-07-01"}
-    assert (await shop.get("/ads", **year)).items() >= year.items()
+    assert (await workspace_client.get("/ads", **year)).items() >= year.items()
 
 
-async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(shop, monkeypatch):
-    await connect_ad_platform(shop, "meta")
-    await shop.get("/ads", **WEEK)
+async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(workspace_client, monkeypatch):
+    await connect_ad_platform(workspace_client, "meta")
+    await workspace_client.get("/ads", **WEEK)
 
     def broken():
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.service.ports.workspace.database, "read", broken)
-    assert await shop.refused("GET", "/ads", **WEEK) == (503, "ads_unavailable")
+    monkeypatch.setattr(workspace_client.service.ports.workspace.database, "read", broken)
+    assert await workspace_client.refused("GET", "/ads", **WEEK) == (503, "ads_unavailable")
 
 
-async def test_values_of_ads_are_counted_by_rows_of_spend(shop):
-    await connect_ad_platform(shop, "meta")
-    await save_spend(shop, *REELS, SEARCH, spend_row("meta", ad("a1"), spend=7_00))
-    answer = await shop.get("/dimension-values", dimension="campaign_name")
+async def test_values_of_ads_are_counted_by_rows_of_spend(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(workspace_client, *REELS, SEARCH, spend_row("meta", ad("a1"), spend=7_00))
+    answer = await workspace_client.get("/dimension-values", dimension="campaign_name")
     assert [(each["value"], each["count"]) for each in answer["values"]] == [("reels", 2), ("brand", 1)]
-    answer = await shop.get("/dimension-values", dimension="platform", q="GOO")
+    answer = await workspace_client.get("/dimension-values", dimension="platform", q="GOO")
     assert [(each["value"], each["count"]) for each in answer["values"]] == [("google", 1)]
-    answer = await shop.get("/dimension-values", dimension="ad_id", limit=1)
+    answer = await workspace_client.get("/dimension-values", dimension="ad_id", limit=1)
     assert ([each["value"] for each in answer["values"]], answer["has_more"]) == (["a1"], False)
 
 
-async def test_entities_are_found_by_name_as_filters(shop):
-    await connect_ad_platform(shop, "meta")
+async def test_entities_are_found_by_name_as_filters(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
     await save_spend(
-        shop,
+        workspace_client,
         *REELS,
         SEARCH,
         spend_row("meta", ad_group("lookalike"), spend=1),
         spend_row("meta", ad("look"), spend=7_00),
     )
-    (found,) = (await shop.get("/search", q="REEL", types="campaign"))["results"]
+    (found,) = (await workspace_client.get("/search", q="REEL", types="campaign"))["results"]
     assert found == {
         "type": "campaign", "dimension": "campaign_id", "value": "c1", "label": "reels", "id": "c1",
         "platform": "meta", "count": 2,
     }  # fmt: skip
-    found = (await shop.get("/search", q="look"))["results"]
+    found = (await workspace_client.get("/search", q="look"))["results"]
     assert [(each["type"], each["dimension"]) for each in found] == [
         ("ad", "ad_id"),
         ("ad_group", "ad_group_id"),

@@ -48,7 +48,7 @@ def row(campaign, day, spend):
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def meta_workspace(tmp_path):
     """A deployment whose Meta is on the loopback, and a workspace that connected it."""
     meta = Meta()
     async with serve_api(StubPlatformApi(meta.answers, StubResponse({}), lambda _: StubResponse({}))) as api:
@@ -80,8 +80,8 @@ async def shop(tmp_path):
             yield service.component(AdSpendSync), own, get, clock, meta, tmp_path
 
 
-async def test_what_a_platform_reports_is_answered_once_and_as_it_was_said_last(shop):
-    reading, own, get, clock, meta, folder = shop
+async def test_what_a_platform_reports_is_answered_once_and_as_it_was_said_last(meta_workspace):
+    reading, own, get, clock, meta, folder = meta_workspace
     asked = "/v1/ads?date_from=2026-07-07&date_through=2026-07-08"
     assert (await get(asked))["ads"] == []
     assert (await reading.sync_workspace(own))[0].counts["rows"] == 3

@@ -26,7 +26,7 @@ ROW = SpendRow(
 
 
 @pytest.fixture
-async def stores(store_url, tmp_path):
+async def store_and_workspaces(store_url, tmp_path):
     """A store, and two workspaces it knows."""
     if store_url is None:
         yield MemoryAdSpend(), uuid4(), uuid4()
@@ -48,8 +48,10 @@ def later(row, hours=1, **said):
     return replace(row, fetched_at=row.fetched_at + timedelta(hours=hours), **said)
 
 
-async def test_of_several_versions_of_a_day_the_latest_counts_whatever_order_they_come_in(stores):
-    store, workspace_id, _ = stores
+async def test_of_several_versions_of_a_day_the_latest_counts_whatever_order_they_come_in(
+    store_and_workspaces,
+):
+    store, workspace_id, _ = store_and_workspaces
     await store.add_spend(workspace_id, [later(ROW, spend=12_00)])
     await store.add_spend(workspace_id, [ROW, later(ROW, -1, spend=99_00)])
     (found,) = await store.spend(plan(workspace_id))
@@ -59,15 +61,15 @@ async def test_of_several_versions_of_a_day_the_latest_counts_whatever_order_the
     assert found.spend == 7_00
 
 
-async def test_a_day_under_another_attribution_setting_is_not_spent_again(stores):
-    store, workspace_id, _ = stores
+async def test_a_day_under_another_attribution_setting_is_not_spent_again(store_and_workspaces):
+    store, workspace_id, _ = store_and_workspaces
     await store.add_spend(workspace_id, [ROW, later(ROW, attribution_setting="7d_click", conversions=1)])
     (found,) = await store.spend(plan(workspace_id))
     assert (found.spend, found.conversions) == (10_00, 1)
 
 
-async def test_what_the_platform_leaves_out_makes_a_sum_unknown_and_no_zero(stores):
-    store, workspace_id, _ = stores
+async def test_what_the_platform_leaves_out_makes_a_sum_unknown_and_no_zero(store_and_workspaces):
+    store, workspace_id, _ = store_and_workspaces
     other = replace(ROW, entity=replace(REELS, campaign_id="c2"), spend=None, conversions=None)
     await store.add_spend(workspace_id, [ROW, other])
     (found,) = await store.spend(plan(workspace_id))
@@ -76,8 +78,8 @@ async def test_what_the_platform_leaves_out_makes_a_sum_unknown_and_no_zero(stor
     assert by_campaign == {("c1",): 10_00, ("c2",): None}
 
 
-async def test_currencies_and_levels_are_never_added_to_each_other(stores):
-    store, workspace_id, _ = stores
+async def test_currencies_and_levels_are_never_added_to_each_other(store_and_workspaces):
+    store, workspace_id, _ = store_and_workspaces
     group = AdEntity(AdLevel.GROUP, "c1", "reels", "g1", "adults")
     euros = replace(ROW, account_id="act_2", currency="EUR", spend=5_00)
     await store.add_spend(workspace_id, [ROW, euros, replace(ROW, entity=group, spend=9_00)])
@@ -89,8 +91,8 @@ async def test_currencies_and_levels_are_never_added_to_each_other(stores):
     assert (found.keys, found.spend) == (("g1", "reels"), 9_00)
 
 
-async def test_an_entity_is_called_as_it_was_last(stores):
-    store, workspace_id, _ = stores
+async def test_an_entity_is_called_as_it_was_last(store_and_workspaces):
+    store, workspace_id, _ = store_and_workspaces
     await store.add_spend(workspace_id, [ROW])
     renamed = replace(REELS, campaign_name="reels 2", status="paused")
     await store.add_spend(workspace_id, [later(replace(ROW, day=DAY + timedelta(days=1)), entity=renamed)])
@@ -100,8 +102,8 @@ async def test_an_entity_is_called_as_it_was_last(stores):
     assert (found.keys, found.spend) == (("reels 2",), 20_00)
 
 
-async def test_spend_belongs_to_its_workspace(stores):
-    store, workspace_id, other = stores
+async def test_spend_belongs_to_its_workspace(store_and_workspaces):
+    store, workspace_id, other = store_and_workspaces
     await store.add_spend(workspace_id, [ROW])
     assert await store.spend(plan(other)) == []
     assert await store.list_ad_entities(other, AdLevel.CAMPAIGN) == []
@@ -109,8 +111,8 @@ async def test_spend_belongs_to_its_workspace(stores):
     assert await store.list_platforms_with_spend(workspace_id) == {"meta"}
 
 
-async def test_no_spend_has_no_sums(stores):
-    store, workspace_id, _ = stores
+async def test_no_spend_has_no_sums(store_and_workspaces):
+    store, workspace_id, _ = store_and_workspaces
     await store.add_spend(workspace_id, [])
     assert await store.spend(plan(workspace_id)) == []
 
@@ -144,8 +146,8 @@ def sorted_sums(found):
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_the_database_says_what_its_oracle_says(stores, seed):
-    store, workspace_id, _ = stores
+async def test_the_database_says_what_its_oracle_says(store_and_workspaces, seed):
+    store, workspace_id, _ = store_and_workspaces
     oracle, chance = MemoryAdSpend(), Random(seed)
     for size in (40, 1, 60):
         rows = [drawn(chance) for _ in range(size)]
@@ -163,8 +165,8 @@ async def test_the_database_says_what_its_oracle_says(stores, seed):
             assert sorted_sums(await store.spend(asked)) == sorted_sums(await oracle.spend(asked))
 
 
-async def test_spend_that_cannot_be_read_is_unknown_and_never_none(stores, monkeypatch):
-    store, workspace_id, _ = stores
+async def test_spend_that_cannot_be_read_is_unknown_and_never_none(store_and_workspaces, monkeypatch):
+    store, workspace_id, _ = store_and_workspaces
 
     def broken():
         raise StoreUnavailable

@@ -44,39 +44,42 @@ async def deployment(folder, token):
 
 
 @pytest.fixture
-async def shop(tmp_path):
-    async with deployment(tmp_path, TOKEN) as shop:
-        yield shop
+async def workspace_client(tmp_path):
+    async with deployment(tmp_path, TOKEN) as workspace_client:
+        yield workspace_client
 
 
-async def send(shop, step, body, **headers):
+async def send(workspace_client, step, body, **headers):
     """Status and answer."""
-    changed = {"authorization": f"Bearer {shop.key}", "x-internal-token": TOKEN} | {
+    changed = {"authorization": f"Bearer {workspace_client.key}", "x-internal-token": TOKEN} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
     sent = {name: value for name, value in changed.items() if value is not None}
-    response = await shop.service.dispatch(
+    response = await workspace_client.service.dispatch(
         ApiRequest("POST", f"{ROUTE}/{step}", "", sent, orjson.dumps(body))
     )
     return response.status, orjson.loads(response.body)
 
 
-async def errors_of(shop, **body):
+async def errors_of(workspace_client, **body):
     """Number of each row that is rejected, and why."""
-    status, answer = await send(shop, "validate", {"effective_from": "2026-07-01", **body})
+    status, answer = await send(workspace_client, "validate", {"effective_from": "2026-07-01", **body})
     assert status == 200, answer
     assert (answer["valid"], answer["rejected"]) == (not answer["errors"], len(answer["errors"]))
     return [(each["row"], each["reason"]) for each in answer["errors"]]
 
 
-async def kept(shop):
-    return sorted(await shop.service.ports.workspace.item_costs.costs(shop.workspace.id), key=repr)
+async def kept(workspace_client):
+    return sorted(
+        await workspace_client.service.ports.workspace.item_costs.costs(workspace_client.workspace.id),
+        key=repr,
+    )
 
 
 @pytest.mark.parametrize("step", ["validate", "apply"])
 @pytest.mark.parametrize("sent", [None, "", TOKEN[:-1], TOKEN + "x", "ö" * 24])
-async def test_a_key_alone_or_with_another_token_is_refused_whatever_it_sends(shop, step, sent):
-    status, answer = await send(shop, step, [], x_internal_token=sent)
+async def test_a_key_alone_or_with_another_token_is_refused_whatever_it_sends(workspace_client, step, sent):
+    status, answer = await send(workspace_client, step, [], x_internal_token=sent)
     assert (status, answer["reason"], answer["code"]) == (403, *["internal_credential_required"] * 2)
 
 
@@ -87,46 +90,48 @@ async def test_without_a_token_in_the_settings_nobody_gets_in(tmp_path):
             assert (status, answer["reason"]) == (403, "internal_credential_required")
 
 
-async def test_the_token_alone_is_no_credential(shop):
-    status, answer = await send(shop, "validate", IMPORT, authorization=None)
+async def test_the_token_alone_is_no_credential(workspace_client):
+    status, answer = await send(workspace_client, "validate", IMPORT, authorization=None)
     assert (status, answer) == (401, {"error": "Invalid or missing API key"})
 
 
-async def test_a_checked_import_is_applied_once_and_again_without_a_difference(shop):
-    status, check = await send(shop, "validate", IMPORT)
+async def test_a_checked_import_is_applied_once_and_again_without_a_difference(workspace_client):
+    status, check = await send(workspace_client, "validate", IMPORT)
     import_hash = check.pop("import_hash")
     assert (status, check) == (
         200,
         {"valid": True, "row_count": 2, "accepted": 2, "rejected": 0, "errors": []},
     )
-    assert await kept(shop) == []
-    answers = [await send(shop, "apply", {**IMPORT, "import_hash": import_hash}) for _ in range(2)]
+    assert await kept(workspace_client) == []
+    answers = [
+        await send(workspace_client, "apply", {**IMPORT, "import_hash": import_hash}) for _ in range(2)
+    ]
     import_id = answers[0][1]["import_id"]
     assert answers == [(200, {"applied": True, "import_id": import_id, "rows_applied": 2})] * 2
-    assert await kept(shop) == sorted(KEPT, key=repr)
+    assert await kept(workspace_client) == sorted(KEPT, key=repr)
 
 
-async def test_a_file_says_what_rows_say(shop):
+async def test_a_file_says_what_rows_say(workspace_client):
     as_csv = (
         "\ufeffSKU,variant_id,unit_cost,handling_cost,effective_from,currency\r\n"
         'SHIRT,,8.005,1,2026-07-01,usd\r\n,22,"3.50",,2026-06-01,\r\n'
     )
-    _, of_rows = await send(shop, "validate", IMPORT)
-    status, of_file = await send(shop, "validate", {"csv": as_csv})
+    _, of_rows = await send(workspace_client, "validate", IMPORT)
+    status, of_file = await send(workspace_client, "validate", {"csv": as_csv})
     assert (status, of_file) == (200, of_rows)
 
 
-async def test_another_body_than_was_checked_and_rejected_rows_change_nothing(shop):
-    _, check = await send(shop, "validate", IMPORT)
+async def test_another_body_than_was_checked_and_rejected_rows_change_nothing(workspace_client):
+    _, check = await send(workspace_client, "validate", IMPORT)
     other = {**IMPORT, "rows": IMPORT["rows"][:1], "import_hash": check["import_hash"]}
-    status, answer = await send(shop, "apply", other)
+    status, answer = await send(workspace_client, "apply", other)
     assert (status, answer["reason"], answer["code"]) == (409, "import_changed", "import_changed")
     wrong = {**IMPORT, "rows": [*IMPORT["rows"], {"unit_cost": 1}]}
-    _, check = await send(shop, "validate", wrong)
+    _, check = await send(workspace_client, "validate", wrong)
     assert check["valid"] is False
-    status, answer = await send(shop, "apply", {**wrong, "import_hash": check["import_hash"]})
+    status, answer = await send(workspace_client, "apply", {**wrong, "import_hash": check["import_hash"]})
     assert (status, answer["reason"]) == (422, "rows_rejected")
-    assert await kept(shop) == []
+    assert await kept(workspace_client) == []
 
 
 @pytest.mark.parametrize(
@@ -146,23 +151,25 @@ async def test_another_body_than_was_checked_and_rejected_rows_change_nothing(sh
         ({"sku": "GOOD", "unit_cost": 2}, "duplicate_row"),
     ],
 )
-async def test_a_row_is_rejected_with_its_number_and_a_reason(shop, row, reason):
-    assert await errors_of(shop, rows=[{"sku": "GOOD", "unit_cost": 1}, row]) == [(2, reason)]
+async def test_a_row_is_rejected_with_its_number_and_a_reason(workspace_client, row, reason):
+    assert await errors_of(workspace_client, rows=[{"sku": "GOOD", "unit_cost": 1}, row]) == [(2, reason)]
 
 
-async def test_rows_of_another_currency_or_without_a_day_are_rejected(shop):
+async def test_rows_of_another_currency_or_without_a_day_are_rejected(workspace_client):
     as_csv = "sku,unit_cost,currency\nA,1,EUR\nB,1,USD\nC,1,\n"
-    assert await errors_of(shop, csv=as_csv) == [(1, "currency_mismatch")]
-    assert await errors_of(shop, csv=as_csv, currency="EUR") == [(2, "currency_mismatch")]
-    assert await errors_of(shop, csv=as_csv, effective_from=None) == [
+    assert await errors_of(workspace_client, csv=as_csv) == [(1, "currency_mismatch")]
+    assert await errors_of(workspace_client, csv=as_csv, currency="EUR") == [(2, "currency_mismatch")]
+    assert await errors_of(workspace_client, csv=as_csv, effective_from=None) == [
         (1, "currency_mismatch"), (2, "invalid_date"), (3, "invalid_date"),
     ]  # fmt: skip
 
 
-async def test_one_item_may_cost_different_from_different_days_on(shop):
+async def test_one_item_may_cost_different_from_different_days_on(workspace_client):
     days = ("2026-06-01", "2026-07-01")
     assert (
-        await errors_of(shop, rows=[{"sku": "A", "unit_cost": 1, "effective_from": day} for day in days])
+        await errors_of(
+            workspace_client, rows=[{"sku": "A", "unit_cost": 1, "effective_from": day} for day in days]
+        )
         == []
     )
 
@@ -185,21 +192,21 @@ async def test_one_item_may_cost_different_from_different_days_on(shop):
         ({"csv": "sku,unit_cost\n" + "A,1\n" * 10_001}, "too_many_rows"),
     ],
 )
-async def test_a_body_that_is_no_import_is_refused_with_a_reason(shop, body, reason):
-    status, answer = await send(shop, "validate", body)
+async def test_a_body_that_is_no_import_is_refused_with_a_reason(workspace_client, body, reason):
+    status, answer = await send(workspace_client, "validate", body)
     assert (status, answer["reason"], answer["code"]) == (400, reason, reason)
 
 
-async def test_ten_thousand_rows_are_one_import(shop):
+async def test_ten_thousand_rows_are_one_import(workspace_client):
     as_csv = "sku,unit_cost\n" + "".join(f"S{number},1\n" for number in range(10_000))
     body = {"csv": as_csv, "effective_from": "2026-07-01"}
-    _, check = await send(shop, "validate", body)
-    _, answer = await send(shop, "apply", {**body, "import_hash": check["import_hash"]})
-    assert answer["rows_applied"] == len(await kept(shop)) == 10_000
+    _, check = await send(workspace_client, "validate", body)
+    _, answer = await send(workspace_client, "apply", {**body, "import_hash": check["import_hash"]})
+    assert answer["rows_applied"] == len(await kept(workspace_client)) == 10_000
 
 
-async def test_an_inactive_workspace_checks_and_does_not_apply(shop):
-    await shop.changes(active=False)
-    _, check = await send(shop, "validate", IMPORT)
-    status, answer = await send(shop, "apply", {**IMPORT, "import_hash": check["import_hash"]})
+async def test_an_inactive_workspace_checks_and_does_not_apply(workspace_client):
+    await workspace_client.changes(active=False)
+    _, check = await send(workspace_client, "validate", IMPORT)
+    status, answer = await send(workspace_client, "apply", {**IMPORT, "import_hash": check["import_hash"]})
     assert (status, answer["reason"]) == (403, "workspace_inactive")

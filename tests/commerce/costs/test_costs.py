@@ -23,47 +23,50 @@ UNKNOWN = {"cogs": None, "shipping_costs": None, "profit": None, "margin": None}
 
 
 @pytest.fixture(params=STORES)
-async def shop(request, tmp_path):
+async def workspace_client(request, tmp_path):
     async with run_deployment(request.param, tmp_path) as served:
         yield await served.workspace()
 
 
-async def a_week(shop):
+async def a_week(workspace_client):
     """162.00 of shirts and a cap, of which 25.00 came back; shirts cost more from the fourth on, in New York."""
-    await connect_ad_platform(shop, "meta")
+    await connect_ad_platform(workspace_client, "meta")
     await save_spend(
-        shop, spend_row("meta", ad_campaign("c1"), "2026-07-01", spend=100_00, conversion_value=1_00)
+        workspace_client,
+        spend_row("meta", ad_campaign("c1"), "2026-07-01", spend=100_00, conversion_value=1_00),
     )
     await save_costs(
-        shop,
+        workspace_client,
         item_cost("SHIRT", "8.00", "1.00"),
         item_cost("SHIRT", "9.50", "1.25", since="2026-07-04"),
         item_cost("22", "3.335", "0.50", by=ItemIdType.VARIANT),
     )
-    add_order(shop, "O1", "2026-07-02T10:00", 62_00, ("SHIRT", 2, "25.00"))
+    add_order(workspace_client, "O1", "2026-07-02T10:00", 62_00, ("SHIRT", 2, "25.00"))
     cap = {"variant_id": 22, "price": 12}
-    shop.story.events[-1].event_data["items"].append(cap)
-    add_order(shop, "O2", "2026-07-04T03:59", 25_00, ("SHIRT", 1, "25.00"))
-    add_order(shop, "O3", "2026-07-04T04:00", 75_00, ("SHIRT", 3, "25.00"))
-    add_order(shop, "O1", "2026-07-06T10:00", 25_00, ("SHIRT", 1, None), name="refund")
-    add_order(shop, "O4", "2026-07-08T05:00", 25_00, ("SHIRT", 1, "25.00"))
+    workspace_client.story.events[-1].event_data["items"].append(cap)
+    add_order(workspace_client, "O2", "2026-07-04T03:59", 25_00, ("SHIRT", 1, "25.00"))
+    add_order(workspace_client, "O3", "2026-07-04T04:00", 75_00, ("SHIRT", 3, "25.00"))
+    add_order(workspace_client, "O1", "2026-07-06T10:00", 25_00, ("SHIRT", 1, None), name="refund")
+    add_order(workspace_client, "O4", "2026-07-08T05:00", 25_00, ("SHIRT", 1, "25.00"))
 
 
-async def metrics(shop, *ids, **asked):
+async def metrics(workspace_client, *ids, **asked):
     """Value and reason of metrics over the week."""
-    answer = await shop.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
+    answer = await workspace_client.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
     return {one["id"]: (one["value"], one["unavailable_reason"]) for one in answer["metrics"]}
 
 
-async def query(shop, *ids, **asked):
+async def query(workspace_client, *ids, **asked):
     """Rows of metrics over the week."""
-    return (await shop.post("/query", {"metrics": list(ids), "date_range": DAYS, **asked}))["rows"]
+    return (await workspace_client.post("/query", {"metrics": list(ids), "date_range": DAYS, **asked}))[
+        "rows"
+    ]
 
 
-async def test_a_week_in_which_a_cost_changed_and_a_shirt_came_back(shop):
-    await a_week(shop)
-    await shop.knows()
-    answer = await shop.get("/commerce-metrics", **WEEK)
+async def test_a_week_in_which_a_cost_changed_and_a_shirt_came_back(workspace_client):
+    await a_week(workspace_client)
+    await workspace_client.knows()
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     told = {
         "cogs": 47.84,  # 2 x 8.00 + 3.335 + 8.00 + 3 x 9.50 - 8.00, the shirt that came back at what it cost when sold
         "shipping_costs": 6.25,
@@ -75,104 +78,117 @@ async def test_a_week_in_which_a_cost_changed_and_a_shirt_came_back(shop):
     }
     assert {id_: answer[id_] for id_ in UNKNOWN} == {id_: told[id_] for id_ in UNKNOWN}
     assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": 1}
-    assert await metrics(shop, *METRICS) == {id_: (value, None) for id_, value in told.items()}
-    assert await query(shop, *METRICS) == [told]
+    assert await metrics(workspace_client, *METRICS) == {id_: (value, None) for id_, value in told.items()}
+    assert await query(workspace_client, *METRICS) == [told]
 
 
-async def test_refunds_by_order_take_back_costs_on_the_day_of_the_order(shop):
-    await a_week(shop)
-    await shop.knows()
+async def test_refunds_by_order_take_back_costs_on_the_day_of_the_order(workspace_client):
+    await a_week(workspace_client)
+    await workspace_client.knows()
     for basis, costs in (("refund", [19.34, 8.0, 28.5, -8.0]), ("order", [11.34, 8.0, 28.5])):
-        rows = await query(shop, "cogs", interval="day", refund_basis=basis)
+        rows = await query(workspace_client, "cogs", interval="day", refund_basis=basis)
         assert [row["cogs"] for row in rows if row["cogs"]] == costs
 
 
-async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how_much_has_one(shop):
-    await a_week(shop)
-    add_order(shop, "O5", "2026-07-05T10:00", 38_00, ("MUG", 2, 19))
-    await shop.knows()
-    answer = await shop.get("/commerce-metrics", **WEEK)
+async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how_much_has_one(
+    workspace_client,
+):
+    await a_week(workspace_client)
+    add_order(workspace_client, "O5", "2026-07-05T10:00", 38_00, ("MUG", 2, 19))
+    await workspace_client.knows()
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert {id_: answer[id_] for id_ in UNKNOWN} == UNKNOWN
     assert answer["completeness"]["costs"] == {"complete": False, "covered_revenue_share": 0.81}
-    assert await metrics(shop, *METRICS) == dict.fromkeys(METRICS, (None, "insufficient_data"))
-    by_day = await query(shop, "cogs", interval="day")
+    assert await metrics(workspace_client, *METRICS) == dict.fromkeys(METRICS, (None, "insufficient_data"))
+    by_day = await query(workspace_client, "cogs", interval="day")
     assert [row["cogs"] for row in by_day] == [0, 19.34, 8.0, 28.5, None, -8.0, 0]
-    await save_costs(shop, item_cost("MUG", 4))
-    assert (await metrics(shop, "cogs", "shipping_costs")) == {
+    await save_costs(workspace_client, item_cost("MUG", 4))
+    assert (await metrics(workspace_client, "cogs", "shipping_costs")) == {
         "cogs": (55.84, None),
         "shipping_costs": (None, "insufficient_data"),
     }
-    covered = (await shop.get("/commerce-metrics", **WEEK))["completeness"]["costs"]
+    covered = (await workspace_client.get("/commerce-metrics", **WEEK))["completeness"]["costs"]
     assert covered == {"complete": False, "covered_revenue_share": 1}
 
 
-async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amount(shop):
+async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amount(workspace_client):
     await save_costs(
-        shop, item_cost("SHIRT", 1, 0), item_cost("pro", 0, 0), item_cost("LATE", 1, 0, since="2026-07-05")
+        workspace_client,
+        item_cost("SHIRT", 1, 0),
+        item_cost("pro", 0, 0),
+        item_cost("LATE", 1, 0, since="2026-07-05"),
     )
-    add_order(shop, "O1", "2026-07-02T10:00", 75_00, ("SHIRT", 3, 25))
-    shop.story.add_event(
+    add_order(workspace_client, "O1", "2026-07-02T10:00", 75_00, ("SHIRT", 3, 25))
+    workspace_client.story.add_event(
         "subscription_renewed", at="2026-07-02", visitor="A", revenue=25_00, event_data={"product_id": "pro"}
     )
-    await shop.knows()
-    assert await metrics(shop, "cogs") == {"cogs": (3.0, None)}
-    add_order(shop, "O2", "2026-07-03T10:00", 100_00)
-    await shop.knows(shop.story.events[-1])
-    assert await metrics(shop, "cogs") == {"cogs": (None, "insufficient_data")}
-    answer = await shop.get("/commerce-metrics", **WEEK)
+    await workspace_client.knows()
+    assert await metrics(workspace_client, "cogs") == {"cogs": (3.0, None)}
+    add_order(workspace_client, "O2", "2026-07-03T10:00", 100_00)
+    await workspace_client.knows(workspace_client.story.events[-1])
+    assert await metrics(workspace_client, "cogs") == {"cogs": (None, "insufficient_data")}
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.5
-    add_order(shop, "O3", "2026-07-04T10:00", 20_00, ("LATE", 1, 20))
-    await shop.knows(shop.story.events[-1])
-    answer = await shop.get("/commerce-metrics", **WEEK)
+    add_order(workspace_client, "O3", "2026-07-04T10:00", 20_00, ("LATE", 1, 20))
+    await workspace_client.knows(workspace_client.story.events[-1])
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.454545
 
 
-async def test_costs_go_by_provider_and_the_currency_of_the_order(shop):
-    await save_costs(shop, item_cost("SHIRT", 2, 1))
-    add_order(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
-    add_order(shop, "O2", "2026-07-02T11:00", 20_00, ("SHIRT", 2, 10), name="order_paid", source="shopify")
-    add_order(shop, "O1", "2026-07-02T11:00", 10_00, source="stripe")
-    await shop.knows()
-    rows = await query(shop, "net_revenue", "cogs", "gross_profit", dimensions=["provider"])
+async def test_costs_go_by_provider_and_the_currency_of_the_order(workspace_client):
+    await save_costs(workspace_client, item_cost("SHIRT", 2, 1))
+    add_order(workspace_client, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    add_order(
+        workspace_client,
+        "O2",
+        "2026-07-02T11:00",
+        20_00,
+        ("SHIRT", 2, 10),
+        name="order_paid",
+        source="shopify",
+    )
+    add_order(workspace_client, "O1", "2026-07-02T11:00", 10_00, source="stripe")
+    await workspace_client.knows()
+    rows = await query(workspace_client, "net_revenue", "cogs", "gross_profit", dimensions=["provider"])
     assert {row["provider"]: (row["net_revenue"], row["cogs"], row["gross_profit"]) for row in rows} == {
         "shopify": (20.0, 4.0, 16.0),
         "stripe": (10.0, 2.0, 8.0),
     }
     filtered = {"filters": [{"dimension": "provider", "value": "stripe"}]}
-    assert await metrics(shop, "cogs", **filtered) == {"cogs": (2.0, None)}
-    (row,) = await query(shop, "cogs", dimensions=["currency"])
+    assert await metrics(workspace_client, "cogs", **filtered) == {"cogs": (2.0, None)}
+    (row,) = await query(workspace_client, "cogs", dimensions=["currency"])
     assert (row["currency"], row["cogs"]) == ("USD", 6.0)
 
 
-async def test_costs_in_another_currency_need_a_rate_and_nothing_needs_none(shop):
-    await save_costs(shop, item_cost("SHIRT", 2, 0, currency="EUR"))
-    add_order(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
-    await shop.knows()
-    assert await metrics(shop, "cogs", "shipping_costs") == {
+async def test_costs_in_another_currency_need_a_rate_and_nothing_needs_none(workspace_client):
+    await save_costs(workspace_client, item_cost("SHIRT", 2, 0, currency="EUR"))
+    add_order(workspace_client, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    await workspace_client.knows()
+    assert await metrics(workspace_client, "cogs", "shipping_costs") == {
         "cogs": (None, "missing_fx_rate"),
         "shipping_costs": (0.0, None),
     }
 
 
-async def test_without_an_import_costs_are_no_cost_data_and_without_a_sale_nothing(shop):
-    await shop.knows()
-    assert await metrics(shop, "cogs") == {"cogs": (None, "no_cost_data")}
-    await save_costs(shop, item_cost("SHIRT", 2, 0))
-    assert await metrics(shop, "cogs") == {"cogs": (0.0, None)}
-    answer = await shop.get("/commerce-metrics", **WEEK)
+async def test_without_an_import_costs_are_no_cost_data_and_without_a_sale_nothing(workspace_client):
+    await workspace_client.knows()
+    assert await metrics(workspace_client, "cogs") == {"cogs": (None, "no_cost_data")}
+    await save_costs(workspace_client, item_cost("SHIRT", 2, 0))
+    assert await metrics(workspace_client, "cogs") == {"cogs": (0.0, None)}
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": None}
 
 
 @pytest.mark.parametrize("method", ["costs", "has_costs"])
-async def test_costs_that_cannot_be_read_are_unverified(shop, monkeypatch, method):
-    await save_costs(shop, item_cost("SHIRT", 2, 0))
-    add_order(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
-    await shop.knows()
+async def test_costs_that_cannot_be_read_are_unverified(workspace_client, monkeypatch, method):
+    await save_costs(workspace_client, item_cost("SHIRT", 2, 0))
+    add_order(workspace_client, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    await workspace_client.knows()
 
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.service.ports.workspace.item_costs, method, away)
+    monkeypatch.setattr(workspace_client.service.ports.workspace.item_costs, method, away)
     sent = "&".join(f"{name}={value}" for name, value in WEEK.items())
-    status, answer = await shop.ask("GET", "/commerce-metrics", sent)
+    status, answer = await workspace_client.ask("GET", "/commerce-metrics", sent)
     assert (status, answer["reason"]) == (503, "costs_unverified")

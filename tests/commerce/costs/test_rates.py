@@ -10,42 +10,42 @@ DAYS = {"from": "2026-07-01", "to": "2026-07-07"}
 
 
 @pytest.fixture(params=STORES)
-async def shop(request, tmp_path):
+async def workspace_client(request, tmp_path):
     async with deployment_with_rates(tmp_path, request.param) as served:
         yield await served.workspace()
 
 
-async def metrics(shop, *ids, **asked):
-    answer = await shop.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
+async def metrics(workspace_client, *ids, **asked):
+    answer = await workspace_client.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
     return {one["id"]: (one["value"], one["unavailable_reason"]) for one in answer["metrics"]}
 
 
-async def test_a_cost_has_the_rate_of_the_day_of_sale_and_what_came_back_that_of_its_sale(shop):
-    await save_costs(shop, item_cost("SHIRT", 10, 1, currency="EUR"), item_cost("CAP", 3, 0))
+async def test_a_cost_has_the_rate_of_the_day_of_sale_and_what_came_back_that_of_its_sale(workspace_client):
+    await save_costs(workspace_client, item_cost("SHIRT", 10, 1, currency="EUR"), item_cost("CAP", 3, 0))
     days = {"2026-06-20": "1.10", "2026-06-29": "1.10", "2026-07-01": "1.20", "2026-07-03": "1.25"}
-    await save_rates(shop, {day: {"USD": rate} for day, rate in days.items()})
-    add_order(shop, "O0", "2026-06-21T12:00", 50_00, ("SHIRT", 2, 25))
-    add_order(shop, "O1", "2026-07-02T12:00", 50_00, ("SHIRT", 2, 25), ("CAP", 1, 5))
-    add_order(shop, "O2", "2026-07-04T03:00", 25_00, ("SHIRT", 1, 25))
-    add_order(shop, "O0", "2026-07-05T12:00", 25_00, ("SHIRT", 1, 25), name="refund")
-    await shop.knows()
-    assert await metrics(shop, "cogs", "shipping_costs") == {
+    await save_rates(workspace_client, {day: {"USD": rate} for day, rate in days.items()})
+    add_order(workspace_client, "O0", "2026-06-21T12:00", 50_00, ("SHIRT", 2, 25))
+    add_order(workspace_client, "O1", "2026-07-02T12:00", 50_00, ("SHIRT", 2, 25), ("CAP", 1, 5))
+    add_order(workspace_client, "O2", "2026-07-04T03:00", 25_00, ("SHIRT", 1, 25))
+    add_order(workspace_client, "O0", "2026-07-05T12:00", 25_00, ("SHIRT", 1, 25), name="refund")
+    await workspace_client.knows()
+    assert await metrics(workspace_client, "cogs", "shipping_costs") == {
         "cogs": (28.5, None),  # 2 x 12.00 + 3.00 + 12.50, and 11.00 back
         "shipping_costs": (2.55, None),
     }
-    by_order = await metrics(shop, "cogs", refund_basis="order")
+    by_order = await metrics(workspace_client, "cogs", refund_basis="order")
     assert by_order == {"cogs": (39.5, None)}
 
 
-async def test_a_day_of_sale_without_a_rate_leaves_the_sum_unknown(shop):
-    await save_costs(shop, item_cost("SHIRT", 10, 0, currency="EUR", since="2026-06-01"))
-    await save_rates(shop, {"2026-07-05": {"USD": "1.20"}})
-    add_order(shop, "O1", "2026-07-06T12:00", 25_00, ("SHIRT", 1, 25))
-    await shop.knows()
-    assert await metrics(shop, "cogs", "shipping_costs") == {
+async def test_a_day_of_sale_without_a_rate_leaves_the_sum_unknown(workspace_client):
+    await save_costs(workspace_client, item_cost("SHIRT", 10, 0, currency="EUR", since="2026-06-01"))
+    await save_rates(workspace_client, {"2026-07-05": {"USD": "1.20"}})
+    add_order(workspace_client, "O1", "2026-07-06T12:00", 25_00, ("SHIRT", 1, 25))
+    await workspace_client.knows()
+    assert await metrics(workspace_client, "cogs", "shipping_costs") == {
         "cogs": (12.0, None),
         "shipping_costs": (0.0, None),
     }
-    add_order(shop, "O2", "2026-07-02T12:00", 25_00, ("SHIRT", 1, 25))
-    await shop.knows(shop.story.events[-1])
-    assert await metrics(shop, "cogs") == {"cogs": (None, "missing_fx_rate")}
+    add_order(workspace_client, "O2", "2026-07-02T12:00", 25_00, ("SHIRT", 1, 25))
+    await workspace_client.knows(workspace_client.story.events[-1])
+    assert await metrics(workspace_client, "cogs") == {"cogs": (None, "missing_fx_rate")}

@@ -13,42 +13,46 @@ RATES = {"2026-07-01": {"USD": "1.10", "JPY": "165"}, "2026-07-03": {"USD": "1.2
 
 
 @pytest.fixture
-async def shop(request, tmp_path):
+async def workspace_client(request, tmp_path):
     async with deployment_with_rates(tmp_path, getattr(request, "param", "memory")) as served:
         yield await served.workspace(timezone="UTC")
 
 
 @pytest.fixture
-async def sold(shop):
+async def sales_in_three_currencies(workspace_client):
     """10.00 EUR worth 11.00, half of it given back; 1,500 JPY worth 10.00; 5.00 USD."""
     page = {"visitor": "A1", "session": "s1"}
-    shop.story.add_event("page_view", at="2026-07-01T09:00", **page, **campaign("google", "cpc", "spring"))
+    workspace_client.story.add_event(
+        "page_view", at="2026-07-01T09:00", **page, **campaign("google", "cpc", "spring")
+    )
     euros = {"currency": "EUR", "order_id": "O1", **page}
-    shop.story.add_event("purchase", at="2026-07-01T10:00", revenue=10_00, **euros)
-    shop.story.add_event("refund", at="2026-07-06T10:00", revenue=-5_00, **euros)
-    shop.story.add_event(
+    workspace_client.story.add_event("purchase", at="2026-07-01T10:00", revenue=10_00, **euros)
+    workspace_client.story.add_event("refund", at="2026-07-06T10:00", revenue=-5_00, **euros)
+    workspace_client.story.add_event(
         "purchase", at="2026-07-02T10:00", revenue=1500, currency="JPY", order_id="O2", **page
     )
-    shop.story.add_event("purchase", at="2026-07-02T11:00", revenue=5_00, order_id="O3", visitor="A2")
-    await shop.knows()
-    return shop
+    workspace_client.story.add_event(
+        "purchase", at="2026-07-02T11:00", revenue=5_00, order_id="O3", visitor="A2"
+    )
+    await workspace_client.knows()
+    return workspace_client
 
 
-async def values(shop, *metrics, **asked):
-    answer = await shop.post("/metrics", {"metrics": list(metrics), "date_range": WEEK, **asked})
+async def values(workspace_client, *metrics, **asked):
+    answer = await workspace_client.post("/metrics", {"metrics": list(metrics), "date_range": WEEK, **asked})
     return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
 
 
-@pytest.mark.parametrize("shop", STORES, indirect=True)
-async def test_every_door_tells_the_same_money(sold):
+@pytest.mark.parametrize("workspace_client", STORES, indirect=True)
+async def test_every_door_tells_the_same_money(sales_in_three_currencies):
     names = ("revenue", "refunds", "net_revenue", "aov", "attributed_net_revenue", "orders")
     without = ["missing_fx_rate"] * 5 + [3]
-    assert await values(sold, *names) == without
-    await save_rates(sold, RATES)
-    assert await values(sold, *names) == [26.0, 5.5, 20.5, 8.67, 15.5, 3]
-    told = await sold.get("/revenue", **_dates())
+    assert await values(sales_in_three_currencies, *names) == without
+    await save_rates(sales_in_three_currencies, RATES)
+    assert await values(sales_in_three_currencies, *names) == [26.0, 5.5, 20.5, 8.67, 15.5, 3]
+    told = await sales_in_three_currencies.get("/revenue", **_dates())
     assert (told["combined"]["revenue"], told["combined"]["net_revenue"]) == (26.0, 20.5)
-    credited = await sold.get("/attribution", **_dates())
+    credited = await sales_in_three_currencies.get("/attribution", **_dates())
     best = credited["channels"][0]
     assert (best["channel"], best["revenue"], best["net_revenue"]) == ("paid_search", 21.0, 15.5)
     assert credited["totals"]["net_revenue"] == 20.5
@@ -58,77 +62,91 @@ async def test_every_door_tells_the_same_money(sold):
         "interval": "day",
         "format": "compact",
     }
-    rows = (await sold.post("/query", by_day))["rows"]
+    rows = (await sales_in_three_currencies.post("/query", by_day))["rows"]
     assert {at[:10]: found for at, *found in rows if any(found)} == {
         "2026-07-01": [11.0, 11.0], "2026-07-02": [15.0, 15.0], "2026-07-06": [0, -5.5],
     }  # fmt: skip
 
 
-async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase(shop):
-    await save_rates(shop, RATES | {"2026-06-19": {"USD": "1.05"}})
+async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase(workspace_client):
+    await save_rates(workspace_client, RATES | {"2026-06-19": {"USD": "1.05"}})
     page = {"visitor": "A1", "session": "s1", **campaign("google", "cpc", "spring")}
-    shop.story.add_event("page_view", at="2026-06-20", **page)
-    shop.story.add_event("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
-    await shop.knows()
-    told = await shop.get("/attribution", start_date="2026-06-20", end_date="2026-06-20", basis="touch")
+    workspace_client.story.add_event("page_view", at="2026-06-20", **page)
+    workspace_client.story.add_event("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
+    await workspace_client.knows()
+    told = await workspace_client.get(
+        "/attribution", start_date="2026-06-20", end_date="2026-06-20", basis="touch"
+    )
     assert told["totals"]["revenue"] == told["channels"][0]["revenue"] == 12.0
 
 
-async def test_rows_keep_the_currency_they_were_paid_in(sold):
-    await save_rates(sold, RATES)
+async def test_rows_keep_the_currency_they_were_paid_in(sales_in_three_currencies):
+    await save_rates(sales_in_three_currencies, RATES)
     plan = {
         "metrics": ["revenue", "orders"],
         "date_range": WEEK,
         "dimensions": ["currency"],
         "format": "compact",
     }
-    rows = (await sold.post("/query", plan))["rows"]
+    rows = (await sales_in_three_currencies.post("/query", plan))["rows"]
     assert rows == [["EUR", 11.0, 1], ["JPY", 10.0, 1], ["USD", 5.0, 1]]
-    events = (await sold.get("/events", event_name="purchase", **_dates()))["events"]
+    events = (await sales_in_three_currencies.get("/events", event_name="purchase", **_dates()))["events"]
     assert sorted((one["currency"], one["revenue"]) for one in events) == [
         ("EUR", 10.0), ("JPY", 1500.0), ("USD", 5.0),
     ]  # fmt: skip
 
 
-async def test_a_full_refund_nets_to_nothing_whatever_rates_did_meanwhile(shop):
-    await save_rates(shop, RATES)
+async def test_a_full_refund_nets_to_nothing_whatever_rates_did_meanwhile(workspace_client):
+    await save_rates(workspace_client, RATES)
     order = {"visitor": "A1", "currency": "EUR", "order_id": "O1"}
-    shop.story.add_event("purchase", at="2026-07-01", revenue=99_99, **order)
-    shop.story.add_event("refund", at="2026-07-06", revenue=-99_99, **order)
-    await shop.knows()
-    assert await values(shop, "revenue", "refunds", "net_revenue") == [109.99, 109.99, 0]
+    workspace_client.story.add_event("purchase", at="2026-07-01", revenue=99_99, **order)
+    workspace_client.story.add_event("refund", at="2026-07-06", revenue=-99_99, **order)
+    await workspace_client.knows()
+    assert await values(workspace_client, "revenue", "refunds", "net_revenue") == [109.99, 109.99, 0]
 
 
-async def test_of_money_without_a_rate_no_sum_is_told_and_others_are(sold):
-    await save_rates(sold, RATES)
-    sold.story.add_event("purchase", at="2026-07-04", visitor="A9", revenue=1, currency="XTS")
-    await sold.knows(sold.story.events[-1])
-    assert await values(sold, "revenue", "orders", "refunds") == ["missing_fx_rate", 4, 5.5]
+async def test_of_money_without_a_rate_no_sum_is_told_and_others_are(sales_in_three_currencies):
+    await save_rates(sales_in_three_currencies, RATES)
+    sales_in_three_currencies.story.add_event(
+        "purchase", at="2026-07-04", visitor="A9", revenue=1, currency="XTS"
+    )
+    await sales_in_three_currencies.knows(sales_in_three_currencies.story.events[-1])
+    assert await values(sales_in_three_currencies, "revenue", "orders", "refunds") == [
+        "missing_fx_rate",
+        4,
+        5.5,
+    ]
     in_euros = [{"dimension": "currency", "value": "EUR"}]
-    assert await values(sold, "revenue", filters=in_euros) == [11.0]
+    assert await values(sales_in_three_currencies, "revenue", filters=in_euros) == [11.0]
 
 
-async def test_spend_and_what_it_brought_in_meet_in_one_currency(sold):
-    await connect_ad_platform(sold, "meta")
-    await save_spend(sold, spend_row("meta", ad_campaign("c1"), "2026-07-01", currency="EUR", spend=10_00))
-    assert await values(sold, "mer") == ["missing_fx_rate"]
-    await save_rates(sold, RATES)
-    assert await values(sold, "ad_spend", "mer") == [11.0, 1.863636]
+async def test_spend_and_what_it_brought_in_meet_in_one_currency(sales_in_three_currencies):
+    await connect_ad_platform(sales_in_three_currencies, "meta")
+    await save_spend(
+        sales_in_three_currencies,
+        spend_row("meta", ad_campaign("c1"), "2026-07-01", currency="EUR", spend=10_00),
+    )
+    assert await values(sales_in_three_currencies, "mer") == ["missing_fx_rate"]
+    await save_rates(sales_in_three_currencies, RATES)
+    assert await values(sales_in_three_currencies, "ad_spend", "mer") == [11.0, 1.863636]
 
 
-@pytest.mark.parametrize("shop", STORES, indirect=True)
-async def test_people_and_cohorts_are_worth_as_much(sold):
+@pytest.mark.parametrize("workspace_client", STORES, indirect=True)
+async def test_people_and_cohorts_are_worth_as_much(sales_in_three_currencies):
     people = {"start_date": "2026-07-01", "end_date": "2026-07-07", "sort_by": "revenue"}
     week = {"start_date": "2026-07-01", "end_date": "2026-07-08", "granularity": "day"}
-    assert [one["revenue"] for one in (await sold.get("/users", **people))["users"]] == [None, 5.0]
-    assert (await sold.get("/ltv", **week))["rows"][0]["revenue"] is None
-    await save_rates(sold, RATES)
-    users = (await sold.get("/users", **people))["users"]
+    assert [one["revenue"] for one in (await sales_in_three_currencies.get("/users", **people))["users"]] == [
+        None,
+        5.0,
+    ]
+    assert (await sales_in_three_currencies.get("/ltv", **week))["rows"][0]["revenue"] is None
+    await save_rates(sales_in_three_currencies, RATES)
+    users = (await sales_in_three_currencies.get("/users", **people))["users"]
     assert [one["revenue"] for one in users] == [21.0, 5.0]
-    rows = (await sold.get("/ltv", **week))["rows"]
+    rows = (await sales_in_three_currencies.get("/ltv", **week))["rows"]
     first = {row["period"]: row["cumulative_revenue"] for row in rows if row["cohort_start"] == "2026-07-01"}
     assert (first[0], first[1], first[5]) == (11.0, 21.0, 15.5)
-    one = await sold.get(f"/users/{users[0]['visitor_id']}", window_days=30)
+    one = await sales_in_three_currencies.get(f"/users/{users[0]['visitor_id']}", window_days=30)
     assert (one["user"]["revenue"], one["user"]["lifetime"]["revenue"]) == (21.0, 21.0)
     assert [session["revenue"] for session in one["sessions"]] == [21.0]
 

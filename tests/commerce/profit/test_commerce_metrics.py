@@ -40,16 +40,16 @@ async def served(tmp_path):
 
 
 @pytest.fixture
-async def shop(served):
+async def workspace_client(served):
     return await served.workspace()
 
 
-def week_of_sales(shop):
+def week_of_sales(workspace_client):
     """200.00 by an ad and 40.00 by a mail in the week, of which 50.00 came back; 90.00 just after it, and 70.00 before."""
-    shop.story.add_event(
+    workspace_client.story.add_event(
         "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign("facebook", "cpc")
     )
-    shop.story.add_event(
+    workspace_client.story.add_event(
         "page_view",
         at="2026-07-01T10:00",
         visitor="B",
@@ -59,9 +59,11 @@ def week_of_sales(shop):
         ("C", "2026-06-30T12:00", 70_00), ("A", "2026-07-02T10:00", 200_00), ("B", "2026-07-03T10:00", 40_00),
         ("C", "2026-07-04T10:00", 60_00), ("D", "2026-07-08T04:00:00", 90_00),
     ):  # fmt: skip
-        shop.story.add_event("purchase", at=at, visitor=visitor, order_id=visitor + at, revenue=amount)
+        workspace_client.story.add_event(
+            "purchase", at=at, visitor=visitor, order_id=visitor + at, revenue=amount
+        )
     back = {"visitor": "A", "order_id": "A2026-07-02T10:00", "revenue": 50_00}
-    shop.story.add_event("refund", at="2026-07-06T10:00", **back)
+    workspace_client.story.add_event("refund", at="2026-07-06T10:00", **back)
 
 
 def week_of_spend():
@@ -73,12 +75,12 @@ def week_of_spend():
     yield spend_row("meta", ad_campaign("c1"), "2026-07-08", spend=30_00, conversion_value=1_00)
 
 
-async def test_a_week_of_sales_and_ads(shop):
-    await connect_ad_platform(shop, "meta")
-    await save_spend(shop, *week_of_spend())
-    week_of_sales(shop)
-    await shop.knows()
-    assert await shop.get("/commerce-metrics", **WEEK) == {
+async def test_a_week_of_sales_and_ads(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(workspace_client, *week_of_spend())
+    week_of_sales(workspace_client)
+    await workspace_client.knows()
+    assert await workspace_client.get("/commerce-metrics", **WEEK) == {
         "start_date": "2026-07-01T04:00:00.000Z", "end_date": END,
         "timezone": "America/New_York", "currency": "USD",
         "gross_revenue": 300.0, "discounts": 0.0, "revenue": 300.0, "refunds": 50.0, "net_revenue": 250.0,
@@ -99,35 +101,39 @@ async def test_a_week_of_sales_and_ads(shop):
     }  # fmt: skip
 
 
-async def test_the_end_is_exclusive_and_may_be_now(shop):
-    week_of_sales(shop)
-    await shop.knows()
+async def test_the_end_is_exclusive_and_may_be_now(workspace_client):
+    week_of_sales(workspace_client)
+    await workspace_client.knows()
     hour_more = {**WEEK, "end_date": "2026-07-08T05:00Z"}
-    assert (await shop.get("/commerce-metrics", **hour_more))["orders"] == 4
-    assert (await shop.get("/commerce-metrics", **WEEK))["orders"] == 3
-    until_now = await shop.get("/commerce-metrics", **{**WEEK, "end_date": format_timestamp(NOW)})
+    assert (await workspace_client.get("/commerce-metrics", **hour_more))["orders"] == 4
+    assert (await workspace_client.get("/commerce-metrics", **WEEK))["orders"] == 3
+    until_now = await workspace_client.get("/commerce-metrics", **{**WEEK, "end_date": format_timestamp(NOW)})
     assert (until_now["orders"], until_now["end_date"]) == (4, "2026-07-08T15:00:00.000Z")
-    as_days = await shop.get("/commerce-metrics", start_date="2026-07-01", end_date="2026-07-08")
+    as_days = await workspace_client.get("/commerce-metrics", start_date="2026-07-01", end_date="2026-07-08")
     assert (as_days["orders"], as_days["start_date"], as_days["end_date"]) == (
         3, "2026-07-01T04:00:00.000Z", END,
     )  # fmt: skip
 
 
-async def test_days_of_accounts_count_whole_as_soon_as_a_range_touches_them(shop):
-    await connect_ad_platform(shop, "meta")
-    await save_spend(shop, *week_of_spend())
+async def test_days_of_accounts_count_whole_as_soon_as_a_range_touches_them(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(workspace_client, *week_of_spend())
     days_of_utc = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-08T00:00Z"}
     hour_of_the_eighth = {"start_date": "2026-07-08T04:00Z", "end_date": "2026-07-08T05:00Z"}
-    assert (await shop.get("/commerce-metrics", **days_of_utc))["spend"] == 130.0
-    assert (await shop.get("/commerce-metrics", **hour_of_the_eighth))["spend"] == 30.0
+    assert (await workspace_client.get("/commerce-metrics", **days_of_utc))["spend"] == 130.0
+    assert (await workspace_client.get("/commerce-metrics", **hour_of_the_eighth))["spend"] == 30.0
 
 
-async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(shop):
-    shop.story.add_event("purchase", at="2026-06-20T12:00", visitor="A", order_id="1", revenue=40_00)
-    shop.story.add_event("refund", at="2026-07-02T12:00", visitor="A", order_id="1", revenue=15_00)
-    await shop.knows()
+async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(workspace_client):
+    workspace_client.story.add_event(
+        "purchase", at="2026-06-20T12:00", visitor="A", order_id="1", revenue=40_00
+    )
+    workspace_client.story.add_event(
+        "refund", at="2026-07-02T12:00", visitor="A", order_id="1", revenue=15_00
+    )
+    await workspace_client.knows()
     for basis, refunds in (("refund", 15.0), ("order", 0.0)):
-        answer = await shop.get("/commerce-metrics", **WEEK, refund_basis=basis)
+        answer = await workspace_client.get("/commerce-metrics", **WEEK, refund_basis=basis)
         assert (answer["refunds"], answer["net_revenue"], answer["refund_basis"]) == (
             refunds, -refunds, basis,
         )  # fmt: skip
@@ -151,21 +157,21 @@ async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(shop):
         ({**WEEK, "refund_basis": "never"}, "invalid_parameter", "refund_basis"),
     ],
 )
-async def test_a_malformed_range_is_refused_with_its_reason(shop, sent, code, field):
+async def test_a_malformed_range_is_refused_with_its_reason(workspace_client, sent, code, field):
     query = "&".join(f"{name}={text.replace('+', '%2B')}" for name, text in sent.items())
-    status, body = await shop.ask("GET", "/commerce-metrics", query)
+    status, body = await workspace_client.ask("GET", "/commerce-metrics", query)
     assert (status, body["reason"], body["code"], body["field"]) == (400, code, code, field)
     if code in ("missing_range", "invalid_date"):
         assert body["error"] == "start_date and end_date required (ISO 8601)"
 
 
-async def test_366_days_are_not_too_many(shop):
+async def test_366_days_are_not_too_many(workspace_client):
     asked = {**WEEK, "start_date": "2025-07-07T04:00Z"}
-    assert (await shop.get("/commerce-metrics", **asked))["revenue"] == 0.0
+    assert (await workspace_client.get("/commerce-metrics", **asked))["revenue"] == 0.0
 
 
-async def test_what_was_never_connected_is_null_and_its_part_is_not_complete(shop):
-    answer = await shop.get("/commerce-metrics", **WEEK)
+async def test_what_was_never_connected_is_null_and_its_part_is_not_complete(workspace_client):
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     unknown = {name for name, value in answer.items() if value is None}
     assert unknown == WITHOUT_COSTS | {"spend", "roas", "platform_roas", "mer", "cac", "aov"}
     assert answer["completeness"] == {
@@ -174,21 +180,21 @@ async def test_what_was_never_connected_is_null_and_its_part_is_not_complete(sho
         "spend": {"complete": False, "through": None, "platforms": []},
         "costs": {"complete": False, "covered_revenue_share": None},
     }
-    await connect_ad_platform(shop, "openai")
-    await connect_ad_platform(shop, "google", status=ConnectionStatus.DISCONNECTED)
-    assert await shop.get("/commerce-metrics", **WEEK) == answer
+    await connect_ad_platform(workspace_client, "openai")
+    await connect_ad_platform(workspace_client, "google", status=ConnectionStatus.DISCONNECTED)
+    assert await workspace_client.get("/commerce-metrics", **WEEK) == answer
 
 
-async def test_several_platforms_claim_each_for_itself_and_are_known_each_so_far(shop):
+async def test_several_platforms_claim_each_for_itself_and_are_known_each_so_far(workspace_client):
     read = NOW - timedelta(hours=12)
-    await connect_ad_platform(shop, "tiktok", read=read)
-    await connect_ad_platform(shop, "google", read=NOW - timedelta(hours=1))
+    await connect_ad_platform(workspace_client, "tiktok", read=read)
+    await connect_ad_platform(workspace_client, "google", read=NOW - timedelta(hours=1))
     await save_spend(
-        shop,
+        workspace_client,
         spend_row("tiktok", ad_campaign("t"), spend=10_00, conversion_value=20_00),
         spend_row("google", ad_campaign("g"), spend=30_00, conversion_value=20_00),
     )
-    answer = await shop.get("/commerce-metrics", **WEEK)
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert (answer["spend"], answer["mer"], answer["platform_roas"]) == (40.0, 0.0, None)
     assert answer["completeness"]["spend"] == {
         "complete": False,
@@ -199,52 +205,60 @@ async def test_several_platforms_claim_each_for_itself_and_are_known_each_so_far
         ],
     }
     before = {**WEEK, "end_date": format_timestamp(read)}
-    assert (await shop.get("/commerce-metrics", **before))["completeness"]["spend"]["complete"]
+    assert (await workspace_client.get("/commerce-metrics", **before))["completeness"]["spend"]["complete"]
 
 
-async def test_money_without_a_rate_leaves_its_part_incomplete(shop):
-    await connect_ad_platform(shop, "meta")
-    await save_spend(shop, spend_row("meta", ad_campaign("c"), spend=10_00, conversion_value=1_00))
-    shop.story.add_event("purchase", at="2026-07-02T10:00", visitor="A", revenue=10_00, currency="EUR")
-    await shop.knows()
-    answer = await shop.get("/commerce-metrics", **WEEK)
+async def test_money_without_a_rate_leaves_its_part_incomplete(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(
+        workspace_client, spend_row("meta", ad_campaign("c"), spend=10_00, conversion_value=1_00)
+    )
+    workspace_client.story.add_event(
+        "purchase", at="2026-07-02T10:00", visitor="A", revenue=10_00, currency="EUR"
+    )
+    await workspace_client.knows()
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert {name: answer[name] for name in ("revenue", "net_revenue", "refunds", "orders", "spend", "mer")} == {
         "revenue": None, "net_revenue": None, "refunds": 0.0, "orders": 1, "spend": 10.0, "mer": None,
     }  # fmt: skip
     parts = answer["completeness"]
     assert (parts["revenue"]["complete"], parts["spend"]["complete"]) == (False, True)
-    await save_spend(shop, spend_row("meta", ad_campaign("d"), currency="EUR", spend=1, conversion_value=0))
-    answer = await shop.get("/commerce-metrics", **WEEK)
+    await save_spend(
+        workspace_client, spend_row("meta", ad_campaign("d"), currency="EUR", spend=1, conversion_value=0)
+    )
+    answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert (answer["spend"], answer["completeness"]["spend"]["complete"]) == (None, False)
 
 
-async def test_events_that_wait_make_revenue_incomplete(shop, monkeypatch):
+async def test_events_that_wait_make_revenue_incomplete(workspace_client, monkeypatch):
     waits_since = NOW - timedelta(hours=12)
 
     async def behind(*_):
         return SourceState(waits_since)
 
     monkeypatch.setattr("service_core.analytics.query.sources.EventSource.read_state", behind)
-    revenue = (await shop.get("/commerce-metrics", **WEEK))["completeness"]["revenue"]
+    revenue = (await workspace_client.get("/commerce-metrics", **WEEK))["completeness"]["revenue"]
     assert revenue == {"complete": False, "through": format_timestamp(waits_since)}
 
 
-async def unverified(shop):
-    status, body = await shop.ask("GET", "/commerce-metrics", "&".join(f"{k}={v}" for k, v in WEEK.items()))
+async def unverified(workspace_client):
+    status, body = await workspace_client.ask(
+        "GET", "/commerce-metrics", "&".join(f"{k}={v}" for k, v in WEEK.items())
+    )
     assert status == 503
     assert body["reason"] == body["code"]
     return body["reason"]
 
 
 @pytest.mark.parametrize("status", [ConnectionStatus.ERROR, ConnectionStatus.EXPIRED])
-async def test_what_is_connected_and_cannot_be_read_is_refused(shop, status):
-    await connect_ad_platform(shop, "meta", read=None)
-    assert await unverified(shop) == "spend_unverified"
-    await connect_ad_platform(shop, "meta", status=status)
-    assert await unverified(shop) == "spend_unverified"
-    stripe = Connection(shop.workspace.id, "stripe", ProviderKind.REVENUE, status, NOW)
-    await shop.service.ports.workspace.connections.save_connection(stripe)
-    assert await unverified(shop) == "revenue_unverified"
+async def test_what_is_connected_and_cannot_be_read_is_refused(workspace_client, status):
+    await connect_ad_platform(workspace_client, "meta", read=None)
+    assert await unverified(workspace_client) == "spend_unverified"
+    await connect_ad_platform(workspace_client, "meta", status=status)
+    assert await unverified(workspace_client) == "spend_unverified"
+    stripe = Connection(workspace_client.workspace.id, "stripe", ProviderKind.REVENUE, status, NOW)
+    await workspace_client.service.ports.workspace.connections.save_connection(stripe)
+    assert await unverified(workspace_client) == "revenue_unverified"
 
 
 @pytest.mark.parametrize(
@@ -256,50 +270,54 @@ async def test_what_is_connected_and_cannot_be_read_is_refused(shop, status):
         ("workspace.connections", "list_connections", "revenue"),
     ],
 )
-async def test_a_store_that_is_away_leaves_its_part_unverified(shop, monkeypatch, port, call, part):
-    await connect_ad_platform(shop, "meta")
+async def test_a_store_that_is_away_leaves_its_part_unverified(
+    workspace_client, monkeypatch, port, call, part
+):
+    await connect_ad_platform(workspace_client, "meta")
 
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(type(attrgetter(port)(shop.service.ports)), call, away)
-    assert await unverified(shop) == f"{part}_unverified"
+    monkeypatch.setattr(type(attrgetter(port)(workspace_client.service.ports)), call, away)
+    assert await unverified(workspace_client) == f"{part}_unverified"
 
 
-async def test_costs_that_cannot_be_read_are_unverified_and_not_absent(shop, monkeypatch):
+async def test_costs_that_cannot_be_read_are_unverified_and_not_absent(workspace_client, monkeypatch):
     async def silent(source, _, now):
         return SourceState(now, dict.fromkeys(source.relations, UnavailableReason.SOURCE_ERROR))
 
     monkeypatch.setattr("service_core.commerce.costs.source.CostSource.read_state", silent)
-    assert await unverified(shop) == "costs_unverified"
+    assert await unverified(workspace_client) == "costs_unverified"
 
 
-async def test_a_read_that_takes_too_long_says_so(shop, monkeypatch):
+async def test_a_read_that_takes_too_long_says_so(workspace_client, monkeypatch):
     async def slow(*_):
         raise QueryTimeout
 
-    monkeypatch.setattr(type(shop.service.ports.events), "aggregate", slow)
-    assert await unverified(shop) == "query_timeout"
+    monkeypatch.setattr(type(workspace_client.service.ports.events), "aggregate", slow)
+    assert await unverified(workspace_client) == "query_timeout"
 
 
-async def test_a_program_is_told_the_same(served, shop):
-    week_of_sales(shop)
-    await shop.knows()
-    program = await connect_client(served.service, shop.workspace, served.now)
-    assert await program.call("get_commerce_metrics", **WEEK) == await shop.get("/commerce-metrics", **WEEK)
+async def test_a_program_is_told_the_same(served, workspace_client):
+    week_of_sales(workspace_client)
+    await workspace_client.knows()
+    program = await connect_client(served.service, workspace_client.workspace, served.now)
+    assert await program.call("get_commerce_metrics", **WEEK) == await workspace_client.get(
+        "/commerce-metrics", **WEEK
+    )
 
 
 @pytest.fixture(params=["memory", "duckdb"])
-async def lived_in(request, tmp_path):
+async def served_by_store(request, tmp_path):
     async with run_deployment(request.param, tmp_path) as served:
         yield served
 
 
 @generated_examples
 @given(drawn=random_datasets(60), basis=st.sampled_from(["refund", "order"]), bots=st.booleans())
-async def test_each_value_is_that_of_the_metric_of_its_name(lived_in, drawn, basis, bots):
+async def test_each_value_is_that_of_the_metric_of_its_name(served_by_store, drawn, basis, bots):
     world, chance = drawn
-    asking, _, _ = await load_advertising_world(lived_in, world, chance, flawed=True)
+    asking, _, _ = await load_advertising_world(served_by_store, world, chance, flawed=True)
     start, end = hours(world, chance)
     asked = {"refund_basis": basis, "include_bots": bots}
     answer = await asking.get(

@@ -12,20 +12,20 @@ PASSWORD = "Bearer planted_in_a_test"
 
 
 @pytest.fixture
-async def door(tmp_path):
-    async with open_webhook_client(tmp_path) as door:
-        yield door
+async def webhook_client(tmp_path):
+    async with open_webhook_client(tmp_path) as webhook_client:
+        yield webhook_client
 
 
 @pytest.fixture
-async def shop(door):
-    client = await door.served.workspace(timezone="UTC", currency="USD")
-    await door.connect(client, "revenuecat", secret=PASSWORD)
+async def workspace_client(webhook_client):
+    client = await webhook_client.served.workspace(timezone="UTC", currency="USD")
+    await webhook_client.connect(client, "revenuecat", secret=PASSWORD)
     return client
 
 
-async def sends(door, shop, kind, day, *, password=PASSWORD, **said):
-    at = door.served.now - timedelta(days=7 - day)
+async def sends(webhook_client, workspace_client, kind, day, *, password=PASSWORD, **said):
+    at = webhook_client.served.now - timedelta(days=7 - day)
     stamp = int(at.timestamp() * 1000)
     event = {
         "id": f"{kind}-{day}", "type": kind, "event_timestamp_ms": stamp, "purchased_at_ms": stamp,
@@ -36,56 +36,63 @@ async def sends(door, shop, kind, day, *, password=PASSWORD, **said):
         "subscriber_attributes": {"touchpoint_id": {"value": "visitor-7"}}, **said,
     }  # fmt: skip
     body = json.dumps({"api_version": "1.0", "event": event}).encode()
-    path = f"/webhooks/revenuecat/{shop.workspace.public_id}"
-    return await door.post(path, body, [("authorization", password)])
+    path = f"/webhooks/revenuecat/{workspace_client.workspace.public_id}"
+    return await webhook_client.post(path, body, [("authorization", password)])
 
 
 PAID = {"price": 9.99, "price_in_purchased_currency": 9.99}
 
 
-async def test_a_subscription_is_told_from_its_trial_to_its_refund(door, shop):
+async def test_a_subscription_is_told_from_its_trial_to_its_refund(webhook_client, workspace_client):
     trial = {"period_type": "TRIAL"}
     refund = {
         "price": -9.99, "price_in_purchased_currency": -9.99, "cancel_reason": "CUSTOMER_SUPPORT",
         "transaction_id": "1002", "expiration_at_ms": 1,
     }  # fmt: skip
-    await sends(door, shop, "INITIAL_PURCHASE", 0, **trial)
-    (state,) = await door.subscriptions(shop)
+    await sends(webhook_client, workspace_client, "INITIAL_PURCHASE", 0, **trial)
+    (state,) = await webhook_client.subscriptions(workspace_client)
     assert (state.status, state.amount) == (SubscriptionStatus.TRIALING, None)
-    await sends(door, shop, "RENEWAL", 2, is_trial_conversion=True, **PAID)
-    await sends(door, shop, "CANCELLATION", 4, cancel_reason="UNSUBSCRIBE")
-    (state,) = await door.subscriptions(shop)
+    await sends(webhook_client, workspace_client, "RENEWAL", 2, is_trial_conversion=True, **PAID)
+    await sends(webhook_client, workspace_client, "CANCELLATION", 4, cancel_reason="UNSUBSCRIBE")
+    (state,) = await webhook_client.subscriptions(workspace_client)
     assert (state.status, state.amount, state.currency) == (SubscriptionStatus.ACTIVE, 999, "USD")
     assert (state.cancel_at_period_end, state.product_id, state.plan) == (True, "pro_monthly", "pro")
-    await sends(door, shop, "CANCELLATION", 5, **refund)
-    assert [event["event_name"] for event in await door.events(shop)] == [
+    await sends(webhook_client, workspace_client, "CANCELLATION", 5, **refund)
+    assert [event["event_name"] for event in await webhook_client.events(workspace_client)] == [
         "subscription_cancelled", "subscription_cancelled", "trial_converted", "trial_started",
     ]  # fmt: skip
     days = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
-    (revenuecat, *_) = (await shop.get("/revenue", **days))["platforms"]
+    (revenuecat, *_) = (await workspace_client.get("/revenue", **days))["platforms"]
     assert revenuecat["platform"] == "revenuecat"
     assert (revenuecat["revenue"], revenuecat["refunds"], revenuecat["net_revenue"]) == (9.99, 9.99, 0)
 
 
-async def test_the_customer_is_the_visitor_that_was_carried_along(door, shop):
-    assert (await sends(door, shop, "RENEWAL", 2, **PAID)).json == {"received": True, "duplicate": False}
-    assert (await sends(door, shop, "RENEWAL", 2, **PAID)).json["duplicate"]
-    (event,) = await door.events(shop)
+async def test_the_customer_is_the_visitor_that_was_carried_along(webhook_client, workspace_client):
+    assert (await sends(webhook_client, workspace_client, "RENEWAL", 2, **PAID)).json == {
+        "received": True,
+        "duplicate": False,
+    }
+    assert (await sends(webhook_client, workspace_client, "RENEWAL", 2, **PAID)).json["duplicate"]
+    (event,) = await webhook_client.events(workspace_client)
     assert (event["event_id"], event["source"]) == ("revenuecat_RENEWAL-2", "revenuecat")
     assert (event["visitor_id"], event["user_id"]) == ("visitor-7", "ann")
     assert (event["revenue"], event["order_id"]) == (9.99, "1002")
 
 
-async def test_users_of_one_device_keep_their_subscriptions(door, shop):
+async def test_users_of_one_device_keep_their_subscriptions(webhook_client, workspace_client):
     bob = {"app_user_id": "bob", "original_app_user_id": "bob", "original_transaction_id": "2000"}
-    await sends(door, shop, "RENEWAL", 2, **PAID)
-    await sends(door, shop, "RENEWAL", 3, **bob, **PAID)
-    await door.drain()
-    answer = await shop.get("/subscriptions", start_date="2026-07-01", end_date="2026-07-08")
+    await sends(webhook_client, workspace_client, "RENEWAL", 2, **PAID)
+    await sends(webhook_client, workspace_client, "RENEWAL", 3, **bob, **PAID)
+    await webhook_client.drain()
+    answer = await workspace_client.get("/subscriptions", start_date="2026-07-01", end_date="2026-07-08")
     assert {one["id"]: one["user_id"] for one in answer["subscriptions"]} == {"1000": "ann", "2000": "bob"}
 
 
-async def test_another_password_is_refused_and_a_test_message_kept_as_it_came(door, shop):
-    assert (await sends(door, shop, "RENEWAL", 2, password="Bearer other")).status == 401
-    assert (await sends(door, shop, "TEST", 2)).status == 200
-    assert await door.events(shop) == []
+async def test_another_password_is_refused_and_a_test_message_kept_as_it_came(
+    webhook_client, workspace_client
+):
+    assert (
+        await sends(webhook_client, workspace_client, "RENEWAL", 2, password="Bearer other")
+    ).status == 401
+    assert (await sends(webhook_client, workspace_client, "TEST", 2)).status == 200
+    assert await webhook_client.events(workspace_client) == []

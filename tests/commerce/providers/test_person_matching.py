@@ -14,126 +14,163 @@ SESSION = {
 
 
 @pytest.fixture
-async def door(tmp_path):
-    async with open_webhook_client(tmp_path) as door:
-        yield door
+async def webhook_client(tmp_path):
+    async with open_webhook_client(tmp_path) as webhook_client:
+        yield webhook_client
 
 
 @pytest.fixture
-async def shop(door):
-    return await door.connected_workspace()
+async def workspace_client(webhook_client):
+    return await webhook_client.connected_workspace()
 
 
-async def pay(door, shop, id_="evt_1", **about):
+async def pay(webhook_client, workspace_client, id_="evt_1", **about):
     payment = {name: value for name, value in {**PAYMENT, **about}.items() if value is not None}
-    return await door.stripe(shop, message("payment_intent.succeeded", payment, id_))
+    return await webhook_client.stripe(workspace_client, message("payment_intent.succeeded", payment, id_))
 
 
-async def test_the_visitor_that_is_carried_back(door, shop):
-    await door.track(shop, "pageview", anonymous_id="A1")
-    await pay(door, shop, metadata={"visitor_id": "A1"})
-    assert await door.person(shop, "A1") == "v:A1"
-    assert {event["visitor_id"] for event in await door.events(shop)} == {"A1"}
+async def test_the_visitor_that_is_carried_back(webhook_client, workspace_client):
+    await webhook_client.track(workspace_client, "pageview", anonymous_id="A1")
+    await pay(webhook_client, workspace_client, metadata={"visitor_id": "A1"})
+    assert await webhook_client.person(workspace_client, "A1") == "v:A1"
+    assert {event["visitor_id"] for event in await webhook_client.events(workspace_client)} == {"A1"}
 
 
-async def test_the_user_the_provider_names(door, shop):
-    await pay(door, shop, metadata={"user_id": "u_1"})
-    await door.track(shop, "pageview", anonymous_id="A1", user_id="u_1")
-    assert await door.person(shop, "A1") == await door.person(shop, "u_1") == "u:u_1"
-    assert {event["user_id"] for event in await door.events(shop)} == {"u_1"}
+async def test_the_user_the_provider_names(webhook_client, workspace_client):
+    await pay(webhook_client, workspace_client, metadata={"user_id": "u_1"})
+    await webhook_client.track(workspace_client, "pageview", anonymous_id="A1", user_id="u_1")
+    assert (
+        await webhook_client.person(workspace_client, "A1")
+        == await webhook_client.person(workspace_client, "u_1")
+        == "u:u_1"
+    )
+    assert {event["user_id"] for event in await webhook_client.events(workspace_client)} == {"u_1"}
 
 
-async def test_an_external_id_that_is_told_later_finds_what_was_paid_before(door, shop):
-    await pay(door, shop)
-    assert await door.person(shop, "stripe:cus_1") == "v:stripe:cus_1"
-    door.served.now += timedelta(minutes=1)
-    await door.track(shop, "login", anonymous_id="A1", user_id="u_1", external_ids={"stripe": "cus_1"})
-    assert await door.person(shop, "stripe:cus_1") == "u:u_1"
+async def test_an_external_id_that_is_told_later_finds_what_was_paid_before(webhook_client, workspace_client):
+    await pay(webhook_client, workspace_client)
+    assert await webhook_client.person(workspace_client, "stripe:cus_1") == "v:stripe:cus_1"
+    webhook_client.served.now += timedelta(minutes=1)
+    await webhook_client.track(
+        workspace_client, "login", anonymous_id="A1", user_id="u_1", external_ids={"stripe": "cus_1"}
+    )
+    assert await webhook_client.person(workspace_client, "stripe:cus_1") == "u:u_1"
 
 
 @pytest.mark.parametrize("name", ["session_id", "sessionId", "checkout_session_id"])
-async def test_a_checkout_session_that_the_site_told_of(door, shop, name):
-    await door.track(shop, "$stripe_checkout_session", {name: "cs_1"}, anonymous_id="A1", user_id="u_1")
-    await door.stripe(shop, message("checkout.session.completed", SESSION))
-    assert await door.person(shop, "stripe:pi_1") == "u:u_1"
-
-
-async def test_all_messages_of_one_payment_are_of_one_person(door, shop):
-    await pay(door, shop, customer=None)
-    await door.stripe(
-        shop, message("checkout.session.completed", {**SESSION, "client_reference_id": "A1"}, "evt_2")
+async def test_a_checkout_session_that_the_site_told_of(webhook_client, workspace_client, name):
+    await webhook_client.track(
+        workspace_client, "$stripe_checkout_session", {name: "cs_1"}, anonymous_id="A1", user_id="u_1"
     )
-    await door.track(shop, "login", anonymous_id="A1", user_id="u_1")
-    assert await door.person(shop, "stripe:pi_1") == "u:u_1"
+    await webhook_client.stripe(workspace_client, message("checkout.session.completed", SESSION))
+    assert await webhook_client.person(workspace_client, "stripe:pi_1") == "u:u_1"
 
 
-async def test_strangers_stay_strangers(door, shop):
+async def test_all_messages_of_one_payment_are_of_one_person(webhook_client, workspace_client):
+    await pay(webhook_client, workspace_client, customer=None)
+    await webhook_client.stripe(
+        workspace_client,
+        message("checkout.session.completed", {**SESSION, "client_reference_id": "A1"}, "evt_2"),
+    )
+    await webhook_client.track(workspace_client, "login", anonymous_id="A1", user_id="u_1")
+    assert await webhook_client.person(workspace_client, "stripe:pi_1") == "u:u_1"
+
+
+async def test_strangers_stay_strangers(webhook_client, workspace_client):
     """Two customers, two guests, and ids that are none: each is somebody of their own."""
-    await pay(door, shop, "evt_1")
-    await pay(door, shop, "evt_2", id="pi_2", customer="cus_2", metadata={"visitor_id": "null"})
-    await pay(door, shop, "evt_3", id="pi_3", customer=None)
+    await pay(webhook_client, workspace_client, "evt_1")
     await pay(
-        door, shop, "evt_4", id="pi_4", customer=None, metadata={"user_id": "undefined", "visitor_id": " "}
+        webhook_client,
+        workspace_client,
+        "evt_2",
+        id="pi_2",
+        customer="cus_2",
+        metadata={"visitor_id": "null"},
+    )
+    await pay(webhook_client, workspace_client, "evt_3", id="pi_3", customer=None)
+    await pay(
+        webhook_client,
+        workspace_client,
+        "evt_4",
+        id="pi_4",
+        customer=None,
+        metadata={"user_id": "undefined", "visitor_id": " "},
     )
     ids = ["stripe:cus_1", "stripe:cus_2", "stripe:pi_3", "stripe:pi_4"]
-    assert [await door.person(shop, id_) for id_ in ids] == [f"v:{id_}" for id_ in ids]
+    assert [await webhook_client.person(workspace_client, id_) for id_ in ids] == [f"v:{id_}" for id_ in ids]
 
 
-async def test_a_customer_of_two_users_joins_neither(door, shop):
+async def test_a_customer_of_two_users_joins_neither(webhook_client, workspace_client):
     for user in ("u_1", "u_2"):
-        await door.track(shop, "login", user_id=user, external_ids={"stripe": "cus_1"})
-    await pay(door, shop)
-    people = [await door.person(shop, id_) for id_ in ("u_1", "u_2", "stripe:cus_1")]
+        await webhook_client.track(workspace_client, "login", user_id=user, external_ids={"stripe": "cus_1"})
+    await pay(webhook_client, workspace_client)
+    people = [await webhook_client.person(workspace_client, id_) for id_ in ("u_1", "u_2", "stripe:cus_1")]
     assert people == ["u:u_1", "u:u_2", "v:stripe:cus_1"]
 
 
-async def credited(door, shop):
+async def credited(webhook_client, workspace_client):
     """Revenue by source, and that of nobody."""
-    await door.drain()
-    answer = await shop.get("/attribution", start_date="2026-07-01", end_date="2026-07-09", group_by="source")
+    await webhook_client.drain()
+    answer = await workspace_client.get(
+        "/attribution", start_date="2026-07-01", end_date="2026-07-09", group_by="source"
+    )
     rows = {row["attribution_source"]: row["revenue"] for row in answer["campaigns"] if row["revenue"]}
     return rows, answer["unattributed"]["revenue"]
 
 
-async def test_a_payment_of_nobody_counts_and_a_later_match_credits_it(door, shop):
-    await door.track(
-        shop,
+async def test_a_payment_of_nobody_counts_and_a_later_match_credits_it(webhook_client, workspace_client):
+    await webhook_client.track(
+        workspace_client,
         "pageview",
         {"utm_source": "news", "utm_medium": "email"},
         anonymous_id="A1",
         timestamp="2026-07-08T08:00:00Z",
     )
-    await pay(door, shop, currency="usd")
-    assert await credited(door, shop) == ({}, 59.5)
-    await door.track(shop, "login", anonymous_id="A1", user_id="u_1", external_ids={"stripe": "cus_1"})
-    assert await credited(door, shop) == ({"news": 59.5}, 0)
+    await pay(webhook_client, workspace_client, currency="usd")
+    assert await credited(webhook_client, workspace_client) == ({}, 59.5)
+    await webhook_client.track(
+        workspace_client, "login", anonymous_id="A1", user_id="u_1", external_ids={"stripe": "cus_1"}
+    )
+    assert await credited(webhook_client, workspace_client) == ({"news": 59.5}, 0)
 
 
-async def test_an_email_that_one_person_says_later_credits_what_was_paid(door, shop):
+async def test_an_email_that_one_person_says_later_credits_what_was_paid(webhook_client, workspace_client):
     brought = {"utm_source": "news", "utm_medium": "email"}
-    await door.track(shop, "pageview", brought, anonymous_id="A1", timestamp="2026-07-08T08:00:00Z")
-    await pay(door, shop, currency="usd", customer=None, receipt_email="Ann@Shop.example")
-    assert await credited(door, shop) == ({}, 59.5)
-    await door.track(shop, "$identify", {"traits": {"email": "ann@shop.example"}}, anonymous_id="A1")
-    assert await credited(door, shop) == ({"news": 59.5}, 0)
-    await door.track(shop, "login", user_id="ann@shop.example")  # now it may be somebody else's
-    assert await credited(door, shop) == ({}, 59.5)
+    await webhook_client.track(
+        workspace_client, "pageview", brought, anonymous_id="A1", timestamp="2026-07-08T08:00:00Z"
+    )
+    await pay(
+        webhook_client, workspace_client, currency="usd", customer=None, receipt_email="Ann@Shop.example"
+    )
+    assert await credited(webhook_client, workspace_client) == ({}, 59.5)
+    await webhook_client.track(
+        workspace_client, "$identify", {"traits": {"email": "ann@shop.example"}}, anonymous_id="A1"
+    )
+    assert await credited(webhook_client, workspace_client) == ({"news": 59.5}, 0)
+    await webhook_client.track(
+        workspace_client, "login", user_id="ann@shop.example"
+    )  # now it may be somebody else's
+    assert await credited(webhook_client, workspace_client) == ({}, 59.5)
 
 
-async def test_two_customers_at_one_computer_stay_two(door, shop):
+async def test_two_customers_at_one_computer_stay_two(webhook_client, workspace_client):
     """Each pays while logged in, and is billed again by the provider alone, when the other one is."""
     for number, user in enumerate(("u_1", "u_2"), start=1):
-        door.served.now += timedelta(minutes=1)
-        await door.track(shop, "login", anonymous_id="A1", user_id=user)
-        at = {"created": int(door.served.now.timestamp())}
+        webhook_client.served.now += timedelta(minutes=1)
+        await webhook_client.track(workspace_client, "login", anonymous_id="A1", user_id=user)
+        at = {"created": int(webhook_client.served.now.timestamp())}
         paid = {
             **PAYMENT,
             "id": f"pi_{number}",
             "customer": f"cus_{number}",
             "metadata": {"visitor_id": "A1"},
         }
-        await door.stripe(shop, {**message("payment_intent.succeeded", paid, f"evt_{number}"), **at})
+        await webhook_client.stripe(
+            workspace_client, {**message("payment_intent.succeeded", paid, f"evt_{number}"), **at}
+        )
     for number in (1, 2):
-        await pay(door, shop, f"evt_1{number}", id=f"pi_1{number}", customer=f"cus_{number}")
-    people = [await door.person(shop, f"stripe:cus_{number}") for number in (1, 2)]
+        await pay(
+            webhook_client, workspace_client, f"evt_1{number}", id=f"pi_1{number}", customer=f"cus_{number}"
+        )
+    people = [await webhook_client.person(workspace_client, f"stripe:cus_{number}") for number in (1, 2)]
     assert people == ["u:u_1", "u:u_2"]

@@ -74,9 +74,9 @@ async def selling(folder, kind=FakeStripe, *, key=True):
 
 
 @pytest.fixture
-async def shop(tmp_path):
-    async with selling(tmp_path) as shop:
-        yield shop
+async def polled_provider(tmp_path):
+    async with selling(tmp_path) as polled_provider:
+        yield polled_provider
 
 
 @pytest.mark.parametrize("kind", FAKE_PROVIDERS)
@@ -174,28 +174,28 @@ async def _duplicates(client):
     return [row["duplicate"] for row in answer["rows"] if row["channel"] == "webhook"]
 
 
-async def test_a_reading_goes_back_behind_the_one_before_by_an_hour(shop):
-    shop.sell(0)
-    await shop.ask()
-    assert "created[gte]" not in shop.till.asked[0].query
-    shop.till.asked.clear()
-    shop.pass_(5 * HOUR)
-    shop.till.sell(3, NOW - timedelta(minutes=30))  # listed late
-    assert (await shop.ask()).counts == {"messages": 1, "new": 1}
-    (question,) = shop.till.asked
+async def test_a_reading_goes_back_behind_the_one_before_by_an_hour(polled_provider):
+    polled_provider.sell(0)
+    await polled_provider.ask()
+    assert "created[gte]" not in polled_provider.till.asked[0].query
+    polled_provider.till.asked.clear()
+    polled_provider.pass_(5 * HOUR)
+    polled_provider.till.sell(3, NOW - timedelta(minutes=30))  # listed late
+    assert (await polled_provider.ask()).counts == {"messages": 1, "new": 1}
+    (question,) = polled_provider.till.asked
     assert question.query["created[gte]"] == str(int((NOW - HOUR).timestamp()))
 
 
-async def test_it_is_due_each_hour_whatever_webhooks_come(shop):
-    assert await shop.reading.due_workspaces() == [shop.own]
-    shop.sell(0)
-    await shop.ask()
-    assert await shop.reading.due_workspaces() == []
-    shop.pass_(59 * timedelta(minutes=1))
-    await shop.send(0)
-    assert await shop.reading.due_workspaces() == []
-    shop.pass_(timedelta(minutes=1))
-    assert await shop.reading.due_workspaces() == [shop.own]
+async def test_it_is_due_each_hour_whatever_webhooks_come(polled_provider):
+    assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
+    polled_provider.sell(0)
+    await polled_provider.ask()
+    assert await polled_provider.reading.due_workspaces() == []
+    polled_provider.pass_(59 * timedelta(minutes=1))
+    await polled_provider.send(0)
+    assert await polled_provider.reading.due_workspaces() == []
+    polled_provider.pass_(timedelta(minutes=1))
+    assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
 
 
 async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_left_alone(tmp_path):
@@ -207,21 +207,21 @@ async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_le
         assert await shop.reading.due_workspaces() == []
 
 
-async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_still_taken(shop):
-    shop.sell(0)
-    shop.till.fail_with(ServerFailure.REFUSED)
-    outcome = await shop.ask()
+async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_still_taken(polled_provider):
+    polled_provider.sell(0)
+    polled_provider.till.fail_with(ServerFailure.REFUSED)
+    outcome = await polled_provider.ask()
     assert outcome.problem == "Stripe says: Invalid API Key provided: ***"
-    connection = await shop.door.connection(shop.client)
+    connection = await polled_provider.door.connection(polled_provider.client)
     assert (connection.status, connection.error) == (ConnectionStatus.ERROR, outcome.problem)
-    assert not await shop.send(0)
-    assert (await shop.door.connection(shop.client)).status is ConnectionStatus.ERROR
-    assert await shop.reading.due_workspaces() == []
-    shop.till.fail_with(None)
-    shop.pass_(HOUR)
-    assert await shop.reading.due_workspaces() == [shop.own]
-    assert (await shop.ask()).problem is None
-    assert (await shop.door.connection(shop.client)).error is None
+    assert not await polled_provider.send(0)
+    assert (await polled_provider.door.connection(polled_provider.client)).status is ConnectionStatus.ERROR
+    assert await polled_provider.reading.due_workspaces() == []
+    polled_provider.till.fail_with(None)
+    polled_provider.pass_(HOUR)
+    assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
+    assert (await polled_provider.ask()).problem is None
+    assert (await polled_provider.door.connection(polled_provider.client)).error is None
 
 
 @pytest.mark.parametrize("kind", FAKE_PROVIDERS)
@@ -250,10 +250,10 @@ async def test_what_cannot_be_read_is_told_and_keeps_what_was_read(tmp_path, kin
         assert (await shop.reading.poll_states.poll_states(shop.own)).get(shop.till.id) is None
 
 
-async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop, monkeypatch):
+async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(polled_provider, monkeypatch):
     for number in range(5):
-        shop.sell(number)
-    keep = shop.reading.message_store.processed_messages.mark_processed
+        polled_provider.sell(number)
+    keep = polled_provider.reading.message_store.processed_messages.mark_processed
     lots = count()
 
     async def failing_once(*given):
@@ -261,11 +261,13 @@ async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop
             raise StoreUnavailable
         await keep(*given)
 
-    monkeypatch.setattr(shop.door.ports.workspace.processed_messages, "mark_processed", failing_once)
+    monkeypatch.setattr(
+        polled_provider.door.ports.workspace.processed_messages, "mark_processed", failing_once
+    )
     with pytest.raises(StoreUnavailable):
-        await shop.ask()
-    assert (await shop.ask()).problem is None
-    assert len((await shop.facts())[0]) == 5
+        await polled_provider.ask()
+    assert (await polled_provider.ask()).problem is None
+    assert len((await polled_provider.facts())[0]) == 5
 
 
 async def test_a_shop_that_asks_for_a_moment_gets_it(tmp_path):
@@ -299,47 +301,51 @@ async def test_a_shop_is_asked_at_its_own_address_alone(tmp_path):
         assert shop.till.asked == []
 
 
-async def test_kinds_that_are_left_out_are_not_asked_for(shop):
-    await shop.ask()
-    whole = shop.till.asked[-1].query["types[]"]
-    shop.reading = replace(shop.reading, excluded_kinds={"stripe": ("payment_intent.succeeded",)})
-    await shop.ask()
-    assert (whole, shop.till.asked[-1].query["types[]"]) == (
+async def test_kinds_that_are_left_out_are_not_asked_for(polled_provider):
+    await polled_provider.ask()
+    whole = polled_provider.till.asked[-1].query["types[]"]
+    polled_provider.reading = replace(
+        polled_provider.reading, excluded_kinds={"stripe": ("payment_intent.succeeded",)}
+    )
+    await polled_provider.ask()
+    assert (whole, polled_provider.till.asked[-1].query["types[]"]) == (
         "payment_intent.succeeded", "invoice.payment_succeeded",
     )  # fmt: skip
 
 
-async def test_nothing_is_asked_for_a_workspace_that_is_not_active(shop):
-    await shop.client.changes(active=False)
-    assert await shop.reading.sync_workspace(shop.own, ignore_schedule=True) == []
-    assert shop.till.asked == []
+async def test_nothing_is_asked_for_a_workspace_that_is_not_active(polled_provider):
+    await polled_provider.client.changes(active=False)
+    assert await polled_provider.reading.sync_workspace(polled_provider.own, ignore_schedule=True) == []
+    assert polled_provider.till.asked == []
 
 
-async def _known(shop, metric="active_subscriptions"):
+async def _known(polled_provider, metric="active_subscriptions"):
     """Whether an answer is complete, and up to when."""
     asked = {"metrics": [metric], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}}
-    meta = (await shop.client.post("/query", asked))["meta"]
+    meta = (await polled_provider.client.post("/query", asked))["meta"]
     return meta["complete"], meta["data_through"]
 
 
-async def test_what_one_is_asked_for_reaches_to_the_last_reading_once_it_is_two_hours_old(shop):
-    shop.sell(1)
-    await shop.ask()
-    shop.pass_(2 * HOUR - timedelta(seconds=1))
-    assert (await _known(shop))[0] is True
-    shop.pass_(timedelta(seconds=1))
-    await shop.send(0)  # a webhook tells nothing of those that did not come
-    await shop.door.drain()
-    assert await _known(shop) == (False, "2026-07-08T15:00:00.000Z")
-    assert await _known(shop, "revenue") == (False, "2026-07-08T15:00:00.000Z")
-    assert (await _known(shop, "visitors"))[0] is True
+async def test_what_one_is_asked_for_reaches_to_the_last_reading_once_it_is_two_hours_old(polled_provider):
+    polled_provider.sell(1)
+    await polled_provider.ask()
+    polled_provider.pass_(2 * HOUR - timedelta(seconds=1))
+    assert (await _known(polled_provider))[0] is True
+    polled_provider.pass_(timedelta(seconds=1))
+    await polled_provider.send(0)  # a webhook tells nothing of those that did not come
+    await polled_provider.door.drain()
+    assert await _known(polled_provider) == (False, "2026-07-08T15:00:00.000Z")
+    assert await _known(polled_provider, "revenue") == (False, "2026-07-08T15:00:00.000Z")
+    assert (await _known(polled_provider, "visitors"))[0] is True
 
 
-async def test_one_that_only_sends_is_believed_present_and_again_when_its_key_is_taken_away(shop):
-    shop.sell(1)
-    await shop.ask()
-    shop.pass_(5 * HOUR)
-    assert (await _known(shop))[0] is False
-    await shop.door.ports.connection_secrets.save_secrets(shop.own, "stripe", {"webhook_secret": "other"})
-    assert await shop.reading.sync_workspace(shop.own, ignore_schedule=True) == []
-    assert (await _known(shop))[0] is True
+async def test_one_that_only_sends_is_believed_present_and_again_when_its_key_is_taken_away(polled_provider):
+    polled_provider.sell(1)
+    await polled_provider.ask()
+    polled_provider.pass_(5 * HOUR)
+    assert (await _known(polled_provider))[0] is False
+    await polled_provider.door.ports.connection_secrets.save_secrets(
+        polled_provider.own, "stripe", {"webhook_secret": "other"}
+    )
+    assert await polled_provider.reading.sync_workspace(polled_provider.own, ignore_schedule=True) == []
+    assert (await _known(polled_provider))[0] is True

@@ -39,23 +39,23 @@ STARTED = message("customer.subscription.created", SUBSCRIPTION, "evt_2")
 
 
 @pytest.fixture
-async def door(tmp_path):
-    async with open_webhook_client(tmp_path) as door:
-        yield door
+async def webhook_client(tmp_path):
+    async with open_webhook_client(tmp_path) as webhook_client:
+        yield webhook_client
 
 
 @pytest.fixture
-async def shop(door):
-    return await door.connected_workspace()
+async def workspace_client(webhook_client):
+    return await webhook_client.connected_workspace()
 
 
 def told(answer):
     return answer.status, answer.json
 
 
-async def test_a_message_becomes_an_event_of_its_provider(door, shop):
-    assert told(await door.stripe(shop, PAID)) == TAKEN
-    (event,) = await door.events(shop)
+async def test_a_message_becomes_an_event_of_its_provider(webhook_client, workspace_client):
+    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
+    (event,) = await webhook_client.events(workspace_client)
     assert (event["event_id"], event["event_name"], event["source"]) == ("stripe_evt_1", "purchase", "stripe")
     assert (event["revenue"], event["currency"], event["order_id"]) == (59.5, "EUR", "pi_1")
     assert (event["visitor_id"], event["user_id"]) == ("stripe:cus_1", None)
@@ -66,66 +66,75 @@ async def test_a_message_becomes_an_event_of_its_provider(door, shop):
         None,
         None,
     )
-    row = await door.ledger(shop)
+    row = await webhook_client.ledger(workspace_client)
     assert (row["received"], row["stored"], row["duplicate"], row["rejected"]) == (1, 1, 0, 0)
 
 
-async def test_a_test_of_the_provider_is_a_test(door, shop):
-    await door.stripe(shop, {**PAID, "livemode": False})
-    (event,) = await door.events(shop)
+async def test_a_test_of_the_provider_is_a_test(webhook_client, workspace_client):
+    await webhook_client.stripe(workspace_client, {**PAID, "livemode": False})
+    (event,) = await webhook_client.events(workspace_client)
     assert event["is_test"]
 
 
-async def test_twenty_repeats_at_once_are_one_event_and_one_state(door, shop):
-    answers = await asyncio.gather(*(door.stripe(shop, STARTED) for _ in range(20)))
+async def test_twenty_repeats_at_once_are_one_event_and_one_state(webhook_client, workspace_client):
+    answers = await asyncio.gather(*(webhook_client.stripe(workspace_client, STARTED) for _ in range(20)))
     assert Counter(answer.json["duplicate"] for answer in answers) == {True: 19, False: 1}
     assert {answer.status for answer in answers} == {200}
-    assert len(await door.events(shop)) == 1
-    assert [state.subscription_id for state in await door.subscriptions(shop)] == ["sub_1"]
-    row = await door.ledger(shop, received=20)
+    assert len(await webhook_client.events(workspace_client)) == 1
+    assert [state.subscription_id for state in await webhook_client.subscriptions(workspace_client)] == [
+        "sub_1"
+    ]
+    row = await webhook_client.ledger(workspace_client, received=20)
     assert (row["received"], row["stored"], row["duplicate"]) == (20, 1, 19)
 
 
-async def test_what_is_forged_old_or_cut_is_counted_and_leaves_nothing(door, shop):
+async def test_what_is_forged_old_or_cut_is_counted_and_leaves_nothing(webhook_client, workspace_client):
     body = b'{"id": "evt_1"'
-    assert told(await door.stripe(shop, PAID, secret="whsec_other")) == FORGED
-    assert told(await door.stripe(shop, PAID, sent=door.served.now - timedelta(seconds=301))) == FORGED
-    path = f"/webhooks/stripe/{shop.workspace.public_id}"
-    assert told(await door.post(path, body)) == FORGED
-    assert await door.events(shop) == []
-    row = await door.ledger(shop, received=3)
+    assert told(await webhook_client.stripe(workspace_client, PAID, secret="whsec_other")) == FORGED
+    assert (
+        told(
+            await webhook_client.stripe(
+                workspace_client, PAID, sent=webhook_client.served.now - timedelta(seconds=301)
+            )
+        )
+        == FORGED
+    )
+    path = f"/webhooks/stripe/{workspace_client.workspace.public_id}"
+    assert told(await webhook_client.post(path, body)) == FORGED
+    assert await webhook_client.events(workspace_client) == []
+    row = await webhook_client.ledger(workspace_client, received=3)
     assert (row["received"], row["rejected_by_reason"]) == (3, {"invalid_signature": 3})
-    assert (await door.connection(shop)).last_synced_at is None
+    assert (await webhook_client.connection(workspace_client)).last_synced_at is None
 
 
-async def test_nobody_listens_where_nothing_is_connected(door, shop):
-    stranger = await door.served.workspace()
-    left = await door.connected_workspace()
-    await door.connect(left, status=ConnectionStatus.DISCONNECTED)
-    ended = await door.connected_workspace()
+async def test_nobody_listens_where_nothing_is_connected(webhook_client, workspace_client):
+    stranger = await webhook_client.served.workspace()
+    left = await webhook_client.connected_workspace()
+    await webhook_client.connect(left, status=ConnectionStatus.DISCONNECTED)
+    ended = await webhook_client.connected_workspace()
     await ended.changes(active=False)
     for client in (stranger, left, ended):
-        assert told(await door.stripe(client, PAID)) == NOT_FOUND
+        assert told(await webhook_client.stripe(client, PAID)) == NOT_FOUND
     for path in (
-        f"/webhooks/nobody/{shop.workspace.public_id}", "/webhooks/stripe/nobody", "/webhooks/stripe",
-        f"/webhooks/stripe/{shop.workspace.public_id}/more", f"/webhooks/shopify/{shop.workspace.public_id}",
+        f"/webhooks/nobody/{workspace_client.workspace.public_id}", "/webhooks/stripe/nobody", "/webhooks/stripe",
+        f"/webhooks/stripe/{workspace_client.workspace.public_id}/more", f"/webhooks/shopify/{workspace_client.workspace.public_id}",
     ):  # fmt: skip
-        assert told(await door.post(path, b"{}")) == NOT_FOUND
+        assert told(await webhook_client.post(path, b"{}")) == NOT_FOUND
 
 
-async def test_a_connection_without_a_secret_takes_nothing(door, shop):
-    await door.ports.connection_secrets.save_secrets(shop.workspace.id, "stripe", {})
-    assert told(await door.stripe(shop, PAID, secret="")) == FORGED
+async def test_a_connection_without_a_secret_takes_nothing(webhook_client, workspace_client):
+    await webhook_client.ports.connection_secrets.save_secrets(workspace_client.workspace.id, "stripe", {})
+    assert told(await webhook_client.stripe(workspace_client, PAID, secret="")) == FORGED
 
 
-async def test_other_methods_and_bodies_too_large_are_refused(door, shop):
-    path = f"/webhooks/stripe/{shop.workspace.public_id}"
-    refused = await door.post(path, b"", method="GET")
+async def test_other_methods_and_bodies_too_large_are_refused(webhook_client, workspace_client):
+    path = f"/webhooks/stripe/{workspace_client.workspace.public_id}"
+    refused = await webhook_client.post(path, b"", method="GET")
     assert (told(refused), refused.headers["allow"]) == ((405, {"error": "Method not allowed"}), "POST")
-    assert told(await door.stripe(shop, None, body=b"{" + b" " * 1_000_000)) == (
+    assert told(await webhook_client.stripe(workspace_client, None, body=b"{" + b" " * 1_000_000)) == (
         413, {"error": "Payload too large. Maximum size is 1MB."},
     )  # fmt: skip
-    assert (await door.ledger(shop))["rejected_by_reason"] == {"too_large": 1}
+    assert (await webhook_client.ledger(workspace_client))["rejected_by_reason"] == {"too_large": 1}
 
 
 @pytest.mark.parametrize(
@@ -137,20 +146,20 @@ async def test_other_methods_and_bodies_too_large_are_refused(door, shop):
         (b"[]", "ValueError: stripe: the message is no JSON object"),
     ],
 )  # fmt: skip
-async def test_what_becomes_no_event_is_kept_as_it_came(door, shop, body, reason):
-    answers = [told(await door.stripe(shop, None, body=body)) for _ in range(2)]
+async def test_what_becomes_no_event_is_kept_as_it_came(webhook_client, workspace_client, body, reason):
+    answers = [told(await webhook_client.stripe(workspace_client, None, body=body)) for _ in range(2)]
     assert answers == [TAKEN, REPEATED]
-    assert await door.events(shop) == []
-    (kept,) = await door.ports.queue.list_quarantined(shop.workspace.id, 10)
+    assert await webhook_client.events(workspace_client) == []
+    (kept,) = await webhook_client.ports.queue.list_quarantined(workspace_client.workspace.id, 10)
     assert (kept.queued.arrival.body, kept.reason) == (body, reason)
-    row = await door.ledger(shop, received=2)
+    row = await webhook_client.ledger(workspace_client, received=2)
     assert (row["quarantined"], row["duplicate"]) == (1, 1)
 
 
-async def test_a_body_that_is_no_json_is_kept_as_it_came(door, shop):
-    assert told(await door.stripe(shop, None, body=b'{"id"')) == TAKEN
-    await door.drain()
-    (kept,) = await door.ports.queue.list_quarantined(shop.workspace.id, 10)
+async def test_a_body_that_is_no_json_is_kept_as_it_came(webhook_client, workspace_client):
+    assert told(await webhook_client.stripe(workspace_client, None, body=b'{"id"')) == TAKEN
+    await webhook_client.drain()
+    (kept,) = await webhook_client.ports.queue.list_quarantined(workspace_client.workspace.id, 10)
     assert kept.queued.arrival.body == b'{"id"'
 
 
@@ -168,76 +177,90 @@ async def failing(fault, *_, **__):
     ],
 )
 async def test_while_a_store_is_away_the_provider_is_asked_to_come_again(
-    door, shop, monkeypatch, port, method, fault
+    webhook_client, workspace_client, monkeypatch, port, method, fault
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(attrgetter(port)(door.ports), method, lambda *_: failing(fault))
-        refused = await door.stripe(shop, STARTED)
+        patch.setattr(attrgetter(port)(webhook_client.ports), method, lambda *_: failing(fault))
+        refused = await webhook_client.stripe(workspace_client, STARTED)
         assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-    assert [told(await door.stripe(shop, STARTED)) for _ in range(2)] == [TAKEN, REPEATED]
-    assert len(await door.events(shop)) == 1
-    assert [state.subscription_id for state in await door.subscriptions(shop)] == ["sub_1"]
+    assert [told(await webhook_client.stripe(workspace_client, STARTED)) for _ in range(2)] == [
+        TAKEN,
+        REPEATED,
+    ]
+    assert len(await webhook_client.events(workspace_client)) == 1
+    assert [state.subscription_id for state in await webhook_client.subscriptions(workspace_client)] == [
+        "sub_1"
+    ]
 
 
-async def test_a_connection_knows_of_its_last_message_once_a_minute(door, shop):
-    await door.connect(shop, status=ConnectionStatus.PENDING)
+async def test_a_connection_knows_of_its_last_message_once_a_minute(webhook_client, workspace_client):
+    await webhook_client.connect(workspace_client, status=ConnectionStatus.PENDING)
     seen = []
     for seconds in (0, 59, 1, 61):
-        door.served.now += timedelta(seconds=seconds)
-        await door.stripe(shop, PAID)
-        seen.append((await door.connection(shop)).last_synced_at)
+        webhook_client.served.now += timedelta(seconds=seconds)
+        await webhook_client.stripe(workspace_client, PAID)
+        seen.append((await webhook_client.connection(workspace_client)).last_synced_at)
     assert [moment - seen[0] for moment in seen] == [timedelta(seconds=n) for n in (0, 0, 60, 121)]
-    assert (await door.connection(shop)).status is ConnectionStatus.CONNECTED
+    assert (await webhook_client.connection(workspace_client)).status is ConnectionStatus.CONNECTED
 
 
-async def test_a_message_is_taken_though_its_connection_cannot_be_told(door, shop, monkeypatch):
+async def test_a_message_is_taken_though_its_connection_cannot_be_told(
+    webhook_client, workspace_client, monkeypatch
+):
     monkeypatch.setattr(
-        door.ports.workspace.connections, "mark_synced", lambda *_: failing(StoreUnavailable())
+        webhook_client.ports.workspace.connections, "mark_synced", lambda *_: failing(StoreUnavailable())
     )
-    assert told(await door.stripe(shop, PAID)) == TAKEN
+    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
 
 
-async def test_two_workspaces_share_neither_secrets_nor_ids(door, shop):
-    other = await door.connected_workspace()
-    await door.connect(other, secret="whsec_of_another")
-    assert told(await door.stripe(other, PAID)) == FORGED
-    assert told(await door.stripe(other, PAID, secret="whsec_of_another")) == TAKEN
-    assert told(await door.stripe(shop, PAID)) == TAKEN
-    assert [len(await door.events(client)) for client in (shop, other)] == [1, 1]
+async def test_two_workspaces_share_neither_secrets_nor_ids(webhook_client, workspace_client):
+    other = await webhook_client.connected_workspace()
+    await webhook_client.connect(other, secret="whsec_of_another")
+    assert told(await webhook_client.stripe(other, PAID)) == FORGED
+    assert told(await webhook_client.stripe(other, PAID, secret="whsec_of_another")) == TAKEN
+    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
+    assert [len(await webhook_client.events(client)) for client in (workspace_client, other)] == [1, 1]
 
 
-async def test_no_secret_and_no_signature_is_ever_told(door, shop, monkeypatch, caplog):
+async def test_no_secret_and_no_signature_is_ever_told(webhook_client, workspace_client, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
-    answers = [await door.stripe(shop, PAID), await door.stripe(shop, PAID, secret="whsec_guess")]
+    answers = [
+        await webhook_client.stripe(workspace_client, PAID),
+        await webhook_client.stripe(workspace_client, PAID, secret="whsec_guess"),
+    ]
     monkeypatch.setattr(
-        door.ports.queue, "offer_all", lambda *_: failing(EnqueueFailed("queue", OSError("full")))
+        webhook_client.ports.queue, "offer_all", lambda *_: failing(EnqueueFailed("queue", OSError("full")))
     )
-    answers.append(await door.stripe(shop, STARTED))
+    answers.append(await webhook_client.stripe(workspace_client, STARTED))
     said = caplog.text + repr(answers)
     assert "a message of stripe is not kept" in said
     for planted in (SECRET, "whsec_guess", "v1="):
         assert planted not in said
 
 
-async def test_a_fault_of_a_provider_is_told_by_its_id_and_keeps_nothing(door, shop, monkeypatch):
-    provider = door.ports.registry.revenue_providers["stripe"]
+async def test_a_fault_of_a_provider_is_told_by_its_id_and_keeps_nothing(
+    webhook_client, workspace_client, monkeypatch
+):
+    provider = webhook_client.ports.registry.revenue_providers["stripe"]
     monkeypatch.setattr(type(provider), "map_message", lambda *_: {}["bug"])
-    answer = await door.stripe(shop, PAID)
+    answer = await webhook_client.stripe(workspace_client, PAID)
     assert (answer.status, answer.json["error"]) == (500, "Internal server error")
-    assert await door.events(shop) == []
+    assert await webhook_client.events(workspace_client) == []
     monkeypatch.undo()
-    assert told(await door.stripe(shop, PAID)) == TAKEN
+    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
 
 
-async def test_a_state_knows_its_person_by_the_ids_of_the_event(door, shop):
-    await door.stripe(shop, STARTED)
-    (state,) = await door.subscriptions(shop)
+async def test_a_state_knows_its_person_by_the_ids_of_the_event(webhook_client, workspace_client):
+    await webhook_client.stripe(workspace_client, STARTED)
+    (state,) = await webhook_client.subscriptions(workspace_client)
     assert state.identity == (("visitor_id", "stripe:cus_1"),)
 
 
-async def test_a_subscription_stays_one_whatever_is_noted_of_accounts(door, shop):
-    await door.stripe(shop, STARTED)
-    connection = await door.connection(shop)
-    await door.ports.workspace.connections.save_connection(replace(connection, accounts=()))
-    await door.stripe(shop, {**STARTED, "id": "evt_3", "type": "customer.subscription.updated"})
-    assert len(await door.subscriptions(shop)) == 1
+async def test_a_subscription_stays_one_whatever_is_noted_of_accounts(webhook_client, workspace_client):
+    await webhook_client.stripe(workspace_client, STARTED)
+    connection = await webhook_client.connection(workspace_client)
+    await webhook_client.ports.workspace.connections.save_connection(replace(connection, accounts=()))
+    await webhook_client.stripe(
+        workspace_client, {**STARTED, "id": "evt_3", "type": "customer.subscription.updated"}
+    )
+    assert len(await webhook_client.subscriptions(workspace_client)) == 1

@@ -18,17 +18,17 @@ STRIPE = {"source": "stripe", "at": "2026-07-03T12:00"}
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def workspace_client(tmp_path):
     async with run_deployment("memory", tmp_path) as served:
         yield await served.workspace()
 
 
-async def connect(shop, provider, status=ConnectionStatus.CONNECTED, kind=ProviderKind.REVENUE):
-    connection = Connection(shop.workspace.id, provider, kind, status, NOW, last_synced_at=NOW)
-    await shop.service.ports.workspace.connections.save_connection(connection)
+async def connect(workspace_client, provider, status=ConnectionStatus.CONNECTED, kind=ProviderKind.REVENUE):
+    connection = Connection(workspace_client.workspace.id, provider, kind, status, NOW, last_synced_at=NOW)
+    await workspace_client.service.ports.workspace.connections.save_connection(connection)
 
 
-async def subscribed(shop, *ids):
+async def subscribed(workspace_client, *ids):
     """New subscriptions of Stripe."""
     stated = state_on_day(MONTHLY, 1)
     states = [
@@ -37,26 +37,28 @@ async def subscribed(shop, *ids):
         )
         for id_ in ids
     ]
-    await shop.service.ports.workspace.subscriptions.add_subscription_reports(shop.workspace.id, states, ())
+    await workspace_client.service.ports.workspace.subscriptions.add_subscription_reports(
+        workspace_client.workspace.id, states, ()
+    )
 
 
-def orders(shop, *amounts, source="web", **said):
+def orders(workspace_client, *amounts, source="web", **said):
     for number, amount in enumerate(amounts):
         known = {"visitor": f"A{number}", "order_id": f"{source}{number}", "at": "2026-07-02T12:00"}
-        shop.story.add_event(
+        workspace_client.story.add_event(
             "purchase", source=source, revenue=amount, is_storefront=source == "shopify", **known | said
         )
 
 
-async def test_the_example_of_the_contract(shop):
-    await connect(shop, "stripe")
-    await connect(shop, "meta", kind=ProviderKind.ADS)
-    await subscribed(shop, "s1", "s2", "s3")
-    orders(shop, *[75_00] * 12, source="stripe")
-    orders(shop, 50_00, 60_00, 80_00)
-    shop.story.add_event("refund", visitor="A1", revenue=50_00, order_id="stripe1", **STRIPE)
-    await shop.knows()
-    assert await shop.get("/revenue", **WEEK) == {
+async def test_the_example_of_the_contract(workspace_client):
+    await connect(workspace_client, "stripe")
+    await connect(workspace_client, "meta", kind=ProviderKind.ADS)
+    await subscribed(workspace_client, "s1", "s2", "s3")
+    orders(workspace_client, *[75_00] * 12, source="stripe")
+    orders(workspace_client, 50_00, 60_00, 80_00)
+    workspace_client.story.add_event("refund", visitor="A1", revenue=50_00, order_id="stripe1", **STRIPE)
+    await workspace_client.knows()
+    assert await workspace_client.get("/revenue", **WEEK) == {
         "platforms": [
             {
                 "platform": "stripe", "currency": "USD", "revenue": 900.0, "orders": 12, "aov": 75.0,
@@ -82,58 +84,58 @@ async def test_the_example_of_the_contract(shop):
     }  # fmt: skip
 
 
-async def test_an_order_of_three_sources_counts_once_and_is_the_storefronts(shop):
+async def test_an_order_of_three_sources_counts_once_and_is_the_storefronts(workspace_client):
     for provider in ("stripe", "shopify"):
-        await connect(shop, provider)
+        await connect(workspace_client, provider)
     for source, amount in (("web", 100_00), ("stripe", 108_00), ("shopify", 95_00)):
-        orders(shop, amount, source=source, order_id="1001")
-    await shop.knows()
-    answer = await shop.get("/revenue", **WEEK)
+        orders(workspace_client, amount, source=source, order_id="1001")
+    await workspace_client.knows()
+    answer = await workspace_client.get("/revenue", **WEEK)
     told = [(row["platform"], row["revenue"], row["orders"], row["aov"]) for row in answer["platforms"]]
     assert told == [("shopify", 95.0, 1, 95.0), ("stripe", 0.0, 0, None), ("tracked", 0.0, 0, None)]
     assert (answer["combined"]["revenue"], answer["combined"]["orders"]) == (95.0, 1)
-    paid = await shop.get("/revenue", **WEEK, provider="stripe")
+    paid = await workspace_client.get("/revenue", **WEEK, provider="stripe")
     assert ([row["platform"] for row in paid["platforms"]], paid["combined"]["revenue"]) == (["stripe"], 0.0)
 
 
-async def test_one_provider_is_asked_for_under_either_name_and_others_are_refused(shop):
-    await connect(shop, "stripe")
-    orders(shop, 10_00, 20_00, source="stripe")
-    orders(shop, 5_00)
-    await shop.knows()
+async def test_one_provider_is_asked_for_under_either_name_and_others_are_refused(workspace_client):
+    await connect(workspace_client, "stripe")
+    orders(workspace_client, 10_00, 20_00, source="stripe")
+    orders(workspace_client, 5_00)
+    await workspace_client.knows()
     for name in ("provider", "platform"):
-        answer = await shop.get("/revenue", **WEEK, **{name: "stripe"})
+        answer = await workspace_client.get("/revenue", **WEEK, **{name: "stripe"})
         assert [row["platform"] for row in answer["platforms"]] == ["stripe"]
         assert answer["combined"] == {
             field: answer["platforms"][0][field] for field in answer["combined"]
         } | {"revenue": 30.0, "orders": 2}
     for other in ("tracked", "whop", "Stripe"):
-        status, body = await shop.ask(
+        status, body = await workspace_client.ask(
             "GET", "/revenue", f"start_date=2026-07-01&end_date=2026-07-07&platform={other}"
         )
         assert (status, body["code"], body["field"]) == (400, "invalid_parameter", "platform")
-    for name in shop.service.registry.providers.ids_of_kind(ProviderKind.REVENUE):
-        await shop.get("/revenue", **WEEK, provider=name)
+    for name in workspace_client.service.registry.providers.ids_of_kind(ProviderKind.REVENUE):
+        await workspace_client.get("/revenue", **WEEK, provider=name)
 
 
-async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(shop):
-    orders(shop, 40_00, at="2026-06-20T12:00", order_id="O1")
-    orders(shop, -15_00, order_id="O1")
-    await shop.knows()
+async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(workspace_client):
+    orders(workspace_client, 40_00, at="2026-06-20T12:00", order_id="O1")
+    orders(workspace_client, -15_00, order_id="O1")
+    await workspace_client.knows()
     june = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
     for basis, of_june, of_july in (("refund", 0.0, 15.0), ("order", 15.0, 0.0)):
-        first = await shop.get("/revenue", **june, refund_basis=basis)
-        second = await shop.get("/revenue", **WEEK, refund_basis=basis)
+        first = await workspace_client.get("/revenue", **june, refund_basis=basis)
+        second = await workspace_client.get("/revenue", **WEEK, refund_basis=basis)
         assert (first["combined"]["refunds"], second["combined"]["refunds"]) == (of_june, of_july)
         assert (first["refund_basis"], first["combined"]["net_revenue"]) == (basis, 40.0 - of_june)
 
 
-async def test_money_without_a_rate_is_unknown_in_its_row_and_in_all_together(shop):
-    await connect(shop, "stripe")
-    orders(shop, 10_00)
-    orders(shop, 10_00, source="stripe", currency="EUR")
-    await shop.knows()
-    answer = await shop.get("/revenue", **WEEK)
+async def test_money_without_a_rate_is_unknown_in_its_row_and_in_all_together(workspace_client):
+    await connect(workspace_client, "stripe")
+    orders(workspace_client, 10_00)
+    orders(workspace_client, 10_00, source="stripe", currency="EUR")
+    await workspace_client.knows()
+    answer = await workspace_client.get("/revenue", **WEEK)
     tracked, stripe = answer["platforms"]
     assert (tracked["platform"], tracked["revenue"], tracked["net_revenue"]) == ("tracked", 10.0, 10.0)
     for money in (stripe, answer["combined"]):
@@ -149,10 +151,10 @@ async def test_money_without_a_rate_is_unknown_in_its_row_and_in_all_together(sh
     ]
 
 
-async def test_what_no_provider_told_is_not_zero(shop):
-    orders(shop, 10_00)
-    await shop.knows()
-    answer = await shop.get("/revenue", **WEEK)
+async def test_what_no_provider_told_is_not_zero(workspace_client):
+    orders(workspace_client, 10_00)
+    await workspace_client.knows()
+    answer = await workspace_client.get("/revenue", **WEEK)
     (tracked,) = answer["platforms"]
     assert (tracked["revenue"], tracked["subscriptions"], answer["combined"]["subscriptions"]) == (
         10.0,
@@ -161,56 +163,56 @@ async def test_what_no_provider_told_is_not_zero(shop):
     )
     assert answer["unavailable"] == [{"metric": "subscriptions", "reason": "no_revenue_provider"}]
     assert answer["complete"]
-    never = await shop.get("/revenue", **WEEK, provider="shopify")
+    never = await workspace_client.get("/revenue", **WEEK, provider="shopify")
     assert (never["platforms"], set(never["combined"].values())) == ([], {None})
     assert {each["reason"] for each in never["unavailable"]} == {"no_revenue_provider"}
 
 
-async def test_money_of_a_provider_that_was_disconnected_or_brought_by_a_plugin_stays(shop):
-    orders(shop, 10_00, source="whop")
-    orders(shop, 20_00, source="stripe")
-    await connect(shop, "stripe", ConnectionStatus.DISCONNECTED)
-    await connect(shop, "superwall", ConnectionStatus.PENDING)
-    await shop.knows()
-    answer = await shop.get("/revenue", **WEEK)
+async def test_money_of_a_provider_that_was_disconnected_or_brought_by_a_plugin_stays(workspace_client):
+    orders(workspace_client, 10_00, source="whop")
+    orders(workspace_client, 20_00, source="stripe")
+    await connect(workspace_client, "stripe", ConnectionStatus.DISCONNECTED)
+    await connect(workspace_client, "superwall", ConnectionStatus.PENDING)
+    await workspace_client.knows()
+    answer = await workspace_client.get("/revenue", **WEEK)
     assert [(row["platform"], row["revenue"], row["status"]) for row in answer["platforms"]] == [
         ("stripe", 20.0, "disconnected"), ("whop", 10.0, "disconnected"), ("tracked", 0.0, "connected"),
     ]  # fmt: skip
 
 
-async def test_a_provider_in_error_makes_the_answer_incomplete(shop):
-    await connect(shop, "stripe", ConnectionStatus.ERROR)
-    orders(shop, 20_00, source="stripe")
-    await shop.knows()
-    answer = await shop.get("/revenue", **WEEK)
+async def test_a_provider_in_error_makes_the_answer_incomplete(workspace_client):
+    await connect(workspace_client, "stripe", ConnectionStatus.ERROR)
+    orders(workspace_client, 20_00, source="stripe")
+    await workspace_client.knows()
+    answer = await workspace_client.get("/revenue", **WEEK)
     stripe, _ = answer["platforms"]
     assert (stripe["status"], stripe["revenue"], stripe["subscriptions"]) == ("error", 20.0, None)
     assert answer["unavailable"] == [{"metric": "subscriptions", "reason": "source_error"}]
     assert not answer["complete"]
 
 
-async def test_a_provider_in_error_leaves_what_is_asked_of_another_as_it_is(shop):
-    await connect(shop, "shopify", ConnectionStatus.ERROR)
-    await connect(shop, "stripe")
-    await subscribed(shop, "s1", "s2")
-    stripe = await shop.get("/revenue", **WEEK, provider="stripe")
+async def test_a_provider_in_error_leaves_what_is_asked_of_another_as_it_is(workspace_client):
+    await connect(workspace_client, "shopify", ConnectionStatus.ERROR)
+    await connect(workspace_client, "stripe")
+    await subscribed(workspace_client, "s1", "s2")
+    stripe = await workspace_client.get("/revenue", **WEEK, provider="stripe")
     assert (stripe["combined"]["subscriptions"], stripe["unavailable"], stripe["complete"]) == (2, [], True)
-    listed = await shop.get("/subscriptions", **WEEK, provider="stripe")
+    listed = await workspace_client.get("/subscriptions", **WEEK, provider="stripe")
     assert (listed["summary"]["mrr"], listed["complete"]) == (20.0, True)
     for path in ("/revenue", "/subscriptions"):
-        answer = await shop.get(path, **WEEK, provider="shopify")
+        answer = await workspace_client.get(path, **WEEK, provider="shopify")
         assert ({each["reason"] for each in answer["unavailable"]}, answer["complete"]) == (
             {"source_error"},
             False,
         )
 
 
-async def test_what_cannot_be_read_is_refused(shop, monkeypatch):
+async def test_what_cannot_be_read_is_refused(workspace_client, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(type(shop.service.ports.workspace.connections), "list_connections", away)
-    assert (await shop.refused("GET", "/revenue", **WEEK))[0] == 503
+    monkeypatch.setattr(type(workspace_client.service.ports.workspace.connections), "list_connections", away)
+    assert (await workspace_client.refused("GET", "/revenue", **WEEK))[0] == 503
 
 
 @pytest.fixture(params=["memory", "duckdb"])

@@ -14,28 +14,28 @@ SOLD = {"discount": 10_00, "tax": 8_55, "shipping": 4_95, "fee": 3_20}
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def workspace_client(tmp_path):
     async with run_deployment("memory", tmp_path) as served:
         yield await served.workspace()
 
 
-async def told(shop, *more, **asked):
-    answer = await shop.post("/metrics", {"metrics": [*PARTS, *more], **WEEK, **asked})
+async def told(workspace_client, *more, **asked):
+    answer = await workspace_client.post("/metrics", {"metrics": [*PARTS, *more], **WEEK, **asked})
     return [metric["value"] for metric in answer["metrics"]], answer["unavailable"]
 
 
-async def week_of_sales(shop):
+async def week_of_sales(workspace_client):
     """90.00 by a shop and 20.00 through a payment provider, both whole, and 30.00 tracked; 50.00 went back."""
-    orders(shop, 90_00, source="shopify", **SOLD)
-    orders(shop, 20_00, source="stripe", discount=0, tax=1_60, shipping=0, fee=88)
-    orders(shop, 30_00)
-    orders(shop, -50_00, source="shopify", order_id="shopify0", at="2026-07-05T12:00")
-    await shop.knows()
+    orders(workspace_client, 90_00, source="shopify", **SOLD)
+    orders(workspace_client, 20_00, source="stripe", discount=0, tax=1_60, shipping=0, fee=88)
+    orders(workspace_client, 30_00)
+    orders(workspace_client, -50_00, source="shopify", order_id="shopify0", at="2026-07-05T12:00")
+    await workspace_client.knows()
 
 
-async def test_every_door_tells_the_parts_that_all_providers_told(shop):
-    await week_of_sales(shop)
-    values, unavailable = await told(shop, "revenue", "net_revenue", "orders")
+async def test_every_door_tells_the_parts_that_all_providers_told(workspace_client):
+    await week_of_sales(workspace_client)
+    values, unavailable = await told(workspace_client, "revenue", "net_revenue", "orders")
     assert values == [150.0, 10.0, 4.95, 10.15, 4.08, 140.0, 90.0, 3]
     assert unavailable == []
     plan = {
@@ -43,7 +43,9 @@ async def test_every_door_tells_the_parts_that_all_providers_told(shop):
         "dimensions": ["provider"],
         "date_range": {"from": "2026-07-01", "to": "2026-07-07"},
     }
-    answer = await shop.post("/query", {**plan, "order_by": [{"field": "provider", "direction": "asc"}]})
+    answer = await workspace_client.post(
+        "/query", {**plan, "order_by": [{"field": "provider", "direction": "asc"}]}
+    )
     assert [list(row.values()) for row in answer["rows"]] == [
         ["shopify", 100.0, 10.0, 4.95, 8.55, 3.2, 90.0],
         ["stripe", 20.0, 0.0, 0.0, 1.6, 0.88, 20.0],
@@ -51,48 +53,48 @@ async def test_every_door_tells_the_parts_that_all_providers_told(shop):
     ]
     assert answer["totals"] == dict(zip([*PARTS, "revenue"], [*values[:5], 140.0], strict=True))
     hours = {"start_date": "2026-07-01T04:00Z", "end_date": "2026-07-08T04:00Z"}
-    week = await shop.get("/commerce-metrics", **hours)
+    week = await workspace_client.get("/commerce-metrics", **hours)
     assert [week[name] for name in (*PARTS, "revenue", "refunds")] == [*values[:5], 140.0, 50.0]
     assert week["completeness"]["revenue"]["complete"]
-    combined = (await shop.get("/revenue", **WEEK))["combined"]
+    combined = (await workspace_client.get("/revenue", **WEEK))["combined"]
     assert (combined["revenue"], combined["orders"], combined["net_revenue"]) == (140.0, 3, 90.0)
 
 
-async def test_a_part_that_one_provider_does_not_tell_is_unknown_and_never_zero(shop):
-    await week_of_sales(shop)
-    orders(shop, 70_00, source="whop", tax=5_00)
-    await shop.knows(*shop.story.events[-1:])
-    values, unavailable = await told(shop, "revenue")
+async def test_a_part_that_one_provider_does_not_tell_is_unknown_and_never_zero(workspace_client):
+    await week_of_sales(workspace_client)
+    orders(workspace_client, 70_00, source="whop", tax=5_00)
+    await workspace_client.knows(*workspace_client.story.events[-1:])
+    values, unavailable = await told(workspace_client, "revenue")
     assert values == [None, None, None, 15.15, None, 210.0]
     assert {each["metric"]: each["reason"] for each in unavailable} == dict.fromkeys(
         ("gross_revenue", "discounts", "shipping", "fees"), "insufficient_data"
     )
     of_others = [{"dimension": "provider", "op": "neq", "value": "whop"}]
-    assert (await told(shop, filters=of_others))[0] == [150.0, 10.0, 4.95, 10.15, 4.08]
+    assert (await told(workspace_client, filters=of_others))[0] == [150.0, 10.0, 4.95, 10.15, 4.08]
 
 
-async def test_what_was_tracked_is_taken_as_sent(shop):
-    orders(shop, 30_00, event_data={"tax": 5, "discount": 3, "shipping": 4})
-    await shop.knows()
-    assert (await told(shop, "revenue"))[0] == [30.0, 0.0, 0.0, 0.0, 0.0, 30.0]
+async def test_what_was_tracked_is_taken_as_sent(workspace_client):
+    orders(workspace_client, 30_00, event_data={"tax": 5, "discount": 3, "shipping": 4})
+    await workspace_client.knows()
+    assert (await told(workspace_client, "revenue"))[0] == [30.0, 0.0, 0.0, 0.0, 0.0, 30.0]
 
 
-async def test_without_any_charge_every_part_is_zero(shop):
-    orders(shop, -10_00, source="stripe")
-    await shop.knows()
-    assert (await told(shop, "refunds"))[0] == [0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
+async def test_without_any_charge_every_part_is_zero(workspace_client):
+    orders(workspace_client, -10_00, source="stripe")
+    await workspace_client.knows()
+    assert (await told(workspace_client, "refunds"))[0] == [0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
 
 
 @pytest.fixture(params=["memory", "duckdb"])
-async def lived_in(request, tmp_path):
+async def served_by_store(request, tmp_path):
     async with run_deployment(request.param, tmp_path) as served:
         yield served
 
 
 @generated_examples
 @given(drawn=random_datasets(60))
-async def test_gross_revenue_less_discounts_is_revenue_wherever_all_are_known(lived_in, drawn):
-    asking = await load_world(lived_in, drawn[0])
+async def test_gross_revenue_less_discounts_is_revenue_wherever_all_are_known(served_by_store, drawn):
+    asking = await load_world(served_by_store, drawn[0])
     names = ["gross_revenue", "discounts", "revenue"]
     for of in ({}, {"filters": [{"dimension": "currency", "value": "USD"}]}):
         answer = await asking.query(metrics=names, dimensions=["provider"], **of)

@@ -22,22 +22,24 @@ MOVEMENTS = ("mrr_new", "mrr_expansion", "mrr_contraction", "mrr_churn", "mrr_re
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def workspace_client(tmp_path):
     async with run_deployment("memory", tmp_path) as served:
-        shop = await served.workspace(timezone="UTC")
-        await connect_revenue_provider(shop)
-        yield shop
+        workspace_client = await served.workspace(timezone="UTC")
+        await connect_revenue_provider(workspace_client)
+        yield workspace_client
 
 
-async def values(shop, *metrics, range_=JUNE, **asked):
-    answer = await shop.post("/metrics", {"metrics": list(metrics), "date_range": range_, **asked})
+async def values(workspace_client, *metrics, range_=JUNE, **asked):
+    answer = await workspace_client.post(
+        "/metrics", {"metrics": list(metrics), "date_range": range_, **asked}
+    )
     return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
 
 
-async def months(shop, *metrics, **asked):
+async def months(workspace_client, *metrics, **asked):
     year = {"from": "2026-04-01", "to": "2026-08-31"}
     plan = {"metrics": list(metrics), "date_range": year, "interval": "month", **asked}
-    return (await shop.post("/query", plan))["rows"]
+    return (await workspace_client.post("/query", plan))["rows"]
 
 
 @pytest.mark.parametrize(
@@ -51,11 +53,14 @@ async def months(shop, *metrics, **asked):
         (24000, Interval.YEAR, 2, 3, 30.0, 360.0),
     ],
 )
-async def test_a_price_comes_to_so_much_a_month(shop, amount, interval, count, quantity, mrr, arr):
+async def test_a_price_comes_to_so_much_a_month(
+    workspace_client, amount, interval, count, quantity, mrr, arr
+):
     await save_subscription_facts(
-        shop, replace(MONTHLY, amount=amount, interval=interval, interval_count=count, quantity=quantity)
+        workspace_client,
+        replace(MONTHLY, amount=amount, interval=interval, interval_count=count, quantity=quantity),
     )
-    assert await values(shop, "mrr", "arr", "active_subscriptions") == [mrr, arr, 1]
+    assert await values(workspace_client, "mrr", "arr", "active_subscriptions") == [mrr, arr, 1]
 
 
 @pytest.mark.parametrize(
@@ -65,66 +70,71 @@ async def test_a_price_comes_to_so_much_a_month(shop, amount, interval, count, q
         ("incomplete", 0, 0), ("canceled", 0, 0), ("expired", 0, 0),
     ],
 )  # fmt: skip
-async def test_active_and_past_due_subscriptions_alone_recur(shop, status, mrr, active):
-    await save_subscription_facts(shop, replace(MONTHLY, status=SubscriptionStatus(status)))
-    assert await values(shop, "mrr", "active_subscriptions") == [mrr, active]
+async def test_active_and_past_due_subscriptions_alone_recur(workspace_client, status, mrr, active):
+    await save_subscription_facts(workspace_client, replace(MONTHLY, status=SubscriptionStatus(status)))
+    assert await values(workspace_client, "mrr", "active_subscriptions") == [mrr, active]
 
 
-async def test_worths_are_added_exactly_and_rounded_once(shop):
+async def test_worths_are_added_exactly_and_rounded_once(workspace_client):
     weekly = replace(MONTHLY, interval=Interval.WEEK)
-    await save_subscription_facts(shop, *(replace(weekly, subscription_id=f"sub_{n}") for n in range(3)))
-    assert await values(shop, "mrr", "arr") == [130.0, 1560.0]
-
-
-async def test_a_subscription_moves_from_new_to_churned_and_back(shop):
     await save_subscription_facts(
-        shop,
+        workspace_client, *(replace(weekly, subscription_id=f"sub_{n}") for n in range(3))
+    )
+    assert await values(workspace_client, "mrr", "arr") == [130.0, 1560.0]
+
+
+async def test_a_subscription_moves_from_new_to_churned_and_back(workspace_client):
+    await save_subscription_facts(
+        workspace_client,
         MONTHLY,
         state_on_day(MONTHLY, 5, amount=3000),
         state_on_day(MONTHLY, 9, amount=2000, plan="basic"),
         state_on_day(MONTHLY, 12, status=SubscriptionStatus.PAUSED, amount=2000),
         state_on_day(MONTHLY, 20, amount=2500),
     )
-    assert await values(shop, "mrr", *MOVEMENTS) == [25.0, 10.0, 20.0, -10.0, -20.0, 25.0]
-    counted = await values(shop, "new_subscriptions", "churned_subscriptions", "active_subscriptions")
+    assert await values(workspace_client, "mrr", *MOVEMENTS) == [25.0, 10.0, 20.0, -10.0, -20.0, 25.0]
+    counted = await values(
+        workspace_client, "new_subscriptions", "churned_subscriptions", "active_subscriptions"
+    )
     assert counted == [1, 1, 1]
-    assert [row["mrr"] for row in await months(shop, "mrr")] == [0, 0, 25.0, 25.0]
+    assert [row["mrr"] for row in await months(workspace_client, "mrr")] == [0, 0, 25.0, 25.0]
 
 
-async def test_a_canceled_subscription_lives_until_its_last_paid_period_ends(shop):
+async def test_a_canceled_subscription_lives_until_its_last_paid_period_ends(workspace_client):
     ends = FIRST.replace(month=7, day=2)
     canceled = state_on_day(
         MONTHLY, 10, status=SubscriptionStatus.CANCELED, canceled_at=FIRST.replace(day=10)
     )
-    await save_subscription_facts(shop, MONTHLY, replace(canceled, ended_at=ends))
-    rows = await months(shop, "mrr", "mrr_churn", "churned_subscriptions", "churn_rate")
+    await save_subscription_facts(workspace_client, MONTHLY, replace(canceled, ended_at=ends))
+    rows = await months(workspace_client, "mrr", "mrr_churn", "churned_subscriptions", "churn_rate")
     june, july = rows[2:]
     assert (june["mrr"], june["mrr_churn"], june["churned_subscriptions"]) == (10.0, 0, 0)
     assert (july["mrr"], july["mrr_churn"], july["churned_subscriptions"]) == (0, -10.0, 1)
     assert (june["churn_rate"], july["churn_rate"]) == (None, 1.0)
 
 
-async def test_what_ends_later_has_not_ended_yet(shop):
+async def test_what_ends_later_has_not_ended_yet(workspace_client):
     ends = NOW.replace(day=20)
-    await save_subscription_facts(shop, replace(MONTHLY, ended_at=ends))
+    await save_subscription_facts(workspace_client, replace(MONTHLY, ended_at=ends))
     july = {"from": "2026-07-01", "to": "2026-07-31"}
-    assert await values(shop, "mrr", "churned_subscriptions", range_=july) == [10.0, 0]
+    assert await values(workspace_client, "mrr", "churned_subscriptions", range_=july) == [10.0, 0]
 
 
-async def test_a_subscription_of_which_nobody_said_that_it_ended_is_as_it_was_said(shop):
+async def test_a_subscription_of_which_nobody_said_that_it_ended_is_as_it_was_said(workspace_client):
     await save_subscription_facts(
-        shop, replace(MONTHLY, at=FIRST.replace(year=2024), current_period_end=FIRST.replace(year=2025))
+        workspace_client,
+        replace(MONTHLY, at=FIRST.replace(year=2024), current_period_end=FIRST.replace(year=2025)),
     )
-    assert await values(shop, "mrr", "active_subscriptions") == [10.0, 1]
+    assert await values(workspace_client, "mrr", "active_subscriptions") == [10.0, 1]
 
 
-async def test_a_trial_converts_with_its_first_payment(shop):
+async def test_a_trial_converts_with_its_first_payment(workspace_client):
     trial = replace(MONTHLY, status=SubscriptionStatus.TRIALING, trial_ends_at=FIRST.replace(day=8))
     others = [replace(trial, subscription_id=f"sub_{n}") for n in (2, 3, 4)]
     ended = state_on_day(others[0], 8, status=SubscriptionStatus.EXPIRED)
     unpaid = state_on_day(others[1], 8, status=SubscriptionStatus.PAST_DUE)
     await save_subscription_facts(
-        shop,
+        workspace_client,
         *(trial, state_on_day(trial, 8, status=SubscriptionStatus.ACTIVE)),
         *(*others, ended, unpaid),
         payments=[
@@ -133,32 +143,32 @@ async def test_a_trial_converts_with_its_first_payment(shop):
         ],
     )
     metrics = ("trials_started", "trials_converted", "trial_conversion_rate", "new_subscriptions")
-    assert await values(shop, *metrics) == [4, 1, 0.333333, 2]
-    assert await values(shop, "active_subscriptions", "mrr") == [2, 20.0]
+    assert await values(workspace_client, *metrics) == [4, 1, 0.333333, 2]
+    assert await values(workspace_client, "active_subscriptions", "mrr") == [2, 20.0]
 
 
-async def test_charges_and_failed_payments_count_on_their_day_and_for_their_plan(shop):
+async def test_charges_and_failed_payments_count_on_their_day_and_for_their_plan(workspace_client):
     failed = replace(
         CHARGE_PAYMENT, message_id="f1", kind=PaymentKind.FAILED_PAYMENT, amount=None, currency=None
     )
     later = replace(CHARGE_PAYMENT, message_id="c2", at=FIRST.replace(month=7), amount=2000)
-    await save_subscription_facts(shop, MONTHLY, payments=[CHARGE_PAYMENT, later, failed])
-    rows = await months(shop, "subscription_revenue", "failed_payments", dimensions=["plan"])
+    await save_subscription_facts(workspace_client, MONTHLY, payments=[CHARGE_PAYMENT, later, failed])
+    rows = await months(workspace_client, "subscription_revenue", "failed_payments", dimensions=["plan"])
     assert [(row["plan"], row["subscription_revenue"], row["failed_payments"]) for row in rows] == [
         ("pro", 10.0, 1),
         ("pro", 20.0, 0),
     ]
 
 
-async def test_values_are_split_and_filtered_by_what_was_sold(shop):
+async def test_values_are_split_and_filtered_by_what_was_sold(workspace_client):
     await save_subscription_facts(
-        shop,
+        workspace_client,
         MONTHLY,
         replace(MONTHLY, subscription_id="sub_2", plan=None, product_id="app"),
         replace(MONTHLY, subscription_id="sub_3", provider="revenuecat", amount=500),
     )
     plan = {"metrics": ["mrr", "active_subscriptions"], "date_range": JUNE}
-    by_plan = (await shop.post("/query", {**plan, "dimensions": ["plan", "provider"]}))["rows"]
+    by_plan = (await workspace_client.post("/query", {**plan, "dimensions": ["plan", "provider"]}))["rows"]
     assert [(row["plan"], row["provider"], row["mrr"], row["active_subscriptions"]) for row in by_plan] == [
         ("(not set)", "stripe", 10.0, 1),
         ("pro", "stripe", 10.0, 1),
@@ -169,82 +179,82 @@ async def test_values_are_split_and_filtered_by_what_was_sold(shop):
         ("in", ["pro", "(not set)"], 25.0), ("eq", "prp", 0), ("gt", "po", 15.0),
     ):  # fmt: skip
         told_plan = [{"dimension": "plan", "op": op, "value": value}]
-        assert await values(shop, "mrr", filters=told_plan) == [mrr], op
+        assert await values(workspace_client, "mrr", filters=told_plan) == [mrr], op
 
 
-async def test_a_plan_that_changed_takes_its_worth_along(shop):
+async def test_a_plan_that_changed_takes_its_worth_along(workspace_client):
     await save_subscription_facts(
-        shop, replace(MONTHLY, plan="basic"), state_on_day(MONTHLY, 20, amount=1500)
+        workspace_client, replace(MONTHLY, plan="basic"), state_on_day(MONTHLY, 20, amount=1500)
     )
     plan = {"metrics": ["mrr", "mrr_new", "mrr_expansion"], "date_range": JUNE, "dimensions": ["plan"]}
-    rows = (await shop.post("/query", plan))["rows"]
+    rows = (await workspace_client.post("/query", plan))["rows"]
     assert [(row["plan"], row["mrr"], row["mrr_new"], row["mrr_expansion"]) for row in rows] == [
         ("pro", 15.0, 0, 5.0),
         ("basic", 0, 10.0, 0),
     ]
 
 
-async def test_worth_in_another_currency_is_unknown_and_never_partial(shop):
+async def test_worth_in_another_currency_is_unknown_and_never_partial(workspace_client):
     euros = replace(MONTHLY, subscription_id="sub_2", currency="EUR")
     await save_subscription_facts(
-        shop, MONTHLY, euros, state_on_day(euros, 9, status=SubscriptionStatus.EXPIRED)
+        workspace_client, MONTHLY, euros, state_on_day(euros, 9, status=SubscriptionStatus.EXPIRED)
     )
-    assert await values(shop, "mrr", "mrr_new", "mrr_churn", "mrr_expansion", "active_subscriptions") == [
+    assert await values(workspace_client, "mrr", "mrr_new", "mrr_churn", "mrr_expansion", "active_subscriptions") == [
         10.0, "missing_fx_rate", "missing_fx_rate", 0, 1,
     ]  # fmt: skip
     in_dollars = [{"dimension": "currency", "value": "USD"}]
-    assert await values(shop, "mrr_new", filters=in_dollars) == [10.0]
+    assert await values(workspace_client, "mrr_new", filters=in_dollars) == [10.0]
 
 
-async def test_a_price_nobody_named_is_no_price_of_nothing(shop):
+async def test_a_price_nobody_named_is_no_price_of_nothing(workspace_client):
     silent = replace(MONTHLY, amount=None, currency=None, interval=None)
-    await save_subscription_facts(shop, silent)
-    assert await values(shop, "mrr", "active_subscriptions") == [0, 0]
-    await save_subscription_facts(shop, state_on_day(MONTHLY, 9))
-    assert await values(shop, "mrr", "active_subscriptions", "new_subscriptions") == [10.0, 1, 1]
+    await save_subscription_facts(workspace_client, silent)
+    assert await values(workspace_client, "mrr", "active_subscriptions") == [0, 0]
+    await save_subscription_facts(workspace_client, state_on_day(MONTHLY, 9))
+    assert await values(workspace_client, "mrr", "active_subscriptions", "new_subscriptions") == [10.0, 1, 1]
 
 
-async def test_tests_of_a_provider_count_for_nothing(shop):
+async def test_tests_of_a_provider_count_for_nothing(workspace_client):
     await save_subscription_facts(
-        shop, replace(MONTHLY, test=True), payments=[replace(CHARGE_PAYMENT, test=True)]
+        workspace_client, replace(MONTHLY, test=True), payments=[replace(CHARGE_PAYMENT, test=True)]
     )
-    assert await values(shop, "mrr", "subscription_revenue") == [0, 0]
+    assert await values(workspace_client, "mrr", "subscription_revenue") == [0, 0]
 
 
-async def test_connected_and_empty_is_zero_and_never_connected_is_unknown(shop):
+async def test_connected_and_empty_is_zero_and_never_connected_is_unknown(workspace_client):
     names = ("mrr", *MOVEMENTS, "arr", "active_subscriptions", "trials_started", "subscription_revenue")
-    assert await values(shop, *names) == [0] * len(names)
-    assert await values(shop, "churn_rate", "trial_conversion_rate") == [None, None]
-    await connect_revenue_provider(shop, ConnectionStatus.ERROR)
-    assert await values(shop, *names) == ["source_error"] * len(names)
-    await connect_revenue_provider(shop, ConnectionStatus.DISCONNECTED)
-    assert await values(shop, *names) == ["no_revenue_provider"] * len(names)
+    assert await values(workspace_client, *names) == [0] * len(names)
+    assert await values(workspace_client, "churn_rate", "trial_conversion_rate") == [None, None]
+    await connect_revenue_provider(workspace_client, ConnectionStatus.ERROR)
+    assert await values(workspace_client, *names) == ["source_error"] * len(names)
+    await connect_revenue_provider(workspace_client, ConnectionStatus.DISCONNECTED)
+    assert await values(workspace_client, *names) == ["no_revenue_provider"] * len(names)
 
 
-async def test_subscriptions_that_cannot_be_read_are_unknown(shop, monkeypatch):
+async def test_subscriptions_that_cannot_be_read_are_unknown(workspace_client, monkeypatch):
     def broken(plan):
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.service.ports.workspace.subscriptions, "sum_movements", broken)
+    monkeypatch.setattr(workspace_client.service.ports.workspace.subscriptions, "sum_movements", broken)
     asked = {"metrics": ["mrr"], "date_range": JUNE}
-    assert await shop.refused("POST", "/metrics", asked) == (503, "data_unverified")
+    assert await workspace_client.refused("POST", "/metrics", asked) == (503, "data_unverified")
 
 
-async def test_plans_and_products_have_the_values_that_somebody_subscribes_to(shop):
+async def test_plans_and_products_have_the_values_that_somebody_subscribes_to(workspace_client):
     await save_subscription_facts(
-        shop, MONTHLY, replace(MONTHLY, subscription_id="sub_2", plan="basic", product_id="app")
+        workspace_client, MONTHLY, replace(MONTHLY, subscription_id="sub_2", plan="basic", product_id="app")
     )
     june = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
     for dimension, values in (("plan", ["basic", "pro"]), ("product", ["(not set)", "app"])):
-        found = (await shop.get("/dimension-values", dimension=dimension, **june))["values"]
+        found = (await workspace_client.get("/dimension-values", dimension=dimension, **june))["values"]
         assert [(one["value"], one["count"]) for one in found] == [(value, 1) for value in values]
-    await connect_revenue_provider(shop, ConnectionStatus.DISCONNECTED)
-    assert (await shop.get("/dimension-values", dimension="plan", **june))["values"] == []
+    await connect_revenue_provider(workspace_client, ConnectionStatus.DISCONNECTED)
+    assert (await workspace_client.get("/dimension-values", dimension="plan", **june))["values"] == []
 
 
-async def test_a_price_beyond_all_that_is_sold_is_no_price(shop):
+async def test_a_price_beyond_all_that_is_sold_is_no_price(workspace_client):
     await save_subscription_facts(
-        shop,
+        workspace_client,
         replace(MONTHLY, quantity=10**15),
         replace(MONTHLY, subscription_id="sub_2", interval_count=10**9),
         replace(MONTHLY, subscription_id="sub_3", interval=Interval.DAY, interval_count=1095),
@@ -254,21 +264,25 @@ async def test_a_price_beyond_all_that_is_sold_is_no_price(shop):
             amount=10**12,
         ),
     )
-    assert await values(shop, "active_subscriptions", "mrr") == [1, 6190476190.48]
+    assert await values(workspace_client, "active_subscriptions", "mrr") == [1, 6190476190.48]
 
 
 @pytest.mark.parametrize(
     ("status", "mrr", "counts_as"),
     [("past_due", 10.0, "past_due"), ("trialing", 0, "trialing"), ("unpaid", 0, None)],
 )
-async def test_a_canceled_subscription_counts_as_before_until_it_ends(shop, status, mrr, counts_as):
+async def test_a_canceled_subscription_counts_as_before_until_it_ends(
+    workspace_client, status, mrr, counts_as
+):
     ends = FIRST.replace(month=7, day=2)
     await save_subscription_facts(
-        shop,
+        workspace_client,
         replace(MONTHLY, status=SubscriptionStatus(status), trial_ends_at=ends),
         state_on_day(MONTHLY, 9, status=SubscriptionStatus.CANCELED, ended_at=ends),
     )
-    summary = (await shop.get("/subscriptions", start_date="2026-06-01", end_date="2026-06-30"))["summary"]
+    summary = (await workspace_client.get("/subscriptions", start_date="2026-06-01", end_date="2026-06-30"))[
+        "summary"
+    ]
     standing = {name: summary[name] for name in ("active", "past_due", "trialing")}
     assert summary["mrr"] == mrr
     assert standing == dict.fromkeys(standing, 0) | ({counts_as: 1} if counts_as else {})

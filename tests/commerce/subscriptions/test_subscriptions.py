@@ -25,28 +25,30 @@ JUNE = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
 
 
 @pytest.fixture
-async def shop(request, tmp_path):
+async def workspace_client(request, tmp_path):
     async with run_deployment(getattr(request, "param", "memory"), tmp_path) as served:
-        shop = await served.workspace(timezone="UTC")
-        await connect_revenue_provider(shop)
-        yield shop
+        workspace_client = await served.workspace(timezone="UTC")
+        await connect_revenue_provider(workspace_client)
+        yield workspace_client
 
 
 def named(number, **said):
     return replace(MONTHLY, subscription_id=f"sub_{number}", **said)
 
 
-async def ids(shop, **asked):
-    return [one["id"] for one in (await shop.get("/subscriptions", **(JUNE | asked)))["subscriptions"]]
+async def ids(workspace_client, **asked):
+    return [
+        one["id"] for one in (await workspace_client.get("/subscriptions", **(JUNE | asked)))["subscriptions"]
+    ]
 
 
-@pytest.mark.parametrize("shop", STORES, indirect=True)
-async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_from(shop):
-    shop.story.add_event(
+@pytest.mark.parametrize("workspace_client", STORES, indirect=True)
+async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_from(workspace_client):
+    workspace_client.story.add_event(
         "page_view", at="2026-05-20T10:00", visitor="A1", **campaign("google", "cpc", "spring")
     )
-    shop.story.add_event("$identify", at="2026-05-20T11:00", visitor="A1", strong_id="U1")
-    await shop.knows()
+    workspace_client.story.add_event("$identify", at="2026-05-20T11:00", visitor="A1", strong_id="U1")
+    await workspace_client.knows()
     paid = replace(
         MONTHLY,
         amount=6000,
@@ -58,9 +60,11 @@ async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_f
         identity=(("email", "a@example.com"), ("visitor_id", "A1")),
     )
     await save_subscription_facts(
-        shop, paid, state_on_day(paid, 10, cancel_at_period_end=True, canceled_at=FIRST + timedelta(days=9))
+        workspace_client,
+        paid,
+        state_on_day(paid, 10, cancel_at_period_end=True, canceled_at=FIRST + timedelta(days=9)),
     )
-    (row,) = (await shop.get("/subscriptions", **JUNE))["subscriptions"]
+    (row,) = (await workspace_client.get("/subscriptions", **JUNE))["subscriptions"]
     assert row == {
         "id": "sub_1",
         "provider": "stripe",
@@ -80,23 +84,25 @@ async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_f
         "attribution_source": "google",
         "utm_campaign": "spring",
     }
-    (before,) = (await shop.get("/subscriptions", start_date="2026-06-01", end_date="2026-06-09"))[
-        "subscriptions"
-    ]
+    (before,) = (
+        await workspace_client.get("/subscriptions", start_date="2026-06-01", end_date="2026-06-09")
+    )["subscriptions"]
     assert (before["cancel_at_period_end"], before["canceled_at"]) == (False, None)
 
 
-async def test_nobody_is_told_of_whom_nobody_knows(shop):
-    await save_subscription_facts(shop, replace(MONTHLY, identity=(("visitor_id", "nobody"),)), named(2))
-    for row in (await shop.get("/subscriptions", **JUNE))["subscriptions"]:
+async def test_nobody_is_told_of_whom_nobody_knows(workspace_client):
+    await save_subscription_facts(
+        workspace_client, replace(MONTHLY, identity=(("visitor_id", "nobody"),)), named(2)
+    )
+    for row in (await workspace_client.get("/subscriptions", **JUNE))["subscriptions"]:
         assert (row["user_id"], row["attribution_source"], row["utm_campaign"]) == (None, None, None)
 
 
-async def test_those_alive_at_any_time_of_the_range_are_listed_newest_first(shop):
+async def test_those_alive_at_any_time_of_the_range_are_listed_newest_first(workspace_client):
     ended = {"status": SubscriptionStatus.EXPIRED}
     may, july = FIRST.replace(month=5, day=2), FIRST.replace(month=7, day=2)
     await save_subscription_facts(
-        shop,
+        workspace_client,
         named(1),
         *(named(2, at=may, started_at=may), state_on_day(named(2, started_at=may), 3, **ended)),
         *(named(3, at=may, started_at=may), named(3, message_id="end", at=may + timedelta(days=9), **ended)),
@@ -109,42 +115,44 @@ async def test_those_alive_at_any_time_of_the_range_are_listed_newest_first(shop
         ),
         named(6, **ended),
     )
-    assert await ids(shop) == ["sub_5", "sub_1", "sub_2"]
-    assert await ids(shop, status="expired") == ["sub_2"]
-    assert await ids(shop, status="paused") == ["sub_5"]
-    assert await ids(shop, provider="shopify") == []
-    assert await ids(shop, start_date="2026-06-04", end_date="2026-06-30") == ["sub_5", "sub_1"]
-    assert await ids(shop, **dict.fromkeys(JUNE, "")) == ["sub_4", "sub_5", "sub_1"]
+    assert await ids(workspace_client) == ["sub_5", "sub_1", "sub_2"]
+    assert await ids(workspace_client, status="expired") == ["sub_2"]
+    assert await ids(workspace_client, status="paused") == ["sub_5"]
+    assert await ids(workspace_client, provider="shopify") == []
+    assert await ids(workspace_client, start_date="2026-06-04", end_date="2026-06-30") == ["sub_5", "sub_1"]
+    assert await ids(workspace_client, **dict.fromkeys(JUNE, "")) == ["sub_4", "sub_5", "sub_1"]
 
 
-async def test_pages_laid_end_to_end_are_one_large_page(shop):
+async def test_pages_laid_end_to_end_are_one_large_page(workspace_client):
     starts = [FIRST + timedelta(hours=n // 2) for n in range(7)]
     await save_subscription_facts(
-        shop, *(named(n, at=start, started_at=start) for n, start in enumerate(starts))
+        workspace_client, *(named(n, at=start, started_at=start) for n, start in enumerate(starts))
     )
-    whole = await shop.get("/subscriptions", **JUNE, limit=200)
+    whole = await workspace_client.get("/subscriptions", **JUNE, limit=200)
     walked, cursor = [], None
     while cursor or not walked:
-        page = await shop.get("/subscriptions", **JUNE, limit=3, **({"cursor": cursor} if cursor else {}))
+        page = await workspace_client.get(
+            "/subscriptions", **JUNE, limit=3, **({"cursor": cursor} if cursor else {})
+        )
         walked += page["subscriptions"]
         cursor = page["next_cursor"]
     assert walked == whole["subscriptions"]
     assert whole["next_cursor"] is None
-    first = (await shop.get("/subscriptions", **JUNE, limit=3))["next_cursor"]
+    first = (await workspace_client.get("/subscriptions", **JUNE, limit=3))["next_cursor"]
     for other in ({"cursor": first}, {**JUNE, "limit": 3, "status": "active", "cursor": first}):
-        assert await shop.refused("GET", "/subscriptions", **other) == (400, "invalid_cursor")
+        assert await workspace_client.refused("GET", "/subscriptions", **other) == (400, "invalid_cursor")
 
 
-async def test_the_summary_tells_what_became_of_recurring_revenue(shop):
+async def test_the_summary_tells_what_became_of_recurring_revenue(workspace_client):
     trial = named(4, status=SubscriptionStatus.TRIALING, amount=None)
     await save_subscription_facts(
-        shop,
+        workspace_client,
         named(1, at=FIRST.replace(month=5)),
         *(named(2, at=FIRST.replace(month=5)), state_on_day(named(2), 9, status=SubscriptionStatus.EXPIRED)),
         *(named(3), state_on_day(named(3), 9, status=SubscriptionStatus.PAST_DUE, amount=2500)),
         trial,
     )
-    answer = await shop.get("/subscriptions", **JUNE)
+    answer = await workspace_client.get("/subscriptions", **JUNE)
     assert answer["summary"] == {
         "active": 1,
         "trialing": 1,
@@ -168,13 +176,13 @@ async def test_the_summary_tells_what_became_of_recurring_revenue(shop):
     }
     assert (answer["currency"], answer["complete"], answer["unavailable"]) == ("USD", True, [])
     assert answer["range"]["from"] == "2026-06-01T00:00:00.000Z"
-    paid = (await shop.get("/subscriptions", **JUNE, provider="revenuecat"))["summary"]
+    paid = (await workspace_client.get("/subscriptions", **JUNE, provider="revenuecat"))["summary"]
     assert (paid["mrr"], paid["active"], paid["churn_rate"]) == (0, 0, None)
 
 
-async def test_a_summary_of_nothing_measured_knows_nothing(shop):
-    await connect_revenue_provider(shop, ConnectionStatus.ERROR)
-    answer = await shop.get("/subscriptions", **JUNE)
+async def test_a_summary_of_nothing_measured_knows_nothing(workspace_client):
+    await connect_revenue_provider(workspace_client, ConnectionStatus.ERROR)
+    answer = await workspace_client.get("/subscriptions", **JUNE)
     moves = answer["summary"].pop("movements")
     assert set(answer["summary"].values()) == set(moves.values()) == {None}
     assert {one["reason"] for one in answer["unavailable"]} == {"source_error"}
@@ -182,26 +190,31 @@ async def test_a_summary_of_nothing_measured_knows_nothing(shop):
     assert not answer["complete"]
 
 
-async def test_a_subscription_in_another_currency_keeps_its_own_and_the_sum_is_unknown(shop):
-    await save_subscription_facts(shop, MONTHLY, named(2, currency="JPY"))
-    answer = await shop.get("/subscriptions", **JUNE)
+async def test_a_subscription_in_another_currency_keeps_its_own_and_the_sum_is_unknown(workspace_client):
+    await save_subscription_facts(workspace_client, MONTHLY, named(2, currency="JPY"))
+    answer = await workspace_client.get("/subscriptions", **JUNE)
     assert {row["currency"]: row["mrr"] for row in answer["subscriptions"]} == {"USD": 10.0, "JPY": 1000.0}
     summary = answer["summary"]
     assert (summary["mrr"], summary["active"], summary["movements"]["fx"]) == (None, 2, None)
     assert {"metric": "mrr", "reason": "missing_fx_rate"} in answer["unavailable"]
 
 
-async def test_movements_add_up_though_each_is_rounded(shop):
+async def test_movements_add_up_though_each_is_rounded(workspace_client):
     weekly = replace(MONTHLY, interval=Interval.WEEK)
     may = FIRST.replace(month=5)
-    await save_subscription_facts(shop, replace(weekly, at=may), replace(weekly, subscription_id="sub_2"))
-    moves = (await shop.get("/subscriptions", **JUNE))["summary"]["movements"]
+    await save_subscription_facts(
+        workspace_client, replace(weekly, at=may), replace(weekly, subscription_id="sub_2")
+    )
+    moves = (await workspace_client.get("/subscriptions", **JUNE))["summary"]["movements"]
     assert (moves["start_mrr"], moves["new"], moves["end_mrr"]) == (43.33, 43.34, 86.67)
 
 
-async def test_what_a_provider_says_of_nothing_is_refused(shop):
-    assert await shop.refused("GET", "/subscriptions", status="dead") == (400, "invalid_parameter")
-    assert (await shop.refused("GET", "/subscriptions", start_date="2026-06-01"))[0] == 400
+async def test_what_a_provider_says_of_nothing_is_refused(workspace_client):
+    assert await workspace_client.refused("GET", "/subscriptions", status="dead") == (
+        400,
+        "invalid_parameter",
+    )
+    assert (await workspace_client.refused("GET", "/subscriptions", start_date="2026-06-01"))[0] == 400
 
 
 @given(

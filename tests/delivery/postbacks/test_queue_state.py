@@ -28,16 +28,16 @@ NUMBERS = count()
 
 
 @pytest.fixture
-async def shop(tmp_path):
-    async with running_shop(tmp_path) as shop:
-        yield shop
+async def postback_workspace(tmp_path):
+    async with running_shop(tmp_path) as postback_workspace:
+        yield postback_workspace
 
 
 class Story:
     """One rule, and what the model says its rows are."""
 
-    def __init__(self, shop):
-        self.shop, self.number, self.deleted = shop, next(NUMBERS), None
+    def __init__(self, postback_workspace):
+        self.shop, self.number, self.deleted = postback_workspace, next(NUMBERS), None
         self.live, self.expected, self.seen = True, [], []
 
     async def begin(self):
@@ -94,19 +94,19 @@ class Story:
 
 @settings(max_examples=15)
 @given(steps=STEPS)
-async def test_each_rule_and_event_ends_in_one_state(shop, steps):
-    await shop.connect()
-    story = await Story(shop).begin()
+async def test_each_rule_and_event_ends_in_one_state(postback_workspace, steps):
+    await postback_workspace.connect()
+    story = await Story(postback_workspace).begin()
     for step, value in steps:
         await getattr(story, step)(value)
-    await shop.connect()
+    await postback_workspace.connect()
     for minutes in (1, 10, 60, 60 * 9, 60 * 30):
-        shop.later(minutes=minutes)
-        await shop.send()
-    rows = [row for row in await shop.rows() if str(row["rule_id"]) == story.rule]
+        postback_workspace.later(minutes=minutes)
+        await postback_workspace.send()
+    rows = [row for row in await postback_workspace.rows() if str(row["rule_id"]) == story.rule]
     assert Counter(row["event_id"] for row in rows) == Counter(story.expected)
     assert {row["status"] for row in rows} <= FINAL
-    calls = Counter(one.id for _, some in shop.sender.calls for one in some)
+    calls = Counter(one.id for _, some in postback_workspace.sender.calls for one in some)
     for row in rows:
         assert row["user_agent"] is None
         assert (row["sent_at"] is not None) == (row["status"] == "sent")

@@ -10,23 +10,23 @@ from tests.delivery.postbacks.deployment import running_shop
 
 
 @pytest.fixture
-async def shop(tmp_path):
-    async with running_shop(tmp_path) as shop:
-        yield shop
+async def postback_workspace(tmp_path):
+    async with running_shop(tmp_path) as postback_workspace:
+        yield postback_workspace
 
 
-async def test_a_purchase_goes_from_the_door_to_the_platform_and_is_recorded_once(shop):
-    rule = await shop.rule()
-    event = await shop.happens(
+async def test_a_purchase_goes_from_the_door_to_the_platform_and_is_recorded_once(postback_workspace):
+    rule = await postback_workspace.rule()
+    event = await postback_workspace.happens(
         order_id="o1",
         revenue=12.5,
         currency="EUR",
         email="ada@example.com",
         url="https://shop.example.com/thanks",
     )
-    assert (await shop.outcome()) == ("queued", None)
-    await shop.send()
-    ((to, (sent,)),) = shop.sender.calls
+    assert (await postback_workspace.outcome()) == ("queued", None)
+    await postback_workspace.send()
+    ((to, (sent,)),) = postback_workspace.sender.calls
     assert (to.account_id, to.asset_id, to.asset_name, to.test) == ("act_1", "p1", "Shop pixel", False)
     assert (sent.event, sent.event_id, sent.order_id, sent.value, sent.currency) == (
         "Buy",
@@ -36,13 +36,13 @@ async def test_a_purchase_goes_from_the_door_to_the_platform_and_is_recorded_onc
         "EUR",
     )
     assert (sent.occurred_at, sent.action_source, sent.source_url) == (
-        shop.now,
+        postback_workspace.now,
         "website",
         "https://shop.example.com/thanks",
     )
     assert (sent.customer.email, sent.customer.ip) == ("ada@example.com", "203.0.113.9")
     assert "Firefox" in sent.customer.user_agent
-    row = await shop.row()
+    row = await postback_workspace.row()
     assert (str(row["rule_id"]), row["event_id"], row["status"], row["attempts"], row["http_status"]) == (
         rule,
         event,
@@ -50,21 +50,21 @@ async def test_a_purchase_goes_from_the_door_to_the_platform_and_is_recorded_onc
         1,
         200,
     )
-    assert row["sent_at"] == row["done_at"] == shop.now
-    await shop.send()
-    assert len(shop.sender.calls) == 1
+    assert row["sent_at"] == row["done_at"] == postback_workspace.now
+    await postback_workspace.send()
+    assert len(postback_workspace.sender.calls) == 1
 
 
-async def fires(shop, rules, **event):
+async def fires(postback_workspace, rules, **event):
     """Which of some rules fire for one event, by their positions."""
     for position, rule in enumerate(rules):
         usual = {"platform_event": "custom", "custom_event_name": str(position), "value_type": "none"}
-        await shop.rule(**usual | rule)
-    await shop.happens(**event)
-    return {int(row["platform_event"]) for row in await shop.rows()}
+        await postback_workspace.rule(**usual | rule)
+    await postback_workspace.happens(**event)
+    return {int(row["platform_event"]) for row in await postback_workspace.rows()}
 
 
-async def test_a_rule_fires_by_the_exact_name_and_the_source(shop):
+async def test_a_rule_fires_by_the_exact_name_and_the_source(postback_workspace):
     rules = [
         {},
         {"trigger_event": "Purchase"},
@@ -73,22 +73,22 @@ async def test_a_rule_fires_by_the_exact_name_and_the_source(shop):
         {"trigger_event_source": "api"},
         {"active": False},
     ]
-    assert await fires(shop, rules) == {0, 3}
+    assert await fires(postback_workspace, rules) == {0, 3}
 
 
-async def test_a_server_is_another_source_than_a_browser(shop):
+async def test_a_server_is_another_source_than_a_browser(postback_workspace):
     sources = [{}, {"trigger_event_source": "api"}, {"trigger_event_source": "browser"}]
-    assert await fires(shop, sources, agent="curl/8") == {0, 1}
-    assert [row["user_agent"] for row in await shop.rows()] == [None, None]
+    assert await fires(postback_workspace, sources, agent="curl/8") == {0, 1}
+    assert [row["user_agent"] for row in await postback_workspace.rows()] == [None, None]
 
 
-async def test_a_system_event_fires_the_rule_that_names_it(shop):
-    assert await fires(shop, [{}, {"trigger_event": "$identify"}], name="$identify") == {1}
+async def test_a_system_event_fires_the_rule_that_names_it(postback_workspace):
+    assert await fires(postback_workspace, [{}, {"trigger_event": "$identify"}], name="$identify") == {1}
 
 
 @pytest.mark.parametrize("mark", ["test", "bot"])
-async def test_bots_and_tests_fire_nothing(shop, mark):
-    assert await fires(shop, [{}], **{mark: True}) == set()
+async def test_bots_and_tests_fire_nothing(postback_workspace, mark):
+    assert await fires(postback_workspace, [{}], **{mark: True}) == set()
 
 
 HOLDING = [
@@ -110,11 +110,11 @@ FAILING = [
 ]
 
 
-async def test_every_condition_has_to_hold(shop):
+async def test_every_condition_has_to_hold(postback_workspace):
     named = {"property": "event_name", "value": "purchase"}
     rules = [{"conditions": [named, one]} for one in (*HOLDING, *FAILING)]
     sold = {"revenue": 12.5, "currency": "EUR", "plan": {"name": "gold", "seats": 3}}
-    assert await fires(shop, rules, **sold) == set(range(len(HOLDING)))
+    assert await fires(postback_workspace, rules, **sold) == set(range(len(HOLDING)))
 
 
 REASONS = [
@@ -131,14 +131,14 @@ REASONS = [
 ]
 
 
-async def test_what_is_not_sent_says_why(shop):
+async def test_what_is_not_sent_says_why(postback_workspace):
     for position, (rule, event, _) in enumerate(REASONS):
         name = f"sale {position}"
-        await shop.rule(trigger_event=name, **rule)
+        await postback_workspace.rule(trigger_event=name, **rule)
         told = dict(event)
         ago = told.pop("ago", timedelta())
-        await shop.sells(f"o{position}", name=name, at=shop.now - ago, **told)
-    rows = await shop.rows()
+        await postback_workspace.sells(f"o{position}", name=name, at=postback_workspace.now - ago, **told)
+    rows = await postback_workspace.rows()
     assert [row["reason"] for row in rows] == [reason for _, _, reason in REASONS]
     for row in rows:
         done = row["reason"] is not None
@@ -147,87 +147,97 @@ async def test_what_is_not_sent_says_why(shop):
         assert (row["done_at"] is not None) is done
 
 
-async def test_a_platform_that_is_not_connected_is_sent_nothing(shop):
-    await shop.rule()
-    await shop.connect(status=ConnectionStatus.DISCONNECTED)
-    await shop.sells("o1")
-    assert await shop.outcome() == ("skipped", "not_connected")
+async def test_a_platform_that_is_not_connected_is_sent_nothing(postback_workspace):
+    await postback_workspace.rule()
+    await postback_workspace.connect(status=ConnectionStatus.DISCONNECTED)
+    await postback_workspace.sells("o1")
+    assert await postback_workspace.outcome() == ("skipped", "not_connected")
 
 
-async def test_what_waits_for_a_platform_that_is_then_disconnected_is_skipped(shop):
-    await shop.rule()
-    await shop.sells("o1")
-    await shop.store.connections.remove_connection(shop.id, "adhub")
-    await shop.send()
-    assert (await shop.outcome(), shop.sender.calls) == (("skipped", "not_connected"), [])
+async def test_what_waits_for_a_platform_that_is_then_disconnected_is_skipped(postback_workspace):
+    await postback_workspace.rule()
+    await postback_workspace.sells("o1")
+    await postback_workspace.store.connections.remove_connection(postback_workspace.id, "adhub")
+    await postback_workspace.send()
+    assert (await postback_workspace.outcome(), postback_workspace.sender.calls) == (
+        ("skipped", "not_connected"),
+        [],
+    )
 
 
-async def test_nobody_can_be_found_without_a_match_key(shop):
-    await shop.rule()
-    await shop.sells("o1", email=None)
-    await shop.send()
-    assert (await shop.outcome(), shop.sender.calls) == (("skipped", "no_match_key"), [])
+async def test_nobody_can_be_found_without_a_match_key(postback_workspace):
+    await postback_workspace.rule()
+    await postback_workspace.sells("o1", email=None)
+    await postback_workspace.send()
+    assert (await postback_workspace.outcome(), postback_workspace.sender.calls) == (
+        ("skipped", "no_match_key"),
+        [],
+    )
 
 
-async def test_an_order_is_sent_once_within_the_window_of_its_rule(shop):
-    await shop.rule()
-    noon = shop.now - timedelta(days=3)
+async def test_an_order_is_sent_once_within_the_window_of_its_rule(postback_workspace):
+    await postback_workspace.rule()
+    noon = postback_workspace.now - timedelta(days=3)
     for hours in (0, 0.1, 47.9, 48, -47, -49):
-        await shop.sells("o1", at=noon + timedelta(hours=hours))
-    await shop.sells("o2", at=noon)
+        await postback_workspace.sells("o1", at=noon + timedelta(hours=hours))
+    await postback_workspace.sells("o2", at=noon)
     duplicate, waits = ("skipped", "duplicate"), ("queued", None)
-    assert [(row["status"], row["reason"]) for row in await shop.rows()] == [
+    assert [(row["status"], row["reason"]) for row in await postback_workspace.rows()] == [
         waits, duplicate, duplicate, waits, duplicate, waits, waits,
     ]  # fmt: skip
 
 
-async def test_an_order_that_was_skipped_or_failed_makes_no_duplicate(shop):
-    await shop.rule()
-    await shop.sells("o1", consent="denied")
-    await shop.sells("o1")
-    assert [row["reason"] for row in await shop.rows()] == ["consent_denied", None]
+async def test_an_order_that_was_skipped_or_failed_makes_no_duplicate(postback_workspace):
+    await postback_workspace.rule()
+    await postback_workspace.sells("o1", consent="denied")
+    await postback_workspace.sells("o1")
+    assert [row["reason"] for row in await postback_workspace.rows()] == ["consent_denied", None]
 
 
-async def test_a_batch_that_comes_again_makes_no_second_row(shop, monkeypatch):
-    await shop.rule()
-    await shop.rule(asset_id="p2")
-    settle, faults = shop.ports.queue.acknowledge, [OSError("the disk is full")]
+async def test_a_batch_that_comes_again_makes_no_second_row(postback_workspace, monkeypatch):
+    await postback_workspace.rule()
+    await postback_workspace.rule(asset_id="p2")
+    settle, faults = postback_workspace.ports.queue.acknowledge, [OSError("the disk is full")]
 
     async def settling(stored, quarantined):
         if faults:
             raise faults.pop()
         await settle(stored, quarantined)
 
-    monkeypatch.setattr(shop.ports.queue, "acknowledge", settling)
+    monkeypatch.setattr(postback_workspace.ports.queue, "acknowledge", settling)
     with pytest.raises(OSError, match="full"):
-        await shop.sells("o1")
-    rows = await shop.rows()
+        await postback_workspace.sells("o1")
+    rows = await postback_workspace.rows()
     assert len(rows) == 2
-    assert await shop.pipeline.process_batch() == 1
-    assert await shop.rows() == rows
+    assert await postback_workspace.pipeline.process_batch() == 1
+    assert await postback_workspace.rows() == rows
 
 
-async def test_what_cannot_be_put_into_the_outbox_stays_in_the_queue_of_events(shop, monkeypatch):
-    await shop.rule()
+async def test_what_cannot_be_put_into_the_outbox_stays_in_the_queue_of_events(
+    postback_workspace, monkeypatch
+):
+    await postback_workspace.rule()
     with monkeypatch.context() as broken:
 
         async def refuse(*_):
             raise StoreUnavailable
 
-        broken.setattr(shop.store.postback_outbox, "add_postbacks", refuse)
+        broken.setattr(postback_workspace.store.postback_outbox, "add_postbacks", refuse)
         with pytest.raises(StoreUnavailable):
-            await shop.sells("o1")
-    assert await shop.rows() == []
-    assert await shop.pipeline.process_batch() == 1
-    assert await shop.outcome() == ("queued", None)
+            await postback_workspace.sells("o1")
+    assert await postback_workspace.rows() == []
+    assert await postback_workspace.pipeline.process_batch() == 1
+    assert await postback_workspace.outcome() == ("queued", None)
 
 
-async def test_two_rules_send_one_event_each_to_its_own_place(shop):
-    await shop.rule()
-    await shop.rule(asset_id="p2", platform_event="custom", custom_event_name="Sale")
-    await shop.sells("o1")
-    await shop.send()
-    assert sorted((to.asset_id, sent.event, sent.is_custom) for to, (sent,) in shop.sender.calls) == [
+async def test_two_rules_send_one_event_each_to_its_own_place(postback_workspace):
+    await postback_workspace.rule()
+    await postback_workspace.rule(asset_id="p2", platform_event="custom", custom_event_name="Sale")
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    assert sorted(
+        (to.asset_id, sent.event, sent.is_custom) for to, (sent,) in postback_workspace.sender.calls
+    ) == [
         ("p1", "Buy", False),
         ("p2", "Sale", True),
     ]
@@ -247,8 +257,10 @@ WORTHS = [
 ]
 
 
-async def test_a_conversion_is_worth_what_its_rule_says(shop):
+async def test_a_conversion_is_worth_what_its_rule_says(postback_workspace):
     for position, (rule, properties, _) in enumerate(WORTHS):
-        await shop.rule(trigger_event=f"sale {position}", **rule)
-        await shop.sells(f"o{position}", name=f"sale {position}", **properties)
-    assert [(row["value"], row["currency"]) for row in await shop.rows()] == [worth for _, _, worth in WORTHS]
+        await postback_workspace.rule(trigger_event=f"sale {position}", **rule)
+        await postback_workspace.sells(f"o{position}", name=f"sale {position}", **properties)
+    assert [(row["value"], row["currency"]) for row in await postback_workspace.rows()] == [
+        worth for _, _, worth in WORTHS
+    ]

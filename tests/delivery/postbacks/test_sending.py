@@ -20,83 +20,88 @@ PAUSES = [60, 300, 1_800, 7_200, 21_600, 86_400]
 
 
 @pytest.fixture
-async def shop(tmp_path):
-    async with running_shop(tmp_path) as shop:
-        await shop.rule()
-        yield shop
+async def postback_workspace(tmp_path):
+    async with running_shop(tmp_path) as postback_workspace:
+        await postback_workspace.rule()
+        yield postback_workspace
 
 
-async def test_a_conversion_is_tried_after_1_and_5_and_30_minutes_and_2_and_6_and_24_hours(shop):
-    shop.sender.outcomes = [Deferred("busy", 200)] * 7
-    await shop.sells("o1")
+async def test_a_conversion_is_tried_after_1_and_5_and_30_minutes_and_2_and_6_and_24_hours(
+    postback_workspace,
+):
+    postback_workspace.sender.outcomes = [Deferred("busy", 200)] * 7
+    await postback_workspace.sells("o1")
     for attempts, pause in enumerate(PAUSES, start=1):
-        await shop.send()
-        row = await shop.row()
+        await postback_workspace.send()
+        row = await postback_workspace.row()
         assert (row["status"], row["attempts"], row["error_code"]) == ("retrying", attempts, "busy")
-        assert row["next_attempt_at"] == shop.now + timedelta(seconds=pause)
-        shop.later(seconds=pause - 1)
-        await shop.send()
-        assert len(shop.sender.calls) == attempts
-        shop.later(seconds=1)
-    await shop.send()
-    row = await shop.row()
-    assert (row["status"], row["attempts"], row["done_at"]) == ("failed", 7, shop.now)
+        assert row["next_attempt_at"] == postback_workspace.now + timedelta(seconds=pause)
+        postback_workspace.later(seconds=pause - 1)
+        await postback_workspace.send()
+        assert len(postback_workspace.sender.calls) == attempts
+        postback_workspace.later(seconds=1)
+    await postback_workspace.send()
+    row = await postback_workspace.row()
+    assert (row["status"], row["attempts"], row["done_at"]) == ("failed", 7, postback_workspace.now)
     assert (row["user_agent"], row["next_attempt_at"]) == (None, None)
 
 
-async def test_no_attempt_comes_after_the_age_limit(shop):
-    shop.sender.outcomes = [Deferred("busy")] * 3
-    await shop.sells("o1", at=shop.now - timedelta(days=7, minutes=-2))
-    await shop.send()
-    shop.later(minutes=1)
-    await shop.send()
-    row = await shop.row()
+async def test_no_attempt_comes_after_the_age_limit(postback_workspace):
+    postback_workspace.sender.outcomes = [Deferred("busy")] * 3
+    await postback_workspace.sells("o1", at=postback_workspace.now - timedelta(days=7, minutes=-2))
+    await postback_workspace.send()
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    row = await postback_workspace.row()
     assert (row["status"], row["attempts"], row["error_code"]) == ("failed", 2, "busy")
 
 
-async def test_what_grows_too_old_while_it_waits_is_not_sent(shop):
-    await shop.sells("o1")
-    shop.later(days=7, seconds=1)
-    await shop.send()
-    assert (await shop.outcome(), shop.sender.calls) == (("skipped", "too_old"), [])
+async def test_what_grows_too_old_while_it_waits_is_not_sent(postback_workspace):
+    await postback_workspace.sells("o1")
+    postback_workspace.later(days=7, seconds=1)
+    await postback_workspace.send()
+    assert (await postback_workspace.outcome(), postback_workspace.sender.calls) == (
+        ("skipped", "too_old"),
+        [],
+    )
 
 
-async def test_the_platform_says_how_long_to_wait(shop):
-    shop.sender.outcomes = [PlatformUnavailable("Slow down.", retry_after=600, http_status=429)]
-    await shop.sells("o1")
-    await shop.send()
-    row = await shop.row()
+async def test_the_platform_says_how_long_to_wait(postback_workspace):
+    postback_workspace.sender.outcomes = [PlatformUnavailable("Slow down.", retry_after=600, http_status=429)]
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    row = await postback_workspace.row()
     assert (row["status"], row["http_status"], row["next_attempt_at"]) == (
-        "retrying", 429, shop.now + timedelta(minutes=10),
+        "retrying", 429, postback_workspace.now + timedelta(minutes=10),
     )  # fmt: skip
-    await shop.sells("o2")
-    shop.later(minutes=9)
-    await shop.send()
-    assert len(shop.sender.calls) == 1
-    shop.later(minutes=1)
-    await shop.send()
-    assert sorted(shop.sender.sent[1:]) == ["o1", "o2"]
+    await postback_workspace.sells("o2")
+    postback_workspace.later(minutes=9)
+    await postback_workspace.send()
+    assert len(postback_workspace.sender.calls) == 1
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    assert sorted(postback_workspace.sender.sent[1:]) == ["o1", "o2"]
 
 
-async def test_a_final_answer_ends_it(shop):
-    shop.sender.outcomes = [Rejected("invalid_value", 400)]
-    await shop.sells("o1")
-    await shop.send()
-    row = await shop.row()
+async def test_a_final_answer_ends_it(postback_workspace):
+    postback_workspace.sender.outcomes = [Rejected("invalid_value", 400)]
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    row = await postback_workspace.row()
     assert (row["status"], row["http_status"], row["error_code"]) == ("failed", 400, "invalid_value")
-    shop.later(days=2)
-    await shop.send()
-    assert len(shop.sender.calls) == 1
+    postback_workspace.later(days=2)
+    await postback_workspace.send()
+    assert len(postback_workspace.sender.calls) == 1
 
 
-async def test_a_batch_that_is_refused_because_of_one_is_sent_without_it(shop):
-    shop.sender.rejected_event_ids = {"o3"}
-    await shop.sells("o1", "o2", "o3", "o4", "o5")
-    await shop.send()
-    assert {row["platform_event_id"]: row["status"] for row in await shop.rows()} == {
+async def test_a_batch_that_is_refused_because_of_one_is_sent_without_it(postback_workspace):
+    postback_workspace.sender.rejected_event_ids = {"o3"}
+    await postback_workspace.sells("o1", "o2", "o3", "o4", "o5")
+    await postback_workspace.send()
+    assert {row["platform_event_id"]: row["status"] for row in await postback_workspace.rows()} == {
         "o1": "sent", "o2": "sent", "o3": "failed", "o4": "sent", "o5": "sent",
     }  # fmt: skip
-    assert (await shop.rows())[2]["error_code"] == "bad_event"
+    assert (await postback_workspace.rows())[2]["error_code"] == "bad_event"
 
 
 async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_path):
@@ -125,168 +130,181 @@ async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_
 
 
 async def test_refused_credentials_put_the_connection_in_error_and_hold_its_queue_until_it_is_connected_again(
-    shop,
+    postback_workspace,
 ):
-    shop.sender.outcomes = [REFUSED]
-    await shop.sells("o1")
-    await shop.send()
-    connection = await shop.status()
+    postback_workspace.sender.outcomes = [REFUSED]
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    connection = await postback_workspace.status()
     assert (connection.status, connection.error) == (ConnectionStatus.ERROR, "It answered 401.")
-    row = await shop.row()
+    row = await postback_workspace.row()
     assert (row["status"], row["attempts"]) == ("queued", 0)
-    await shop.sells("o2")
+    await postback_workspace.sells("o2")
     for _ in range(3):
-        shop.later(minutes=1)
-        await shop.send()
-    assert len(shop.sender.calls) == 1
-    await shop.connect()
-    shop.later(minutes=1)
-    await shop.send()
-    assert {row["status"] for row in await shop.rows()} == {"sent"}
+        postback_workspace.later(minutes=1)
+        await postback_workspace.send()
+    assert len(postback_workspace.sender.calls) == 1
+    await postback_workspace.connect()
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    assert {row["status"] for row in await postback_workspace.rows()} == {"sent"}
 
 
-async def test_what_grows_too_old_in_a_queue_that_is_held_waits_no_longer(shop):
-    shop.sender.outcomes = [REFUSED]
-    await shop.sells("o1")
-    await shop.send()
-    shop.later(days=7, seconds=1)
-    await shop.send()
-    assert await shop.outcome() == ("skipped", "too_old")
+async def test_what_grows_too_old_in_a_queue_that_is_held_waits_no_longer(postback_workspace):
+    postback_workspace.sender.outcomes = [REFUSED]
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    postback_workspace.later(days=7, seconds=1)
+    await postback_workspace.send()
+    assert await postback_workspace.outcome() == ("skipped", "too_old")
 
 
-async def test_a_platform_in_error_for_another_reason_is_sent_to(shop):
-    await shop.connect(status=ConnectionStatus.ERROR)
-    await shop.sells("o1")
-    await shop.send()
-    assert await shop.outcome() == ("sent", None)
+async def test_a_platform_in_error_for_another_reason_is_sent_to(postback_workspace):
+    await postback_workspace.connect(status=ConnectionStatus.ERROR)
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    assert await postback_workspace.outcome() == ("sent", None)
 
 
-async def test_deleting_a_rule_cancels_what_waits_and_an_undo_sends_nothing_of_the_time_between(shop):
-    (rule,) = (await shop.client.get("/rules"))["rules"]
-    await shop.sells("before")
-    deleted = await shop.write("DELETE", f"/rules/{rule['id']}", {})
-    await shop.sells("between")
-    await shop.write("POST", f"/audit/{deleted['audit_id']}/undo", {})
-    await shop.sells("after")
-    await shop.send()
-    assert shop.sender.sent == ["after"]
-    assert [(row["status"], row["reason"], row["user_agent"]) for row in await shop.rows()] == [
+async def test_deleting_a_rule_cancels_what_waits_and_an_undo_sends_nothing_of_the_time_between(
+    postback_workspace,
+):
+    (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
+    await postback_workspace.sells("before")
+    deleted = await postback_workspace.write("DELETE", f"/rules/{rule['id']}", {})
+    await postback_workspace.sells("between")
+    await postback_workspace.write("POST", f"/audit/{deleted['audit_id']}/undo", {})
+    await postback_workspace.sells("after")
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["after"]
+    assert [(row["status"], row["reason"], row["user_agent"]) for row in await postback_workspace.rows()] == [
         ("skipped", "rule_inactive", None),
         ("sent", None, None),
     ]
 
 
-async def test_a_rule_that_is_deleted_in_a_dry_run_goes_on(shop):
-    (rule,) = (await shop.client.get("/rules"))["rules"]
-    await shop.sells("o1")
-    await shop.write("DELETE", f"/rules/{rule['id']}", {"dry_run": True})
-    await shop.send()
-    assert shop.sender.sent == ["o1"]
+async def test_a_rule_that_is_deleted_in_a_dry_run_goes_on(postback_workspace):
+    (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
+    await postback_workspace.sells("o1")
+    await postback_workspace.write("DELETE", f"/rules/{rule['id']}", {"dry_run": True})
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_what_is_sent_while_its_rule_is_deleted_was_sent(shop):
-    (rule,) = (await shop.client.get("/rules"))["rules"]
-    await shop.sells("o1")
+async def test_what_is_sent_while_its_rule_is_deleted_was_sent(postback_workspace):
+    (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
+    await postback_workspace.sells("o1")
 
     async def deleted():
-        await shop.write("DELETE", f"/rules/{rule['id']}", {})
+        await postback_workspace.write("DELETE", f"/rules/{rule['id']}", {})
 
-    shop.sender.during_call = deleted
-    await shop.send()
-    assert await shop.outcome() == ("sent", None)
-
-
-async def test_a_rule_that_is_paused_sends_nothing_that_waits(shop):
-    (rule,) = (await shop.client.get("/rules"))["rules"]
-    await shop.sells("o1")
-    await shop.write("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
-    await shop.send()
-    assert (await shop.outcome(), shop.sender.calls) == (("skipped", "rule_inactive"), [])
+    postback_workspace.sender.during_call = deleted
+    await postback_workspace.send()
+    assert await postback_workspace.outcome() == ("sent", None)
 
 
-async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(shop, monkeypatch):
-    await shop.sells("o1")
+async def test_a_rule_that_is_paused_sends_nothing_that_waits(postback_workspace):
+    (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
+    await postback_workspace.sells("o1")
+    await postback_workspace.write("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
+    await postback_workspace.send()
+    assert (await postback_workspace.outcome(), postback_workspace.sender.calls) == (
+        ("skipped", "rule_inactive"),
+        [],
+    )
+
+
+async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(postback_workspace, monkeypatch):
+    await postback_workspace.sells("o1")
     with monkeypatch.context() as broken:
 
         async def lost(*_):
             raise OSError("the disk is gone")
 
-        broken.setattr(shop.store.postback_queues, "save_results", lost)
+        broken.setattr(postback_workspace.store.postback_queues, "save_results", lost)
         with pytest.raises(OSError, match="gone"):
-            await shop.send()
-    assert await shop.outcome() == ("queued", None)
-    shop.later(minutes=1)
-    await shop.send()
-    assert shop.sender.sent == ["o1", "o1"]
-    assert (await shop.row())["attempts"] == 1
-    assert {one.id for _, (one,) in shop.sender.calls} == {(await shop.row())["id"]}
+            await postback_workspace.send()
+    assert await postback_workspace.outcome() == ("queued", None)
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1", "o1"]
+    assert (await postback_workspace.row())["attempts"] == 1
+    assert {one.id for _, (one,) in postback_workspace.sender.calls} == {
+        (await postback_workspace.row())["id"]
+    }
 
 
-async def test_two_processes_never_send_one_conversion_at_once(shop):
-    await shop.sells(*(f"o{number}" for number in range(5)))
-    other = build_delivery_worker(shop.ports, PostbacksSettings())
-    queue = await shop.queue()
+async def test_two_processes_never_send_one_conversion_at_once(postback_workspace):
+    await postback_workspace.sells(*(f"o{number}" for number in range(5)))
+    other = build_delivery_worker(postback_workspace.ports, PostbacksSettings())
+    queue = await postback_workspace.queue()
     gate, inside = asyncio.Event(), asyncio.Event()
 
     async def slowly():
         inside.set()
         await gate.wait()
 
-    shop.sender.during_call = slowly
+    postback_workspace.sender.during_call = slowly
     async with asyncio.timeout(60), asyncio.TaskGroup() as processes:
-        first = processes.create_task(shop.delivery.deliver_queue(queue))
+        first = processes.create_task(postback_workspace.delivery.deliver_queue(queue))
         await inside.wait()
         assert list(await other.due_queues()) == []
         assert await other.deliver_queue(queue) is None
         gate.set()
     assert first.result() == 5
     assert await other.deliver_queue(queue) == 0
-    assert len(shop.sender.sent) == 5
+    assert len(postback_workspace.sender.sent) == 5
 
 
-async def test_the_turn_of_a_process_that_died_is_over_after_five_minutes(shop):
-    await shop.sells("o1")
-    queue = await shop.queue()
+async def test_the_turn_of_a_process_that_died_is_over_after_five_minutes(postback_workspace):
+    await postback_workspace.sells("o1")
+    queue = await postback_workspace.queue()
     assert (
-        await shop.store.postback_queues.claim_queue(
-            queue, shop.id, shop.now, shop.now + timedelta(minutes=5)
+        await postback_workspace.store.postback_queues.claim_queue(
+            queue,
+            postback_workspace.id,
+            postback_workspace.now,
+            postback_workspace.now + timedelta(minutes=5),
         )
         is not None
     )
-    shop.later(minutes=4, seconds=59)
-    await shop.send()
-    assert shop.sender.calls == []
-    shop.later(seconds=1)
-    await shop.send()
-    assert shop.sender.sent == ["o1"]
+    postback_workspace.later(minutes=4, seconds=59)
+    await postback_workspace.send()
+    assert postback_workspace.sender.calls == []
+    postback_workspace.later(seconds=1)
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_a_process_that_is_told_to_stop_ends_its_call_and_makes_no_other(shop):
-    shop.sender.batch_size = 1
-    await shop.sells("o1", "o2")
+async def test_a_process_that_is_told_to_stop_ends_its_call_and_makes_no_other(postback_workspace):
+    postback_workspace.sender.batch_size = 1
+    await postback_workspace.sells("o1", "o2")
     asked = []
 
     def stopping():
         asked.append(True)
         return len(asked) > 1
 
-    queue = await shop.queue()
-    await shop.delivery.deliver_queue(queue, stopping)
-    assert shop.sender.sent == ["o1"]
-    await shop.send()
-    assert shop.sender.sent == ["o1", "o2"]
+    queue = await postback_workspace.queue()
+    await postback_workspace.delivery.deliver_queue(queue, stopping)
+    assert postback_workspace.sender.sent == ["o1"]
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1", "o2"]
 
 
-async def test_no_more_calls_are_made_than_the_platform_allows(shop):
-    shop.sender.batch_size, shop.sender.throttle = 1, Throttle(2, timedelta(hours=1))
-    await shop.sells("o1", "o2", "o3")
-    await shop.send()
-    shop.later(minutes=59)
-    await shop.send()
-    assert shop.sender.sent == ["o1", "o2"]
-    shop.later(minutes=1)
-    await shop.send()
-    assert shop.sender.sent == ["o1", "o2", "o3"]
+async def test_no_more_calls_are_made_than_the_platform_allows(postback_workspace):
+    postback_workspace.sender.batch_size, postback_workspace.sender.throttle = (
+        1,
+        Throttle(2, timedelta(hours=1)),
+    )
+    await postback_workspace.sells("o1", "o2", "o3")
+    await postback_workspace.send()
+    postback_workspace.later(minutes=59)
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1", "o2"]
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1", "o2", "o3"]
 
 
 async def test_a_setting_says_another_number_of_calls(tmp_path):
@@ -302,80 +320,83 @@ async def test_a_setting_says_another_number_of_calls(tmp_path):
     "mistake", [ZeroDivisionError("ada@example.com"), [Accepted()], None], ids=["fault", "too few", "nothing"]
 )
 async def test_a_sender_that_fails_is_tried_again_and_its_fault_tells_nothing_of_anybody(
-    shop, mistake, monkeypatch, caplog
+    postback_workspace, mistake, monkeypatch, caplog
 ):
     async def failing(*_):
         if isinstance(mistake, Exception):
             raise mistake
         return mistake
 
-    await shop.sells("o1", "o2")
-    monkeypatch.setattr(shop.sender, "send", failing, raising=False)
-    await shop.send()
-    assert {(row["status"], row["error_code"]) for row in await shop.rows()} == {
+    await postback_workspace.sells("o1", "o2")
+    monkeypatch.setattr(postback_workspace.sender, "send", failing, raising=False)
+    await postback_workspace.send()
+    assert {(row["status"], row["error_code"]) for row in await postback_workspace.rows()} == {
         ("retrying", "sender_failed")
     }
     assert "adhub" in caplog.text
     assert "ada@" not in caplog.text
 
 
-async def test_a_code_that_is_a_message_is_not_kept(shop):
-    shop.sender.outcomes = [Rejected("ada@example.com is no e-mail address", 400)]
-    await shop.sells("o1")
-    await shop.send()
-    assert (await shop.row())["error_code"] == "unreadable"
+async def test_a_code_that_is_a_message_is_not_kept(postback_workspace):
+    postback_workspace.sender.outcomes = [Rejected("ada@example.com is no e-mail address", 400)]
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    assert (await postback_workspace.row())["error_code"] == "unreadable"
 
 
-async def test_an_event_that_the_store_does_not_show_is_looked_for_again(shop, monkeypatch):
-    await shop.sells("o1")
+async def test_an_event_that_the_store_does_not_show_is_looked_for_again(postback_workspace, monkeypatch):
+    await postback_workspace.sells("o1")
     with monkeypatch.context() as erased:
 
         async def page(_):
             return EventPageResult([], None, has_more=False)
 
-        erased.setattr(shop.ports.events, "list_events", page)
-        await shop.send()
-    row = await shop.row()
+        erased.setattr(postback_workspace.ports.events, "list_events", page)
+        await postback_workspace.send()
+    row = await postback_workspace.row()
     assert (row["status"], row["error_code"], row["attempts"]) == ("retrying", "event_not_found", 1)
-    shop.later(minutes=1)
-    await shop.send()
-    assert shop.sender.sent == ["o1"]
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_events_that_cannot_be_read_cost_no_attempt(shop, monkeypatch):
-    await shop.sells("o1")
+async def test_events_that_cannot_be_read_cost_no_attempt(postback_workspace, monkeypatch):
+    await postback_workspace.sells("o1")
     with monkeypatch.context() as broken:
 
         async def page(_):
             raise StoreUnavailable
 
-        broken.setattr(shop.ports.events, "list_events", page)
+        broken.setattr(postback_workspace.ports.events, "list_events", page)
         with pytest.raises(StoreUnavailable):
-            await shop.send()
-        await shop.send()  # it is looked at again in a minute, not at once
-    assert (await shop.row())["attempts"] == 0
-    shop.later(minutes=1)
-    await shop.send()
-    assert shop.sender.sent == ["o1"]
+            await postback_workspace.send()
+        await postback_workspace.send()  # it is looked at again in a minute, not at once
+    assert (await postback_workspace.row())["attempts"] == 0
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_a_connection_without_credentials_is_a_note_of_somebody(shop):
-    await shop.sells("o1")
-    await shop.ports.connection_secrets.save_secrets(shop.id, "adhub", {})
-    await shop.send()
-    assert (await shop.outcome(), shop.sender.calls) == (("skipped", "not_connected"), [])
+async def test_a_connection_without_credentials_is_a_note_of_somebody(postback_workspace):
+    await postback_workspace.sells("o1")
+    await postback_workspace.ports.connection_secrets.save_secrets(postback_workspace.id, "adhub", {})
+    await postback_workspace.send()
+    assert (await postback_workspace.outcome(), postback_workspace.sender.calls) == (
+        ("skipped", "not_connected"),
+        [],
+    )
 
 
-async def test_credentials_that_no_key_opens_hold_the_queue(shop, monkeypatch, caplog):
-    await shop.sells("o1")
+async def test_credentials_that_no_key_opens_hold_the_queue(postback_workspace, monkeypatch, caplog):
+    await postback_workspace.sells("o1")
     with monkeypatch.context() as shut:
 
         def unseal(*_):
             raise CipherUnavailable("no key of this deployment opens it")
 
-        shut.setattr(shop.ports.vault, "decrypt", unseal)
-        await shop.send()
-    assert (await shop.outcome(), "cannot be opened" in caplog.text) == (("queued", None), True)
-    shop.later(minutes=1)
-    await shop.send()
-    assert shop.sender.sent == ["o1"]
+        shut.setattr(postback_workspace.ports.vault, "decrypt", unseal)
+        await postback_workspace.send()
+    assert (await postback_workspace.outcome(), "cannot be opened" in caplog.text) == (("queued", None), True)
+    postback_workspace.later(minutes=1)
+    await postback_workspace.send()
+    assert postback_workspace.sender.sent == ["o1"]

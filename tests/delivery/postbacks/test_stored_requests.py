@@ -10,84 +10,90 @@ METRICS = ["postbacks_sent", "postbacks_failed", "postbacks_skipped", "postback_
 
 
 @pytest.fixture
-async def shop(tmp_path):
-    async with running_shop(tmp_path) as shop:
-        await shop.rule()
-        yield shop
+async def postback_workspace(tmp_path):
+    async with running_shop(tmp_path) as postback_workspace:
+        await postback_workspace.rule()
+        yield postback_workspace
 
 
-async def told(shop, **more):
+async def told(postback_workspace, **more):
     week = {"from": "2026-07-01", "to": "2026-07-31"}
-    answer = await shop.client.post("/metrics", {"metrics": METRICS, "date_range": week, **more})
+    answer = await postback_workspace.client.post(
+        "/metrics", {"metrics": METRICS, "date_range": week, **more}
+    )
     return {one["id"]: one["value"] for one in answer["metrics"]}
 
 
-async def test_metrics_count_what_became_final_in_the_range(shop):
-    await shop.sells("o1", "o2", "o3")
-    await shop.send()
-    shop.sender.outcomes = [Rejected("bad", 400)]
-    await shop.sells("o4")
-    await shop.send()
-    await shop.sells("o4", consent="denied")
-    shop.sender.outcomes = [Deferred("busy")]
-    await shop.sells("o6")
-    await shop.send()
-    assert await told(shop) == {
+async def test_metrics_count_what_became_final_in_the_range(postback_workspace):
+    await postback_workspace.sells("o1", "o2", "o3")
+    await postback_workspace.send()
+    postback_workspace.sender.outcomes = [Rejected("bad", 400)]
+    await postback_workspace.sells("o4")
+    await postback_workspace.send()
+    await postback_workspace.sells("o4", consent="denied")
+    postback_workspace.sender.outcomes = [Deferred("busy")]
+    await postback_workspace.sells("o6")
+    await postback_workspace.send()
+    assert await told(postback_workspace) == {
         "postbacks_sent": 3, "postbacks_failed": 1, "postbacks_skipped": 1, "postback_success_rate": 0.75,
     }  # fmt: skip
-    assert (await told(shop, date_range={"from": "2026-06-01", "to": "2026-06-30"}))["postbacks_sent"] == 0
+    assert (await told(postback_workspace, date_range={"from": "2026-06-01", "to": "2026-06-30"}))[
+        "postbacks_sent"
+    ] == 0
 
 
-async def test_the_query_layer_shows_them_by_platform_and_day(shop):
-    await shop.sells("o1", "o2")
-    await shop.send()
-    shop.later(days=1)
-    await shop.sells("o3")
-    await shop.send()
+async def test_the_query_layer_shows_them_by_platform_and_day(postback_workspace):
+    await postback_workspace.sells("o1", "o2")
+    await postback_workspace.send()
+    postback_workspace.later(days=1)
+    await postback_workspace.sells("o3")
+    await postback_workspace.send()
     asked = {
         "metrics": ["postbacks_sent"], "dimensions": ["platform"], "interval": "day",
         "date_range": {"from": "2026-07-08", "to": "2026-07-09"},
     }  # fmt: skip
-    rows = (await shop.client.post("/query", asked))["rows"]
+    rows = (await postback_workspace.client.post("/query", asked))["rows"]
     assert sorted((row["bucket"][:10], row["platform"], row["postbacks_sent"]) for row in rows) == [
         ("2026-07-08", "adhub", 2), ("2026-07-09", "adhub", 1),
     ]  # fmt: skip
     filtered = {"filters": [{"dimension": "platform", "op": "eq", "value": "meta"}]}
-    assert (await told(shop, **filtered))["postbacks_sent"] == 0
+    assert (await told(postback_workspace, **filtered))["postbacks_sent"] == 0
 
 
-async def test_usage_counts_what_was_sent_this_month_and_no_test(shop):
-    await shop.sells("o1", "o2")
-    await shop.send()
-    await shop.sells("o3", consent="denied")
-    assert (await shop.client.get("/usage"))["postbacks_used"] == 2
-    assert (await shop.client.get("/context"))["postbacks_used"] == 2
-    shop.later(days=31)
-    assert (await shop.client.get("/usage"))["postbacks_used"] == 0
+async def test_usage_counts_what_was_sent_this_month_and_no_test(postback_workspace):
+    await postback_workspace.sells("o1", "o2")
+    await postback_workspace.send()
+    await postback_workspace.sells("o3", consent="denied")
+    assert (await postback_workspace.client.get("/usage"))["postbacks_used"] == 2
+    assert (await postback_workspace.client.get("/context"))["postbacks_used"] == 2
+    postback_workspace.later(days=31)
+    assert (await postback_workspace.client.get("/usage"))["postbacks_used"] == 0
 
 
-async def test_a_rule_in_test_mode_sends_tests_that_count_nowhere(shop):
-    await shop.rule(asset_id="p2", trigger_event="lead", test_mode=True, test_event_code="TEST1")
-    await shop.sells("o1", name="lead")
-    await shop.send()
-    ((to, _),) = shop.sender.calls
+async def test_a_rule_in_test_mode_sends_tests_that_count_nowhere(postback_workspace):
+    await postback_workspace.rule(
+        asset_id="p2", trigger_event="lead", test_mode=True, test_event_code="TEST1"
+    )
+    await postback_workspace.sells("o1", name="lead")
+    await postback_workspace.send()
+    ((to, _),) = postback_workspace.sender.calls
     assert (to.test, to.test_code) == (True, "TEST1")
-    assert (await shop.client.get("/usage"))["postbacks_used"] == 0
-    assert (await told(shop))["postbacks_sent"] == 0
+    assert (await postback_workspace.client.get("/usage"))["postbacks_used"] == 0
+    assert (await told(postback_workspace))["postbacks_sent"] == 0
 
 
-async def test_a_person_shows_where_their_conversions_were_sent(shop):
-    (rule,) = (await shop.client.get("/rules"))["rules"]
-    await shop.sells("o1", user="u1")
-    await shop.happens("lead", user="u1")
-    shop.later(minutes=5)
-    await shop.send()
-    newest, bought = (await shop.client.get("/users/u1"))["conversions"]
+async def test_a_person_shows_where_their_conversions_were_sent(postback_workspace):
+    (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
+    await postback_workspace.sells("o1", user="u1")
+    await postback_workspace.happens("lead", user="u1")
+    postback_workspace.later(minutes=5)
+    await postback_workspace.send()
+    newest, bought = (await postback_workspace.client.get("/users/u1"))["conversions"]
     assert newest["postbacks"] == []
     assert bought["postbacks"] == [
         {
             "rule_id": rule["id"], "platform": "adhub", "status": "sent",
-            "sent_at": shop.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "sent_at": postback_workspace.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }
     ]  # fmt: skip
 
@@ -101,13 +107,13 @@ async def test_a_person_shows_where_their_conversions_were_sent(shop):
         (ConnectionStatus.DISCONNECTED, "no_ad_platform"),
     ],
 )
-async def test_without_a_platform_nothing_was_measured(shop, status, reason):
-    await shop.connect(status=status)
-    catalog = await shop.client.get("/metrics/catalog")
+async def test_without_a_platform_nothing_was_measured(postback_workspace, status, reason):
+    await postback_workspace.connect(status=status)
+    catalog = await postback_workspace.client.get("/metrics/catalog")
     reasons = {one["id"]: one["availability"]["reason"] for one in catalog["metrics"]}
     assert {reasons[name] for name in METRICS} == {reason}
-    assert ((await told(shop))["postbacks_sent"] is None) is (reason is not None)
+    assert ((await told(postback_workspace))["postbacks_sent"] is None) is (reason is not None)
 
 
-async def test_what_was_never_sent_counts_nothing_and_is_measured(shop):
-    assert await told(shop) == dict.fromkeys(METRICS[:3], 0) | {"postback_success_rate": None}
+async def test_what_was_never_sent_counts_nothing_and_is_measured(postback_workspace):
+    assert await told(postback_workspace) == dict.fromkeys(METRICS[:3], 0) | {"postback_success_rate": None}

@@ -33,7 +33,7 @@ async def until(condition, seconds=100):
 
 
 @pytest.fixture
-async def shop(tmp_path):
+async def deployment(tmp_path):
     """Settings, and a workspace with its write key."""
     folder = tmp_path / "shop"
     folder.mkdir()
@@ -63,8 +63,8 @@ async def stored(config, workspace):
         return events, ledger, waiting
 
 
-async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once(shop, tmp_path):
-    config, initialized_deployment = shop
+async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once(deployment, tmp_path):
+    config, initialized_deployment = deployment
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
     key, command = (
         initialized_deployment.write_key.secret,
@@ -112,9 +112,9 @@ async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once
 
 
 async def test_a_deployment_that_nobody_serves_is_copied_too_and_what_waited_is_stored_after_the_restore(
-    shop, tmp_path
+    deployment, tmp_path
 ):
-    config, initialized_deployment = shop
+    config, initialized_deployment = deployment
     settings = load_settings(config)
     ports = Ports(settings, config.parent, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):

@@ -39,16 +39,16 @@ class Domains:
 
 
 @pytest.fixture
-async def domains(edge):
+async def link_domains(edge):
     return await Domains(edge).open()
 
 
-async def test_every_domain_follows_its_own_slugs(edge, domains):
-    for host, link in domains.made.items():
+async def test_every_domain_follows_its_own_slugs(edge, link_domains):
+    for host, link in link_domains.made.items():
         answer = await edge.follow("/spring", host=host)
         assert answer.location == f"https://example.com/a?lyr={link['tracking_identifier']}"
     assert (await edge.follow("/spring", host=f"{OWN.upper()}.:8443")).status == 302
-    await domains.link(edge.office, "shop", slug="summer")
+    await link_domains.link(edge.office, "shop", slug="summer")
     assert (await edge.follow("/summer")).status == 302
     for host, path in (
         (OWN, "/summer"),
@@ -60,8 +60,8 @@ async def test_every_domain_follows_its_own_slugs(edge, domains):
         assert (await edge.follow(path, host=host)).status == 404, (host, path)
 
 
-async def test_a_change_holds_from_the_next_click_on(edge, domains):
-    link = domains.made[OWN]
+async def test_a_change_holds_from_the_next_click_on(edge, link_domains):
+    link = link_domains.made[OWN]
     patch = {"link": {"destination_url": "https://example.com/b"}}
     await edge.office.ask("PATCH", f"/links/{link['id']}", patch)
     assert (await edge.follow("/spring", host=OWN)).location.startswith("https://example.com/b?")
@@ -72,25 +72,25 @@ async def test_a_change_holds_from_the_next_click_on(edge, domains):
     assert (await edge.follow("/spring", host=OWN)).status == 302
 
 
-async def test_a_domain_that_moves_takes_no_link_along(edge, domains):
-    await edge.office.ask("DELETE", f"/links/{domains.made[OWN]['id']}")
-    await domains.shop.remove(OWN)
-    domain = await domains.other.own(OWN)
+async def test_a_domain_that_moves_takes_no_link_along(edge, link_domains):
+    await edge.office.ask("DELETE", f"/links/{link_domains.made[OWN]['id']}")
+    await link_domains.shop.remove(OWN)
+    domain = await link_domains.other.own(OWN)
     assert (await edge.follow("/spring", host=OWN)).status == 404
-    link = await domains.link(edge.office, "other", slug="spring", domain_id=domain)
+    link = await link_domains.link(edge.office, "other", slug="spring", domain_id=domain)
     answer = await edge.follow("/spring", host=OWN)
     assert answer.location == f"https://example.com/a?lyr={link['tracking_identifier']}"
 
 
-async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, domains):
+async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, link_domains):
     for agent in (IPHONE, None):
         await edge.follow("/spring", host=OWN, agent=agent)
     await edge.follow("/spring")
-    assert await edge.wait_for_counts(2, 2, domains.made[OWN]["id"])
-    assert await edge.wait_for_counts(1, 1, domains.made["go.example.com"]["id"])
+    assert await edge.wait_for_counts(2, 2, link_domains.made[OWN]["id"])
+    assert await edge.wait_for_counts(1, 1, link_domains.made["go.example.com"]["id"])
 
 
-async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains, monkeypatch):
+async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, link_domains, monkeypatch):
     store, asked = edge.office.service.ports.workspace, []
     find = store.unique_keys.find_by_unique_key
 
@@ -99,13 +99,13 @@ async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains
         return await find(model, key)
 
     monkeypatch.setattr(store.unique_keys, "find_by_unique_key", counted)
-    for host in domains.made:
+    for host in link_domains.made:
         assert (await edge.follow("/spring", host=host)).status == 302
     assert asked == ["tracking_link"] * 3
 
 
-async def test_a_proxy_learns_which_hosts_may_have_a_certificate(edge, domains):
-    for host in (*domains.made, OWN.upper()):
+async def test_a_proxy_learns_which_hosts_may_have_a_certificate(edge, link_domains):
+    for host in (*link_domains.made, OWN.upper()):
         assert (await edge.follow(f"{DOMAIN_CHECK_PATH}?domain={host}", host="10.0.0.7:8082")).status == 200
     for host in ("new.shop.example", "evil.example", "", "a%00b", "%ff", "x" * 300):
         assert (await edge.follow(f"{DOMAIN_CHECK_PATH}?domain={host}", host="10.0.0.7:8082")).status == 404

@@ -241,8 +241,8 @@ async def test_the_address_of_the_connection_and_its_languages_count(host):
 class Failing:
     """A queue that does not keep some events."""
 
-    def __init__(self, queue, failing=None):
-        self._queue, self._failing = queue, failing
+    def __init__(self, queue, make_queue_fail=None):
+        self._queue, self._failing = queue, make_queue_fail
 
     async def offer_all(self, arrivals):
         if self._failing is None:
@@ -258,7 +258,7 @@ class Failing:
 
 
 @pytest.fixture
-def failing(host, monkeypatch):
+def make_queue_fail(host, monkeypatch):
     def fail(ids=None):
         ports = host.ports
         queue = Failing(ports.queue, ids)
@@ -277,16 +277,16 @@ class Standing:
         return getattr(self._ports, name)
 
 
-async def test_a_queue_that_takes_nothing_is_answered_as_by_track(host, failing):
-    failing()
+async def test_a_queue_that_takes_nothing_is_answered_as_by_track(host, make_queue_fail):
+    make_queue_fail()
     answer = await host.batch(view("a"), {"event": "x"}, view("b"))
     assert answer[:2] == (500, {"error": "Failed to enqueue event", "details": "queue"})
     row = await host.ledger_rows(3)
     assert row["rejected_by_reason"] == {"no_identity": 1, "enqueue_failed": 2}
 
 
-async def test_a_queue_that_takes_a_part_says_which(host, failing):
-    failing({"b"})
+async def test_a_queue_that_takes_a_part_says_which(host, make_queue_fail):
+    make_queue_fail({"b"})
     _, told, _ = await host.batch(view("a"), view("b"), {"event": "x"}, view("c"))
     assert (told["accepted"], [(each["index"], each["error"]) for each in told["rejected"]]) == (
         2, [(1, "Failed to enqueue event"), (2, NO_IDENTITY)],

@@ -66,7 +66,7 @@ def children_of(process):
 
 
 @pytest.fixture
-async def shop(tmp_path, postgres_url, redis_server):
+async def deployment(tmp_path, postgres_url, redis_server):
     config = tmp_path / "touchpoint.toml"
     config.write_text(SETTINGS.format(postgres=postgres_url, redis=redis_server.url))
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
@@ -99,8 +99,8 @@ async def stored(config, workspace):
 
 @pytest.mark.faults
 @pytest.mark.timeout(450)
-async def test_several_processes_are_one_service_and_survive_the_end_of_any(shop):
-    config, initialized_deployment, reader = shop
+async def test_several_processes_are_one_service_and_survive_the_end_of_any(deployment):
+    config, initialized_deployment, reader = deployment
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), "--workers", "2"]
     async with running_async_process(*command, "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0") as process:
         books = await survived(process, initialized_deployment, reader)

@@ -35,7 +35,7 @@ def config(tmp_path):
 
 
 @pytest.fixture
-def present(tmp_path):
+def workspace_adapter(tmp_path):
     return load_installed_registry().open_adapter("workspace", "sqlite:///workspace.db", folder=tmp_path)
 
 
@@ -89,11 +89,11 @@ async def content(store):
 
 
 async def test_every_record_of_every_kind_comes_over_as_it_was_through_both_databases(
-    config, tmp_path, present, postgres_url
+    config, tmp_path, workspace_adapter, postgres_url
 ):
     server, back = f"{postgres_url}?{LONG_TIMEOUT}", "sqlite:///back.db"
-    async with start_adapters([present]):
-        await filled(present)
+    async with start_adapters([workspace_adapter]):
+        await filled(workspace_adapter)
     told = []
     moved = await copy_workspace_store(config, None, server, lambda *page: told.append(page))
     assert set(moved.counts) == set(KINDS)
@@ -101,14 +101,14 @@ async def test_every_record_of_every_kind_comes_over_as_it_was_through_both_data
     assert sum(count for _, count in told) == moved.counts.total()
     assert await copy_workspace_store(config, server, back, lambda *_page: None) == moved
     last = load_installed_registry().open_adapter("workspace", back, folder=tmp_path)
-    async with start_adapters([present, last]):
-        assert await content(last) == await content(present)
+    async with start_adapters([workspace_adapter, last]):
+        assert await content(last) == await content(workspace_adapter)
 
 
-async def test_a_key_of_before_opens_the_same_workspace_after(config, tmp_path, present):
-    async with start_adapters([present]):
+async def test_a_key_of_before_opens_the_same_workspace_after(config, tmp_path, workspace_adapter):
+    async with start_adapters([workspace_adapter]):
         initialized_deployment = await create_workspace_with_keys(
-            present.credentials, NOW, name="Shop", timezone="Europe/Berlin"
+            workspace_adapter.credentials, NOW, name="Shop", timezone="Europe/Berlin"
         )
     await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
     moved = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
@@ -117,10 +117,12 @@ async def test_a_key_of_before_opens_the_same_workspace_after(config, tmp_path, 
         assert found.workspace == initialized_deployment.workspace
 
 
-async def test_a_store_that_keeps_something_is_refused_and_stays_as_it_is(config, tmp_path, present):
+async def test_a_store_that_keeps_something_is_refused_and_stays_as_it_is(
+    config, tmp_path, workspace_adapter
+):
     other = load_installed_registry().open_adapter("workspace", "sqlite:///other.db", folder=tmp_path)
-    async with start_adapters([present, other]):
-        await create_workspace_with_keys(present.credentials, NOW, name="Shop")
+    async with start_adapters([workspace_adapter, other]):
+        await create_workspace_with_keys(workspace_adapter.credentials, NOW, name="Shop")
         kept = await create_workspace_with_keys(other.credentials, NOW, name="Other")
     with pytest.raises(StartupError, match="Name an empty database"):
         await copy_workspace_store(config, None, "sqlite:///other.db", lambda *_page: None)
@@ -128,9 +130,9 @@ async def test_a_store_that_keeps_something_is_refused_and_stays_as_it_is(config
         assert await other.credentials.list_workspaces() == [kept.workspace]
 
 
-async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, tmp_path, present):
-    async with start_adapters([present]):
-        await filled(present)
+async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, tmp_path, workspace_adapter):
+    async with start_adapters([workspace_adapter]):
+        await filled(workspace_adapter)
 
     def full(kind, _count):
         if kind == KINDS[-1]:

@@ -36,31 +36,31 @@ class Reading:
 
 
 @pytest.fixture
-def reading(monkeypatch):
+def sync_job(monkeypatch):
     monkeypatch.setattr(sync_scheduler, "POLL_SECONDS", 0.001)
     return Reading()
 
 
-async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_it(reading):
+async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_it(sync_job):
     stop = asyncio.Event()
-    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(reading, stop))
+    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(sync_job, stop))
     async with asyncio.timeout(60):
-        while min(reading.begun.count(BROKEN), reading.begun.count(WELL)) < 3:
+        while min(sync_job.begun.count(BROKEN), sync_job.begun.count(WELL)) < 3:
             await asyncio.sleep(0.001)
-        assert reading.begun.count(SLOW) == 1
-        assert SLOW not in reading.ended
+        assert sync_job.begun.count(SLOW) == 1
+        assert SLOW not in sync_job.ended
         stop.set()
         await work
-    assert SLOW in reading.ended
+    assert SLOW in sync_job.ended
 
 
-async def test_a_few_slow_workspaces_leave_places_for_the_others(reading, monkeypatch):
+async def test_a_few_slow_workspaces_leave_places_for_the_others(sync_job, monkeypatch):
     monkeypatch.setattr(sync_scheduler, "MAX_CONCURRENT", 2)
     stop = asyncio.Event()
-    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(reading, stop))
+    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(sync_job, stop))
     async with asyncio.timeout(60):
-        while reading.begun.count(WELL) < 2:
+        while sync_job.begun.count(WELL) < 2:
             await asyncio.sleep(0.001)
-        assert (reading.begun.count(SLOW), SLOW in reading.ended) == (1, False)
+        assert (sync_job.begun.count(SLOW), SLOW in sync_job.ended) == (1, False)
         stop.set()
         await work

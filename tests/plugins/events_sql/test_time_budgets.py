@@ -25,7 +25,7 @@ HELD = "SELECT pg_sleep(300)"
 
 
 @pytest.fixture
-async def narrow(tmp_path: Path):
+async def one_reader_store(tmp_path: Path):
     """Yields a store with a single reader thread."""
     settings = DuckDbSettings(url="duckdb://", path=tmp_path / "e.db", timeout_seconds=300, readers=1)
     store = SqlEventStore(DuckDbBackend(settings))
@@ -45,24 +45,26 @@ async def assert_query_times_out(store: SqlEventStore, text: str, monkeypatch: p
 
 
 async def test_a_read_past_its_time_budget_is_cancelled_in_the_engine(
-    narrow: SqlEventStore, monkeypatch: pytest.MonkeyPatch
+    one_reader_store: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await assert_query_times_out(narrow, SLOW, monkeypatch)
-    assert await narrow._engine.run_read_within_time_budget(
+    await assert_query_times_out(one_reader_store, SLOW, monkeypatch)
+    assert await one_reader_store._engine.run_read_within_time_budget(
         lambda reader: reader.execute_text("SELECT 1")
     ) == [(1,)]
 
 
-async def test_a_cancelled_caller_frees_its_thread(narrow: SqlEventStore) -> None:
+async def test_a_cancelled_caller_frees_its_thread(one_reader_store: SqlEventStore) -> None:
     begun = threading.Event()
     asked = asyncio.ensure_future(
-        narrow._engine.run_read_within_time_budget(lambda reader: begun.set() or reader.execute_text(SLOW))
+        one_reader_store._engine.run_read_within_time_budget(
+            lambda reader: begun.set() or reader.execute_text(SLOW)
+        )
     )
     assert await asyncio.to_thread(begun.wait, 30)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
-    assert await narrow._engine.run_read_within_time_budget(
+    assert await one_reader_store._engine.run_read_within_time_budget(
         lambda reader: reader.execute_text("SELECT 1")
     ) == [(1,)]
 

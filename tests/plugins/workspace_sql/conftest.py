@@ -19,7 +19,7 @@ PARTIAL_INDEXES = {"ix_clicks_ip", "ix_ad_spend_latest", "ix_postbacks_waiting"}
 
 
 @pytest.fixture(autouse=True)
-def a_counter_is_believed_for_long(monkeypatch):
+def long_change_counter_age(monkeypatch):
     """Also where the machine stands still for some seconds; a test of that has its own word."""
     monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 300.0)
 
@@ -35,14 +35,14 @@ async def opened_at(url, folder):
 
 
 @pytest.fixture
-def opened(workspace_url, tmp_path):
+def open_directory(workspace_url, tmp_path):
     """Opens a directory on the database of the test, as one more process would."""
     return partial(opened_at, workspace_url, tmp_path)
 
 
 @pytest.fixture
-async def directory(opened):
-    async with opened() as directory:
+async def directory(open_directory):
+    async with open_directory() as directory:
         yield directory
 
 

@@ -40,8 +40,8 @@ def link_id():
 
 
 @pytest.fixture
-def make(directory, workspace):
-    async def make(**changes):
+def create_link(directory, workspace):
+    async def create_link(**changes):
         link = TrackingLink(
             id=new_id(), workspace_id=workspace.id, name="Reel", domain_id=LinkDomain(HOST).id,
             destination_url="https://example.com/", tracking_identifier="k7m2q9xa", slug="spring", target="web",
@@ -52,7 +52,7 @@ def make(directory, workspace):
             await unit.resources.save(link)
         return link
 
-    return make
+    return create_link
 
 
 async def test_a_click_is_unique_for_its_link_network_agent_and_hour(directory, workspace, link_id):
@@ -87,8 +87,8 @@ async def test_bots_alone_leave_no_count(directory, workspace, link_id):
     assert await directory.clicks.count_clicks(workspace.id) == {}
 
 
-async def test_hosts_that_record_at_once_count_every_click(opened, directory, workspace, link_id):
-    async with opened() as second:
+async def test_hosts_that_record_at_once_count_every_click(open_directory, directory, workspace, link_id):
+    async with open_directory() as second:
         stores = [directory, second] * 10
         await asyncio.gather(
             *(
@@ -125,8 +125,8 @@ async def test_bots_and_other_workspaces_are_no_clicks_of_an_address(directory, 
     assert await directory.recent_link_clicks.latest_click_by_tag(workspace.id, HERE, NOW) == {}
 
 
-async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, workspace, make):
-    link = await make(target="app", utm_source="insta", utm_term="")
+async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, workspace, create_link):
+    link = await create_link(target="app", utm_source="insta", utm_term="")
     found = await directory.links.links_by_tag(workspace.id, ["k7m2q9xa", "unknown0"])
     assert set(found) == {"k7m2q9xa"}
     tagged = found["k7m2q9xa"]
@@ -140,16 +140,18 @@ async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, worksp
         await unit.resources.remove(link, NOW)
     assert await directory.links.links_by_tag(workspace.id, ["k7m2q9xa"]) == found
     assert await directory.links.links_by_tag(uuid4(), ["k7m2q9xa"]) == {}
-    live = await make(id=new_id(), created_at=NOW - timedelta(days=1))
+    live = await create_link(id=new_id(), created_at=NOW - timedelta(days=1))
     assert (await directory.links.links_by_tag(workspace.id, ["k7m2q9xa"]))["k7m2q9xa"].id == live.id
 
 
-async def test_another_process_sees_a_changed_and_a_deleted_link_at_once(opened, directory, workspace, make):
-    async with opened() as second:
+async def test_another_process_sees_a_changed_and_a_deleted_link_at_once(
+    open_directory, directory, workspace, create_link
+):
+    async with open_directory() as second:
         edge = DatabaseRedirects(second.unique_keys)
-        link = await make()
+        link = await create_link()
         for n in range(10):
-            await make(id=link.id, destination_url=f"https://example.com/{n}")
+            await create_link(id=link.id, destination_url=f"https://example.com/{n}")
             assert (await edge.find(f"{HOST}/spring")).destination_url == f"https://example.com/{n}"
         async with directory.transactions.write(workspace.id) as unit:
             await unit.resources.remove(link, NOW)

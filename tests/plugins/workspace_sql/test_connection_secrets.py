@@ -44,7 +44,7 @@ async def test_credentials_go_when_their_connection_is_removed(directory, initia
 
 
 async def test_one_of_many_has_the_turn_to_read_a_workspace_until_it_ends_or_died(
-    opened, directory, initialized_deployment
+    open_directory, directory, initialized_deployment
 ):
     own, now = initialized_deployment.workspace.id, initialized_deployment.workspace.created_at
     until, first, second = now + timedelta(minutes=5), uuid4(), uuid4()
@@ -52,7 +52,7 @@ async def test_one_of_many_has_the_turn_to_read_a_workspace_until_it_ends_or_die
     assert await directory.sync_leases.acquire_lease(
         own, "revenue", second, now, until
     )  # another kind of thing
-    async with opened() as other:
+    async with open_directory() as other:
         assert not await other.sync_leases.acquire_lease(own, "ads", second, now, until)
         assert await directory.sync_leases.acquire_lease(own, "ads", first, now, until + timedelta(minutes=5))
         assert not await other.sync_leases.acquire_lease(

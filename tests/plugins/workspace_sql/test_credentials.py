@@ -66,18 +66,18 @@ async def test_the_rules_a_workspace_made_its_own_are_kept_and_seen_at_once(
     assert await directory.credentials.list_workspaces() == [changed]
 
 
-async def test_everything_is_there_after_a_restart(opened):
-    async with opened() as first:
+async def test_everything_is_there_after_a_restart(open_directory):
+    async with open_directory() as first:
         initialized_deployment = await create_workspace_with_keys(first.credentials, NOW, name="Example Shop")
-    async with opened() as second:
+    async with open_directory() as second:
         assert await second.credentials.list_workspaces() == [initialized_deployment.workspace]
         assert len(await second.credentials.list_keys(initialized_deployment.workspace.id)) == 2
 
 
 async def test_what_is_at_work_when_the_store_closes_is_done_and_leaves_no_connection_open(
-    opened, initialized_deployment
+    open_directory, initialized_deployment
 ):
-    async with opened() as closing:
+    async with open_directory() as closing:
         async with closing.transactions.write(initialized_deployment.workspace.id) as unit:
             await unit.triggers.set_triggers({"purchase"})
             await closing.aclose()
@@ -122,19 +122,19 @@ async def test_a_revoked_key_stays_revoked_whatever_is_saved_later(directory, in
     assert (kept.name, kept.revoked_at) == ("Renamed", NOW)
 
 
-async def test_directories_that_start_together_all_succeed(opened):
+async def test_directories_that_start_together_all_succeed(open_directory):
     async def start(number):
-        async with opened() as directory:
+        async with open_directory() as directory:
             await create_workspace_with_keys(directory.credentials, NOW, name=f"shop {number}")
 
     await asyncio.gather(*(start(number) for number in range(8)))
-    async with opened() as directory:
+    async with open_directory() as directory:
         assert len(await directory.credentials.list_workspaces()) == 8
 
 
-async def test_30_concurrent_writers_lose_nothing(opened, directory, initialized_deployment):
+async def test_30_concurrent_writers_lose_nothing(open_directory, directory, initialized_deployment):
     before = directory.credentials.change_version()
-    async with opened() as second, opened() as third:
+    async with open_directory() as second, open_directory() as third:
         doors = [directory, second, third]
         minted = await asyncio.gather(
             *(

@@ -28,13 +28,13 @@ async def test_a_read_is_replaced_and_goes_with_its_connection(directory, initia
 
 
 async def test_messages_are_kept_by_workspace_and_provider_however_many_and_by_whom(
-    opened, directory, initialized_deployment
+    open_directory, directory, initialized_deployment
 ):
     own, ids = initialized_deployment.workspace.id, {f"evt_{number}" for number in range(900)}
     other = await create_workspace_with_keys(
         directory.credentials, NOW, name="Other", timezone="UTC", currency="EUR"
     )
-    async with opened() as second:
+    async with open_directory() as second:
         await asyncio.gather(
             *(
                 one.processed_messages.mark_processed(own, "stripe", ids)

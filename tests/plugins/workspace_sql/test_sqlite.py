@@ -38,13 +38,13 @@ async def test_no_secret_is_in_the_file(tmp_path, directory, initialized_deploym
 
 
 async def test_a_revoke_through_another_connection_is_seen_by_the_very_next_request(
-    opened, directory, initialized_deployment
+    open_directory, directory, initialized_deployment
 ):
     door = KeyAuthenticator(directory.credentials, system_clock)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
     await door.find_active_write_key(initialized_deployment.write_key.secret)
-    async with opened() as elsewhere:
+    async with open_directory() as elsewhere:
         for minted in initialized_deployment.agent_key, initialized_deployment.write_key:
             await revoke_key(
                 elsewhere.credentials, initialized_deployment.workspace, minted.credential.id, NOW
@@ -99,9 +99,9 @@ async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(
         await door.authenticate(token)
 
 
-async def test_processes_that_start_together_on_a_new_file_all_succeed(opened, tmp_path):
+async def test_processes_that_start_together_on_a_new_file_all_succeed(open_directory, tmp_path):
     await asyncio.gather(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
-    async with opened() as directory:
+    async with open_directory() as directory:
         assert {workspace.name for workspace in await directory.credentials.list_workspaces()} == {
             f"shop {n}" for n in range(4)
         }
@@ -174,33 +174,33 @@ def test_a_url_that_does_not_fit_stops_the_start_with_a_sentence(tmp_path, url, 
         REGISTRY.open_adapter("workspace", url, folder=tmp_path)
 
 
-async def refused_start(opened):
+async def refused_start(open_directory):
     with pytest.raises(StartupError) as caught:
-        async with opened():
+        async with open_directory():
             pass
     return str(caught.value)
 
 
-async def test_a_file_that_is_no_database_stops_the_start_with_a_sentence(opened, tmp_path):
+async def test_a_file_that_is_no_database_stops_the_start_with_a_sentence(open_directory, tmp_path):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "workspace.db").write_text("no database, but long enough to be read as one" * 20)
-    assert "workspace.db cannot be used" in await refused_start(opened)
+    assert "workspace.db cannot be used" in await refused_start(open_directory)
 
 
-async def test_a_folder_in_the_way_stops_the_start_with_a_sentence(opened, tmp_path):
+async def test_a_folder_in_the_way_stops_the_start_with_a_sentence(open_directory, tmp_path):
     (tmp_path / "store" / "workspace.db").mkdir(parents=True)
-    assert "name another file in storage.workspace" in await refused_start(opened)
+    assert "name another file in storage.workspace" in await refused_start(open_directory)
 
 
-async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(opened, tmp_path):
-    async with opened() as directory:
+async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(open_directory, tmp_path):
+    async with open_directory() as directory:
         await create_workspace_with_keys(directory.credentials, NOW, name="Example Shop")
     with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
         (here,) = other.execute("SELECT version_num FROM alembic_version").fetchone()
         other.execute("UPDATE alembic_version SET version_num = '9999'")
-        assert "9999" in await refused_start(opened)
+        assert "9999" in await refused_start(open_directory)
         other.execute("UPDATE alembic_version SET version_num = ?", (here,))
-    async with opened() as directory:
+    async with open_directory() as directory:
         assert [workspace.name for workspace in await directory.credentials.list_workspaces()] == [
             "Example Shop"
         ]

@@ -20,25 +20,25 @@ from tests.plugins.workspace_sql.conftest import NOW
 
 
 @pytest.fixture
-async def doors(opened, directory):
+async def two_stores(open_directory, directory):
     """Two processes."""
-    async with opened() as other:
+    async with open_directory() as other:
         yield directory, other
 
 
 @pytest.fixture
-def shop(initialized_deployment):
+def workspace(initialized_deployment):
     return initialized_deployment.workspace
 
 
-def export_of(shop, **more):
-    asked = (new_id(), shop.id, new_id(), ExportType.EVENTS, ExportFormat.CSV, "2026-07-01", "7d", NOW)
+def export_of(workspace, **more):
+    asked = (new_id(), workspace.id, new_id(), ExportType.EVENTS, ExportFormat.CSV, "2026-07-01", "7d", NOW)
     return Export(*asked, filters={"country": ["DE", "\u00e9"]}, free_at=NOW, due_at=NOW, **more)
 
 
-async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(doors, shop):
-    one, other = doors
-    job = export_of(shop, ticket=sha256_hex("once"))
+async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(two_stores, workspace):
+    one, other = two_stores
+    job = export_of(workspace, ticket=sha256_hex("once"))
     assert await one.exports.add_export(job, 5) == job
     assert await other.exports.add_export(replace(job, id=new_id()), 5) == job
     assert (
@@ -48,23 +48,25 @@ async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(doors, shop):
     )
     taken = replace(job, status=ExportStatus.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
     moved = await asyncio.gather(
-        *(door.export_jobs.replace_export_if_unchanged(job, taken) for door in doors for _ in range(10))
+        *(door.export_jobs.replace_export_if_unchanged(job, taken) for door in two_stores for _ in range(10))
     )
     assert moved.count(True) == 1
     assert await one.exports.find_export(job.id) == taken
 
 
-async def test_of_20_exports_asked_for_at_once_5_are_taken(doors, shop):
-    asked = (door.exports.add_export(export_of(shop), 5) for door in doors for _ in range(10))
+async def test_of_20_exports_asked_for_at_once_5_are_taken(two_stores, workspace):
+    asked = (door.exports.add_export(export_of(workspace), 5) for door in two_stores for _ in range(10))
     assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
 
 
-async def test_of_20_claims_of_a_visit_one_wins(doors, shop):
+async def test_of_20_claims_of_a_visit_one_wins(two_stores, workspace):
     claims = (
-        door.matched_visits.mark_visit_matched(shop.id, "phone", NOW) for door in doors for _ in range(10)
+        door.matched_visits.mark_visit_matched(workspace.id, "phone", NOW)
+        for door in two_stores
+        for _ in range(10)
     )
     assert (await asyncio.gather(*claims)).count(True) == 1
-    assert await doors[0].matched_visits.list_matched(shop.id, ["phone", "tablet"]) == {"phone"}
+    assert await two_stores[0].matched_visits.list_matched(workspace.id, ["phone", "tablet"]) == {"phone"}
 
 
 def passkey_of(account, number=0, **more):
@@ -81,22 +83,24 @@ async def saved(door, *emails):
     return accounts
 
 
-async def test_a_passkey_has_one_owner_who_has_so_many(doors):
-    ann, bob = await saved(doors[0], "ann@example.com", "bob@example.com")
-    same = (doors[n % 2].passkeys.add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
+async def test_a_passkey_has_one_owner_who_has_so_many(two_stores):
+    ann, bob = await saved(two_stores[0], "ann@example.com", "bob@example.com")
+    same = (two_stores[n % 2].passkeys.add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
     assert (await asyncio.gather(*same)).count(True) == 1
-    many = (doors[n % 2].passkeys.add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
+    many = (two_stores[n % 2].passkeys.add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
     await asyncio.gather(*many)
-    assert len(await doors[0].passkeys.list_passkeys(ann.id)) == 3
+    assert len(await two_stores[0].passkeys.list_passkeys(ann.id)) == 3
 
 
-async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(doors):
-    one, other = doors
+async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(two_stores):
+    one, other = two_stores
     [ann] = await saved(one, "ann@example.com")
     made = passkey_of(ann)
     assert await one.passkeys.add_passkey(made, 1)
     assert await other.passkeys.find_passkey(made.credential_id) == made
-    uses = (door.passkeys.record_passkey_use(made.id, 2**32 - 1, NOW) for door in doors for _ in range(10))
+    uses = (
+        door.passkeys.record_passkey_use(made.id, 2**32 - 1, NOW) for door in two_stores for _ in range(10)
+    )
     assert (await asyncio.gather(*uses)).count(True) == 1
     assert await other.passkeys.list_passkeys(ann.id) == [replace(made, counter=2**32 - 1, used_at=NOW)]
     assert not await one.passkeys.record_passkey_use(made.id, 0, NOW)
@@ -105,31 +109,35 @@ async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(doors):
     assert not await one.passkeys.record_passkey_use(made.id, 2**32, NOW)
 
 
-async def test_of_20_answers_to_a_challenge_one_counts(doors):
-    one, _ = doors
+async def test_of_20_answers_to_a_challenge_one_counts(two_stores):
+    one, _ = two_stores
     [ann] = await saved(one, "ann@example.com")
     late = Challenge("browser", None, NOW + timedelta(minutes=1))
     asked = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
     await one.passkey_challenges.add_challenge(late, sha256_hex("late"), NOW)
     kept = (
         door.passkey_challenges.add_challenge(asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1))
-        for n, door in enumerate(doors)
+        for n, door in enumerate(two_stores)
     )
     await asyncio.gather(*kept)
     answers = await asyncio.gather(
-        *(door.passkey_challenges.take_challenge(sha256_hex("0"), NOW) for door in doors for _ in range(10))
+        *(
+            door.passkey_challenges.take_challenge(sha256_hex("0"), NOW)
+            for door in two_stores
+            for _ in range(10)
+        )
     )
     assert [answer for answer in answers if answer is not None] == [asked]
     assert await one.passkey_challenges.take_challenge(sha256_hex("1"), asked.expires_at) is None
     assert await one.passkey_challenges.take_challenge(sha256_hex("late"), NOW) is None
 
 
-async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(doors, shop):
-    one, other = doors
+async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(two_stores, workspace):
+    one, other = two_stores
     ann = Account(new_id(), "ann@example.com", None, NOW)
     await one.accounts.save_account(ann)
-    await one.members.save_member(Member(shop.id, ann.id, Role.OWNER, NOW))
-    grant = OAuthGrant(new_id(), ann.id, "client", "Program", shop.id, frozenset({Scope.READ}), NOW)
+    await one.members.save_member(Member(workspace.id, ann.id, Role.OWNER, NOW))
+    grant = OAuthGrant(new_id(), ann.id, "client", "Program", workspace.id, frozenset({Scope.READ}), NOW)
     code = OneTimeToken(
         OneTimeTokenKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43
     )
@@ -148,33 +156,33 @@ async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(d
     )
     assert exchanged.count(True) == 1
     assert await one.oauth_grants.find_access_token(sha256_hex(f"access {exchanged.index(True)}")) is None
-    assert await other.one_time_tokens.list_account_grants(ann.id, shop.id) == []
+    assert await other.one_time_tokens.list_account_grants(ann.id, workspace.id) == []
 
 
-def click_of(shop, link_id, ip="203.0.113.7", **more):
+def click_of(workspace, link_id, ip="203.0.113.7", **more):
     told = {"lyr": "spring", "clicked_at": NOW, "user_agent": "Phone", "ip": ip, "network": "203.0.113.0/24"}
     empty = dict.fromkeys(("country", "device_type", "referrer"))
     return Click(
-        id=new_id(), workspace_id=shop.id, link_id=link_id, click_ids={"gclid": "x"},
+        id=new_id(), workspace_id=workspace.id, link_id=link_id, click_ids={"gclid": "x"},
         **{**told, **empty, "is_bot": False, **more},
     )  # fmt: skip
 
 
-async def test_clicks_are_counted_once_by_two_processes_and_found_by_their_address(doors, shop):
-    one, other = doors
+async def test_clicks_are_counted_once_by_two_processes_and_found_by_their_address(two_stores, workspace):
+    one, other = two_stores
     link = new_id()
     ann, ben, bot = (
-        click_of(shop, link),
-        click_of(shop, link, "203.0.113.8"),
-        click_of(shop, link, is_bot=True),
+        click_of(workspace, link),
+        click_of(workspace, link, "203.0.113.8"),
+        click_of(workspace, link, is_bot=True),
     )
     again = replace(ann, id=new_id(), clicked_at=NOW + timedelta(minutes=5))
     sent = [ann, ben, bot, again]
-    await asyncio.gather(*(door.clicks.record_clicks(sent) for door in doors for _ in range(3)))
-    assert await other.clicks.count_clicks(shop.id, [link]) == {link: ClickCount(3, 1)}
-    assert await one.recent_link_clicks.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {
+    await asyncio.gather(*(door.clicks.record_clicks(sent) for door in two_stores for _ in range(3)))
+    assert await other.clicks.count_clicks(workspace.id, [link]) == {link: ClickCount(3, 1)}
+    assert await one.recent_link_clicks.latest_click_by_tag(workspace.id, "203.0.113.7", NOW) == {
         "spring": again.clicked_at
     }
     await one.clicks.purge_click_ips(NOW + timedelta(days=1))
-    assert await other.recent_link_clicks.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {}
-    assert await other.clicks.count_clicks(shop.id) == {link: ClickCount(3, 1)}
+    assert await other.recent_link_clicks.latest_click_by_tag(workspace.id, "203.0.113.7", NOW) == {}
+    assert await other.clicks.count_clicks(workspace.id) == {link: ClickCount(3, 1)}

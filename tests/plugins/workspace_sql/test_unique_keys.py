@@ -42,9 +42,9 @@ async def test_a_link_is_found_by_the_digest_of_its_token_whosever_it_is(directo
     )
 
 
-async def test_every_process_finds_it_revoked_at_once(directory, initialized_deployment, opened):
+async def test_every_process_finds_it_revoked_at_once(directory, initialized_deployment, open_directory):
     link, token = await kept(directory, initialized_deployment.workspace)
-    async with opened() as second:
+    async with open_directory() as second:
         assert (await second.unique_keys.find_by_unique_key(ShareLink, share_token_key(sha256_hex(token))))[
             1
         ].status is ShareLinkStatus.ACTIVE
@@ -57,9 +57,9 @@ async def test_every_process_finds_it_revoked_at_once(directory, initialized_dep
         ].status is ShareLinkStatus.REVOKED
 
 
-async def test_no_view_is_lost_when_many_look_at_once(directory, initialized_deployment, opened):
+async def test_no_view_is_lost_when_many_look_at_once(directory, initialized_deployment, open_directory):
     link, _ = await kept(directory, initialized_deployment.workspace)
-    async with opened() as second:
+    async with open_directory() as second:
         looks = [
             store.share_link_views.count_view(link.id, NOW + timedelta(seconds=number))
             for number in range(10)

@@ -4,10 +4,10 @@ import asyncio
 
 
 async def test_a_notice_is_claimed_by_one_of_many_and_again_when_it_is_let_go(
-    opened, directory, initialized_deployment
+    open_directory, directory, initialized_deployment
 ):
     notice = initialized_deployment.workspace.id, initialized_deployment.workspace.created_at, 90
-    async with opened() as other:
+    async with open_directory() as other:
         stores = (directory, other) * 10
         claims = await asyncio.gather(*(store.usage_alerts.claim_alert(*notice) for store in stores))
         assert claims.count(True) == 1

@@ -142,7 +142,7 @@ async def test_a_deleted_analysis_comes_back(api_client):
 
 
 @pytest.fixture
-def published(api_client):
+def run_shared(api_client):
     """Runs an object of the shop as a public page does."""
 
     async def run(kind, made):
@@ -155,7 +155,7 @@ def published(api_client):
     return run
 
 
-async def test_an_analysis_runs_each_embedded_report_once_over_its_range(api_client, published):
+async def test_an_analysis_runs_each_embedded_report_once_over_its_range(api_client, run_shared):
     chart, plan, unused = (
         await api_client.chart(default_range={"preset": "today"}),
         await api_client.plan(),
@@ -163,20 +163,20 @@ async def test_an_analysis_runs_each_embedded_report_once_over_its_range(api_cli
     )
     body = embed(chart, plan, chart).upper().replace("::REPORT", "::report")
     made = await write(api_client, chart, plan, unused, body_md=body, date_range=WEEK)
-    ran = await published("analysis", made)
+    ran = await run_shared("analysis", made)
     assert [str(embed.report_id) for embed in ran.embeds] == [chart["id"], plan["id"]]
     assert ran.embeds[0].result.data.metric.value == 4
     assert ran.partial is False
     await api_client.ask("DELETE", f"/reports/{plan['id']}")
-    assert [embed.status for embed in (await published("analysis", made)).embeds] == ["ok", "missing"]
+    assert [embed.status for embed in (await run_shared("analysis", made)).embeds] == ["ok", "missing"]
 
 
-async def test_reports_and_dashboards_run_for_a_public_page_until_they_are_deleted(api_client, published):
+async def test_reports_and_dashboards_run_for_a_public_page_until_they_are_deleted(api_client, run_shared):
     chart = await api_client.chart()
     board = await api_client.board(chart)
-    assert (await published("report", chart)).data.metric.value == 4
-    assert (await published("dashboard", board)).cards[0].result.data.metric.value == 4
+    assert (await run_shared("report", chart)).data.metric.value == 4
+    assert (await run_shared("dashboard", board)).cards[0].result.data.metric.value == 4
     for path, kind, made in (("reports", "report", chart), ("dashboards", "dashboard", board)):
         await api_client.ask("DELETE", f"/{path}/{made['id']}")
-        assert await published(kind, made) is None
-    assert await published("analysis", board) is None
+        assert await run_shared(kind, made) is None
+    assert await run_shared("analysis", board) is None
