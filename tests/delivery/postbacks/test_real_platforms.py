@@ -41,7 +41,7 @@ def taking(answer):
 async def test_a_purchase_reaches_a_platform(tmp_path, platform, event, click, answer, path, found):
     async with (
         serve_api(taking(answer)) as api,
-        running_shop(tmp_path, apis={platform: f"{api.url}/v1"}) as shop,
+        running_shop(tmp_path, api_urls={platform: f"{api.url}/v1"}) as shop,
     ):
         await shop.connect(platform, secrets=SECRETS)
         await shop.rule(platform=platform, platform_event=event)
