@@ -126,7 +126,7 @@ async def test_a_look_goes_as_far_as_the_sender_and_sends_nothing(tmp_path):
 async def test_a_look_tells_what_the_server_says_and_no_password(tmp_path, verb, answer, said, security):
     async with serving() as server:
         server.answers[verb] = answer
-        with pytest.raises(StartupError, match=r"mail\.outbox cannot be used") as told:
+        with pytest.raises(StartupError, match=r"mail\.transport cannot be used") as told:
             await mail(tmp_path, f"ann:sesame@127.0.0.1:{server.port}", security=security).check()
     assert said in str(told.value)
     assert "sesame" not in str(told.value)
