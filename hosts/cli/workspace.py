@@ -1,4 +1,4 @@
-"""``touchpoint workspace``: another workspace, and the rules one follows in its numbers."""
+"""``touchpoint workspace``: creates workspaces and changes how their events are counted."""
 
 import asyncio
 import json
@@ -98,7 +98,7 @@ def change_rules(
 ) -> None:
     """Change the settings of a workspace and print them.
 
-    What is not named stays.
+    Options that are not given leave their setting as it is.
     Conversions and attribution apply to all history at once, channels to events from now on.
     """
     sent: dict[str, Any] = {

@@ -45,13 +45,13 @@ _MAX_CREDENTIAL_ID_BYTES: Final = 1023
 """Of a credential, in bytes, by the standard."""
 _TIMEOUT_MILLISECONDS: Final = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
 
-_Asked = ParamSpec("_Asked")
+_Parameters = ParamSpec("_Parameters")
 _Read = TypeVar("_Read")
 
 
-def _map_library_errors(read: Callable[_Asked, _Read]) -> Callable[_Asked, _Read]:
+def _map_library_errors(read: Callable[_Parameters, _Read]) -> Callable[_Parameters, _Read]:
     @wraps(read)
-    def verify_or_raise_invalid_response(*args: _Asked.args, **kwargs: _Asked.kwargs) -> _Read:
+    def verify_or_raise_invalid_response(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Read:
         try:
             return read(*args, **kwargs)
         except Exception as fault:

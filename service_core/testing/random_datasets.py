@@ -50,8 +50,8 @@ _VISITS: Final[Sequence[Mapping[str, Any]]] = (
     _PARTNER,
 )
 _VIEWS: Final = ("page_view", "page_view", "page_view", "pageview", "$pageview", "session_start")
-_SAID: Final = ("click", "click", "scroll", "webinar", "$group")
-_BOUGHT: Final = (
+_OTHER_EVENTS: Final = ("click", "click", "scroll", "webinar", "$group")
+_CONVERSIONS: Final = (
     "purchase",
     "purchase",
     "order_paid",
@@ -182,13 +182,13 @@ def _random_event_columns(random: Random) -> dict[str, Any]:
     if draw < 0.5:
         return {"name": random.choice(_VIEWS), **random.choice(_VISITS)}
     if draw < 0.65:
-        name = random.choice(_SAID)
+        name = random.choice(_OTHER_EVENTS)
         return {"name": name, "interactive": name != "scroll"}
     if draw < 0.9:
         money = {"revenue": random.choice(_AMOUNTS), "order_id": random.choice(ORDERS)}
         currency = {"currency": "EUR"} if random.random() < 0.2 else {}
         return {
-            "name": random.choice(_BOUGHT),
+            "name": random.choice(_CONVERSIONS),
             **money,
             **currency,
             **_random_campaign_columns(random),
