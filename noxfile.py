@@ -120,6 +120,12 @@ def fuzz_running_api(session: nox.Session) -> None:
     session.run("python", "-m", "tests.api_fuzzing", *session.posargs)
 
 
+@nox.session(name="screenshot")
+def compare_screenshot(session: nox.Session) -> None:
+    """Compares the picture of the README with the demo; ``nox -s screenshot -- --write`` takes it again."""
+    session.run("python", "-m", "tests.screenshot", *session.posargs)
+
+
 @nox.session(name="faults")
 def run_full_fault_injection(session: nox.Session) -> None:
     """Runs every fault injection test in full; takes ten minutes."""
