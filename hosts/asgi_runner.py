@@ -53,18 +53,21 @@ def bind_listener(address: str, *, reuse_port: bool = False) -> socket.socket:
         ) from None
 
 
-def bind_shared_listeners(address: str, sockets: int) -> list[socket.socket]:
+def bind_listeners_with_reuse_port(address: str, socket_count: int) -> list[socket.socket]:
     """Returns listening sockets at one address; connections are spread over them.
 
     Raises:
         StartupError: the address is none, or it is taken.
     """
-    if sockets == 1:
+    if socket_count == 1:
         return [bind_listener(address)]
     if not address.endswith(":0"):  # a free port is nobody's, and stays so
         bind_listener(address).close()  # sockets of two services must not listen together
     first = bind_listener(address, reuse_port=True)
-    return [first, *(bind_listener(listener_address(first), reuse_port=True) for _ in range(sockets - 1))]
+    return [
+        first,
+        *(bind_listener(listener_address(first), reuse_port=True) for _ in range(socket_count - 1)),
+    ]
 
 
 def listener_address(listener: socket.socket) -> str:
@@ -86,7 +89,9 @@ def require_server_installed(server: AsgiServer) -> None:
         )
 
 
-async def serve(app: App, listener: socket.socket, server: AsgiServer, shutdown: asyncio.Event) -> None:
+async def serve_until_shutdown(
+    app: App, listener: socket.socket, server: AsgiServer, shutdown: asyncio.Event
+) -> None:
     """Serves until ``shutdown`` is set, then drains.
 
     Args:
@@ -102,21 +107,21 @@ async def serve(app: App, listener: socket.socket, server: AsgiServer, shutdown:
         await module.serve(app, listener, shutdown)
 
 
-def freeze_loaded_objects() -> None:
+def freeze_objects_and_raise_gc_threshold() -> None:
     """Excludes all objects loaded so far from garbage collection, and makes later collections rarer."""
     gc.freeze()
     atexit.register(gc.unfreeze)  # without it the exit reports frozen objects as leaks
     gc.set_threshold(_GC_THRESHOLD)
 
 
-def stop_on_signals(shutdown: asyncio.Event) -> None:
+def set_event_on_termination_signals(shutdown: asyncio.Event) -> None:
     """Makes SIGTERM and SIGINT set ``shutdown``."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, shutdown.set)
 
 
-def run_event_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
+def run_on_uvloop(main: Coroutine[Any, Any, _Result]) -> _Result:
     """Runs a coroutine on uvloop and returns its result."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 Network = IPv4Network | IPv6Network
 
 
-class ClientAddress:
+class ClientAddressResolver:
     """Resolves client addresses; a forwarded address counts only from a listed proxy.
 
     Args:
@@ -19,7 +19,9 @@ class ClientAddress:
     def __init__(self, trusted: Sequence[str] = ()) -> None:
         self._trusted: tuple[Network, ...] = tuple(ip_network(entry) for entry in trusted)
 
-    def resolve(self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    def resolve_nearest_untrusted(
+        self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]
+    ) -> str | None:
         """Returns the nearest address that is no trusted proxy; ``peer`` is the connection's.
 
         ``X-Forwarded-For`` is read from the right: what stands left of the first stranger was

@@ -30,7 +30,7 @@ _STANDARD_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"mes
 """What every record has; anything else was told with it, as ``extra``."""
 
 
-def configure_logging(stream: TextIO | None = None) -> None:
+def configure_redacted_json_logging(stream: TextIO | None = None) -> None:
     """Sends every log record of the process through one redacting formatter.
 
     Args:
@@ -39,12 +39,12 @@ def configure_logging(stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_RedactingJsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    sys.excepthook = _log_uncaught_exception
+    sys.excepthook = _log_uncaught_exception_unless_interrupt
     for verbose_logger in ("alembic", "httpx2", "touchpoint.server"):  # httpx2 logs every URL unredacted
         logging.getLogger(verbose_logger).setLevel(logging.WARNING)
 
 
-def _log_uncaught_exception(
+def _log_uncaught_exception_unless_interrupt(
     kind: type[BaseException], fault: BaseException, trace: TracebackType | None
 ) -> None:
     """Logs an uncaught exception through the redacting formatter; Ctrl-C is none."""

@@ -29,14 +29,14 @@ def reject_ambiguous_requests(app: App) -> App:
         if scope["type"] != "http":
             await app(scope, receive, send)
         elif is_unambiguous(scope):
-            await _run_and_answer_broken_bodies(app, scope, receive, send)
+            await _run_and_refuse_if_unanswered(app, scope, receive, send)
         else:
             await send_malformed_request(scope, send)
 
     return run_unless_ambiguous
 
 
-async def _run_and_answer_broken_bodies(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+async def _run_and_refuse_if_unanswered(app: App, scope: Scope, receive: Receive, send: Send) -> None:
     """Runs ``app``, and refuses a request that it leaves unanswered because the body broke off.
 
     granian makes a 500 of its own of such a request; to a client that is gone it makes no difference.
@@ -65,7 +65,7 @@ def is_unambiguous(scope: Scope) -> bool:
     """Returns whether the length, host, credential and header lines of a request can be read in one way only."""
     headers = scope["headers"]
     once = dict(headers)
-    if len(once) < len(headers) and _repeats_single_header(headers):
+    if len(once) < len(headers) and _repeats_single_header_or_has_line_break(headers):
         return False
     if _contains_line_break(b"".join(once.values())):  # one search in all of them: this runs for every event
         return False
@@ -77,7 +77,7 @@ def is_unambiguous(scope: Scope) -> bool:
     return bool(once.get(b"host")) or scope.get("http_version", "1.1") != "1.1"
 
 
-def _repeats_single_header(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+def _repeats_single_header_or_has_line_break(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Returns whether a header that may occur once is repeated, or a header value is invalid."""
     seen: set[bytes] = set()
     for name, value in headers:

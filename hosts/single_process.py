@@ -12,21 +12,21 @@ from pathlib import Path
 from hosts import monitoring
 from hosts.asgi_runner import (
     bind_listener,
-    freeze_loaded_objects,
+    freeze_objects_and_raise_gc_threshold,
     listener_address,
     require_server_installed,
-    run_event_loop,
-    serve,
-    stop_on_signals,
+    run_on_uvloop,
+    serve_until_shutdown,
+    set_event_on_termination_signals,
 )
 from hosts.backup.write_lock import WriteLock
-from hosts.backup.write_pause import open_pause_listener, serve_pause_requests
+from hosts.backup.write_pause import pause_listener_or_none, serve_backup_pauses_until_stopped
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.compose import Service, compose, load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import Service, compose, load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.consumer_lock import try_consumer_lock
 from hosts.ingest.ingest_process import IngestProcess
-from hosts.logs import configure_logging
+from hosts.logs import configure_redacted_json_logging
 from hosts.monitoring.canary import Canary
 from hosts.roles.api_app import create_api_host_app
 from hosts.roles.models import Role
@@ -38,8 +38,8 @@ from hosts.roles.tasks import (
     scheduled_tasks,
 )
 from hosts.startup_warnings import log_startup_warnings, warn_if_no_workspace
-from hosts.subprocesses import keep_running
-from hosts.worker.exports import build_exporter
+from hosts.subprocesses import restart_with_backoff_until_stopped
+from hosts.worker.exports import build_export_worker
 from service_core.api.readiness import ReadinessChecker
 from service_core.commerce.ads.spend_sync import AdSpendSync
 from service_core.commerce.providers.poll import ProviderSync
@@ -47,8 +47,12 @@ from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import AsgiServer, Settings
 
 
-def run_single_process(
-    config: Path, *, api: str | None = None, ingest: str | None = None, server: AsgiServer | None = None
+def run_serving_process_and_ingest_child(
+    config: Path,
+    *,
+    api_address: str | None = None,
+    ingest_address: str | None = None,
+    server: AsgiServer | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT, then finishes the work under way.
 
@@ -60,30 +64,36 @@ def run_single_process(
     Raises:
         StartupError: the deployment cannot start; the message says what to change.
     """
-    configure_logging()
+    configure_redacted_json_logging()
     file = config.absolute()
-    settings = load_settings(file)
+    settings = load_settings_with_environment(file)
     require_server_installed(server or settings.http.server)
     with try_consumer_lock(file.parent) as alone:
         if not alone:
             raise StartupError(
                 f"Another process already serves {file.parent}. Stop it, or choose another folder."
             )
-        listener = bind_listener(api or settings.http.api)
+        listener = bind_listener(api_address or settings.http.api)
         http = settings.http.model_copy(update={"api": listener_address(listener)})
         settings = settings.model_copy(update={"http": http})
         log_startup_warnings(settings)
-        run_event_loop(_serve(settings, file, listener, ingest, server or settings.http.server))
+        run_on_uvloop(
+            _serve_with_ingest_child_until_stopped(
+                settings, file, listener, ingest_address, server or settings.http.server
+            )
+        )
 
 
-async def _serve(
-    settings: Settings, file: Path, listener: socket.socket, ingest: str | None, server: AsgiServer
+async def _serve_with_ingest_child_until_stopped(
+    settings: Settings, file: Path, listener: socket.socket, ingest_address: str | None, server: AsgiServer
 ) -> None:
     stop = asyncio.Event()
-    stop_on_signals(stop)
-    async with monitoring.serve_metrics(settings.monitoring.listen, stop) as metrics_address:
+    set_event_on_termination_signals(stop)
+    async with monitoring.serve_metrics_if_address_given(settings.monitoring.listen, stop) as metrics_address:
         # The ingest host comes up while this process still loads what answers questions.
-        starting = asyncio.create_task(IngestProcess.start(file, listen=ingest, server=server))
+        starting = asyncio.create_task(
+            IngestProcess.start_and_wait_until_listening(file, listen=ingest_address, server=server)
+        )
         write_lock, canary = WriteLock(), Canary()
         try:
             service = await asyncio.to_thread(_compose_service, settings, file.parent, write_lock, canary)
@@ -92,27 +102,35 @@ async def _serve(
             raise
         async with service:
             await warn_if_no_workspace(service.ports.workspace.credentials)
-            app = monitoring.instrument_app(create_api_host_app(service), Role.API, service.route_template)
+            app = monitoring.instrument_app_if_enabled(
+                create_api_host_app(service), Role.API, service.route_template
+            )
             child = await starting
 
             async def restart_ingest_host() -> IngestProcess:
-                return await IngestProcess.start(file, listen=child.address, server=server)
+                return await IngestProcess.start_and_wait_until_listening(
+                    file, listen=child.address, server=server
+                )
 
-            with open_pause_listener(file.parent) as backups:
-                freeze_loaded_objects()
-                _print_addresses(listener, child, metrics_address)
+            with pause_listener_or_none(file.parent) as backups:
+                freeze_objects_and_raise_gc_threshold()
+                _print_listen_addresses(listener, child, metrics_address)
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(
-                        keep_running(child, restart_ingest_host, stop, monitoring.record_process_end)
+                        restart_with_backoff_until_stopped(
+                            child, restart_ingest_host, stop, monitoring.count_process_end_if_enabled
+                        )
                     )
                     _start_background_tasks(tasks, service, canary, stop)
-                    tasks.create_task(serve_pause_requests(backups, write_lock, stop))
-                    tasks.create_task(serve(app, listener, server, stop))
+                    tasks.create_task(serve_backup_pauses_until_stopped(backups, write_lock, stop))
+                    tasks.create_task(serve_until_shutdown(app, listener, server, stop))
 
 
 def _compose_service(settings: Settings, folder: Path, write_lock: WriteLock, canary: Canary) -> Service:
-    registry = monitoring.instrument_registry(wrap_adapters(load_installed_registry(), write_lock.wrap))
-    probes = [canary.probe()] if monitoring.is_enabled() else []
+    registry = monitoring.instrument_registry_if_enabled(
+        wrap_adapters(load_installed_registry_once(), write_lock.wrap_if_event_store)
+    )
+    probes = [canary.arrival_probe()] if monitoring.is_enabled() else []
     return compose(settings, folder, registry=registry, probes=probes)
 
 
@@ -121,7 +139,7 @@ def _start_background_tasks(
 ) -> None:
     """Starts the tasks of this process besides the API."""
     ports, settings = service.ports, service.settings
-    exporter = build_exporter(ports)
+    exporter = build_export_worker(ports)
     tasks.create_task(consume_task(ports, settings.ingest, stop))
     tasks.create_task(export_task(ports, exporter, stop))
     tasks.create_task(quarantine_cleanup_task(ports, settings.ingest, stop))
@@ -131,13 +149,15 @@ def _start_background_tasks(
         *postback_tasks(ports, settings.postbacks, stop),
     ):
         tasks.create_task(work)
-    tasks.create_task(monitoring.send_heartbeats("all", service.component(ReadinessChecker), stop))
-    tasks.create_task(monitoring.run_canary(canary, ports, settings.monitoring, stop))
+    tasks.create_task(monitoring.send_heartbeats_if_enabled("all", service.component(ReadinessChecker), stop))
+    tasks.create_task(monitoring.run_canary_if_enabled(canary, ports, settings.monitoring, stop))
 
 
-def _print_addresses(listener: socket.socket, child: IngestProcess, shown_at: str | None) -> None:
+def _print_listen_addresses(
+    listener: socket.socket, child: IngestProcess, metrics_address: str | None
+) -> None:
     """Prints the addresses of the service; other programs read these lines."""
     sys.stdout.write(f"api http://{listener_address(listener)}\ningest http://{child.address}\n")
-    if shown_at:
-        sys.stdout.write(f"metrics http://{shown_at}\n")
+    if metrics_address:
+        sys.stdout.write(f"metrics http://{metrics_address}\n")
     sys.stdout.flush()

@@ -21,19 +21,21 @@ _NO_WORKSPACE_WARNING: Final = (
 _log = logging.getLogger("touchpoint.settings")
 
 
-def list_startup_warnings(settings: Settings) -> list[str]:
+def list_public_free_signup_warnings(settings: Settings) -> list[str]:
     """Returns one sentence for each setting that is probably a mistake."""
     http, signup = settings.http, settings.signup
     addresses = f"http://{http.api}", http.effective_api_url, http.effective_app_url
     free = signup.mode != "closed" and signup.checkout.startswith("sandbox:")
-    if free and not all(_is_loopback(urlsplit(address).hostname) for address in addresses):
+    if free and not all(
+        _is_loopback_address_or_localhost(urlsplit(address).hostname) for address in addresses
+    ):
         return [_FREE_SIGNUP_WARNING]
     return []
 
 
 def log_startup_warnings(settings: Settings) -> None:
     """Logs every startup warning on its own line."""
-    for warning in list_startup_warnings(settings):
+    for warning in list_public_free_signup_warnings(settings):
         _log.warning(warning)
 
 
@@ -43,7 +45,7 @@ async def warn_if_no_workspace(directory: CredentialStore) -> None:
         _log.warning(_NO_WORKSPACE_WARNING)
 
 
-def _is_loopback(host: str | None) -> bool:
+def _is_loopback_address_or_localhost(host: str | None) -> bool:
     if host is None:
         return False
     try:

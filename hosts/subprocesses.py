@@ -63,10 +63,10 @@ class Subprocess:
         self.process: Final = process
         self.address: Final = address
         self.stop_timeout: Final = stop_timeout
-        self._telling: asyncio.Task[None] | None = None
+        self._output_task: asyncio.Task[None] | None = None
 
     @classmethod
-    async def launch(
+    async def launch_and_wait_until_ready(
         cls,
         name: str,
         module: str,
@@ -108,36 +108,36 @@ class Subprocess:
             raise
         if not line.startswith(f"{READY_WORD} "):
             ended = process.stdout.at_eof()
-            await cls(name, process, "", stop_timeout).stop()
+            await cls(name, process, "", stop_timeout).terminate_or_kill_after_timeout()
             hung = f"it was not ready within {START_TIMEOUT_SECONDS:.0f} seconds"
             raise StartupError(f"{name} did not start; {'its reason stands above' if ended else hung}.")
         child = cls(name, process, line.split()[1], stop_timeout)
-        child._telling = asyncio.create_task(_forward_output(process.stdout))
+        child._output_task = asyncio.create_task(_forward_output(process.stdout))
         return child
 
-    async def wait_until_ended(self) -> int:
+    async def wait_for_exit_code_and_output(self) -> int:
         """Waits until the process has ended; returns the exit code, negative for a signal."""
         code = await self.process.wait()
         if self.process.stdin is not None:
             self.process.stdin.close()
-        if self._telling is not None:
-            _, late = await asyncio.wait([self._telling], timeout=OUTPUT_DRAIN_SECONDS)
+        if self._output_task is not None:
+            _, late = await asyncio.wait([self._output_task], timeout=OUTPUT_DRAIN_SECONDS)
             if late:
                 cast(Any, self.process)._transport.close()  # noqa: SLF001 - nothing else lets go of an output
-                await asyncio.wait([self._telling])
+                await asyncio.wait([self._output_task])
         return code
 
-    async def stop(self) -> int:
+    async def terminate_or_kill_after_timeout(self) -> int:
         """Terminates the process and waits for its end; kills it after `stop_timeout`."""
         if self.process.returncode is None:
             self.process.terminate()
         try:
             async with asyncio.timeout(self.stop_timeout):
-                return await self.wait_until_ended()
+                return await self.wait_for_exit_code_and_output()
         except TimeoutError:
             _log.error("%s did not end when it was told to, and is killed", self.name)
             self.process.kill()
-            return await self.wait_until_ended()
+            return await self.wait_for_exit_code_and_output()
 
 
 async def _forward_output(output: asyncio.StreamReader) -> None:
@@ -147,11 +147,11 @@ async def _forward_output(output: asyncio.StreamReader) -> None:
         sys.stdout.flush()
 
 
-async def keep_running(
+async def restart_with_backoff_until_stopped(
     child: Subprocess,
     restart: Callable[[], Awaitable[Subprocess]],
     stop: asyncio.Event,
-    on_end: Callable[[Subprocess], None] = lambda _: None,
+    on_unexpected_end: Callable[[Subprocess], None] = lambda _: None,
 ) -> None:
     """Restarts a process whenever it ends, until ``stop`` is set; then stops it.
 
@@ -165,15 +165,15 @@ async def keep_running(
     loop = asyncio.get_running_loop()
     while True:
         began = loop.time()
-        if await _is_stopped_first(child, stop):
-            await child.stop()
+        if await _is_stopped_before_process_ends(child, stop):
+            await child.terminate_or_kill_after_timeout()
             return
         _log.error(
             "%s ended and is started again",
             child.name,
             extra={"code": child.process.returncode, "pause": pause},
         )
-        on_end(child)
+        on_unexpected_end(child)
         pause = INITIAL_BACKOFF_SECONDS if loop.time() - began > HEALTHY_AFTER_SECONDS else pause
         while await sleep_unless_stopped(stop, pause):
             pause = min(2 * pause, MAX_BACKOFF_SECONDS)
@@ -187,13 +187,16 @@ async def keep_running(
             return
 
 
-async def _is_stopped_first(child: Subprocess, stop: asyncio.Event) -> bool:
+async def _is_stopped_before_process_ends(child: Subprocess, stop: asyncio.Event) -> bool:
     """Returns True when ``stop`` is set before the process ends, otherwise False."""
-    ended, stopping = asyncio.create_task(child.wait_until_ended()), asyncio.create_task(stop.wait())
+    ended, stopping = (
+        asyncio.create_task(child.wait_for_exit_code_and_output()),
+        asyncio.create_task(stop.wait()),
+    )
     try:
         await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
     except BaseException:
-        await child.stop()
+        await child.terminate_or_kill_after_timeout()
         raise
     finally:
         ended.cancel()

@@ -77,7 +77,9 @@ from service_core.access.signup.ports import SignupLookup as SignupLookup
 from service_core.access.signup.ports import Signups as Signups
 from service_core.access.signup.ports import WorkspaceProvisioning as WorkspaceProvisioning
 from service_core.analytics.attribution.credit_shares import PathTouch as PathTouch
-from service_core.analytics.attribution.credit_shares import compute_credit_shares as compute_credit_shares
+from service_core.analytics.attribution.credit_shares import (
+    compute_credit_share_per_touch as compute_credit_share_per_touch,
+)
 from service_core.analytics.attribution.ports import AttributionModel as AttributionModel
 from service_core.analytics.attribution.ports import DataDrivenModel as DataDrivenModel
 from service_core.analytics.attribution.ports import FitWeights as FitWeights
@@ -95,7 +97,9 @@ from service_core.analytics.connections.models import ProviderKind as ProviderKi
 from service_core.analytics.connections.ports import Connections as Connections
 from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS as PRE_PURCHASE_EVENTS
 from service_core.analytics.event_rules.conversions import canonical_event_name as canonical_event_name
-from service_core.analytics.event_rules.conversions import is_conversion as is_conversion
+from service_core.analytics.event_rules.conversions import (
+    is_non_bot_conversion_by_name_or_revenue as is_non_bot_conversion_by_name_or_revenue,
+)
 from service_core.analytics.event_rules.conversions import is_system_event as is_system_event
 from service_core.analytics.event_rules.custom_properties import RESERVED_KEYS as RESERVED_KEYS
 from service_core.analytics.event_rules.custom_properties import RESERVED_PREFIXES as RESERVED_PREFIXES
@@ -109,17 +113,21 @@ from service_core.analytics.event_rules.order_deduplication import REFUND as REF
 from service_core.analytics.event_rules.order_deduplication import TRACKED as TRACKED
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES as TRACKED_SOURCES
 from service_core.analytics.event_rules.order_deduplication import ZERO_VALUE_ORDERS as ZERO_VALUE_ORDERS
-from service_core.analytics.event_rules.order_deduplication import classify_payment as classify_payment
-from service_core.analytics.event_rules.order_deduplication import deduplicate_orders as deduplicate_orders
+from service_core.analytics.event_rules.order_deduplication import (
+    charge_components_zero_if_tracked as charge_components_zero_if_tracked,
+)
+from service_core.analytics.event_rules.order_deduplication import (
+    classify_as_charge_refund_or_no_payment as classify_as_charge_refund_or_no_payment,
+)
+from service_core.analytics.event_rules.order_deduplication import (
+    deduplicate_order_reports_within_7_days as deduplicate_order_reports_within_7_days,
+)
 from service_core.analytics.event_rules.order_deduplication import event_time_key as event_time_key
 from service_core.analytics.event_rules.order_deduplication import (
-    list_charge_components as list_charge_components,
+    order_and_payment_ids as order_and_payment_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import (
-    list_order_and_payment_ids as list_order_and_payment_ids,
-)
-from service_core.analytics.event_rules.order_deduplication import (
-    list_order_match_ids as list_order_match_ids,
+    order_payment_and_message_ids as order_payment_and_message_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import provider_of_payment as provider_of_payment
 from service_core.analytics.funnels.ports import FunnelOrder as FunnelOrder
@@ -138,9 +146,11 @@ from service_core.analytics.line_items.ports import LineItemQuery as LineItemQue
 from service_core.analytics.line_items.ports import LineItemReader as LineItemReader
 from service_core.analytics.line_items.ports import LineItemSum as LineItemSum
 from service_core.analytics.line_items.sold_and_returned import (
-    find_event_with_line_items as find_event_with_line_items,
+    charge_or_best_report_with_line_items as charge_or_best_report_with_line_items,
 )
-from service_core.analytics.line_items.sold_and_returned import select_return_events as select_return_events
+from service_core.analytics.line_items.sold_and_returned import (
+    select_deduplicated_return_events as select_deduplicated_return_events,
+)
 from service_core.analytics.measures import NOT_SET as NOT_SET
 from service_core.analytics.measures import Aggregation as Aggregation
 from service_core.analytics.measures import Column as Column
@@ -162,7 +172,9 @@ from service_core.analytics.measures import sum_column as sum_column
 from service_core.analytics.measures import touch_column as touch_column
 from service_core.analytics.people.email_matches import has_email as has_email
 from service_core.analytics.people.identity_resolution import IdentityMap as IdentityMap
-from service_core.analytics.people.identity_resolution import resolve_identities as resolve_identities
+from service_core.analytics.people.identity_resolution import (
+    resolve_identities_ignoring_bots as resolve_identities_ignoring_bots,
+)
 from service_core.analytics.people.identity_resolution import user_id_of_person as user_id_of_person
 from service_core.analytics.people.ports import MAX_CONFLICTING_PERSONS as MAX_CONFLICTING_PERSONS
 from service_core.analytics.people.ports import MAX_ITEMS_PER_PERSON as MAX_ITEMS_PER_PERSON
@@ -181,10 +193,12 @@ from service_core.analytics.people.ports import PersonSession as PersonSession
 from service_core.analytics.people.ports import Profile as Profile
 from service_core.analytics.people.ports import Touch as Touch
 from service_core.analytics.people.touches import TouchEvent as TouchEvent
-from service_core.analytics.people.touches import detect_touches as detect_touches
-from service_core.analytics.people.touches import list_reported_touches as list_reported_touches
+from service_core.analytics.people.touches import (
+    detect_touches_without_bots_and_repeats as detect_touches_without_bots_and_repeats,
+)
+from service_core.analytics.people.touches import list_client_reported_touches as list_client_reported_touches
 from service_core.analytics.people.traits import get_text_trait as get_text_trait
-from service_core.analytics.people.traits import merge_traits as merge_traits
+from service_core.analytics.people.traits import merge_traits_latest_non_null as merge_traits_latest_non_null
 from service_core.analytics.ports import ActiveVisitor as ActiveVisitor
 from service_core.analytics.ports import AggregateQuery as AggregateQuery
 from service_core.analytics.ports import AggregateReader as AggregateReader
@@ -211,7 +225,9 @@ from service_core.analytics.query.catalog import Additivity as Additivity
 from service_core.analytics.query.catalog import Dimension as Dimension
 from service_core.analytics.query.catalog import Metric as Metric
 from service_core.analytics.query.catalog import MetricUnit as MetricUnit
-from service_core.analytics.query.evaluate_predicate import lower_per_letter as lower_per_letter
+from service_core.analytics.query.evaluate_predicate import (
+    lower_case_letter_by_letter as lower_case_letter_by_letter,
+)
 from service_core.analytics.query.evaluate_predicate import value_matches as value_matches
 from service_core.analytics.query.trailing_window import compute_trailing_span as compute_trailing_span
 from service_core.analytics.reads.export_streams import RowBatch as RowBatch
@@ -271,7 +287,9 @@ from service_core.commerce.credentials.ports import SecretCipher as SecretCipher
 from service_core.commerce.platform_errors import CredentialsRejected as CredentialsRejected
 from service_core.commerce.platform_errors import PlatformUnavailable as PlatformUnavailable
 from service_core.commerce.providers.app_stores.events import app_store_event_names as app_store_event_names
-from service_core.commerce.providers.app_stores.events import map_app_store as map_app_store
+from service_core.commerce.providers.app_stores.events import (
+    map_app_store_notification as map_app_store_notification,
+)
 from service_core.commerce.providers.app_stores.models import AppStoreNotification as AppStoreNotification
 from service_core.commerce.providers.app_stores.models import NotificationKind as NotificationKind
 from service_core.commerce.providers.message_fields import MessageFields as MessageFields
@@ -285,7 +303,9 @@ from service_core.commerce.providers.ports import ProcessedMessages as Processed
 from service_core.commerce.providers.ports import RevenueProvider as RevenueProvider
 from service_core.commerce.providers.signatures import constant_time_equals as constant_time_equals
 from service_core.commerce.providers.signatures import hmac_sha256 as hmac_sha256
-from service_core.commerce.providers.signatures import is_within_tolerance as is_within_tolerance
+from service_core.commerce.providers.signatures import (
+    is_epoch_within_300_seconds as is_epoch_within_300_seconds,
+)
 from service_core.commerce.providers.signatures import verify_standard_webhook as verify_standard_webhook
 from service_core.commerce.providers.signatures import (
     verify_timestamped_signature as verify_timestamped_signature,
@@ -294,7 +314,9 @@ from service_core.commerce.subscriptions.lifecycle import LifecycleState as Life
 from service_core.commerce.subscriptions.lifecycle import LifecycleStatus as LifecycleStatus
 from service_core.commerce.subscriptions.lifecycle import StatusPeriod as StatusPeriod
 from service_core.commerce.subscriptions.lifecycle import lifecycle_states as lifecycle_states
-from service_core.commerce.subscriptions.lifecycle import status_periods as status_periods
+from service_core.commerce.subscriptions.lifecycle import (
+    status_periods_since_first_alive as status_periods_since_first_alive,
+)
 from service_core.commerce.subscriptions.models import Interval as Interval
 from service_core.commerce.subscriptions.models import PaymentKind as PaymentKind
 from service_core.commerce.subscriptions.models import SubscriptionPayment as SubscriptionPayment
@@ -393,7 +415,9 @@ from service_core.ingestion.ports import SessionState as SessionState
 from service_core.ingestion.ports import TaggedLink as TaggedLink
 from service_core.ingestion.ports import UserAgentParser as UserAgentParser
 from service_core.kernel.call_batching import CallBatcher as CallBatcher
-from service_core.kernel.call_batching import gather_results as gather_results
+from service_core.kernel.call_batching import (
+    gather_results_or_expected_errors as gather_results_or_expected_errors,
+)
 from service_core.kernel.clock import Clock as Clock
 from service_core.kernel.clock import epoch_milliseconds as epoch_milliseconds
 from service_core.kernel.clock import system_clock as system_clock
@@ -405,7 +429,7 @@ from service_core.kernel.exchange_rates import MAX_CONVERTED_MINOR as MAX_CONVER
 from service_core.kernel.exchange_rates import DayRate as DayRate
 from service_core.kernel.exchange_rates import ExchangeRates as ExchangeRates
 from service_core.kernel.file_response import ByteStreamOpener as ByteStreamOpener
-from service_core.kernel.money import allocate_amount as allocate_amount
+from service_core.kernel.money import allocate_by_largest_remainder as allocate_by_largest_remainder
 from service_core.kernel.money import currency_decimals as currency_decimals
 from service_core.kernel.money import to_major as to_major
 from service_core.kernel.money import to_minor as to_minor
@@ -422,7 +446,9 @@ from service_core.kernel.time_ranges import Buckets as Buckets
 from service_core.kernel.time_ranges import BucketUnit as BucketUnit
 from service_core.kernel.time_ranges import TimeRange as TimeRange
 from service_core.kernel.wall_clock import local_date as local_date
-from service_core.kernel.writable_paths import require_writable_paths as require_writable_paths
+from service_core.kernel.writable_paths import (
+    require_writable_paths_or_parents as require_writable_paths_or_parents,
+)
 from service_core.workspace.links.clicks import Click as Click
 from service_core.workspace.links.domains.ports import DnsUnavailable as DnsUnavailable
 from service_core.workspace.links.domains.ports import TxtRecords as TxtRecords

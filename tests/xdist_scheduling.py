@@ -5,7 +5,7 @@ import pytest
 ONE_PROCESS = {"tests/e2e/": "one deployment", "_browser.py": "one browser"}
 """Files with this in their name share what takes seconds to start."""
 
-LONG = (
+LONG_TESTS = (
     "one browser",
     "tests/conformance/test_duckdb.py",
     "tests/fault_injection/test_exports.py",
@@ -35,7 +35,7 @@ def scheduling_group(nodeid):
 
 def start_order(share):
     """When a share begins; the others follow in their order."""
-    return next((place for place, name in enumerate(LONG) if share.startswith(name)), len(LONG))
+    return next((place for place, name in enumerate(LONG_TESTS) if share.startswith(name)), len(LONG_TESTS))
 
 
 @pytest.hookimpl(optionalhook=True)

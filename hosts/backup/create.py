@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from hosts.backup.copy_files import COPY_FUNCTIONS, DRAFT_SUFFIX, sync_to_disk
+from hosts.backup.copy_files import COPY_FUNCTIONS, DRAFT_SUFFIX, fsync_folder_recursively
 from hosts.backup.manifest import Manifest, list_backup_files
-from hosts.backup.write_pause import writes_paused
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.backup.write_pause import writes_of_running_service_paused
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import BACKED_UP_PORTS, BackupStep
 from hosts.consumer_lock import try_consumer_lock
 from service_core.extensions.adapters import LocalDataKind
@@ -48,11 +48,11 @@ def create_backup(
     shutil.rmtree(draft, ignore_errors=True)
     try:
         draft.mkdir(mode=0o700, parents=True)
-        external_settings = _copy_deployment(config.absolute(), draft, on_progress)
+        external_settings = _copy_local_data_and_list_external_settings(config.absolute(), draft, on_progress)
         manifest = Manifest(started_at.isoformat(), tuple(list_backup_files(draft)), external_settings)
         manifest.write(draft)
-        sync_to_disk(draft)
-        _publish(draft, target)
+        fsync_folder_recursively(draft)
+        _rename_or_archive_draft(draft, target)
     except (OSError, sqlite3.Error) as fault:
         raise StartupError(
             f"The backup cannot be written: {getattr(fault, 'strerror', None) or fault}. Nothing of it is left; try "
@@ -63,36 +63,43 @@ def create_backup(
     return manifest
 
 
-def _copy_deployment(config: Path, draft: Path, on_progress: Callable[[str], None]) -> tuple[str, ...]:
+def _copy_local_data_and_list_external_settings(
+    config: Path, draft: Path, on_progress: Callable[[str], None]
+) -> tuple[str, ...]:
     """Copies all local data; returns the settings whose data a server keeps."""
-    settings, registry = load_settings(config), load_installed_registry()
+    settings, registry = load_settings_with_environment(config), load_installed_registry_once()
     locations: dict[str, DataLocation] = {}
     external_settings = []
     for port in BACKED_UP_PORTS:
-        location = registry.local_data_of_url(port.name, port.url(settings), folder=config.parent)
+        location = registry.local_data_of_url(port.name, port.url(settings), base_folder=config.parent)
         if location is None:
             external_settings.append(port.setting)
         else:
             locations[port.name] = location
-    with _consumer_paused(config.parent, locations):
-        _copy_ports(locations, _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
-    _copy_ports(locations, frozenset(locations) - _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
+    with _consumer_paused_if_queue_or_events_are_local(config.parent, locations):
+        _copy_data_of_ports(locations, _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
+    _copy_data_of_ports(locations, frozenset(locations) - _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
     shutil.copyfile(config, draft / SETTINGS_FILE)
     return tuple(external_settings)
 
 
-def _copy_ports(
-    locations: dict[str, DataLocation], ports: frozenset[str], draft: Path, on_progress: Callable[[str], None]
+def _copy_data_of_ports(
+    locations: dict[str, DataLocation],
+    only_ports: frozenset[str],
+    draft: Path,
+    on_progress: Callable[[str], None],
 ) -> None:
     for port, (keeps, path) in locations.items():
-        if port in ports:
+        if port in only_ports:
             on_progress(path.name)
             (draft / port).mkdir()
             COPY_FUNCTIONS[keeps](path, draft / port)
 
 
 @contextmanager
-def _consumer_paused(folder: Path, locations: dict[str, DataLocation]) -> Iterator[None]:
+def _consumer_paused_if_queue_or_events_are_local(
+    folder: Path, locations: dict[str, DataLocation]
+) -> Iterator[None]:
     """Pauses the consumer inside the block, so that no event moves from the queue to the store."""
     if _PORTS_COPIED_DURING_PAUSE.isdisjoint(locations):
         yield
@@ -101,11 +108,11 @@ def _consumer_paused(folder: Path, locations: dict[str, DataLocation]) -> Iterat
         if nobody_serves:
             yield
         else:
-            with writes_paused(folder):
+            with writes_of_running_service_paused(folder):
                 yield
 
 
-def _publish(draft: Path, target: Path) -> None:
+def _rename_or_archive_draft(draft: Path, target: Path) -> None:
     """Moves the finished backup to its target, as a folder or packed into one file."""
     if not target.name.endswith(ARCHIVE_SUFFIXES):
         draft.rename(target)

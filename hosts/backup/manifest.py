@@ -47,7 +47,7 @@ class Manifest:
         (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> "Manifest":
+    def read_of_same_version(cls, folder: Path) -> "Manifest":
         """Reads the manifest of a backup.
 
         Raises:
@@ -62,7 +62,7 @@ class Manifest:
         files = tuple(BackupFile(**file) for file in stored["files"])
         return cls(stored["created_at"], files, tuple(stored["external_settings"]))
 
-    def verify(self, folder: Path) -> None:
+    def verify_sizes_and_digests(self, folder: Path) -> None:
         """Checks that every file is there, with its size and digest.
 
         Raises:

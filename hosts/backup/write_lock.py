@@ -21,12 +21,13 @@ class WriteLock:
     def __init__(self) -> None:
         self._writing = asyncio.Lock()
 
-    def wrap(self, port: str, adapter: Any) -> Any:
+    def wrap_if_event_store(self, port: str, adapter: Any) -> Any:
         """Wraps the adapter of the event store; returns the others unchanged."""
         if port != "events":
             return adapter
         return WrappedAdapter(
-            adapter, {name: self._guard_write(getattr(adapter, name)) for name in WRITE_METHODS}
+            adapter,
+            {name: self._run_one_at_a_time_and_shield(getattr(adapter, name)) for name in WRITE_METHODS},
         )
 
     @asynccontextmanager
@@ -35,7 +36,9 @@ class WriteLock:
         async with self._writing:
             yield
 
-    def _guard_write(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def _run_one_at_a_time_and_shield(
+        self, write: Callable[..., Awaitable[Any]]
+    ) -> Callable[..., Awaitable[Any]]:
         async def write_under_lock(*args: Any, **kwargs: Any) -> Any:
             async with self._writing:
                 return await write(*args, **kwargs)

@@ -32,10 +32,10 @@ _log = logging.getLogger("touchpoint.backup")
 
 
 @contextmanager
-def open_pause_listener(folder: Path) -> Iterator[socket.socket | None]:
+def pause_listener_or_none(folder: Path) -> Iterator[socket.socket | None]:
     """Gives the socket on which backups of a folder ask for a pause; None where no socket can be made."""
     try:
-        listener = _bind_socket(folder)
+        listener = _replace_socket_file_owner_only(folder)
     except OSError as fault:  # some network and shared folders know no sockets
         _log.warning("no backup can be made while this runs: %s", fault.strerror)
         yield None
@@ -47,13 +47,13 @@ def open_pause_listener(folder: Path) -> Iterator[socket.socket | None]:
         (folder / SOCKET_FILE).unlink(missing_ok=True)
 
 
-async def serve_pause_requests(
+async def serve_backup_pauses_until_stopped(
     listener: socket.socket | None, write_lock: WriteLock, stop: asyncio.Event
 ) -> None:
     """Pauses writes for one backup after the other, until ``stop`` is set.
 
     Args:
-        listener: from `open_pause_listener`; None serves nothing.
+        listener: from `pause_listener_or_none`; None serves nothing.
         write_lock: of the store.
         stop: ends it.
     """
@@ -63,7 +63,7 @@ async def serve_pause_requests(
             async with write_lock.paused():
                 writer.write(_PAUSED)
                 await writer.drain()
-                ended = await _wait_for_end_of_pause(reader, stop)
+                ended = await _backup_ended_pause_in_time(reader, stop)
             if ended:
                 writer.write(_ENDED)
                 await writer.drain()
@@ -80,9 +80,14 @@ async def serve_pause_requests(
         await stop.wait()
 
 
-async def _wait_for_end_of_pause(reader: asyncio.StreamReader, stop: asyncio.Event) -> bool:
+async def _backup_ended_pause_in_time(
+    backup_reader: asyncio.StreamReader, service_stop: asyncio.Event
+) -> bool:
     """Waits for the end of a pause; True when the backup ended it, False when it left, or time or service ended."""
-    end_message, stopping = asyncio.create_task(reader.read(1)), asyncio.create_task(stop.wait())
+    end_message, stopping = (
+        asyncio.create_task(backup_reader.read(1)),
+        asyncio.create_task(service_stop.wait()),
+    )
     done, left = await asyncio.wait(
         {end_message, stopping}, timeout=MAX_PAUSE_SECONDS, return_when=asyncio.FIRST_COMPLETED
     )
@@ -92,7 +97,7 @@ async def _wait_for_end_of_pause(reader: asyncio.StreamReader, stop: asyncio.Eve
 
 
 @contextmanager
-def writes_paused(folder: Path) -> Iterator[None]:
+def writes_of_running_service_paused(folder: Path) -> Iterator[None]:
     """Pauses writes to the event store of a running service inside the block.
 
     Raises:
@@ -101,7 +106,7 @@ def writes_paused(folder: Path) -> Iterator[None]:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(WAIT_SECONDS)
         try:
-            with _short_socket_path(folder) as address:
+            with _short_socket_path_via_proc(folder) as address:
                 connection.connect(address)
             is_paused = connection.recv(len(_PAUSED)) == _PAUSED
         except OSError:
@@ -121,14 +126,14 @@ def writes_paused(folder: Path) -> Iterator[None]:
         )
 
 
-def _bind_socket(folder: Path) -> socket.socket:
+def _replace_socket_file_owner_only(folder: Path) -> socket.socket:
     (folder / SOCKET_FILE).unlink(
         missing_ok=True
     )  # of a process that was killed; the lock of the folder is ours
     listener = socket.socket(socket.AF_UNIX)
     previous_umask = os.umask(0o177)
     try:
-        with _short_socket_path(folder) as address:
+        with _short_socket_path_via_proc(folder) as address:
             listener.bind(address)
     except OSError:
         listener.close()
@@ -140,7 +145,7 @@ def _bind_socket(folder: Path) -> socket.socket:
 
 
 @contextmanager
-def _short_socket_path(folder: Path) -> Iterator[str]:
+def _short_socket_path_via_proc(folder: Path) -> Iterator[str]:
     """Gives a path of the socket that is short enough for the system, through the opened folder."""
     if not Path("/proc/self/fd").exists():
         yield str(folder / SOCKET_FILE)

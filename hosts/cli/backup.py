@@ -11,7 +11,7 @@ import typer
 from hosts.cli.options import DEFAULT_CONFIG, SETTINGS_FILE, ConfigFile, output_console
 
 
-def backup(
+def back_up_deployment(
     target: Annotated[
         Path, typer.Argument(metavar="DIR|FILE", help="A new folder, or a file ending with .tar or .tar.gz.")
     ],
@@ -39,10 +39,10 @@ def backup(
         )  # fmt: skip
 
 
-def restore(
+def restore_deployment(
     source: Annotated[Path, typer.Argument(metavar="DIR|FILE", exists=True, help="The backup.")],
     folder: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="Folder of the restored deployment.")],
-    config: Annotated[
+    replacement_settings: Annotated[
         Path | None,
         typer.Option(
             "--config",
@@ -58,12 +58,12 @@ def restore(
     Every file is compared with its digest first. Events that waited when the backup was made are stored
     when the service starts.
     """
-    from hosts.backup.restore import restore_backup
+    from hosts.backup.restore import restore_backup_into_empty_folder
 
     began = time.monotonic()
-    manifest = restore_backup(source, folder)
-    if config is not None:
-        copyfile(config, folder / SETTINGS_FILE)
+    manifest = restore_backup_into_empty_folder(source, folder)
+    if replacement_settings is not None:
+        copyfile(replacement_settings, folder / SETTINGS_FILE)
     created_at = datetime.fromisoformat(manifest.created_at)
     output_console().print(
         f"{folder} is as it was at {created_at:%Y-%m-%d %H:%M:%S} UTC: {manifest.size / 1e6:,.1f} MB in "

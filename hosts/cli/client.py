@@ -25,7 +25,7 @@ class ApiClient:
 
     def get(self, path: str, **parameters: str | int) -> Mapping[str, Any]:
         """The answer of a read; raises as `post` does."""
-        return self._request(f"{path}?{urlencode(parameters)}", None)
+        return self._request_json(f"{path}?{urlencode(parameters)}", None)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer to a JSON body.
@@ -33,9 +33,9 @@ class ApiClient:
         Raises:
             StartupError: nobody answers, or the service refused; the message is its own sentence.
         """
-        return self._request(path, json.dumps(body).encode())
+        return self._request_json(path, json.dumps(body).encode())
 
-    def _request(self, path: str, body: bytes | None) -> Mapping[str, Any]:
+    def _request_json(self, path: str, body: bytes | None) -> Mapping[str, Any]:
         address = f"{self._api}/v1{path}"
         if not address.startswith(("http://", "https://")):
             raise StartupError(f"{self._api} is not the address of a service. Write http://HOST:PORT.")

@@ -37,7 +37,7 @@ class StatusName(StrEnum):
 
 
 @app.command("add")
-def add(
+def add_or_replace_connection(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider id, such as meta or stripe.")],
     account: Annotated[
         list[str] | None, typer.Option(metavar="ID[=NAME]", help="Account id; repeat for several.")
@@ -68,34 +68,34 @@ def add(
     Credentials that are given replace those there were; without any, those stay. An ad platform with
     credentials is read by the running service: the accounts that are named, or all there are.
     """
-    from hosts.cli.secrets import read_secrets
+    from hosts.cli.secrets import read_secrets_from_environment_or_stdin
     from service_core.analytics.connections.models import ConnectionStatus
 
-    provider_kind = _resolve_kind(provider, kind)
-    accounts = _parse_accounts(account or [], asset or [])
-    secrets = read_secrets(secret or [])
+    provider_kind = _chosen_or_installed_provider_kind(provider, kind)
+    accounts = _parse_accounts_with_assets(account or [], asset or [])
+    secrets = read_secrets_from_environment_or_stdin(secret or [])
     is_synced_later = bool(secrets) and not _is_send_only(provider)
     default_status = ConnectionStatus.PENDING if is_synced_later else ConnectionStatus.CONNECTED
     connection_status = ConnectionStatus(status.value) if status else default_status
 
     async def save_connection_and_secrets() -> tuple["Connection", str | None]:
-        from hosts.cli.deployment import find_workspace
-        from hosts.cli.secrets import open_vault
+        from hosts.cli.deployment import find_named_or_only_workspace
+        from hosts.cli.secrets import open_workspace_store_and_vault
         from service_core.analytics.connections.models import Connection
 
-        async with open_vault(config) as ports:
-            owner = await find_workspace(ports.workspace.credentials, workspace)
+        async with open_workspace_store_and_vault(config) as ports:
+            owner = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
             if secrets:
-                await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
+                await ports.connection_secrets.replace_or_delete_secrets(owner.id, provider, secrets)
             connection = Connection(
                 owner.id, provider, provider_kind, connection_status, ports.clock(), accounts, error
             )
-            await ports.workspace.connections.save_connection(connection)
+            await ports.workspace.connections.save_connection_keeping_created_at(connection)
             accepts_webhooks = secrets and provider in ports.registry.revenue_providers
             return connection, f"/webhooks/{provider}/{owner.public_id}" if accepts_webhooks else None
 
     connection, webhook = asyncio.run(save_connection_and_secrets())
-    _print_connection(connection)
+    _print_connection_with_assets_or_accounts(connection)
     if webhook is not None:
         output_console().print(
             f"Let it send webhooks to {webhook} of the ingest host.", soft_wrap=True, markup=False
@@ -111,11 +111,11 @@ def list_connections(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT
             "Nothing is connected. `touchpoint connection add PROVIDER` notes what is.", markup=False
         )
     for connection in connections:
-        _print_connection(connection)
+        _print_connection_with_assets_or_accounts(connection)
 
 
 @app.command("remove")
-def remove(
+def remove_connection(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
@@ -127,7 +127,7 @@ def remove(
 
 
 @app.command("renew")
-def renew(
+def replace_connection_secrets(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     secret: SecretNames = None,
     workspace: WorkspaceId = None,
@@ -137,27 +137,33 @@ def renew(
 
     Its accounts, pixels and what was read stay; it is read again with the new ones.
     """
-    from hosts.cli.secrets import read_secrets
+    from hosts.cli.secrets import read_secrets_from_environment_or_stdin
 
     if not secret:
         raise typer.BadParameter("name what is replaced, as in --secret access_token", param_hint="--secret")
-    _print_connection(asyncio.run(_replace_secrets(config, workspace, provider, read_secrets(secret))))
+    _print_connection_with_assets_or_accounts(
+        asyncio.run(
+            _replace_secrets_and_clear_error(
+                config, workspace, provider, read_secrets_from_environment_or_stdin(secret)
+            )
+        )
+    )
 
 
-async def _replace_secrets(
+async def _replace_secrets_and_clear_error(
     config: "Path", workspace: str | None, provider: str, secrets: dict[str, str]
 ) -> "Connection":
     from dataclasses import replace
 
-    from hosts.cli.deployment import find_workspace
-    from hosts.cli.secrets import open_vault
+    from hosts.cli.deployment import find_named_or_only_workspace
+    from hosts.cli.secrets import open_workspace_store_and_vault
     from service_core.analytics.connections.models import ConnectionStatus
 
-    async with open_vault(config) as ports:
-        owner = await find_workspace(ports.workspace.credentials, workspace)
+    async with open_workspace_store_and_vault(config) as ports:
+        owner = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
         connection_by_provider = {
             connection.provider: connection
-            for connection in await ports.workspace.connections.list_connections(owner.id)
+            for connection in await ports.workspace.connections.list_connections_oldest_first(owner.id)
         }
         if provider not in connection_by_provider:
             raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
@@ -166,57 +172,57 @@ async def _replace_secrets(
         )
         status = ConnectionStatus.PENDING if is_never_synced else ConnectionStatus.CONNECTED
         connection = replace(connection_by_provider[provider], status=status, error=None)
-        await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
-        await ports.workspace.connections.save_connection(connection)
+        await ports.connection_secrets.replace_or_delete_secrets(owner.id, provider, secrets)
+        await ports.workspace.connections.save_connection_keeping_created_at(connection)
         return connection
 
 
 @app.command("reseal")
-def reseal(config: ConfigFile = DEFAULT_CONFIG) -> None:
+def reencrypt_all_secrets(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Encrypt all credentials again, with the first key.
 
     Afterwards no other key is needed.
     """
-    count = asyncio.run(_reencrypt_all(config))
+    count = asyncio.run(_reencrypt_and_count_secrets(config))
     output_console().print(f"Encrypted again: {count}", soft_wrap=True, markup=False)
 
 
-async def _reencrypt_all(config: "Path") -> int:
-    from hosts.cli.secrets import open_vault
+async def _reencrypt_and_count_secrets(config: "Path") -> int:
+    from hosts.cli.secrets import open_workspace_store_and_vault
 
     count = 0
-    async with open_vault(config) as ports:
+    async with open_workspace_store_and_vault(config) as ports:
         connection_secrets = ports.connection_secrets
-        for workspace_and_provider in await connection_secrets.connections_with_secrets():
-            secrets = await connection_secrets.secrets(*workspace_and_provider)
-            await connection_secrets.save_secrets(*workspace_and_provider, secrets or {})
+        for workspace_and_provider in await connection_secrets.list_connections_with_secrets():
+            secrets = await connection_secrets.find_secrets(*workspace_and_provider)
+            await connection_secrets.replace_or_delete_secrets(*workspace_and_provider, secrets or {})
             count += 1
     return count
 
 
 async def _load_connections(config: "Path", workspace: str | None) -> "list[Connection]":
-    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        return await store.connections.list_connections(
-            (await find_workspace(store.credentials, workspace)).id
+        return await store.connections.list_connections_oldest_first(
+            (await find_named_or_only_workspace(store.credentials, workspace)).id
         )
 
 
 async def _remove_connection(config: "Path", workspace: str | None, provider: str) -> bool:
-    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        return await store.connections.remove_connection(
-            (await find_workspace(store.credentials, workspace)).id, provider
+        return await store.connections.remove_connection_if_present(
+            (await find_named_or_only_workspace(store.credentials, workspace)).id, provider
         )
 
 
-def _resolve_kind(provider: str, named: KindName | None) -> "ProviderKind":
+def _chosen_or_installed_provider_kind(provider: str, chosen: KindName | None) -> "ProviderKind":
     from service_core.analytics.connections.models import ProviderKind
 
-    if named is not None:
-        return ProviderKind(named.value)
+    if chosen is not None:
+        return ProviderKind(chosen.value)
     known = _installed_provider_kinds()
     if provider not in known:
         raise typer.BadParameter(
@@ -228,26 +234,31 @@ def _resolve_kind(provider: str, named: KindName | None) -> "ProviderKind":
 
 def _installed_provider_kinds() -> "dict[str, ProviderKind]":
     """What the providers of installed plugins are for."""
-    from hosts.composition.compose import load_installed_registry
+    from hosts.composition.compose import load_installed_registry_once
 
-    return {provider.id: provider.kind for provider in load_installed_registry().providers.by_id.values()}
+    return {
+        provider.id: provider.kind
+        for provider in load_installed_registry_once().connectable_providers.by_id.values()
+    }
 
 
 def _is_send_only(provider: str) -> bool:
     """Whether nothing is read of a provider, so that nothing would ever tell that it is connected."""
-    from hosts.composition.compose import load_installed_registry
+    from hosts.composition.compose import load_installed_registry_once
 
-    registry = load_installed_registry()
+    registry = load_installed_registry_once()
     return provider in registry.conversion_senders and provider not in registry.ad_platforms
 
 
-def _parse_accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedAccount, ...]":
+def _parse_accounts_with_assets(
+    account_options: list[str], asset_options: list[str]
+) -> "tuple[ConnectedAccount, ...]":
     """Accounts in the order they are named first; an asset names its account, too."""
     from service_core.analytics.connections.models import Asset, ConnectedAccount
 
-    names = {id_: name or None for id_, _, name in (text.partition("=") for text in accounts)}
+    names = {id_: name or None for id_, _, name in (text.partition("=") for text in account_options)}
     assets_by_account: dict[str, list[Asset]] = {id_: [] for id_ in names}
-    for text in assets:
+    for text in asset_options:
         place, _, name = text.partition("=")
         owner, _, id_ = place.partition("/")
         if not owner or not id_:
@@ -259,7 +270,7 @@ def _parse_accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedA
     )
 
 
-def _print_connection(connection: "Connection") -> None:
+def _print_connection_with_assets_or_accounts(connection: "Connection") -> None:
     places = [f"{account.id}/{asset.id}" for account in connection.accounts for asset in account.assets] or [
         account.id for account in connection.accounts
     ]

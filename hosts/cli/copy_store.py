@@ -25,7 +25,7 @@ class StoreKind(StrEnum):
     WORKSPACE = "workspace"
 
 
-def move(
+def copy_and_compare_store(
     target: Annotated[str, typer.Option("--to", metavar="URL", help="URL of the new store.")],
     what: Annotated[
         StoreKind,
@@ -45,7 +45,11 @@ def move(
     and to run again: days that are there already are not copied anew. Workspaces: the new store has to be
     empty, takes all or nothing, and is read again. Nothing is removed from the present store.
     """
-    copy = _copy_events if what is StoreKind.EVENTS else _copy_workspaces
+    copy = (
+        _copy_events_or_exit_on_difference
+        if what is StoreKind.EVENTS
+        else _copy_workspace_store_with_progress
+    )
     copy(config, source, target)
     output_console().print(
         f"Name the new store in storage.{what}, and start the service.",
@@ -55,19 +59,19 @@ def move(
     )
 
 
-def _copy_events(config: "Path", source: str | None, target: str) -> None:
-    differences = _copy_events_with_progress(config, source, target)
+def _copy_events_or_exit_on_difference(config: "Path", source_url: str | None, target_url: str) -> None:
+    differences = _copy_and_compare_events_with_progress(config, source_url, target_url)
     if differences:
         _print_differences(differences)
         raise typer.Exit(1)
     _print_result("Every metric of every workspace and month is the same on both sides.")
 
 
-def _copy_workspaces(config: "Path", source: str | None, target: str) -> None:
+def _copy_workspace_store_with_progress(config: "Path", source_url: str | None, target_url: str) -> None:
     """Copies and compares the workspace store; shows a bar that counts the copied records."""
     from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-    from hosts.store_copy.copy_workspace_store import copy_workspace_store
+    from hosts.store_copy.copy_workspace_store import copy_and_compare_workspace_store
 
     with Progress(
         SpinnerColumn(),
@@ -80,7 +84,9 @@ def _copy_workspaces(config: "Path", source: str | None, target: str) -> None:
         def show_copied_records(kind: str, count: int) -> None:
             bars.update(task, description=f"Copying {kind}", advance=count)
 
-        content = asyncio.run(copy_workspace_store(config, source, target, show_copied_records))
+        content = asyncio.run(
+            copy_and_compare_workspace_store(config, source_url, target_url, show_copied_records)
+        )
         bars.update(task, description="Copied and compared", total=bars.tasks[0].completed)
     _print_result(
         f"{content.counts.total()} records of {len(+content.counts)} kinds are the same on both sides."
@@ -91,11 +97,16 @@ def _print_result(sentence: str) -> None:
     output_console().print(sentence, style="green", soft_wrap=True, markup=False)
 
 
-def _copy_events_with_progress(config: "Path", source: str | None, target: str) -> "list[Difference]":
+def _copy_and_compare_events_with_progress(
+    config: "Path", source_url: str | None, target_url: str
+) -> "list[Difference]":
     """Copies events with a bar per workspace, compares both stores with one bar, and returns the differences."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from hosts.store_copy.copy_event_store import CopyProgress, copy_event_store
+    from hosts.store_copy.copy_event_store import (
+        CopyProgress,
+        copy_event_store_and_find_differences,
+    )
 
     name = TextColumn("{task.description}", markup=False)
     with Progress(
@@ -114,21 +125,23 @@ def _copy_events_with_progress(config: "Path", source: str | None, target: str) 
             bars.update(tasks[None], description=f"Comparing {workspace.name} {month}", advance=1)
 
         differences = asyncio.run(
-            copy_event_store(config, source, target, CopyProgress(show_copied_events, show_compared_month))
+            copy_event_store_and_find_differences(
+                config, source_url, target_url, CopyProgress(show_copied_events, show_compared_month)
+            )
         )
         if None in tasks:
             bars.update(tasks[None], description="Comparing", total=bars.tasks[-1].completed)
         return differences
 
 
-def _print_differences(found: "list[Difference]") -> None:
+def _print_differences(differences: "list[Difference]") -> None:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 1))
     for heading in ("workspace", "month", "what", "present store", "new store"):
         table.add_column(heading, overflow="fold")
-    for difference in found:
+    for difference in differences:
         table.add_row(
             *map(
                 Text,

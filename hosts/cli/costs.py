@@ -40,9 +40,9 @@ def _costs_group() -> None:
 
 
 @app.command("import")
-def import_costs(
+def import_all_costs_or_none(
     file: CostFile,
-    since: Annotated[
+    default_effective_from: Annotated[
         str | None,
         typer.Option("--from", metavar="DATE", help="First day the costs apply, for rows without a date."),
     ] = None,
@@ -64,43 +64,45 @@ def import_costs(
     from service_core.commerce.costs.import_schemas import CostImport
 
     text = file.read_text("utf-8", errors="replace")
-    cost_import = CostImport(csv=text, effective_from=since, currency=currency)
-    validated = asyncio.run(_import_costs(cost_import, workspace, config, check=check))
+    cost_import = CostImport(csv=text, effective_from=default_effective_from, currency=currency)
+    validated = asyncio.run(
+        _validate_costs_and_save_if_all_valid(cost_import, workspace, config, validate_only=check)
+    )
     if validated.errors:
-        _print_result(validated)
+        _print_rejected_rows(validated)
         raise typer.Exit(1)
     done = "rows are good; nothing was changed." if check else "costs are imported."
     output_console().print(f"{len(validated.costs):,} {done}", style="green")
 
 
-async def _import_costs(
-    sent: "CostImport", public_id: str | None, config: Path, *, check: bool
+async def _validate_costs_and_save_if_all_valid(
+    cost_import: "CostImport", public_id: str | None, config: Path, *, validate_only: bool
 ) -> "ValidatedImport":
-    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
     from service_core.commerce.costs.validate_import import validate_cost_rows
     from service_core.kernel.clock import system_clock
 
     async with open_workspace_store(config) as directory:
-        workspace = await find_workspace(directory.credentials, public_id)
-        validated = validate_cost_rows(sent, workspace)
-        if not (check or validated.errors):
-            await directory.item_costs.save_costs(
+        workspace = await find_named_or_only_workspace(directory.credentials, public_id)
+        validated = validate_cost_rows(cost_import, workspace)
+        if not (validate_only or validated.errors):
+            await directory.item_costs.save_or_replace_costs(
                 workspace.id, validated.import_id, validated.costs, system_clock()
             )
         return validated
 
 
-def _print_result(found: "ValidatedImport") -> None:
+def _print_rejected_rows(validated: "ValidatedImport") -> None:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 1))
     for heading in ("row", "reason"):
         table.add_column(heading)
-    for row, reason in found.errors:
+    for row, reason in validated.errors:
         table.add_row(f"{row}", reason.value)
     console = output_console()
     console.print(table)
-    rows = len(found.errors) + len(found.costs)
+    rows = len(validated.errors) + len(validated.costs)
     console.print(
-        f"{len(found.errors):,} of {rows:,} rows are rejected; nothing was changed.", style="bold red"
+        f"{len(validated.errors):,} of {rows:,} rows are rejected; nothing was changed.", style="bold red"
     )

@@ -24,7 +24,7 @@ INGEST: Final = "127.0.0.1:8081"
 """Where the demo listens unless the ports are in use."""
 
 
-def demo(
+def run_demo(
     log: Annotated[
         Path | None,
         typer.Argument(
@@ -64,18 +64,24 @@ def demo(
     Ctrl-C; a temporary folder is removed then.
     """
     from hosts.cli.client import ApiClient
-    from hosts.cli.demo_report import DAYS, print_demo_report
-    from hosts.demo.demo_service import run_service
+    from hosts.cli.demo_report import DAYS, fetch_and_print_last_seven_days
+    from hosts.demo.demo_service import serve_in_subprocess
     from service_core.kernel.clock import system_clock
 
     console = output_console()
-    with _stop_on_signals(), _data_folder(folder) as data_folder, _log_file(log) as file:
-        created = _create_deployment(data_folder, config, site)
-        addresses = api or _free_address(API), ingest or _free_address(INGEST)
-        with run_service(data_folder / SETTINGS_FILE, *addresses) as service:
+    with (
+        _termination_signals_as_keyboard_interrupt(),
+        _chosen_or_temporary_folder(folder) as data_folder,
+        _chosen_or_bundled_log(log) as file,
+    ):
+        created = _create_demo_deployment(data_folder, config, site)
+        addresses = api or _address_or_any_free_port(API), ingest or _address_or_any_free_port(INGEST)
+        with serve_in_subprocess(data_folder / SETTINGS_FILE, *addresses) as service:
             console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
-            _import_log(file, site, data_folder)
-            print_demo_report(ApiClient(service.api, created.agent_key.secret), system_clock(), console)
+            _import_access_log_shifted_to_now(file, site, data_folder)
+            fetch_and_print_last_seven_days(
+                ApiClient(service.api, created.agent_key.secret), system_clock(), console
+            )
             console.print(
                 f"\nLook at it: {service.api}/app/#key={created.agent_key.secret}&days={DAYS}",
                 soft_wrap=True,
@@ -88,7 +94,7 @@ def demo(
                 _wait_for_interrupt()
 
 
-def _free_address(address: str) -> str:
+def _address_or_any_free_port(address: str) -> str:
     """Return the address, or the same host with port 0 (any free port) when something listens there; says so."""
     from hosts.asgi_runner import bind_listener
     from service_core.kernel.errors import StartupError
@@ -102,30 +108,37 @@ def _free_address(address: str) -> str:
     return address
 
 
-def _create_deployment(folder: Path, template: Path | None, site: str) -> "CreatedWorkspace":
+def _create_demo_deployment(folder: Path, template: Path | None, site: str) -> "CreatedWorkspace":
     from urllib.parse import urlsplit
 
-    from hosts.cli.init import create_deployment
+    from hosts.cli.init import create_deployment_or_remove_settings_file
 
     domain = (urlsplit(site).hostname or "").removeprefix("www.") or None
     file = folder / SETTINGS_FILE
-    return create_deployment(file, template, name="Demo", timezone="UTC", currency="USD", domain=domain)
+    return create_deployment_or_remove_settings_file(
+        file, template, name="Demo", timezone="UTC", currency="USD", domain=domain
+    )
 
 
-def _import_log(file: Path, site: str, folder: Path) -> None:
-    from hosts.cli.import_data import print_import_result, run_import_with_progress
-    from hosts.data_import.access_logs import read_access_log
+def _import_access_log_shifted_to_now(file: Path, site: str, folder: Path) -> None:
+    from hosts.cli.import_data import print_import_counts_and_warnings, run_import_with_progress
+    from hosts.data_import.access_logs import read_access_log_with_skipped_lines
     from hosts.data_import.run_import import ImportTask
     from hosts.file_digest import sha256_of_file
 
     task = ImportTask(
-        folder / SETTINGS_FILE, sha256_of_file(file), lambda: read_access_log(file, site), shift_to_now=True
+        folder / SETTINGS_FILE,
+        sha256_of_file(file),
+        lambda: read_access_log_with_skipped_lines(file, site),
+        shift_to_now=True,
     )
-    print_import_result(file.name, run_import_with_progress(task, file.name, file.stat().st_size))
+    print_import_counts_and_warnings(
+        file.name, run_import_with_progress(task, file.name, file.stat().st_size)
+    )
 
 
 @contextmanager
-def _stop_on_signals() -> Iterator[None]:
+def _termination_signals_as_keyboard_interrupt() -> Iterator[None]:
     """End on SIGTERM and on a closed terminal as on Ctrl-C: the service stops, a temporary folder goes."""
     ends = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.default_int_handler) for number in ends]
@@ -137,7 +150,7 @@ def _stop_on_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _data_folder(chosen: Path | None) -> Iterator[Path]:
+def _chosen_or_temporary_folder(chosen: Path | None) -> Iterator[Path]:
     if chosen is not None:
         yield chosen
         return
@@ -146,7 +159,7 @@ def _data_folder(chosen: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _log_file(chosen: Path | None) -> Iterator[Path]:
+def _chosen_or_bundled_log(chosen: Path | None) -> Iterator[Path]:
     if chosen is not None:
         yield chosen
         return

@@ -9,13 +9,18 @@ from rich.console import Console
 from rich.table import Table
 
 from hosts.cli.client import ApiClient
-from hosts.cli.terminal_charts import format_number, render_chart, render_facts, render_ranking
+from hosts.cli.terminal_charts import (
+    format_number,
+    render_chart_of_bucket_maxima,
+    render_name_value_table,
+    render_ranking_table_with_bars,
+)
 
 DAYS: Final = 7
 """Days that are shown; the link to the page opens on as many."""
 
 
-def print_demo_report(client: ApiClient, now: datetime, console: Console) -> None:
+def fetch_and_print_last_seven_days(client: ApiClient, now: datetime, console: Console) -> None:
     """Print totals, a chart and three rankings of the last days."""
     zone = ZoneInfo(str(client.get("/workspace")["timezone"]))
     today = now.astimezone(zone).date()
@@ -31,7 +36,7 @@ def print_demo_report(client: ApiClient, now: datetime, console: Console) -> Non
     series = overview["time_series"]
     crawled = bots["pageviews_total"] - overview["pageviews_total"]
     console.print(
-        render_facts(
+        render_name_value_table(
             "The last seven days",
             [
                 ("Visitors", format_number(overview["visitors_total"])),
@@ -41,7 +46,7 @@ def print_demo_report(client: ApiClient, now: datetime, console: Console) -> Non
             ],
         ),
         "",
-        render_chart(
+        render_chart_of_bucket_maxima(
             "Page views",
             "hour",
             [datetime.fromisoformat(point["timestamp"]) for point in series],
@@ -59,6 +64,6 @@ def print_demo_report(client: ApiClient, now: datetime, console: Console) -> Non
 
 
 def _ranking_table(title: str, answer: Mapping[str, Any], width: int) -> Table:
-    return render_ranking(
+    return render_ranking_table_with_bars(
         title, [(row["name"], row["count"], row["percentage"]) for row in answer["data"]], width
     )

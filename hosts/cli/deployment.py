@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from hosts.composition.compose import Service, compose, load_ports
-from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.load_settings import load_settings_with_environment, settings_folder
 from hosts.composition.ports import start_adapters
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
@@ -15,13 +15,13 @@ from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.kernel.errors import StartupError
 
 
-def compose_service(config: Path) -> Service:
+def load_and_compose_service(config: Path) -> Service:
     """Return the composed deployment, not started.
 
     Raises:
         StartupError: there is no such file, or something in it does not fit.
     """
-    return compose(load_settings(config), settings_folder(config))
+    return compose(load_settings_with_environment(config), settings_folder(config))
 
 
 @asynccontextmanager
@@ -32,7 +32,7 @@ async def open_workspace_store(config: Path) -> AsyncIterator[WorkspaceStore]:
         yield ports.workspace
 
 
-async def find_workspace(directory: CredentialStore, public_id: str | None) -> Workspace:
+async def find_named_or_only_workspace(directory: CredentialStore, public_id: str | None) -> Workspace:
     """The workspace with this public id, or the only one there is.
 
     Raises:

@@ -10,17 +10,17 @@ from hosts.cli.options import output_console
 FOLDER: Final = Path("docs/reference")
 
 
-def docs(
+def check_or_write_reference_pages(
     folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Folder of the pages.")] = FOLDER,
     write: Annotated[
         bool, typer.Option("--write", help="Write the pages; otherwise list those that are out of date.")
     ] = False,
 ) -> None:
     """Check the reference pages against the code, or write them."""
-    from hosts.composition.compose import load_installed_registry
+    from hosts.composition.compose import load_installed_registry_once
     from hosts.reference.pages import render_reference_pages
 
-    pages = render_reference_pages(load_installed_registry())
+    pages = render_reference_pages(load_installed_registry_once())
     stale = sorted(name for name, text in pages.items() if _read_file(folder / name) != text)
     if write:
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from service_core.analytics.fx.ports import RateCoverage
 
 
-def fx(
+def show_exchange_rate_coverage(
     config: ConfigFile = DEFAULT_CONFIG,
     *,
     read: Annotated[bool, typer.Option("--read", help="Sync the source first.")] = False,
@@ -22,7 +22,7 @@ def fx(
 
     The running service reads their source by itself, each hour. Exit code 1 without any.
     """
-    known = asyncio.run(_load_rates(config, read=read))
+    known = asyncio.run(_load_rate_coverage(config, sync_first=read))
     if known is None or known.last_day is None:
         error_console().print(
             "There is no exchange rate. fx.rates names their source, `touchpoint fx --read` reads it.",
@@ -37,7 +37,7 @@ def fx(
     )
 
 
-async def _load_rates(config: "Path", *, read: bool) -> "RateCoverage | None":
+async def _load_rate_coverage(config: "Path", *, sync_first: bool) -> "RateCoverage | None":
     """What is kept of the source."""
     from hosts.composition.compose import load_ports
     from hosts.composition.ports import start_adapters
@@ -50,8 +50,8 @@ async def _load_rates(config: "Path", *, read: bool) -> "RateCoverage | None":
         return None
     async with start_adapters([ports.workspace, ports.fx]):
         try:
-            if read:
+            if sync_first:
                 await ExchangeRateSync(ports.fx, ports.workspace.exchange_rates, ports.clock).sync_now()
         except RateSourceUnavailable as fault:
             raise StartupError(f"Exchange rates cannot be read: {fault}") from None
-        return await ports.workspace.exchange_rates.rate_coverage(ports.fx.id)
+        return await ports.workspace.exchange_rates.rate_coverage_or_none_if_never_read(ports.fx.id)

@@ -50,9 +50,15 @@ def import_access_log(
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Bring in a web server's log in combined format, plain or gzip."""
-    from hosts.data_import.access_logs import read_access_log
+    from hosts.data_import.access_logs import read_access_log_with_skipped_lines
 
-    _import_file(file, lambda _: read_access_log(file, site), config, workspace, shift_to_now=shift_to_now)
+    _import_file_and_print_result(
+        file,
+        lambda _: read_access_log_with_skipped_lines(file, site),
+        config,
+        workspace,
+        shift_to_now=shift_to_now,
+    )
 
 
 @app.command("events")
@@ -66,16 +72,20 @@ def import_event_file(
 
     One `/track` body per line or row.
     """
-    from hosts.data_import.event_files import read_event_file
+    from hosts.data_import.event_files import read_event_file_by_suffix
 
-    _import_file(
-        file, lambda digest: read_event_file(file, digest), config, workspace, shift_to_now=shift_to_now
+    _import_file_and_print_result(
+        file,
+        lambda digest: read_event_file_by_suffix(file, digest),
+        config,
+        workspace,
+        shift_to_now=shift_to_now,
     )
 
 
-def _import_file(
+def _import_file_and_print_result(
     file: Path,
-    entries: "Callable[[str], Iterable[ImportEntry]]",
+    read_entries: "Callable[[str], Iterable[ImportEntry]]",
     config: Path,
     workspace: str | None,
     *,
@@ -85,22 +95,24 @@ def _import_file(
     from hosts.file_digest import sha256_of_file
 
     digest = sha256_of_file(file)
-    entries(digest)  # a format that is not known is told before anything begins
-    task = ImportTask(config, digest, lambda: entries(digest), shift_to_now, workspace)
-    print_import_result(file.name, run_import_with_progress(task, file.name, file.stat().st_size))
+    read_entries(digest)  # a format that is not known is told before anything begins
+    task = ImportTask(config, digest, lambda: read_entries(digest), shift_to_now, workspace)
+    print_import_counts_and_warnings(
+        file.name, run_import_with_progress(task, file.name, file.stat().st_size)
+    )
 
 
-def run_import_with_progress(task: "ImportTask", name: str, size: int) -> "ImportResult":
+def run_import_with_progress(task: "ImportTask", file_name: str, file_bytes: int) -> "ImportResult":
     """Run an import under two progress bars: what is accepted, and what is stored."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from hosts.data_import.run_import import import_events
+    from hosts.data_import.run_import import resume_import_and_wait_until_stored
 
     text = TextColumn("{task.description}", markup=False)
     with Progress(
         text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=output_console()
     ) as bars:
-        reading = bars.add_task(f"Reading {name}", total=size)
+        reading = bars.add_task(f"Reading {file_name}", total=file_bytes)
         storing = bars.add_task("Storing", total=None)
 
         def show_waiting_events(count: int) -> None:
@@ -108,15 +120,17 @@ def run_import_with_progress(task: "ImportTask", name: str, size: int) -> "Impor
             bars.update(storing, total=max(1, total), completed=max(1, total) - count)
 
         outcome = asyncio.run(
-            import_events(task, lambda done: bars.advance(reading, done), show_waiting_events)
+            resume_import_and_wait_until_stored(
+                task, lambda done: bars.advance(reading, done), show_waiting_events
+            )
         )
-        bars.update(reading, completed=size)
+        bars.update(reading, completed=file_bytes)
         return outcome
 
 
-def print_import_result(name: str, outcome: "ImportResult") -> None:
+def print_import_counts_and_warnings(file_name: str, outcome: "ImportResult") -> None:
     """Print what became of the entries, by reason."""
-    from hosts.cli.terminal_charts import format_number, render_facts
+    from hosts.cli.terminal_charts import format_number, render_name_value_table
 
     counts = sorted(
         outcome.counts.items(),
@@ -128,7 +142,7 @@ def print_import_result(name: str, outcome: "ImportResult") -> None:
     ]
     if outcome.previously_imported:
         rows.append(("Brought in before", format_number(outcome.previously_imported)))
-    output_console().print(render_facts(name, rows or [("Entries", "0")]), "")
+    output_console().print(render_name_value_table(file_name, rows or [("Entries", "0")]), "")
     if outcome.received_now:
         output_console().print(
             f"Events with a time before 2020, or none that can be read: {format_number(outcome.received_now)}. They take that of their "
@@ -137,5 +151,5 @@ def print_import_result(name: str, outcome: "ImportResult") -> None:
         )  # fmt: skip
     if set(outcome.counts) == {_MALFORMED}:
         output_console().print(
-            f"No line of {name} is in combined log format.\n", style="yellow", markup=False
+            f"No line of {file_name} is in combined log format.\n", style="yellow", markup=False
         )

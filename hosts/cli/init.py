@@ -30,7 +30,7 @@ Domain = Annotated[
 ]
 
 
-def init(
+def create_deployment_and_print_keys(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Data folder; created when missing.")],
     name: Name = "My workspace",
     timezone: Zone = "UTC",
@@ -44,22 +44,24 @@ def init(
     Writes DIR/touchpoint.toml, creates the stores, and shows the write key and the Agent key this once.
     """
     file = folder / SETTINGS_FILE
-    created = create_deployment(file, config, name=name, timezone=timezone, currency=currency, domain=domain)
-    print_deployment(created, file, as_json=as_json)
+    created = create_deployment_or_remove_settings_file(
+        file, config, name=name, timezone=timezone, currency=currency, domain=domain
+    )
+    print_new_workspace(created, file, as_json=as_json)
     if not as_json:
         output_console().print(f"Start it: touchpoint serve --config {file}", soft_wrap=True, markup=False)
 
 
-def print_deployment(founded: "CreatedWorkspace", file: Path, *, as_json: bool) -> None:
+def print_new_workspace(created: "CreatedWorkspace", file: Path, *, as_json: bool) -> None:
     """Tell a new workspace and its keys, this once."""
     if as_json:
-        typer.echo(json.dumps(_deployment_to_json(founded, file)))
+        typer.echo(json.dumps(_deployment_to_json(created, file)))
     else:
-        _print_keys(founded, file)
+        _print_new_workspace_keys(created, file)
 
 
-def create_deployment(
-    file: Path,
+def create_deployment_or_remove_settings_file(
+    settings_file: Path,
     template: Path | None = None,
     *,
     name: str,
@@ -80,15 +82,15 @@ def create_deployment(
     Raises:
         StartupError: the file exists, or the deployment cannot be used.
     """
-    _write_settings(file, template)
+    _write_new_settings_file(settings_file, template)
     try:
-        return asyncio.run(_create_workspace(file, name, timezone, currency, domain))
+        return asyncio.run(_create_first_workspace(settings_file, name, timezone, currency, domain))
     except BaseException:
-        file.unlink()  # a second try starts where this one did
+        settings_file.unlink()  # a second try starts where this one did
         raise
 
 
-def _write_settings(file: Path, template: Path | None) -> None:
+def _write_new_settings_file(file: Path, template: Path | None) -> None:
     from hosts.cli.settings_file import render_settings_file
     from service_core.kernel.errors import StartupError
 
@@ -106,14 +108,14 @@ def _write_settings(file: Path, template: Path | None) -> None:
         raise StartupError(f"{file} cannot be written: {fault.strerror}. Choose another folder.") from None
 
 
-async def _create_workspace(
+async def _create_first_workspace(
     file: Path, name: str, timezone: str, currency: str, domain: str | None
 ) -> "CreatedWorkspace":
-    from hosts.cli.deployment import compose_service
+    from hosts.cli.deployment import load_and_compose_service
     from service_core.access.api_keys import create_workspace_with_keys
     from service_core.kernel.clock import system_clock
 
-    async with compose_service(file) as service:
+    async with load_and_compose_service(file) as service:
         return await create_workspace_with_keys(
             service.ports.workspace.credentials,
             system_clock(),
@@ -124,24 +126,24 @@ async def _create_workspace(
         )
 
 
-def _deployment_to_json(founded: "CreatedWorkspace", file: Path) -> dict[str, str]:
+def _deployment_to_json(created: "CreatedWorkspace", file: Path) -> dict[str, str]:
     return {
-        "workspace_id": founded.workspace.public_id,
-        "write_key": founded.write_key.secret,
-        "agent_key": founded.agent_key.secret,
+        "workspace_id": created.workspace.public_id,
+        "write_key": created.write_key.secret,
+        "agent_key": created.agent_key.secret,
         "config": str(file.resolve()),
     }
 
 
-def _print_keys(founded: "CreatedWorkspace", file: Path) -> None:
+def _print_new_workspace_keys(created: "CreatedWorkspace", file: Path) -> None:
     console = output_console()
     console.print(
-        f"{founded.workspace.name} is ready in {file.parent}.", style="bold", soft_wrap=True, markup=False
+        f"{created.workspace.name} is ready in {file.parent}.", style="bold", soft_wrap=True, markup=False
     )
     for label, value in (
-        ("Workspace", founded.workspace.public_id),
-        ("Write key", f"{founded.write_key.secret}   sends events"),
-        ("Agent key", f"{founded.agent_key.secret}   reads"),
+        ("Workspace", created.workspace.public_id),
+        ("Write key", f"{created.write_key.secret}   sends events"),
+        ("Agent key", f"{created.agent_key.secret}   reads"),
     ):
         console.print(f"  {label:<10} {value}", soft_wrap=True, markup=False)
     console.print("Copy the keys now; you won't see them again.", style="yellow")

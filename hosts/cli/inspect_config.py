@@ -22,18 +22,18 @@ def _config_group() -> None:
     """Check the settings."""
 
 
-def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
+def list_plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List installed plugins and what they provide.
 
     Adapters, metrics, dimensions, attribution models, ad platforms, revenue providers; with a settings
     file also the adapters that deployment uses.
     """
-    from hosts.composition.compose import load_installed_registry
-    from hosts.composition.load_settings import load_settings
+    from hosts.composition.compose import load_installed_registry_once
+    from hosts.composition.load_settings import load_settings_with_environment
 
-    registry = load_installed_registry()
+    registry = load_installed_registry_once()
     # The default file need not be there; one that was named is read, or the reason why not is told.
-    settings = load_settings(config) if config.exists() or config != DEFAULT_CONFIG else None
+    settings = load_settings_with_environment(config) if config.exists() or config != DEFAULT_CONFIG else None
     adapters = (
         (port, f"{scheme}://", one.summary) for (port, scheme), one in sorted(registry.adapters.items())
     )
@@ -50,15 +50,15 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
         _render_table(("model", "name"), ((one.id, one.label) for one in registry.models.by_id.values()))
     )
     console.print()
-    console.print(_render_table(("provider", "for"), _list_providers(registry)))
+    console.print(_render_table(("provider", "for"), _list_providers_with_purpose(registry)))
     console.print()
     if settings is not None:
-        console.print(_render_table(("setting", "adapter"), _list_adapter_urls(settings)))
+        console.print(_render_table(("setting", "adapter"), _list_redacted_adapter_urls(settings)))
         console.print()
     console.print(_render_table(("plugins",), [(", ".join(registry.plugins),)]))
 
 
-def _list_providers(registry: "Registry") -> "Iterator[tuple[str, str]]":
+def _list_providers_with_purpose(registry: "Registry") -> "Iterator[tuple[str, str]]":
     """What can be connected, and what comes or goes by it."""
     for providers, purpose in (
         (registry.ad_platforms, "spend"),
@@ -69,7 +69,7 @@ def _list_providers(registry: "Registry") -> "Iterator[tuple[str, str]]":
 
 
 @config.command("check")
-def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
+def check_settings_and_adapters(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Check the settings and print what would run.
 
     Loads the settings and every plugin, checks that every server that the settings name answers, and
@@ -79,18 +79,18 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     import logging
 
     from hosts.asgi_runner import require_server_installed
-    from hosts.cli.deployment import compose_service
+    from hosts.cli.deployment import load_and_compose_service
     from hosts.composition.ports import PORTS
-    from hosts.startup_warnings import list_startup_warnings
+    from hosts.startup_warnings import list_public_free_signup_warnings
 
     logging.getLogger().addHandler(logging.NullHandler())  # what drivers warn of stands in the sentence
-    service = compose_service(config)
+    service = load_and_compose_service(config)
     settings, registry = service.settings, service.registry
     used = [port.name for port in PORTS.values() if port.is_used(settings)]
-    asyncio.run(_check_adapters(service.ports.adapter(name) for name in used))
+    asyncio.run(_check_adapters_until_first_error(service.ports.adapter(name) for name in used))
     require_server_installed(settings.http.server)
     console = output_console()
-    console.print(_render_table(("setting", "adapter"), _list_adapter_urls(settings)))
+    console.print(_render_table(("setting", "adapter"), _list_redacted_adapter_urls(settings)))
     console.print()
     console.print(
         _render_table(
@@ -107,12 +107,12 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
         _render_table(("plugins",), [(", ".join(registry.plugins),)]),
         "",
     )
-    for warning in list_startup_warnings(settings):
+    for warning in list_public_free_signup_warnings(settings):
         console.print(f"Caution  {warning}", style="yellow", soft_wrap=True, markup=False)
     console.print(f"{config} is valid.", style="green", soft_wrap=True, markup=False)
 
 
-async def _check_adapters(adapters: "Iterable[Any]") -> None:
+async def _check_adapters_until_first_error(adapters: "Iterable[Any]") -> None:
     """Ask adapters that can tell without starting whether they could be used.
 
     Raises:
@@ -123,7 +123,7 @@ async def _check_adapters(adapters: "Iterable[Any]") -> None:
             await adapter.check()
 
 
-def _list_adapter_urls(settings: "Settings") -> "Iterator[tuple[str, str]]":
+def _list_redacted_adapter_urls(settings: "Settings") -> "Iterator[tuple[str, str]]":
     """Yields the setting and the URL of each adapter that the settings name."""
     from hosts.composition.ports import PORTS
 

@@ -24,7 +24,7 @@ app = typer.Typer(help="Create, list and revoke keys.", no_args_is_help=True, ri
 
 
 @app.command("create")
-def create(
+def create_and_print_named_key(
     name: Annotated[str, typer.Option(metavar="N", help="Name shown in lists and in the audit.")] = "Key",
     scope: Annotated[
         list[str] | None,
@@ -35,16 +35,18 @@ def create(
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Create a named key and show it once."""
-    from service_core.access.api_keys import create_named_key
-    from service_core.access.scopes import parse_scopes
+    from service_core.access.api_keys import create_named_key_within_plan_limit
+    from service_core.access.scopes import parse_known_scopes
     from service_core.kernel.clock import system_clock
 
-    scopes = parse_scopes(scope or ["service:read"])
+    scopes = parse_known_scopes(scope or ["service:read"])
 
     async def create_key(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
-        return await create_named_key(directory, owner, system_clock(), name=name, scopes=scopes)
+        return await create_named_key_within_plan_limit(
+            directory, owner, system_clock(), name=name, scopes=scopes
+        )
 
-    minted = _run_in_workspace(config, workspace, create_key)
+    minted = _run_on_credential_store(config, workspace, create_key)
     if as_json:
         granted = sorted(granted_scope.value for granted_scope in minted.credential.scopes)
         typer.echo(json.dumps({"key": minted.secret, "id": str(minted.credential.id), "scopes": granted}))
@@ -53,25 +55,25 @@ def create(
 
 
 @app.command("revoke")
-def revoke(
+def revoke_key_of_workspace(
     key_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id of the key, from `touchpoint key list`.")],
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """End a key at once, in every running process."""
-    from service_core.access.api_keys import revoke_key
+    from service_core.access.api_keys import revoke_key_if_active
     from service_core.kernel.clock import system_clock
     from service_core.kernel.errors import NotFound
 
     async def end_key(directory: "CredentialStore", owner: "Workspace") -> "Credential":
         try:
-            return await revoke_key(directory, owner, key_id, system_clock())
+            return await revoke_key_if_active(directory, owner, key_id, system_clock())
         except NotFound:
             raise typer.BadParameter(
                 f"{owner.name} has no key {key_id}; `touchpoint key list` shows its keys", param_hint="ID"
             ) from None
 
-    ended = _run_in_workspace(config, workspace, end_key)
+    ended = _run_on_credential_store(config, workspace, end_key)
     output_console().print(f"{ended.name} ({ended.hint}) is revoked.", soft_wrap=True, markup=False)
 
 
@@ -83,7 +85,7 @@ class ReplaceableKey(StrEnum):
 
 
 @app.command("regenerate")
-def replace_key(
+def replace_agent_or_write_key(
     which: Annotated[ReplaceableKey, typer.Argument(metavar="agent|write", help="The key to replace.")],
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
@@ -92,29 +94,31 @@ def replace_key(
 
     The old value ends at once.
     """
-    from service_core.access.api_keys import regenerate_workspace_key
+    from service_core.access.api_keys import revoke_and_reissue_workspace_key
     from service_core.access.models import CredentialKind
     from service_core.kernel.clock import system_clock
 
     async def regenerate_key(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
-        return await regenerate_workspace_key(directory, owner, CredentialKind(which.value), system_clock())
+        return await revoke_and_reissue_workspace_key(
+            directory, owner, CredentialKind(which.value), system_clock()
+        )
 
-    _print_new_key(_run_in_workspace(config, workspace, regenerate_key))
+    _print_new_key(_run_on_credential_store(config, workspace, regenerate_key))
 
 
 @app.command("list")
-def list_keys(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def list_keys_with_revoked(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the keys of a workspace, revoked ones included."""
 
     async def load_keys(directory: "CredentialStore", owner: "Workspace") -> "list[Credential]":
         return await directory.list_keys(owner.id)
 
     console = output_console()
-    for credential in _run_in_workspace(config, workspace, load_keys):
+    for credential in _run_on_credential_store(config, workspace, load_keys):
         ended = credential.revoked_at is not None
         title = f"{credential.id}  {credential.hint}  {credential.name}"
         console.print(title, style="dim strike" if ended else "bold", soft_wrap=True, markup=False)
-        console.print(f"    {_format_details(credential)}", style="dim", soft_wrap=True, markup=False)
+        console.print(f"    {_format_key_details(credential)}", style="dim", soft_wrap=True, markup=False)
 
 
 def _print_new_key(minted: "KeyWithSecret") -> None:
@@ -131,7 +135,7 @@ def _format_scopes(credential: "Credential") -> str:
     return ", ".join(sorted(scope.value for scope in credential.scopes)) or "send events"
 
 
-def _format_details(credential: "Credential") -> str:
+def _format_key_details(credential: "Credential") -> str:
     """Kind, abilities, limit and dates of a key in one line."""
     parts = [credential.kind.value, _format_scopes(credential)]
     if credential.scopes:
@@ -142,14 +146,18 @@ def _format_details(credential: "Credential") -> str:
     return " · ".join(parts)
 
 
-def _run_in_workspace(
-    config: "Path", workspace: str | None, work: "Callable[[CredentialStore, Workspace], Awaitable[T]]"
+def _run_on_credential_store(
+    config: "Path",
+    workspace: str | None,
+    credential_task: "Callable[[CredentialStore, Workspace], Awaitable[T]]",
 ) -> T:
     """Run ``work`` on the directory and the chosen workspace of a deployment."""
-    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
 
     async def open_store_and_run_task() -> T:
         async with open_workspace_store(config) as directory:
-            return await work(directory.credentials, await find_workspace(directory.credentials, workspace))
+            return await credential_task(
+                directory.credentials, await find_named_or_only_workspace(directory.credentials, workspace)
+            )
 
     return asyncio.run(open_store_and_run_task())

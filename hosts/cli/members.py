@@ -27,7 +27,7 @@ class RoleName(StrEnum):
 
 
 @app.command("add")
-def add(
+def add_member_and_print_password_link(
     email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address.")],
     role: Annotated[RoleName, typer.Option(help="Role in the workspace.")] = RoleName.MEMBER,
     workspace: WorkspaceId = None,
@@ -37,7 +37,7 @@ def add(
 
     No mail is sent.
     """
-    added, web_url = asyncio.run(_enrol_member(config, workspace, email, role.value))
+    added, web_url = asyncio.run(_add_member_and_get_app_url(config, workspace, email, role.value))
     console = output_console()
     account, member = added.account, added.member
     console.print(f"{account.email} is {member.role.value}.", soft_wrap=True, markup=False)
@@ -52,7 +52,7 @@ def add(
 def list_members(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the people of a workspace."""
     console = output_console()
-    people = asyncio.run(_load_members(config, workspace))
+    people = asyncio.run(_load_members_with_existing_account(config, workspace))
     if not people:
         error_console().print(
             "Nobody yet. `touchpoint member add EMAIL --role owner` adds the first owner.", markup=False
@@ -61,27 +61,31 @@ def list_members(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CON
         console.print(f"{member.role.value:<7} {account.email}", soft_wrap=True, markup=False)
 
 
-async def _enrol_member(
+async def _add_member_and_get_app_url(
     config: "Path", workspace: str | None, email: str, role: str
 ) -> "tuple[AddedMember, str]":
-    from hosts.cli.deployment import find_workspace, open_workspace_store
-    from hosts.composition.load_settings import load_settings
-    from service_core.access.members.membership import add_member
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
+    from hosts.composition.load_settings import load_settings_with_environment
+    from service_core.access.members.membership import add_member_with_password_link_if_needed
     from service_core.access.roles import Role
     from service_core.kernel.clock import system_clock
 
     async with open_workspace_store(config) as store:
-        chosen_workspace = await find_workspace(store.credentials, workspace)
-        added = await add_member(
+        chosen_workspace = await find_named_or_only_workspace(store.credentials, workspace)
+        added = await add_member_with_password_link_if_needed(
             store.accounts, store.members, chosen_workspace, email=email, role=Role(role), now=system_clock()
         )
-    return added, load_settings(config).http.effective_app_url
+    return added, load_settings_with_environment(config).http.effective_app_url
 
 
-async def _load_members(config: "Path", workspace: str | None) -> "list[tuple[Account, Member]]":
-    from hosts.cli.deployment import find_workspace, open_workspace_store
+async def _load_members_with_existing_account(
+    config: "Path", workspace: str | None
+) -> "list[tuple[Account, Member]]":
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        members = await store.members.list_members((await find_workspace(store.credentials, workspace)).id)
+        members = await store.members.list_members(
+            (await find_named_or_only_workspace(store.credentials, workspace)).id
+        )
         people = [(await store.accounts.get_account(member.account_id), member) for member in members]
     return [(account, member) for account, member in people if account is not None]

@@ -47,7 +47,7 @@ OptionalWorkspace = Annotated[
 """``--workspace PUBLIC_ID`` of the commands that work on every workspace."""
 
 
-def _parse_site(address: str) -> str:
+def _require_http_site(address: str) -> str:
     from urllib.parse import urlsplit
 
     parts = urlsplit(address)
@@ -58,7 +58,9 @@ def _parse_site(address: str) -> str:
 
 Site = Annotated[
     str,
-    typer.Option(metavar="URL", callback=_parse_site, help="Scheme and host the logged paths belong to."),
+    typer.Option(
+        metavar="URL", callback=_require_http_site, help="Scheme and host the logged paths belong to."
+    ),
 ]
 """``--site URL`` of the commands that read access logs, which do not name it."""
 
@@ -70,14 +72,14 @@ def output_console() -> "Console":
     from os import environ
     from sys import stdout
 
-    from hosts.cli.terminal import SafeConsole
+    from hosts.cli.terminal import ControlCharacterStrippingConsole
 
     is_read = not (stdout.isatty() or environ.get("COLUMNS"))
-    return SafeConsole(highlight=False, width=_UNWRAPPED_WIDTH if is_read else None)
+    return ControlCharacterStrippingConsole(highlight=False, width=_UNWRAPPED_WIDTH if is_read else None)
 
 
 def error_console() -> "Console":
     """Where a command says why it could not do its work."""
-    from hosts.cli.terminal import SafeConsole
+    from hosts.cli.terminal import ControlCharacterStrippingConsole
 
-    return SafeConsole(stderr=True, highlight=False)
+    return ControlCharacterStrippingConsole(stderr=True, highlight=False)

@@ -23,7 +23,7 @@ def _postbacks_group() -> None:
 
 
 @app.command("list")
-def list_postbacks(
+def list_latest_postbacks(
     status: Annotated[PostbackStatus | None, typer.Option(help="Only this status.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="Maximum number.")] = 50,
     as_json: Annotated[
@@ -36,25 +36,25 @@ def list_postbacks(
 
     The latest first.
     """
-    postbacks = asyncio.run(_load_postbacks(config, workspace, limit, status))
+    postbacks = asyncio.run(_load_latest_postbacks(config, workspace, limit, status))
     if as_json:
         for postback in postbacks:
-            typer.echo(json.dumps(_postback_to_json(postback)))
+            typer.echo(json.dumps(_postback_without_personal_data_to_json(postback)))
     else:
         _print_postbacks(postbacks)
 
 
-async def _load_postbacks(
+async def _load_latest_postbacks(
     config: "Path", public_id: str | None, limit: int, status: PostbackStatus | None
 ) -> "list[Postback]":
-    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        owner = await find_workspace(store.credentials, public_id)
+        owner = await find_named_or_only_workspace(store.credentials, public_id)
         return list(await store.postback_outbox.list_latest_postbacks(owner.id, limit, status))
 
 
-def _postback_to_json(one: "Postback") -> dict[str, object]:
+def _postback_without_personal_data_to_json(postback: "Postback") -> dict[str, object]:
     """All of it but what it holds of a person."""
     from service_core.kernel.timestamps import format_timestamp
 
@@ -64,12 +64,12 @@ def _postback_to_json(one: "Postback") -> dict[str, object]:
         "platform_event_id", "is_test", "status", "reason", "attempts", "next_attempt_at", "http_status",
         "error_code", "request_masked", "created_at", "sent_at", "done_at",
     )  # fmt: skip
-    fields = {name: getattr(one, name) for name in names}
+    fields = {name: getattr(postback, name) for name in names}
     fields |= {name: format_timestamp(fields[name]) for name in instants if fields[name] is not None}
-    return fields | {"id": str(one.id), "rule_id": str(one.rule_id)}
+    return fields | {"id": str(postback.id), "rule_id": str(postback.rule_id)}
 
 
-def _print_postbacks(found: "list[Postback]") -> None:
+def _print_postbacks(postbacks: "list[Postback]") -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -78,7 +78,7 @@ def _print_postbacks(found: "list[Postback]") -> None:
     table = Table(box=None, padding=(0, 1))
     for heading in ("since", "to", "as", "id", "status", "why", "attempts", "next"):
         table.add_column(heading, overflow="fold")
-    for postback in found:
+    for postback in postbacks:
         cells = (
             format_timestamp(postback.created_at),
             f"{postback.platform} {postback.asset_id}",
@@ -90,4 +90,4 @@ def _print_postbacks(found: "list[Postback]") -> None:
             format_timestamp(postback.next_attempt_at) if postback.next_attempt_at else "",
         )
         table.add_row(*map(Text, cells))
-    output_console().print(table if found else "No rule has sent anything yet.")
+    output_console().print(table if postbacks else "No rule has sent anything yet.")

@@ -25,7 +25,7 @@ app = typer.Typer(
 
 
 @app.command("list")
-def list_quarantined(
+def list_earliest_quarantined(
     limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="Maximum number.")] = 100,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per event, with what was sent.")
@@ -51,7 +51,7 @@ def list_quarantined(
 
 
 @app.command("replay")
-def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def requeue_quarantined_events(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Put quarantined events back into the queue.
 
     Do this after the reason is fixed.
@@ -69,13 +69,13 @@ def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -
 async def _open_quarantine(
     config: "Path", public_id: str | None
 ) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
-    from hosts.cli.deployment import find_workspace
+    from hosts.cli.deployment import find_named_or_only_workspace
     from hosts.composition.compose import load_ports
     from hosts.composition.ports import start_adapters
 
     ports = load_ports(config)
     async with start_adapters([ports.workspace, ports.queue]):
-        yield ports.queue, await find_workspace(ports.workspace.credentials, public_id)
+        yield ports.queue, await find_named_or_only_workspace(ports.workspace.credentials, public_id)
 
 
 def _event_to_json(event: "QuarantinedEvent") -> dict[str, object]:

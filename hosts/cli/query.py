@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MAX_BUCKETS: Final = 1000
 
 
-def query(
+def query_running_service(
     metrics: Annotated[
         list[str], typer.Argument(metavar="METRIC", help="Metric ids; `touchpoint plugins` lists them.")
     ],
@@ -62,7 +62,7 @@ def query(
         "filters": [_parse_filter(text) for text in where or ()],
         "limit": _MAX_BUCKETS if over else limit,
     }
-    _print_answer(ApiClient(api or _api_address(config), key).post("/query", plan))
+    _print_query_answer_and_warnings(ApiClient(api or _api_address(config), key).post("/query", plan))
 
 
 def _parse_range(text: str) -> Mapping[str, str]:
@@ -78,12 +78,12 @@ def _parse_filter(text: str) -> Mapping[str, str]:
 
 
 def _api_address(config: Path) -> str:
-    from hosts.composition.load_settings import load_settings
+    from hosts.composition.load_settings import load_settings_with_environment
 
-    return load_settings(config).http.effective_api_url
+    return load_settings_with_environment(config).http.effective_api_url
 
 
-def _print_answer(answer: Mapping[str, Any]) -> None:
+def _print_query_answer_and_warnings(answer: Mapping[str, Any]) -> None:
     console = output_console()
     resolved = answer["meta"]["resolved"]
     span, size = resolved["date_range"], resolved["interval"]
@@ -91,7 +91,7 @@ def _print_answer(answer: Mapping[str, Any]) -> None:
     first, last = (_format_time(span[end], "hour", zone) for end in ("from", "to"))
     console.print(f"{first} to {last}, {span['timezone']}", style="dim", markup=False)
     if size:
-        _print_chart(answer, size, zone, console.width)
+        _print_chart_of_first_metric_unless_split(answer, size, zone, console.width)
     console.print(_render_table(answer, size, zone))
     if answer["meta"]["truncated"]:
         console.print(f"The first {len(answer['rows'])} rows; --limit shows more.", style="dim")
@@ -101,9 +101,11 @@ def _print_answer(answer: Mapping[str, Any]) -> None:
         console.print(f"Did you mean {near['dimension']}={near['suggestion']}?", style="yellow", markup=False)
 
 
-def _print_chart(answer: Mapping[str, Any], size: str, zone: ZoneInfo, width: int) -> None:
+def _print_chart_of_first_metric_unless_split(
+    answer: Mapping[str, Any], bucket_interval: str, zone: ZoneInfo, width: int
+) -> None:
     """A chart of the first metric, when time is its only split and it is known."""
-    from hosts.cli.terminal_charts import render_chart
+    from hosts.cli.terminal_charts import render_chart_of_bucket_maxima
 
     drawn = next(column["id"] for column in answer["columns"] if column["kind"] == "metric")
     rows = answer["rows"]
@@ -112,11 +114,14 @@ def _print_chart(answer: Mapping[str, Any], size: str, zone: ZoneInfo, width: in
         return
     starts = [datetime.fromisoformat(row["bucket"]) for row in rows]
     output_console().print(
-        render_chart(drawn, size, starts, [row[drawn] or 0 for row in rows], zone, width), ""
+        render_chart_of_bucket_maxima(
+            drawn, bucket_interval, starts, [row[drawn] or 0 for row in rows], zone, width
+        ),
+        "",
     )
 
 
-def _render_table(answer: Mapping[str, Any], size: str | None, zone: ZoneInfo) -> "Table":
+def _render_table(answer: Mapping[str, Any], bucket_interval: str | None, zone: ZoneInfo) -> "Table":
     from rich.table import Table
 
     columns: Sequence[Mapping[str, Any]] = answer["columns"]
@@ -124,16 +129,22 @@ def _render_table(answer: Mapping[str, Any], size: str | None, zone: ZoneInfo) -
     table = Table(box=None, padding=(0, 1), show_footer=is_split)
     for place, column in enumerate(columns):
         numeric = column["kind"] == "metric"
-        total = _format_cell(answer["totals"].get(column["id"])) if numeric else "total" if place == 0 else ""
+        total = (
+            _format_cell_or_unavailable(answer["totals"].get(column["id"]))
+            if numeric
+            else "total"
+            if place == 0
+            else ""
+        )
         table.add_column(
             column["id"], justify="right" if numeric else "left", footer=total, footer_style="bold"
         )
     for row in answer["rows"]:
         table.add_row(
             *(
-                _format_time(row[column["id"]], size, zone)
+                _format_time(row[column["id"]], bucket_interval, zone)
                 if column["kind"] == "bucket"
-                else _format_cell(row[column["id"]])
+                else _format_cell_or_unavailable(row[column["id"]])
                 for column in columns
             )
         )
@@ -146,7 +157,7 @@ def _format_time(instant: str, size: str | None, zone: ZoneInfo) -> str:
     return format_bucket(datetime.fromisoformat(instant), size or "", zone)
 
 
-def _format_cell(value: Any) -> Any:
+def _format_cell_or_unavailable(value: Any) -> Any:
     from rich.text import Text
 
     from hosts.cli.terminal_charts import format_number

@@ -26,20 +26,20 @@ SecretNames = Annotated[
 """``--secret NAME[=VARIABLE]``"""
 
 
-def read_secrets(named: Iterable[str]) -> dict[str, str]:
+def read_secrets_from_environment_or_stdin(secret_options: Iterable[str]) -> dict[str, str]:
     """Values of credentials by name, in the order they are asked for.
 
     Raises:
         typer.BadParameter: a variable is not set, or a value is empty; no value is told.
     """
     return {
-        name: _read_value(name, variable if equals else None)
-        for name, equals, variable in (text.partition("=") for text in named)
+        name: _read_secret_or_raise_bad_parameter(name, variable if equals else None)
+        for name, equals, variable in (text.partition("=") for text in secret_options)
     }
 
 
 @asynccontextmanager
-async def open_vault(config: Path) -> AsyncIterator["Ports"]:
+async def open_workspace_store_and_vault(config: Path) -> AsyncIterator["Ports"]:
     """The ports of a deployment, of which the workspace store and the vault are open.
 
     Raises:
@@ -49,13 +49,13 @@ async def open_vault(config: Path) -> AsyncIterator["Ports"]:
     from hosts.composition.ports import start_adapters
 
     ports = load_ports(config)
-    with _vault_errors_as_startup_errors():
+    with _cipher_errors_as_startup_errors():
         async with start_adapters([ports.workspace, ports.vault]):
             yield ports
 
 
 @contextmanager
-def _vault_errors_as_startup_errors() -> "Iterator[None]":
+def _cipher_errors_as_startup_errors() -> "Iterator[None]":
     """A vault that is shut is a matter of the deployment: whoever runs it is told the reason."""
     from service_core.commerce.credentials.ports import CipherUnavailable
     from service_core.kernel.errors import StartupError
@@ -66,22 +66,22 @@ def _vault_errors_as_startup_errors() -> "Iterator[None]":
         raise StartupError(fault.reason) from None
 
 
-def _read_value(name: str, variable: str | None) -> str:
-    value = _prompt_value(name) if variable is None else os.environ.get(variable, "")
+def _read_secret_or_raise_bad_parameter(secret_name: str, variable: str | None) -> str:
+    value = _prompt_or_read_stdin_line(secret_name) if variable is None else os.environ.get(variable, "")
     if not value:
         # What stands after the = may be the value itself, by mistake: it is not repeated.
         where = (
             "standard input has no line for it" if variable is None else "no such environment variable is set"
         )
         raise typer.BadParameter(
-            f"{name} has no value: {where}. Values are never taken from the command line, where others see them.",
+            f"{secret_name} has no value: {where}. Values are never taken from the command line, where others see them.",
             param_hint="--secret",
         )
     return value
 
 
-def _prompt_value(name: str) -> str:
+def _prompt_or_read_stdin_line(secret_name: str) -> str:
     if sys.stdin.isatty():
-        typed: str = typer.prompt(name, hide_input=True, err=True)
+        typed: str = typer.prompt(secret_name, hide_input=True, err=True)
         return typed.strip()
     return sys.stdin.readline().strip()

@@ -37,13 +37,13 @@ Processes = Annotated[
 ]
 
 
-def serve(
+def serve_all_roles_or_one(
     config: ConfigFile = DEFAULT_CONFIG,
     role: Annotated[
         RoleName | None,
         typer.Option(help="Run only this role; needs stores that processes can share."),
     ] = None,
-    workers: Processes = 1,
+    processes_per_role: Processes = 1,
     api: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Address of the API. [default: from the settings]")
     ] = None,
@@ -63,24 +63,26 @@ def serve(
     """
     chosen: AsgiServer | None = None if server is None else server.value
     if role is RoleName.WORKER:
-        from hosts.roles.worker import run_worker
+        from hosts.roles.worker import run_worker_processes
 
-        run_worker(config, workers)
-    elif role is not None or workers > 1:
+        run_worker_processes(config, processes_per_role)
+    elif role is not None or processes_per_role > 1:
         from hosts.roles.models import Role
-        from hosts.roles.supervise import run_processes
+        from hosts.roles.supervise import run_supervised_processes
 
         alone = None if role is None else Role(role.value)
-        run_processes(config, alone, workers, api=api, ingest=ingest, server=chosen)
+        run_supervised_processes(
+            config, alone, processes_per_role, api_address=api, ingest_address=ingest, server=chosen
+        )
     else:
-        from hosts.single_process import run_single_process
+        from hosts.single_process import run_serving_process_and_ingest_child
 
-        run_single_process(config, api=api, ingest=ingest, server=chosen)
+        run_serving_process_and_ingest_child(config, api_address=api, ingest_address=ingest, server=chosen)
 
 
-def worker(config: ConfigFile = DEFAULT_CONFIG, workers: Processes = 1) -> None:
+def run_export_workers(config: ConfigFile = DEFAULT_CONFIG, workers: Processes = 1) -> None:
     """Run export workers, on any machine.
 
     Short for `touchpoint serve --role worker`.
     """
-    serve(config, RoleName.WORKER, workers)
+    serve_all_roles_or_one(config, RoleName.WORKER, workers)

@@ -9,7 +9,7 @@ from rich.segment import Segment
 _CONTROL_CHARACTERS: Final = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")})
 
 
-class SafeConsole(Console):
+class ControlCharacterStrippingConsole(Console):
     """Leaves out control characters: names come with events, and anybody may send one that moves the cursor."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

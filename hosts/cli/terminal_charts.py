@@ -21,7 +21,7 @@ _GAPS: Final = 8
 """Of a ranking: the longest name, a long and a short bar, a share, and the space around four columns."""
 
 
-def render_bars(values: Sequence[float]) -> list[str]:
+def render_column_chart_lines(values: Sequence[float]) -> list[str]:
     """Columns of equal width as `_HEIGHT` lines of text, the top line first."""
     top = max(values, default=0) or 1
     eighths = [round(value / top * _HEIGHT * 8) for value in values]
@@ -30,8 +30,13 @@ def render_bars(values: Sequence[float]) -> list[str]:
     ]
 
 
-def render_chart(
-    title: str, size: str, starts: Sequence[datetime], values: Sequence[float], zone: ZoneInfo, width: int
+def render_chart_of_bucket_maxima(
+    title: str,
+    bucket_interval: str,
+    starts: Sequence[datetime],
+    values: Sequence[float],
+    zone: ZoneInfo,
+    width: int,
 ) -> RenderableType:
     """A column chart over time with its highest value and its first and last bucket.
 
@@ -50,23 +55,25 @@ def render_chart(
     together = -(-len(values) // room)
     columns = [max(values[at : at + together]) for at in range(0, len(values), together)]
     wide = [value for value in columns for _ in range(max(1, min(4, room // len(columns))))]
-    first, last = (format_bucket(start, size, zone, "%b %d") for start in (starts[0], starts[-1]))
-    label = f"{title} per {size}"
+    first, last = (format_bucket(start, bucket_interval, zone, "%b %d") for start in (starts[0], starts[-1]))
+    label = f"{title} per {bucket_interval}"
     if together > 1:
         label += f", the highest of every {together}"
     return Group(
         Text(f"{label} (at most {format_number(max(columns))})", style="bold"),
-        *(Text(line, style="cyan") for line in render_bars(wide)),
+        *(Text(line, style="cyan") for line in render_column_chart_lines(wide)),
         Text(first + last.rjust(max(len(wide) - len(first), len(last) + 2)), style="dim"),
     )
 
 
-def format_bucket(start: datetime, size: str, zone: ZoneInfo, day: str = "%Y-%m-%d") -> str:
+def format_bucket(start: datetime, bucket_interval: str, zone: ZoneInfo, day_format: str = "%Y-%m-%d") -> str:
     """The start of a bucket by the clock of a zone: a day, and the time where buckets are shorter than one."""
-    return f"{start.astimezone(zone):{f'{day} %H:%M' if size == 'hour' else day}}"
+    return f"{start.astimezone(zone):{f'{day_format} %H:%M' if bucket_interval == 'hour' else day_format}}"
 
 
-def render_ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) -> Table:
+def render_ranking_table_with_bars(
+    title: str, rows: Sequence[tuple[str, float, float]], terminal_width: int
+) -> Table:
     """A table of names with a count, a bar and a share.
 
     Args:
@@ -75,10 +82,10 @@ def render_ranking(title: str, rows: Sequence[tuple[str, float, float]], width: 
         width: columns of the terminal; names and bars give way to the numbers.
     """
     counts = [format_number(count) for _, count, _ in rows]
-    room = width - max(map(len, counts), default=0) - _SHARE - _GAPS
+    room = terminal_width - max(map(len, counts), default=0) - _SHARE - _GAPS
     longest = min(_NAME, max((len(name) for name, _, _ in rows), default=_BAR), max(1, room - _SHORT_BAR))
     bar = min(_BAR, max(_SHORT_BAR, room - longest))
-    table = _plain_table(title)
+    table = _borderless_titled_table(title)
     table.add_column(overflow="ellipsis", max_width=longest, no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(style="cyan", no_wrap=True)
@@ -91,9 +98,9 @@ def render_ranking(title: str, rows: Sequence[tuple[str, float, float]], width: 
     return table
 
 
-def render_facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
+def render_name_value_table(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
     """Names and values side by side."""
-    table = _plain_table(title)
+    table = _borderless_titled_table(title)
     table.add_column(style="dim")
     table.add_column(justify="right")
     for name, value in pairs:
@@ -101,7 +108,7 @@ def render_facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
     return table
 
 
-def _plain_table(title: str) -> Table:
+def _borderless_titled_table(title: str) -> Table:
     """A table without lines, its title on one line."""
     return Table(
         title=Text(title, "bold"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hosts.cli.init import Currency, Domain, Name, Zone, print_deployment
+from hosts.cli.init import Currency, Domain, Name, Zone, print_new_workspace
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ app = typer.Typer(
 
 
 @app.command("create")
-def create(
+def create_workspace_and_print_keys(
     name: Name,
     timezone: Zone = "UTC",
     currency: Currency = "USD",
@@ -51,26 +51,26 @@ def create(
                 domain=domain,
             )
 
-    print_deployment(asyncio.run(create_in_store()), config, as_json=as_json)
+    print_new_workspace(asyncio.run(create_in_store()), config, as_json=as_json)
 
 
 @app.command("show")
-def show(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def print_workspace_settings(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print the settings of a workspace as JSON.
 
     A setting that is null uses the built-in rule.
     """
-    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
 
     async def load_workspace() -> "Workspace":
         async with open_workspace_store(config) as directory:
-            return await find_workspace(directory.credentials, workspace)
+            return await find_named_or_only_workspace(directory.credentials, workspace)
 
     _print_rules(asyncio.run(load_workspace()))
 
 
 @app.command("set")
-def change_rules(
+def change_and_print_workspace_settings(
     conversion: Annotated[
         list[str] | None,
         typer.Option(metavar="EVENT", help="Conversion event, replacing the defaults; repeat for several."),
@@ -92,7 +92,7 @@ def change_rules(
     window_days: Annotated[
         int | None, typer.Option(metavar="N", help="Default attribution window in days.")
     ] = None,
-    usual: Annotated[bool, typer.Option("--usual", help="Start from the built-in rules.")] = False,
+    from_builtin: Annotated[bool, typer.Option("--usual", help="Start from the built-in rules.")] = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
@@ -104,33 +104,35 @@ def change_rules(
     sent: dict[str, Any] = {
         "conversions": None if conversion is None else frozenset(conversion),
         "any_revenue": any_revenue,
-        "channels": None if channel is None else tuple(map(_parse_channel, channel)),
+        "channels": None if channel is None else tuple(map(_parse_custom_channel, channel)),
         "model": model,
         "window_days": window_days,
     }
     named = {name: value for name, value in sent.items() if value is not None}
-    _print_rules(asyncio.run(_change_rules(config, workspace, named, usual=usual)))
+    _print_rules(asyncio.run(_validate_and_save_rules(config, workspace, named, from_builtin=from_builtin)))
 
 
-async def _change_rules(
-    config: "Path", public_id: str | None, named: dict[str, Any], *, usual: bool
+async def _validate_and_save_rules(
+    config: "Path", public_id: str | None, changed_fields: dict[str, Any], *, from_builtin: bool
 ) -> "Workspace":
-    from hosts.cli.deployment import find_workspace, open_workspace_store
-    from hosts.composition.compose import load_installed_registry
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
+    from hosts.composition.compose import load_installed_registry_once
     from service_core.access.analytics_settings import AnalyticsSettings, validate_analytics_settings
-    from service_core.analytics.attribution.resolve_model import validate_default_model
+    from service_core.analytics.attribution.resolve_model import require_rule_based_default_model
 
     async with open_workspace_store(config) as directory:
-        before = await find_workspace(directory.credentials, public_id)
-        rules = validate_analytics_settings(replace(AnalyticsSettings() if usual else before.rules, **named))
+        before = await find_named_or_only_workspace(directory.credentials, public_id)
+        rules = validate_analytics_settings(
+            replace(AnalyticsSettings() if from_builtin else before.rules, **changed_fields)
+        )
         if rules.model is not None:
-            validate_default_model(load_installed_registry().models, rules.model)
+            require_rule_based_default_model(load_installed_registry_once().models, rules.model)
         after = replace(before, rules=rules)
         await directory.workspace_settings.save_workspace(after)
         return after
 
 
-def _parse_channel(rule: str) -> "CustomChannel":
+def _parse_custom_channel(rule: str) -> "CustomChannel":
     """``custom:crm source=news* "campaign=spring sale"``."""
     from service_core.access.analytics_settings import CustomChannel
 
@@ -152,7 +154,7 @@ def _rules_to_json(rules: "AnalyticsSettings") -> dict[str, Any]:
     return {
         "conversions": None if rules.conversions is None else sorted(rules.conversions),
         "any_revenue": rules.any_revenue,
-        "channels": [{"id": channel.id, **channel.conditions} for channel in rules.channels],
+        "channels": [{"id": channel.id, **channel.conditions_by_field} for channel in rules.channels],
         "model": rules.model,
         "window_days": rules.window_days,
     }

@@ -11,7 +11,7 @@ from service_core.changes.resource import ResourceType
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import CredentialRequirement, Operation, strip_annotated
-from service_core.kernel.unique_index import index_unique
+from service_core.kernel.unique_index import index_unique_or_startup_error
 
 _CALLER_TYPES: Final[Mapping[CredentialRequirement, Any]] = {
     CredentialRequirement.PUBLIC: AnonymousCaller,
@@ -34,7 +34,7 @@ class Bindings:
         self._providers = providers
         self._values: dict[Any, object] = {}
 
-    def get(self, kind: type[_Component]) -> _Component:
+    def get_or_build(self, kind: type[_Component]) -> _Component:
         """Returns the value of a type.
 
         Raises:
@@ -48,13 +48,15 @@ class Bindings:
         """Sets the value of a type."""
         self._values[kind] = value
 
-    def add(self, component: type[_Component], **arguments: object) -> _Component:
+    def build_and_bind(self, component: type[_Component], **arguments: object) -> _Component:
         """Builds a component, binds it to its class and returns it; see `build`."""
-        value = self.build(component, **arguments)
+        value = self.build_with_bound_arguments(component, **arguments)
         self.bind(component, value)
         return value
 
-    def build(self, component: Callable[..., _Component], **arguments: object) -> _Component:
+    def build_with_bound_arguments(
+        self, component: Callable[..., _Component], **arguments: object
+    ) -> _Component:
         """Calls a class or function with the values of the types that its parameters name.
 
         Args:
@@ -68,10 +70,10 @@ class Bindings:
         hints = get_type_hints(constructor.__init__ if isinstance(component, type) else constructor)
         for name, parameter in inspect.signature(component).parameters.items():
             if name not in arguments and parameter.default is parameter.empty:
-                arguments[name] = self.resolve(component.__name__, name, hints[name])
+                arguments[name] = self.resolve_parameter(component.__name__, name, hints[name])
         return component(**arguments)
 
-    def resolve(self, dependent: str, name: str, annotation: Any) -> object:
+    def resolve_parameter(self, requester: str, parameter_name: str, annotation: Any) -> object:
         """Returns the value of the type that a parameter names.
 
         Args:
@@ -86,10 +88,10 @@ class Bindings:
         if NoneType in get_args(kind):
             (kind,) = {*get_args(kind)} - {NoneType}
         try:
-            return self.get(kind)
+            return self.get_or_build(kind)
         except KeyError:
             raise StartupError(
-                f"{dependent} asks for {name}: {_type_name(kind)}, which nothing provides. Ask for a port, or add a "
+                f"{requester} asks for {parameter_name}: {_type_name(kind)}, which nothing provides. Ask for a port, or add a "
                 "provider in hosts/composition."
             ) from None
 
@@ -104,11 +106,11 @@ def bind_operation(operation: Operation, bindings: Bindings) -> BoundOperation:
     caller: str | None = None
     for name, annotation in operation.dependencies.items():
         if strip_annotated(annotation) in (Caller, *_CALLER_TYPES.values()):
-            _check_caller_type(operation, strip_annotated(annotation))
+            _require_caller_type_of_credential(operation, strip_annotated(annotation))
             caller = name
         else:
             dependent = f"{operation.id} ({operation.method} {operation.path})"
-            dependencies[name] = bindings.resolve(dependent, name, annotation)
+            dependencies[name] = bindings.resolve_parameter(dependent, name, annotation)
     return BoundOperation(operation, dependencies, caller)
 
 
@@ -120,8 +122,8 @@ def build_resource_types(
     Raises:
         StartupError: nothing is bound to a requested type, or two resources have the same type.
     """
-    types = [resource.resource_type.bind(bindings.resolve) for resource in resources]
-    by_type = index_unique(
+    types = [resource.resource_type.with_dependencies(bindings.resolve_parameter) for resource in resources]
+    by_type = index_unique_or_startup_error(
         types,
         lambda resource_type: resource_type.model.resource_type,
         lambda resource_type: f"the resource {resource_type.model.resource_type!r}",
@@ -129,7 +131,7 @@ def build_resource_types(
     return tuple(by_type.values())
 
 
-def _check_caller_type(operation: Operation, requested: Any) -> None:
+def _require_caller_type_of_credential(operation: Operation, requested: Any) -> None:
     given = _CALLER_TYPES.get(operation.credential, Caller)
     if requested == given:
         return

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hosts.composition.bindings import Bindings, build_resource_types
 from hosts.composition.ports import Ports
-from hosts.composition.providers import build_ad_sync, build_provider_sync
+from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.key_requests.approvals import Approvals
 from service_core.access.members.sign_in import SignIn
@@ -15,7 +15,7 @@ from service_core.access.oauth.client_registration import ClientRegistration
 from service_core.access.oauth.metadata import ServerMetadata
 from service_core.access.oauth.token_endpoint import TokenEndpoint
 from service_core.access.passkeys.ceremonies import PasskeySignIn
-from service_core.access.passkeys.models import build_relying_party
+from service_core.access.passkeys.models import relying_party_unless_insecure_or_bare_ip
 from service_core.access.public_urls import PublicUrls
 from service_core.access.rate_limits import RateLimits
 from service_core.access.request_authentication import RequestAuthenticator
@@ -25,7 +25,7 @@ from service_core.access.signup.payments import SignupPayments
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
-from service_core.analytics.connections.unconnected_source import add_unconnected_source
+from service_core.analytics.connections.unavailable_relations_source import add_source_for_unserved_relations
 from service_core.analytics.install_attribution.match import InstallMatcher
 from service_core.analytics.ports import AggregateReader
 from service_core.analytics.query.catalog import Catalog
@@ -36,13 +36,13 @@ from service_core.api.operations import OpenApiDocument
 from service_core.api.readiness import (
     Probe,
     ReadinessChecker,
-    build_cache_probe,
-    build_limiter_probe,
-    build_queue_probe,
-    build_store_probe,
+    build_change_version_probe,
+    build_limiter_probe_by_consuming,
+    build_queue_age_and_ledger_probe,
+    build_store_probe_with_newest_event,
 )
 from service_core.changes.change_executor import ChangeExecutor
-from service_core.commerce.ads.ad_credits import AdCredits
+from service_core.commerce.ads.ad_credits import UtmMatchedAdCredits
 from service_core.commerce.ads.ports import AdPlatforms
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.ads.spend_sync import AdSpendSync
@@ -61,7 +61,7 @@ from service_core.workspace.share_links.cached_results import SharedResults
 from service_core.workspace.time_budget import Sleep
 
 
-def bind_components(
+def build_all_components(
     ports: Ports, settings: Settings, *, sleep: Sleep, probes: Sequence[Probe], processes: int
 ) -> Bindings:
     """Returns the bindings of a deployment, every component in them built.
@@ -76,89 +76,101 @@ def bind_components(
     Raises:
         StartupError: a component requests a type that nothing provides, or a setting does not fit.
     """
-    bindings, registry = ports.bindings(), ports.registry
+    bindings, registry = ports.new_bindings(), ports.registry
     bindings.bind(Settings, settings)
     bindings.bind(Catalog, registry.catalog)
-    bindings.bind(InstalledProviders, registry.providers)
+    bindings.bind(InstalledProviders, registry.connectable_providers)
     bindings.bind(AdPlatforms, AdPlatforms(registry.ad_platforms))
     bindings.bind(AggregateReader, ports.money_reader)
-    _bind_access(bindings, settings, processes)
-    _bind_queries(bindings, ports, settings)
-    _bind_workspace(bindings, ports, sleep)
+    _bind_access_components(bindings, settings, processes)
+    _bind_query_components(bindings, ports, settings)
+    _bind_workspace_components(bindings, ports, sleep)
     bindings.bind(AdSpendSync, build_ad_sync(ports, settings))
-    bindings.bind(ProviderSync, build_provider_sync(ports, settings))
-    bindings.add(Documentation, url=settings.http.effective_docs_url)
-    bindings.add(OpenApiDocument, operations=registry.operations, public_url=settings.http.effective_api_url)
-    bindings.add(ReadinessChecker, probes=[*_build_probes(ports), *probes])
+    bindings.bind(ProviderSync, build_pollable_provider_sync(ports, settings))
+    bindings.build_and_bind(Documentation, url=settings.http.effective_docs_url)
+    bindings.build_and_bind(
+        OpenApiDocument, operations=registry.operations, public_url=settings.http.effective_api_url
+    )
+    bindings.build_and_bind(ReadinessChecker, probes=[*_build_readiness_probes(ports), *probes])
     return bindings
 
 
-def _bind_access(bindings: Bindings, settings: Settings, processes: int) -> None:
+def _bind_access_components(bindings: Bindings, settings: Settings, processes: int) -> None:
     """Binds who may do what: authentication, limits, sign-in, sign-up and OAuth."""
     http = settings.http
     root_url, web_url = http.effective_api_url, http.effective_app_url
-    bindings.add(RateLimits, processes=processes)
-    bindings.add(KeyAuthenticator)
-    bindings.add(RequestAuthenticator, internal_token=http.internal_token)
-    bindings.add(PublicUrls, root_url=root_url, web_url=web_url)
-    bindings.add(SignIn)
-    bindings.add(PasskeySignIn, party=build_relying_party(web_url))
-    bindings.add(ServerMetadata, root_url=root_url)
-    bindings.add(AuthorizationEndpoint)
-    bindings.add(TokenEndpoint)
-    bindings.add(ClientRegistration)
-    bindings.add(Approvals)
-    bindings.add(PaymentPage)
-    bindings.add(SignupCreator, mode=settings.signup.mode, web_url=web_url)
-    bindings.add(SignupPayments, web_url=web_url)
+    bindings.build_and_bind(RateLimits, processes=processes)
+    bindings.build_and_bind(KeyAuthenticator)
+    bindings.build_and_bind(RequestAuthenticator, internal_token=http.internal_token)
+    bindings.build_and_bind(PublicUrls, root_url=root_url, web_url=web_url)
+    bindings.build_and_bind(SignIn)
+    bindings.build_and_bind(PasskeySignIn, party=relying_party_unless_insecure_or_bare_ip(web_url))
+    bindings.build_and_bind(ServerMetadata, root_url=root_url)
+    bindings.build_and_bind(AuthorizationEndpoint)
+    bindings.build_and_bind(TokenEndpoint)
+    bindings.build_and_bind(ClientRegistration)
+    bindings.build_and_bind(Approvals)
+    bindings.build_and_bind(PaymentPage)
+    bindings.build_and_bind(SignupCreator, mode=settings.signup.mode, web_url=web_url)
+    bindings.build_and_bind(SignupPayments, web_url=web_url)
 
 
-def _bind_queries(bindings: Bindings, ports: Ports, settings: Settings) -> None:
+def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings) -> None:
     """Binds the sources of metrics, and what queries them."""
     attribution = settings.attribution
     models = replace(ports.registry.models, min_conversions=attribution.min_model_conversions)
     bindings.bind(AttributionModels, models)
-    credited = bindings.build(AdCredits, events=ports.money_reader)
-    in_many_currencies = (bindings.build(SpendSource), bindings.build(SubscriptionSource))
+    credited = bindings.build_with_bound_arguments(UtmMatchedAdCredits, events=ports.money_reader)
+    in_many_currencies = (
+        bindings.build_with_bound_arguments(SpendSource),
+        bindings.build_with_bound_arguments(SubscriptionSource),
+    )
     sources: list[Source] = [
-        bindings.build(
-            EventSource, events=credited, paths=credited, provider_freshness=bindings.build(ProviderFreshness)
+        bindings.build_with_bound_arguments(
+            EventSource,
+            events=credited,
+            paths=credited,
+            provider_freshness=bindings.build_with_bound_arguments(ProviderFreshness),
         ),
         *(
             in_many_currencies
             if ports.fx is None
-            else (bindings.build(CurrencyConvertingSource, source=source) for source in in_many_currencies)
+            else (
+                bindings.build_with_bound_arguments(CurrencyConvertingSource, source=source)
+                for source in in_many_currencies
+            )
         ),
-        bindings.add(CostSource),
-        bindings.build(PostbackSource, platforms=ports.registry.conversion_senders),
+        bindings.build_and_bind(CostSource),
+        bindings.build_with_bound_arguments(PostbackSource, platforms=ports.registry.conversion_senders),
     ]
     # mypy takes a protocol for no type that can be requested.
-    connections = bindings.get(Connections)  # type: ignore[type-abstract]
-    bindings.add(
-        MetricQueries, sources=add_unconnected_source(sources, connections, ports.registry.providers)
+    connections = bindings.get_or_build(Connections)  # type: ignore[type-abstract]
+    bindings.build_and_bind(
+        MetricQueries,
+        sources=add_source_for_unserved_relations(sources, connections, ports.registry.connectable_providers),
     )
-    bindings.add(InstallMatcher, window=timedelta(minutes=attribution.install_window_minutes))
+    bindings.build_and_bind(InstallMatcher, window=timedelta(minutes=attribution.install_window_minutes))
 
 
-def _bind_workspace(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:
+def _bind_workspace_components(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:
     """Binds writable resources, reports and public pages."""
     registry = ports.registry
     bindings.bind(
         PostbackPlatforms,
-        PostbackPlatforms.of(sender.platform for sender in registry.conversion_senders.values()),
+        PostbackPlatforms.from_platforms(sender.platform for sender in registry.conversion_senders.values()),
     )
-    bindings.add(ChangeExecutor, resource_types=build_resource_types(registry.resources, bindings))
-    bindings.add(ReportRunner)
-    bindings.add(ReportBatchRunner, sleep=sleep)
-    bindings.add(ShareLinkAccess)
-    bindings.add(ViewCounter)
-    bindings.add(SharedResults)
+    bindings.build_and_bind(ChangeExecutor, resource_types=build_resource_types(registry.resources, bindings))
+    bindings.build_and_bind(ReportRunner)
+    bindings.build_and_bind(ReportBatchRunner, sleep=sleep)
+    bindings.build_and_bind(ShareLinkAccess)
+    bindings.build_and_bind(ViewCounter)
+    bindings.build_and_bind(SharedResults)
 
 
-def _build_probes(ports: Ports) -> tuple[Probe, ...]:
+def _build_readiness_probes(ports: Ports) -> tuple[Probe, ...]:
     return (
-        build_store_probe(ports.events, ports.workspace.credentials),
-        build_queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
-        build_limiter_probe(ports.limits),
-        build_cache_probe(ports.workspace.credentials),
+        build_store_probe_with_newest_event(ports.events, ports.workspace.credentials),
+        build_queue_age_and_ledger_probe(ports.queue, ports.workspace.credentials, ports.clock),
+        build_limiter_probe_by_consuming(ports.limits),
+        build_change_version_probe(ports.workspace.credentials),
     )

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from hosts.composition.bindings import Bindings, bind_operation
-from hosts.composition.components import bind_components
+from hosts.composition.components import build_all_components
 from hosts.composition.json_codec import CODEC
-from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.load_settings import load_settings_with_environment, settings_folder
 from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core import builtin
 from service_core.access.rate_limits import RateLimits
@@ -20,7 +20,7 @@ from service_core.access.request_authentication import RequestAuthenticator
 from service_core.api.dispatch import Dispatcher
 from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.api.readiness import Probe
-from service_core.extensions.registry import Registry, load_plugins
+from service_core.extensions.registry import Registry, collect_plugins_into_registry
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
@@ -30,13 +30,13 @@ _Component = TypeVar("_Component")
 
 
 @cache
-def load_installed_registry() -> Registry:
+def load_installed_registry_once() -> Registry:
     """Returns the core and every installed plugin; they are loaded once per process.
 
     Raises:
         StartupError: a plugin that cannot be used; the message says which and what to do.
     """
-    return require_known_ports(load_plugins([("builtin", builtin)]))
+    return require_known_ports(collect_plugins_into_registry([("builtin", builtin)]))
 
 
 def require_known_ports(registry: Registry) -> Registry:
@@ -58,7 +58,12 @@ def require_known_ports(registry: Registry) -> Registry:
 
 def load_ports(config: Path) -> Ports:
     """Returns the ports of the deployment of a settings file, none of them opened."""
-    return Ports(load_settings(config), settings_folder(config), load_installed_registry(), system_clock)
+    return Ports(
+        load_settings_with_environment(config),
+        settings_folder(config),
+        load_installed_registry_once(),
+        system_clock,
+    )
 
 
 class Service:
@@ -74,7 +79,7 @@ class Service:
 
     def component(self, kind: type[_Component]) -> _Component:
         """Returns the component of a type, as handlers get it."""
-        return self._bindings.get(kind)
+        return self._bindings.get_or_build(kind)
 
     async def dispatch(self, request: ApiRequest) -> ApiResponse:
         """Returns the response to one request."""
@@ -85,7 +90,7 @@ class Service:
         return self._dispatcher.route_template(method, path)
 
     async def __aenter__(self) -> Self:
-        await self._running.enter_async_context(start_adapters(self.ports.adapters()))
+        await self._running.enter_async_context(start_adapters(self.ports.adapters_opened_by()))
         return self
 
     async def __aexit__(
@@ -118,12 +123,12 @@ def compose(
     Raises:
         StartupError: an unknown scheme, or an operation that requests a type that nothing provides.
     """
-    ports = Ports(settings, folder, registry or load_installed_registry(), clock)
-    bindings = bind_components(ports, settings, sleep=sleep, probes=probes, processes=processes)
+    ports = Ports(settings, folder, registry or load_installed_registry_once(), clock)
+    bindings = build_all_components(ports, settings, sleep=sleep, probes=probes, processes=processes)
     dispatcher = Dispatcher(
         [bind_operation(operation, bindings) for operation in ports.registry.operations],
-        authenticator=bindings.get(RequestAuthenticator),
-        rate_limits=bindings.get(RateLimits),
+        authenticator=bindings.get_or_build(RequestAuthenticator),
+        rate_limits=bindings.get_or_build(RateLimits),
         clock=clock,
         codec=CODEC,
     )

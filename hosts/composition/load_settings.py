@@ -24,7 +24,7 @@ def settings_folder(config: Path) -> Path:
     return config.absolute().parent
 
 
-def load_settings(file: Path | None) -> Settings:
+def load_settings_with_environment(file: Path | None) -> Settings:
     """Loads settings: defaults, then the file, then ``TOUCHPOINT_<SECTION>__<NAME>``.
 
     Args:
@@ -38,7 +38,7 @@ def load_settings(file: Path | None) -> Settings:
     names = {".".join(path): f"setting {'.'.join(path)} in {file}" for path in _setting_paths(table)}
     names |= {
         _setting_name(variable): f"environment variable {variable}"
-        for variable in _setting_variables(os.environ)
+        for variable in _variables_meant_as_settings(os.environ)
     }
     for name, where in names.items():
         _reject_unknown_setting(name, where)
@@ -120,7 +120,7 @@ def _setting_paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
             yield (section,)
 
 
-def _setting_variables(environment: Mapping[str, str]) -> Iterable[str]:
+def _variables_meant_as_settings(environment: Mapping[str, str]) -> Iterable[str]:
     """Yields variables meant as settings: with the delimiter, or with the name of a section after the prefix."""
     sections = tuple(f"{ENVIRONMENT_PREFIX}{section.upper()}" for section in Settings.model_fields)
     for variable in environment:
@@ -134,13 +134,13 @@ def _setting_name(variable: str) -> str:
     return variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace(ENVIRONMENT_DELIMITER, ".")
 
 
-def _reject_unknown_setting(name: str, source: str) -> None:
+def _reject_unknown_setting(setting_name: str, described_source: str) -> None:
     known = list_setting_names()
-    if name in known:
+    if setting_name in known:
         return
-    in_section = [setting for setting in known if setting.startswith(f"{name.partition('.')[0]}.")]
-    near = get_close_matches(name, known, n=1, cutoff=0.8 if in_section else 0.5)
+    in_section = [setting for setting in known if setting.startswith(f"{setting_name.partition('.')[0]}.")]
+    near = get_close_matches(setting_name, known, n=1, cutoff=0.8 if in_section else 0.5)
     advice = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(in_section or known)}."
-    if source.startswith("environment"):
+    if described_source.startswith("environment"):
         advice += f" Variables are written {ENVIRONMENT_PREFIX}<SECTION>{ENVIRONMENT_DELIMITER}<NAME>."
-    raise StartupError(f"Unknown {source}. {advice}")
+    raise StartupError(f"Unknown {described_source}. {advice}")

@@ -132,7 +132,7 @@ class Port:
         return self if ports is None else ports.adapter(self.name)
 
     @cached_property
-    def protocols(self) -> Mapping[Any, str | None]:
+    def adapter_attribute_by_protocol(self) -> Mapping[Any, str | None]:
         """What can be requested by type -> the attribute of the adapter that serves it; None for the adapter itself."""
         annotation = get_type_hints(self._owner)[self.name]
         (adapter_type,) = {*(get_args(annotation) or (annotation,))} - {NoneType}
@@ -221,11 +221,11 @@ class Ports:
         """Returns the adapter of a port by its name."""
         return self._adapters[name]()
 
-    def adapters(self, role: Role | None = None) -> tuple[object, ...]:
+    def adapters_opened_by(self, role: Role | None = None) -> tuple[object, ...]:
         """Returns the adapters a role opens, in the order they are started; without a role those of all ports."""
         return tuple(self.adapter(p.name) for p in PORTS.values() if role is None or role in p.roles)
 
-    def bindings(self) -> Bindings:
+    def new_bindings(self) -> Bindings:
         """Returns new bindings of every adapter, of its parts, and of what is made of adapters alone."""
 
         def part_of(name: str, attribute: str | None) -> object:
@@ -235,7 +235,7 @@ class Ports:
         parts = {
             protocol: partial(part_of, declared.name, attribute)
             for declared in PORTS.values()
-            for protocol, attribute in declared.protocols.items()
+            for protocol, attribute in declared.adapter_attribute_by_protocol.items()
         }
         return Bindings(
             parts
@@ -246,13 +246,13 @@ class Ports:
                 ConnectionSecrets: lambda: self.connection_secrets,
                 RateLookup: lambda: self.rate_lookup,
                 CurrencyConverter: lambda: self.currency_converter,
-                WorkspaceCache: lambda: self.build(WorkspaceCache),
+                WorkspaceCache: lambda: self.build_from_adapters(WorkspaceCache),
             }
         )
 
-    def build(self, component: type[_Component], **arguments: object) -> _Component:
+    def build_from_adapters(self, component: type[_Component], **arguments: object) -> _Component:
         """Builds a component from adapters; see `Bindings.build`."""
-        return self.bindings().build(component, **arguments)
+        return self.new_bindings().build_with_bound_arguments(component, **arguments)
 
     @property
     def connection_secrets(self) -> ConnectionSecrets:
@@ -287,10 +287,10 @@ BACKED_UP_PORTS: Final = tuple(
 
 
 @asynccontextmanager
-async def start_adapters(adapters: Iterable[Any]) -> AsyncIterator[None]:
+async def start_adapters(adapters_in_start_order: Iterable[Any]) -> AsyncIterator[None]:
     """Starts adapters in order, and closes them in the opposite order, also after a failed start."""
     async with AsyncExitStack() as stack:
-        for adapter in adapters:
+        for adapter in adapters_in_start_order:
             if hasattr(adapter, "start"):
                 await adapter.start()
             if hasattr(adapter, "aclose"):

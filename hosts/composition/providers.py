@@ -26,23 +26,25 @@ def build_ad_sync(ports: Ports, settings: Settings) -> AdSpendSync:
     Raises:
         StartupError: the settings name a platform that is not installed, or one that has no other address.
     """
-    return ports.build(
+    return ports.build_from_adapters(
         AdSpendSync,
-        platforms=_at_configured_urls("ads.api_urls", settings.ads.api_urls, ports.registry.ad_platforms),
+        platforms=_providers_at_configured_urls(
+            "ads.api_urls", settings.ads.api_urls, ports.registry.ad_platforms
+        ),
         first_days=settings.ads.initial_sync_days,
     )
 
 
-def build_provider_sync(ports: Ports, settings: Settings) -> ProviderSync:
+def build_pollable_provider_sync(ports: Ports, settings: Settings) -> ProviderSync:
     """Returns what polls the revenue providers that can be polled.
 
     Raises:
         StartupError: the settings name a provider that is not installed, or one that cannot be polled.
     """
-    providers = _at_configured_urls(
+    providers = _providers_at_configured_urls(
         "revenue.api_urls", settings.revenue.api_urls, ports.registry.revenue_providers
     )
-    return ports.build(
+    return ports.build_from_adapters(
         ProviderSync,
         providers={name: p for name, p in providers.items() if isinstance(p, PollableProvider)},
         message_store=build_message_store(ports, settings),
@@ -52,7 +54,7 @@ def build_provider_sync(ports: Ports, settings: Settings) -> ProviderSync:
 
 def build_message_store(ports: Ports, settings: Settings) -> MessageStore:
     """Returns what stores the messages of revenue providers, received or polled."""
-    return ports.build(
+    return ports.build_from_adapters(
         MessageStore, decode=orjson.loads, visitor_id_fields=settings.revenue.visitor_id_fields
     )
 
@@ -60,10 +62,10 @@ def build_message_store(ports: Ports, settings: Settings) -> MessageStore:
 def build_rule_trigger(ports: Ports) -> RuleTrigger | None:
     """Returns what matches stored events with rules; None where no plugin sends conversions."""
     senders = ports.registry.conversion_senders
-    return ports.build(RuleTrigger, senders=senders) if senders else None
+    return ports.build_from_adapters(RuleTrigger, senders=senders) if senders else None
 
 
-def build_delivery_worker(ports: Ports, settings: PostbacksSettings) -> "DeliveryWorker | None":
+def build_delivery_worker_if_any_sender(ports: Ports, settings: PostbacksSettings) -> "DeliveryWorker | None":
     """Returns what sends conversions; None where no plugin sends any.
 
     Raises:
@@ -73,16 +75,23 @@ def build_delivery_worker(ports: Ports, settings: PostbacksSettings) -> "Deliver
 
     known = ports.registry.conversion_senders
     _require_known("postbacks.rate_limits", settings.rate_limits, known)
-    senders = _at_configured_urls("postbacks.api_urls", settings.api_urls, known)
-    return ports.build(DeliveryWorker, senders=senders, call_limits=settings.rate_limits) if senders else None
+    senders = _providers_at_configured_urls("postbacks.api_urls", settings.api_urls, known)
+    return (
+        ports.build_from_adapters(DeliveryWorker, senders=senders, call_limits=settings.rate_limits)
+        if senders
+        else None
+    )
 
 
-def _at_configured_urls(
-    setting: str, urls: Mapping[str, str], known: Mapping[str, _Provider]
+def _providers_at_configured_urls(
+    setting_name: str, url_by_provider: Mapping[str, str], installed: Mapping[str, _Provider]
 ) -> Mapping[str, _Provider]:
     """Returns the installed providers by id, each at the address that the setting names for it."""
-    _require_known(setting, urls, known)
-    return dict(known) | {name: _with_base_url(setting, name, known[name], url) for name, url in urls.items()}
+    _require_known(setting_name, url_by_provider, installed)
+    return dict(installed) | {
+        name: _with_base_url(setting_name, name, installed[name], url)
+        for name, url in url_by_provider.items()
+    }
 
 
 def _with_base_url(setting: str, name: str, provider: Any, url: str) -> Any:

@@ -8,7 +8,7 @@ from hosts.data_import.entries import ImportEntry
 from service_core.ingestion.access_log import AccessLogParser, LoggedPageView
 
 
-def read_access_log(path: Path, site: str) -> Iterator[ImportEntry]:
+def read_access_log_with_skipped_lines(path: Path, site: str) -> Iterator[ImportEntry]:
     """Yields the entries of a log in combined format.
 
     Args:
@@ -18,11 +18,11 @@ def read_access_log(path: Path, site: str) -> Iterator[ImportEntry]:
     log = AccessLogParser(site)
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
         for line in lines:
-            yield _parse_line(log, line)
+            yield _parse_line_as_event_or_skipped(log, line)
 
 
-def _parse_line(log: AccessLogParser, line: bytes) -> ImportEntry:
-    page = log.parse_line(line.decode(errors="replace"))
+def _parse_line_as_event_or_skipped(parser: AccessLogParser, line: bytes) -> ImportEntry:
+    page = parser.parse_line(line.decode(errors="replace"))
     if not isinstance(page, LoggedPageView):
         return ImportEntry(None, page.value, byte_count=len(line))
     return ImportEntry(

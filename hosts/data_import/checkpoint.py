@@ -19,12 +19,12 @@ class ImportCheckpoint:
     def __init__(self, folder: Path, digest: str) -> None:
         self._path = folder / CHECKPOINT_FILE
         self._digest = digest
-        self.done = self._read_counts().get(digest, 0)
+        self.done_entries = self._read_counts().get(digest, 0)
 
-    def advance(self, entries: int) -> None:
+    def advance_and_save(self, entry_count: int) -> None:
         """Adds to the number of durable entries; the checkpoint file is replaced as a whole."""
-        self.done += entries
-        places = {**self._read_counts(), self._digest: self.done}
+        self.done_entries += entry_count
+        places = {**self._read_counts(), self._digest: self.done_entries}
         fresh = self._path.with_suffix(".new")
         with fresh.open("w") as file:
             json.dump(places, file)

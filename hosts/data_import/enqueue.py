@@ -12,10 +12,10 @@ import orjson
 from hosts.data_import.entries import ImportEntry
 from hosts.data_import.time_shift import shift_timestamp
 from service_core.access.models import Credential
-from service_core.ingestion.event_time import REPLACED, resolve_event_time
+from service_core.ingestion.event_time import REPLACED, replace_or_clamp_event_time
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
 from service_core.ingestion.ports import EnqueueResult, IngestQueue
-from service_core.ingestion.validation import ValidatedEvent, validate_event
+from service_core.ingestion.validation import ValidatedEvent, validate_name_and_identity
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import new_id
 
@@ -44,7 +44,7 @@ class EventImporter:
         self.received_now = 0
         """Accepted events that take the time of their receipt, since theirs is too old or cannot be read."""
 
-    async def enqueue_all(
+    async def enqueue_in_batches(
         self, entries: Iterable[ImportEntry], on_batch: Callable[[list[ImportEntry]], None]
     ) -> None:
         """Enqueues every entry.
@@ -58,27 +58,31 @@ class EventImporter:
         """
         remaining = iter(entries)
         while batch := list(islice(remaining, MAX_CONCURRENT)):
-            self.outcomes.update(await asyncio.gather(*map(self._enqueue, batch)))
+            self.outcomes.update(await asyncio.gather(*map(self._enqueue_or_count_rejection, batch)))
             on_batch(batch)
 
-    async def _enqueue(self, entry: ImportEntry) -> str:
+    async def _enqueue_or_count_rejection(self, entry: ImportEntry) -> str:
         if entry.body is None:
             return entry.skip_reason or "not an event"
         body = entry.body if self._shift is None else shift_timestamp(entry.body, self._shift)
-        verdict = validate_event(body)
+        verdict = validate_name_and_identity(body)
         if isinstance(verdict, RejectionReason):
             await self._queue.count_rejected(
                 self._key.workspace_id, self._key.id, IngestEndpoint.TRACK, verdict, self._clock()
             )
             return verdict.value
-        arrival = self._build_arrival(entry, body, verdict)
+        arrival = self._build_event_with_fallback_id(entry, body, verdict)
         offer = await self._queue.offer(arrival)
         if offer is EnqueueResult.QUEUED:
-            self.received_now += resolve_event_time(body.get("timestamp"), arrival.received_at)[1] == REPLACED
+            self.received_now += (
+                replace_or_clamp_event_time(body.get("timestamp"), arrival.received_at)[1] == REPLACED
+            )
         return offer.value
 
-    def _build_arrival(self, entry: ImportEntry, body: object, verdict: ValidatedEvent) -> ReceivedEvent:
-        event_id = verdict.event_id or entry.event_id
+    def _build_event_with_fallback_id(
+        self, entry: ImportEntry, body: object, validated: ValidatedEvent
+    ) -> ReceivedEvent:
+        event_id = validated.event_id or entry.event_id
         return ReceivedEvent(
             workspace_id=self._key.workspace_id,
             key_id=self._key.id,

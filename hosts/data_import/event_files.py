@@ -18,7 +18,7 @@ ROWS_PER_BATCH: Final = 10_000
 FORMATS: Final = (".ndjson", ".jsonl", ".csv", ".parquet")
 
 
-def read_event_file(path: Path, digest: str) -> Iterator[ImportEntry]:
+def read_event_file_by_suffix(path: Path, sha256: str) -> Iterator[ImportEntry]:
     """Yields the entries of a file of events, in order.
 
     Raises:
@@ -26,20 +26,22 @@ def read_event_file(path: Path, digest: str) -> Iterator[ImportEntry]:
     """
     suffix = path.suffix.lower()
     if suffix in {".ndjson", ".jsonl"}:
-        return _assign_event_ids(_read_ndjson(path), digest)
+        return _assign_ids_from_digest_and_position(_read_ndjson_with_skipped_lines(path), sha256)
     if suffix in {".csv", ".parquet"}:
-        return _assign_event_ids(_read_table(path), digest)
+        return _assign_ids_from_digest_and_position(_read_csv_or_parquet(path), sha256)
     raise StartupError(f"{path.name}: known formats are {', '.join(FORMATS)}. Rename or convert the file.")
 
 
-def _assign_event_ids(entries: Iterator[ImportEntry], digest: str) -> Iterator[ImportEntry]:
+def _assign_ids_from_digest_and_position(
+    entries: Iterator[ImportEntry], sha256: str
+) -> Iterator[ImportEntry]:
     for number, entry in enumerate(entries):
         yield ImportEntry(
-            entry.body, entry.skip_reason, f"import:{digest[:32]}:{number}", byte_count=entry.byte_count
+            entry.body, entry.skip_reason, f"import:{sha256[:32]}:{number}", byte_count=entry.byte_count
         )
 
 
-def _read_ndjson(path: Path) -> Iterator[ImportEntry]:
+def _read_ndjson_with_skipped_lines(path: Path) -> Iterator[ImportEntry]:
     with path.open("rb") as file:
         for line in file:
             if line.isspace():
@@ -53,7 +55,7 @@ def _read_ndjson(path: Path) -> Iterator[ImportEntry]:
             yield ImportEntry(body if skipped is None else None, skipped, byte_count=len(line))
 
 
-def _read_table(path: Path) -> Iterator[ImportEntry]:
+def _read_csv_or_parquet(path: Path) -> Iterator[ImportEntry]:
     import polars as pl  # noqa: PLC0415 - only these two formats need it
 
     try:
@@ -64,12 +66,12 @@ def _read_table(path: Path) -> Iterator[ImportEntry]:
         share = path.stat().st_size / max(1, height)
         for start in range(0, height, ROWS_PER_BATCH):
             for row in frame.slice(start, ROWS_PER_BATCH).collect().iter_rows(named=True):
-                yield ImportEntry(_row_to_body(row), byte_count=int(share))
+                yield ImportEntry(_row_to_nested_body_without_empty_cells(row), byte_count=int(share))
     except pl.exceptions.PolarsError as fault:
         raise StartupError(f"{path.name} cannot be read: {fault}") from None
 
 
-def _row_to_body(row: dict[str, Any]) -> dict[str, Any]:
+def _row_to_nested_body_without_empty_cells(row: dict[str, Any]) -> dict[str, Any]:
     """Converts a row to a body; cells that are JSON objects or lists are parsed."""
     body: dict[str, Any] = {}
     for column, cell in row.items():
@@ -82,11 +84,11 @@ def _row_to_body(row: dict[str, Any]) -> dict[str, Any]:
             if not isinstance(target, dict):
                 break
         else:
-            target[name] = _parse_cell(cell)
+            target[name] = _parse_json_or_date_cell(cell)
     return body
 
 
-def _parse_cell(cell: Any) -> Any:
+def _parse_json_or_date_cell(cell: Any) -> Any:
     if isinstance(cell, str) and cell[:1] in {"{", "["}:
         try:
             return json.loads(cell)

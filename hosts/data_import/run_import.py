@@ -8,16 +8,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment, settings_folder
 from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from hosts.data_import.checkpoint import ImportCheckpoint
 from hosts.data_import.enqueue import EventImporter
 from hosts.data_import.entries import ImportEntry
-from hosts.data_import.time_shift import time_shift_to
-from hosts.ingest.error_answers import describe_queue_failure
-from hosts.worker.consumer import build_pipeline, drain_queue
+from hosts.data_import.time_shift import shift_that_moves_newest_to
+from hosts.ingest.error_answers import describe_queue_failure_root_cause
+from hosts.worker.consumer import build_ingest_pipeline, process_batches_until_queue_is_empty
 from service_core.access.models import Credential, CredentialKind
 from service_core.access.ports import CredentialStore
 from service_core.ingestion.ports import EnqueueFailed, IngestQueue
@@ -62,7 +62,7 @@ class ImportResult:
     received_now: int
 
 
-async def import_events(
+async def resume_import_and_wait_until_stored(
     task: ImportTask, on_bytes_read: Callable[[int], None], on_waiting: Callable[[int], None]
 ) -> ImportResult:
     """Enqueues every entry that is not imported yet, then waits until the queue is empty.
@@ -78,54 +78,54 @@ async def import_events(
         StartupError: the deployment cannot be used, or the queue takes no more.
     """
     folder = settings_folder(task.config)
-    settings = load_settings(task.config)
-    ports = Ports(settings, folder, load_installed_registry(), system_clock)
+    settings = load_settings_with_environment(task.config)
+    ports = Ports(settings, folder, load_installed_registry_once(), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
-        key = await find_write_key(ports.workspace.credentials, task.workspace)
+        key = await find_active_write_key(ports.workspace.credentials, task.workspace)
         checkpoint = ImportCheckpoint(folder, f"{task.digest}:{key.workspace_id}")
-        shift = time_shift_to(system_clock(), task.entries()) if task.shift_to_now else None
+        shift = shift_that_moves_newest_to(system_clock(), task.entries()) if task.shift_to_now else None
         importer = EventImporter(ports.queue, key, system_clock, shift)
-        before = checkpoint.done
+        before = checkpoint.done_entries
         remaining = iter(task.entries())
         on_bytes_read(sum(entry.byte_count for entry in islice(remaining, before)))
 
         def save_checkpoint_after_batch(batch: list[ImportEntry]) -> None:
-            checkpoint.advance(len(batch))
+            checkpoint.advance_and_save(len(batch))
             on_bytes_read(sum(entry.byte_count for entry in batch))
 
         try:
-            await importer.enqueue_all(remaining, save_checkpoint_after_batch)
+            await importer.enqueue_in_batches(remaining, save_checkpoint_after_batch)
         except EnqueueFailed as failure:
             raise StartupError(
-                f"The queue takes no more events: {describe_queue_failure(failure)}. What came before is kept; run the command again "
+                f"The queue takes no more events: {describe_queue_failure_root_cause(failure)}. What came before is kept; run the command again "
                 "once that is mended."
             ) from failure
-        await _wait_until_stored(ports, settings.ingest, folder, on_waiting)
+        await _store_queued_or_wait_for_running_service(ports, settings.ingest, folder, on_waiting)
         return ImportResult(importer.outcomes, before, importer.received_now)
 
 
-async def find_write_key(directory: CredentialStore, public_id: str | None) -> Credential:
+async def find_active_write_key(credential_store: CredentialStore, public_id: str | None) -> Credential:
     """Returns the active write key that an import uses.
 
     Raises:
         StartupError: no workspace, several without a choice, or one without a write key.
     """
-    workspaces = [w for w in await directory.list_workspaces() if public_id in {None, w.public_id}]
+    workspaces = [w for w in await credential_store.list_workspaces() if public_id in {None, w.public_id}]
     if len(workspaces) != 1:
         raise StartupError("Name one workspace with --workspace; `touchpoint key list` shows them.")
-    for credential in await directory.list_keys(workspaces[0].id):
+    for credential in await credential_store.list_keys(workspaces[0].id):
         if credential.kind is CredentialKind.WRITE and credential.revoked_at is None:
             return credential
     raise StartupError(f"{workspaces[0].name} has no write key. `touchpoint key regenerate write` makes one.")
 
 
-async def _wait_until_stored(
+async def _store_queued_or_wait_for_running_service(
     ports: Ports, settings: IngestSettings, folder: Path, on_waiting: Callable[[int], None]
 ) -> None:
     """Stores what is queued, or waits until the running service has stored it."""
     with try_consumer_lock(folder) as consuming:
         if not consuming:
-            await _poll_until_empty(ports.queue, on_waiting)
+            await _poll_until_queue_empty(ports.queue, on_waiting)
             return
         async with start_adapters([ports.events, ports.devices, ports.geo, ports.domains]):
             waiting = (await ports.queue.state()).waiting_count
@@ -136,10 +136,10 @@ async def _wait_until_stored(
                 waiting -= count
                 on_waiting(waiting)
 
-            await drain_queue(build_pipeline(ports, settings), show_remaining)
+            await process_batches_until_queue_is_empty(build_ingest_pipeline(ports, settings), show_remaining)
 
 
-async def _poll_until_empty(queue: IngestQueue, on_waiting: Callable[[int], None]) -> None:
+async def _poll_until_queue_empty(queue: IngestQueue, on_waiting: Callable[[int], None]) -> None:
     while waiting := (await queue.state()).waiting_count:
         on_waiting(waiting)
         await asyncio.sleep(POLL_SECONDS)

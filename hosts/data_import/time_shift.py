@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hosts.data_import.entries import ImportEntry
-from service_core.ingestion.event_time import parse_client_time
+from service_core.ingestion.event_time import parse_iso_or_epoch_time
 
 
-def time_shift_to(now: datetime, entries: Iterable[ImportEntry]) -> timedelta:
+def shift_that_moves_newest_to(now: datetime, entries: Iterable[ImportEntry]) -> timedelta:
     """Returns the shift that moves the newest entry to ``now``; zero without timestamps."""
     instants = [
         instant for entry in entries if entry.body and (instant := _parse_timestamp(entry.body)) is not None
@@ -23,4 +23,4 @@ def shift_timestamp(body: Mapping[str, Any], shift: timedelta) -> Mapping[str, A
 
 
 def _parse_timestamp(body: Mapping[str, Any]) -> datetime | None:
-    return parse_client_time(body.get("timestamp"))
+    return parse_iso_or_epoch_time(body.get("timestamp"))

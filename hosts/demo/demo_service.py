@@ -25,7 +25,7 @@ class RunningService:
 
 
 @contextmanager
-def run_service(config: Path, api: str, ingest: str) -> Iterator[RunningService]:
+def serve_in_subprocess(config: Path, api: str, ingest: str) -> Iterator[RunningService]:
     """Run `touchpoint serve` inside the block.
 
     When the service ends by itself, the block is interrupted (on the main thread) and its error is raised.
@@ -49,14 +49,14 @@ def run_service(config: Path, api: str, ingest: str) -> Iterator[RunningService]
     ):
         is_stopping = threading.Event()
         try:
-            addresses = _read_addresses(process, log)
+            addresses = _read_printed_urls_or_raise(process, log)
             threading.Thread(target=_interrupt_at_end, args=(process, is_stopping), daemon=True).start()
             yield RunningService(addresses["api"], addresses["ingest"], process.pid)
         except BaseException as error:
             if (
                 not isinstance(error, StartupError) and process.poll()
             ):  # it ended by an error of its own, and what failed here follows from that
-                raise StartupError(f"The service ended: {last_error(log)}") from error
+                raise StartupError(f"The service ended: {last_logged_error(log)}") from error
             raise
         finally:
             is_stopping.set()
@@ -67,18 +67,18 @@ def run_service(config: Path, api: str, ingest: str) -> Iterator[RunningService]
                 process.kill()
 
 
-def _read_addresses(process: subprocess.Popen[str], log: Path) -> dict[str, str]:
+def _read_printed_urls_or_raise(process: subprocess.Popen[str], log: Path) -> dict[str, str]:
     """Return the URLs that `touchpoint serve` prints when it is ready, by ``api`` and ``ingest``."""
     assert process.stdout is not None
     lines = (process.stdout.readline(), process.stdout.readline())
     addresses = dict(line.split() for line in lines if line)
     if set(addresses) != {"api", "ingest"}:
         process.wait(STOP_TIMEOUT_SECONDS)
-        raise StartupError(f"The service did not start: {last_error(log)}")
+        raise StartupError(f"The service did not start: {last_logged_error(log)}")
     return addresses
 
 
-def last_error(log: Path) -> str:
+def last_logged_error(log: Path) -> str:
     """Return the last message of a service's log; of a record with an exception, the exception's last line."""
     lines = log.read_text(errors="replace").strip().splitlines()
     if not lines:

@@ -111,7 +111,13 @@ def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None
         if is_http and not is_unambiguous(scope):
             await send_malformed_request(scope, send)
             return
-        answer = await _respond(dependencies, scope, mounted=fallback_app is not None) if is_http else None
+        answer = (
+            await _respond_or_none_for_foreign_host(
+                dependencies, scope, has_fallback_app=fallback_app is not None
+            )
+            if is_http
+            else None
+        )
         if answer is not None:
             await _send_response(send, scope["method"], answer)
         elif fallback_app is not None:
@@ -120,19 +126,21 @@ def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None
     return serve_redirects_or_fall_back
 
 
-async def _respond(dependencies: RedirectDependencies, scope: Scope, *, mounted: bool) -> EdgeResponse | None:
+async def _respond_or_none_for_foreign_host(
+    dependencies: RedirectDependencies, scope: Scope, *, has_fallback_app: bool
+) -> EdgeResponse | None:
     """Returns the response; None when the host is no link domain and the fallback application has to answer."""
     host, path, reads = _requested_host(scope), scope["path"], scope["method"] in {"GET", "HEAD"}
-    foreign = mounted and host != dependencies.host
+    foreign = has_fallback_app and host != dependencies.host
     if foreign and path != DOMAIN_CHECK_PATH and not (reads and _is_possible_link(host, path)):
         return None
     if not reads:
         return METHOD_NOT_ALLOWED_PAGE
     try:
         answer = await (
-            _check_domain(dependencies, scope)
+            _answer_whether_link_domain(dependencies, scope)
             if path == DOMAIN_CHECK_PATH
-            else _follow_link(dependencies, scope, host)
+            else _redirect_or_serve_association_file(dependencies, scope, host)
         )
         return (
             None
@@ -156,7 +164,7 @@ def _is_possible_link(host: str, path: str) -> bool:
     return host != "" and path.removeprefix("/").partition("/")[0].lower() not in RESERVED_SLUGS
 
 
-async def _check_domain(dependencies: RedirectDependencies, scope: Scope) -> EdgeResponse:
+async def _answer_whether_link_domain(dependencies: RedirectDependencies, scope: Scope) -> EdgeResponse:
     """Answers 200 for a link domain, so that a proxy requests certificates for those alone."""
     domain = dict(parse_query(scope["query_string"].decode("latin-1"))).get("domain", "").lower()
     is_ours = domain == dependencies.host or (
@@ -165,7 +173,9 @@ async def _check_domain(dependencies: RedirectDependencies, scope: Scope) -> Edg
     return KNOWN_DOMAIN_PAGE if is_ours else UNKNOWN_DOMAIN_PAGE
 
 
-async def _follow_link(dependencies: RedirectDependencies, scope: Scope, host: str) -> EdgeResponse:
+async def _redirect_or_serve_association_file(
+    dependencies: RedirectDependencies, scope: Scope, host: str
+) -> EdgeResponse:
     path = scope["path"]
     if host == dependencies.host and (file := dependencies.association_files.get(path)):
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"max-age=3600")]
@@ -176,21 +186,21 @@ async def _follow_link(dependencies: RedirectDependencies, scope: Scope, host: s
         return NOT_FOUND_PAGE
     click_request = _read_click_request(dependencies, scope)
     if scope["method"] == "GET":
-        await _record_click(dependencies, route, click_request)
+        await _record_click_or_log_failure(dependencies, route, click_request)
     location = route.target_url(click_request.query, click_request.user_agent).encode("ascii")
     return EdgeResponse(302, [(b"location", location), *_REDIRECT_HEADERS])
 
 
-async def _record_click(
+async def _record_click_or_log_failure(
     dependencies: RedirectDependencies, route: Redirect, click_request: ClickRequest
 ) -> None:
     """Records a click; an error is logged and does not stop the redirect."""
     try:
-        click = dependencies.enricher.enrich(route, click_request, dependencies.clock())
+        click = dependencies.enricher.build_click(route, click_request, dependencies.clock())
     except Exception:  # noqa: BLE001 - counting never stops a redirect
         _log.exception("a click could not be read")
     else:
-        await dependencies.click_writer.write(click)
+        await dependencies.click_writer.submit_unless_full_and_wait_briefly(click)
 
 
 def _read_click_request(dependencies: RedirectDependencies, scope: Scope) -> ClickRequest:

@@ -33,28 +33,28 @@ class ClickWriter:
     """
 
     def __init__(self, clicks: ClickStore) -> None:
-        self._book = clicks
+        self._click_store = clicks
         self._shared: CallBatcher[Click, None] = CallBatcher(
-            self._write_until_stored, lambda fault: fault, BATCH_SIZE
+            self._write_with_retries_until_closed, lambda fault: fault, BATCH_SIZE
         )
         self._closing = asyncio.Event()
         self._dropped = 0
 
-    async def write(self, click: Click) -> None:
+    async def submit_unless_full_and_wait_briefly(self, click: Click) -> None:
         """Writes a click; returns when it is durable, or after `MAX_WAIT_SECONDS`."""
         if len(self._shared) >= MAX_QUEUED:
             self._dropped += 1
             return
-        await asyncio.wait({self._shared.submit(click)}, timeout=MAX_WAIT_SECONDS)
+        await asyncio.wait({self._shared.submit_for_next_batch(click)}, timeout=MAX_WAIT_SECONDS)
 
     async def aclose(self) -> None:
         """Writes what is pending, as far as the store answers."""
         self._closing.set()
         await self._shared.wait_idle()
 
-    async def _write_until_stored(self, clicks: Sequence[Click]) -> Sequence[None]:
+    async def _write_with_retries_until_closed(self, clicks: Sequence[Click]) -> Sequence[None]:
         pause = INITIAL_BACKOFF_SECONDS
-        while not await self._try_write(clicks, pause):
+        while not await self._try_write_and_log_failure(clicks, pause):
             if self._closing.is_set():
                 _log.error("clicks were not kept", extra={"clicks": len(clicks)})
                 break
@@ -62,12 +62,12 @@ class ClickWriter:
             pause = min(2 * pause, MAX_BACKOFF_SECONDS)
         return [None] * len(clicks)
 
-    async def _try_write(self, clicks: Sequence[Click], pause: float) -> bool:
+    async def _try_write_and_log_failure(self, clicks: Sequence[Click], next_pause: float) -> bool:
         try:
-            await self._book.record_clicks(clicks)
+            await self._click_store.record_clicks(clicks)
         except Exception as fault:  # noqa: BLE001 - whatever the store raised, the next try may succeed
             _log.exception(
-                "clicks wait for their store", extra={"fault": type(fault).__name__, "pause": pause}
+                "clicks wait for their store", extra={"fault": type(fault).__name__, "pause": next_pause}
             )
             return False
         if self._dropped:

@@ -17,8 +17,8 @@ from service_core.workspace.links.redirect_lookup import CachedRedirects, Databa
 
 
 @asynccontextmanager
-async def open_redirect_dependencies(
-    settings: Settings, ports: Ports, client: ResolveClientAddress
+async def redirect_dependencies_if_link_domain(
+    settings: Settings, ports: Ports, resolve_client_address: ResolveClientAddress
 ) -> AsyncIterator[RedirectDependencies | None]:
     """Gives the dependencies of the link host while it serves; None in a deployment without a link domain.
 
@@ -42,7 +42,7 @@ async def open_redirect_dependencies(
                 enricher=ClickEnricher(ports.devices, ports.geo),
                 click_writer=click_writer,
                 clock=ports.clock,
-                resolve_client_address=client,
+                resolve_client_address=resolve_client_address,
                 association_files=build_association_files(settings.links),
             )
         finally:

@@ -12,7 +12,7 @@ from quart import Blueprint, Quart, Response, request
 from werkzeug.exceptions import HTTPException, InternalServerError
 
 from hosts.asgi import App
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.request_smuggling import reject_ambiguous_requests
 from service_core.api.dispatch import MAX_BODY_BYTES
 from service_core.api.http_messages import ApiRequest
@@ -30,7 +30,7 @@ _log = logging.getLogger("touchpoint.http")
 
 
 def create_api_app(
-    dispatch: Dispatch, *, addresses: ClientAddress | None = None, pages: Iterable[Blueprint] = ()
+    dispatch: Dispatch, *, addresses: ClientAddressResolver | None = None, pages: Iterable[Blueprint] = ()
 ) -> App:
     """Returns the ASGI application, protected from request smuggling.
 
@@ -40,11 +40,13 @@ def create_api_app(
         pages: blueprints of web pages; requests that no page answers go to ``dispatch``.
     """
     return reject_ambiguous_requests(
-        cast(App, create_quart_app(dispatch, addresses or ClientAddress(), pages))
+        cast(App, create_unprotected_quart_app(dispatch, addresses or ClientAddressResolver(), pages))
     )
 
 
-def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blueprint] = ()) -> Quart:
+def create_unprotected_quart_app(
+    dispatch: Dispatch, addresses: ClientAddressResolver, pages: Iterable[Blueprint] = ()
+) -> Quart:
     """Returns the application without the protection from request smuggling."""
     app = Quart("touchpoint", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = None  # `dispatch` checks the size, after the credential
@@ -57,10 +59,10 @@ def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterab
         if request.routing_exception is None:
             return None
         try:
-            body = await read_body()
+            body = await read_body_and_drain_excess()
         except TimeoutError:
             return body_timeout_response()
-        return to_quart_response(await dispatch(_build_request(body, addresses)))
+        return to_quart_response(await dispatch(_build_api_request(body, addresses)))
 
     @app.errorhandler(InternalServerError)
     async def log_and_answer_error_id(fault: InternalServerError) -> Response:
@@ -69,19 +71,19 @@ def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterab
         _log.error(
             "request failed", extra={"error_id": error_id, "fault": type(fault.original_exception).__name__}
         )
-        answer = _json_response(500, _INTERNAL_ERROR_BODY % error_id.encode())
+        answer = _public_uncached_json_response(500, _INTERNAL_ERROR_BODY % error_id.encode())
         answer.headers["X-Error-Id"] = error_id
         return answer
 
     @app.errorhandler(HTTPException)
     async def answer_http_error_as_json(fault: HTTPException) -> Response:
         """Answers errors of the framework as JSON."""
-        return _json_response(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
+        return _public_uncached_json_response(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
 
     return app
 
 
-def _build_request(body: bytes, addresses: ClientAddress) -> ApiRequest:
+def _build_api_request(body: bytes, addresses: ClientAddressResolver) -> ApiRequest:
     scope = request.scope
     peer = scope.get("client")
     raw = scope.get("raw_path") or quote(scope["path"]).encode()
@@ -91,11 +93,11 @@ def _build_request(body: bytes, addresses: ClientAddress) -> ApiRequest:
         query=scope["query_string"].decode("latin-1"),
         headers={name.lower(): value for name, value in request.headers.items()},
         body=body,
-        client_ip=addresses.resolve(peer and peer[0], scope["headers"]),
+        client_ip=addresses.resolve_nearest_untrusted(peer and peer[0], scope["headers"]),
     )
 
 
-async def read_body() -> bytes:
+async def read_body_and_drain_excess() -> bytes:
     """Reads the body up to one byte over the limit; the rest is read and dropped.
 
     Raises:
@@ -127,10 +129,10 @@ def to_quart_response(answer: Answer) -> Response:
 
 def body_timeout_response() -> Response:
     """Returns the response to a body that did not arrive in time."""
-    return _json_response(408, b'{"error":"Request body took too long"}')
+    return _public_uncached_json_response(408, b'{"error":"Request body took too long"}')
 
 
-def _json_response(status: int, body: bytes) -> Response:
+def _public_uncached_json_response(status: int, body: bytes) -> Response:
     headers = {
         "Content-Type": "application/json",
         "Access-Control-Allow-Origin": "*",

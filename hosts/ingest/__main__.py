@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from hosts.asgi_runner import run_event_loop
-from hosts.ingest.run import run_ingest_host
-from hosts.logs import configure_logging
+from hosts.asgi_runner import run_on_uvloop
+from hosts.ingest.run import run_ingest_host_until_stopped
+from hosts.logs import configure_redacted_json_logging
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import AsgiServer
 
@@ -24,12 +24,14 @@ def main() -> int:
     parser.add_argument("--fd", type=int, help="a listening socket that was passed on, instead of an address")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
-    configure_logging()
+    configure_redacted_json_logging()
     door = given.listen if given.fd is None else socket.socket(fileno=given.fd)
     code = 0
     try:
-        run_event_loop(
-            run_ingest_host(given.config.absolute(), door, given.server, with_parent=given.with_parent)
+        run_on_uvloop(
+            run_ingest_host_until_stopped(
+                given.config.absolute(), door, given.server, stop_with_parent=given.with_parent
+            )
         )
     except* StartupError as faults:
         sys.stderr.write("".join(f"{fault}\n" for fault in faults.exceptions))

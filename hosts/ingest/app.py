@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import orjson
 
 from hosts.asgi import App, Receive, Scope, Send
-from hosts.client_address import ClientAddress
-from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
-from hosts.ingest.error_answers import QueueFailureLog, answer_for_error
+from hosts.client_address import ClientAddressResolver
+from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body_or_none_if_too_long
+from hosts.ingest.error_answers import QueueFailureLog, answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.write_key_cache import WriteKeyCache
 from hosts.request_smuggling import is_unambiguous, send_malformed_request
@@ -41,7 +41,7 @@ class IngestDependencies:
     write_keys: WriteKeyCache
     spend_quota: track.ConsumeRateLimit
     clock: Clock
-    addresses: ClientAddress = field(default_factory=ClientAddress)
+    addresses: ClientAddressResolver = field(default_factory=ClientAddressResolver)
     read_timeout: ReadTimeout = field(default_factory=lambda: ReadTimeout(BODY_TIMEOUT_SECONDS))
     queue_failures: QueueFailureLog = field(default_factory=QueueFailureLog)
 
@@ -59,7 +59,7 @@ def create_ingest_app(dependencies: IngestDependencies, fallback_app: App | None
         if is_http and not is_unambiguous(scope):
             await send_malformed_request(scope, send)
         elif is_http and scope["path"] == "/track":
-            await _handle_request(dependencies, scope, receive, send)
+            await _send_track_response(dependencies, scope, receive, send)
         elif fallback_app is not None:
             await fallback_app(scope, receive, send)
         elif is_http:
@@ -76,37 +76,41 @@ class RawResponse(NamedTuple):
     body: bytes
 
 
-async def _handle_request(
+async def _send_track_response(
     dependencies: IngestDependencies, scope: Scope, receive: Receive, send: Send
 ) -> None:
     try:
-        written = await _track(dependencies, scope, receive)
+        written = await _accept_or_reject_event(dependencies, scope, receive)
     except ClientGone:
         await send_malformed_request(
             scope, send
         )  # nobody reads it, but granian would write a 500 in its place
         return
     except Exception as fault:  # noqa: BLE001 - the contract wants an answer to every fault
-        written = _to_raw_response(answer_for_error(fault))
+        written = _to_raw_response(answer_timeout_or_log_server_error(fault))
     await _send_response(send, written)
 
 
-async def _track(dependencies: IngestDependencies, scope: Scope, receive: Receive) -> RawResponse:
+async def _accept_or_reject_event(
+    dependencies: IngestDependencies, scope: Scope, receive: Receive
+) -> RawResponse:
     """Runs the checks of `/track` in the order that the API documents."""
     early = track.check_method(scope["method"])
     if early is not None:
         return _to_raw_response(early)
     headers = scope["headers"]
-    sent = track.parse_headers(headers)
+    sent = track.parse_ingest_headers(headers)
     with dependencies.read_timeout:
-        body = await read_body(receive, track.MAX_BODY_BYTES, sent.content_length)
-    identity = dependencies.write_keys.get_cached(sent.key) or await dependencies.write_keys.look_up(sent.key)
+        body = await read_body_or_none_if_too_long(receive, track.MAX_BODY_BYTES, sent.content_length)
+    identity = dependencies.write_keys.get_unless_stale(sent.key) or await dependencies.write_keys.look_up(
+        sent.key
+    )
     peer = scope.get("client")
-    verdict = track.validate_request(
+    verdict = track.check_rate_limit_and_validate_request(
         body,
         sent,
         identity,
-        client_ip=dependencies.addresses.resolve(peer and peer[0], headers),
+        client_ip=dependencies.addresses.resolve_nearest_untrusted(peer and peer[0], headers),
         received_at=dependencies.clock(),
         consume_rate_limit=dependencies.spend_quota,
         decode=orjson.loads,
@@ -115,7 +119,7 @@ async def _track(dependencies: IngestDependencies, scope: Scope, receive: Receiv
         try:
             offer = await dependencies.queue.offer(verdict.arrival)
         except EnqueueFailed as failure:
-            dependencies.queue_failures.record(failure)
+            dependencies.queue_failures.record_and_log_every_ten_seconds(failure)
             verdict = track.enqueue_failed_response(failure.detail)
         else:
             queued = offer is EnqueueResult.QUEUED
@@ -124,18 +128,18 @@ async def _track(dependencies: IngestDependencies, scope: Scope, receive: Receiv
                 if queued
                 else _to_raw_response(track.duplicate_response(verdict))
             )
-    await _count_rejected(dependencies, identity, verdict)
+    await _count_rejected_if_key_valid(dependencies, identity, verdict)
     return _to_raw_response(verdict.response)
 
 
-async def _count_rejected(
-    dependencies: IngestDependencies, identity: AuthContext | None, refused: RejectedRequest
+async def _count_rejected_if_key_valid(
+    dependencies: IngestDependencies, identity: AuthContext | None, rejected: RejectedRequest
 ) -> None:
     """Counts a rejected event in the ledger, when its key was valid."""
-    if identity is not None and refused.reason is not None:
+    if identity is not None and rejected.reason is not None:
         key = identity.credential.id
         await dependencies.queue.count_rejected(
-            identity.workspace.id, key, IngestEndpoint.TRACK, refused.reason, dependencies.clock()
+            identity.workspace.id, key, IngestEndpoint.TRACK, rejected.reason, dependencies.clock()
         )
 
 

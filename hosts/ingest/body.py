@@ -15,7 +15,9 @@ class ClientGone(Exception):
     """The client has disconnected."""
 
 
-async def read_body(receive: Receive, limit: int, length: int | None = None) -> bytes | None:
+async def read_body_or_none_if_too_long(
+    receive: Receive, max_bytes: int, content_length: int | None = None
+) -> bytes | None:
     """Returns the body, or None when it is longer than ``limit`` bytes.
 
     Args:
@@ -29,23 +31,25 @@ async def read_body(receive: Receive, limit: int, length: int | None = None) -> 
     """
     message = await receive()
     body: bytes = _message_body(message)
-    if message.get("more_body", False) and len(body) != length:
-        return await _read_remaining(receive, body, limit, length)
-    return body if len(body) <= limit else None
+    if message.get("more_body", False) and len(body) != content_length:
+        return await _read_remaining_and_drain_excess(receive, body, max_bytes, content_length)
+    return body if len(body) <= max_bytes else None
 
 
-async def _read_remaining(receive: Receive, first: bytes, limit: int, length: int | None) -> bytes | None:
-    parts, size, more = [first], len(first), True
+async def _read_remaining_and_drain_excess(
+    receive: Receive, first_part: bytes, max_bytes: int, content_length: int | None
+) -> bytes | None:
+    parts, size, more = [first_part], len(first_part), True
     while more and size <= MAX_DRAINED_BYTES:
         message = await receive()
         part = _message_body(message)
         size += len(part)
-        more = message.get("more_body", False) and size != length
-        if size <= limit:
+        more = message.get("more_body", False) and size != content_length
+        if size <= max_bytes:
             parts.append(part)
         else:
             parts.clear()
-    return b"".join(parts) if size <= limit else None
+    return b"".join(parts) if size <= max_bytes else None
 
 
 def _message_body(message: Message) -> bytes:

@@ -7,20 +7,20 @@ from typing import Any, Final
 import orjson
 
 from hosts.asgi import App, Receive, Scope, Send
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.ingest import tracker_script
-from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
+from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body_or_none_if_too_long
 from hosts.ingest.container_cache import ContainerCache
-from hosts.ingest.error_answers import answer_for_error
+from hosts.ingest.error_answers import answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
-from hosts.ingest.responses import send_answer
+from hosts.ingest.responses import send_uncached_answer
 from hosts.request_smuggling import send_malformed_request
 from service_core.ingestion import cors, track
 from service_core.ingestion.batch import (
     ORIGIN_NOT_ALLOWED,
     BatchEndpoint,
     BatchRequest,
-    find_public_workspace,
+    find_active_workspace_named_in_body,
 )
 from service_core.ingestion.models import RejectionReason
 from service_core.ingestion.track import IngestResponse, TrackHeaders
@@ -40,7 +40,7 @@ class BrowserRouteDependencies:
 
     batches: BatchEndpoint
     containers: ContainerCache
-    addresses: ClientAddress = field(default_factory=ClientAddress)
+    addresses: ClientAddressResolver = field(default_factory=ClientAddressResolver)
     read_timeout: ReadTimeout = field(default_factory=lambda: ReadTimeout(BODY_TIMEOUT_SECONDS))
 
 
@@ -55,11 +55,11 @@ def create_browser_routes_app(dependencies: BrowserRouteDependencies) -> App:
             return
         handler = _find_handler(scope["method"], scope["path"])
         if handler is not None:
-            await _handle_request(dependencies, handler, scope, receive, send)
+            await _send_route_response_with_cors(dependencies, handler, scope, receive, send)
         elif scope["path"] == tracker_script.PATH:
-            await tracker_script.send_tracker_script(scope, send)
+            await tracker_script.send_tracker_script_with_etag_and_gzip(scope, send)
         else:
-            await send_answer(send, track.UNKNOWN_PATH, track.ALLOW_ANY_ORIGIN)
+            await send_uncached_answer(send, track.UNKNOWN_PATH, track.ALLOW_ANY_ORIGIN)
 
     return serve_browser_routes
 
@@ -71,26 +71,26 @@ def _find_handler(method: str, path: str) -> RouteHandler | None:
     return _HANDLERS.get(path)
 
 
-async def _handle_request(
+async def _send_route_response_with_cors(
     dependencies: BrowserRouteDependencies, handler: RouteHandler, scope: Scope, receive: Receive, send: Send
 ) -> None:
     origin = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"), None)
     if scope["method"] == "OPTIONS":
-        await send_answer(send, IngestResponse(204, None), cors.preflight_headers(origin))
+        await send_uncached_answer(send, IngestResponse(204, None), cors.preflight_headers(origin))
         return
     try:
-        answer = await _run_handler(dependencies, handler, scope, receive, origin)
+        answer = await _run_handler_for_json_post(dependencies, handler, scope, receive, origin)
     except ClientGone:
         await send_malformed_request(scope, send)
         return
     except ServiceUnavailable as away:
         answer = IngestResponse(away.status, away.body(), {"retry-after": "5"})
     except Exception as fault:  # noqa: BLE001 - every fault has an answer
-        answer = answer_for_error(fault)
-    await send_answer(send, answer, cors.cors_headers(origin))
+        answer = answer_timeout_or_log_server_error(fault)
+    await send_uncached_answer(send, answer, cors.cors_headers(origin))
 
 
-async def _run_handler(
+async def _run_handler_for_json_post(
     dependencies: BrowserRouteDependencies,
     handler: RouteHandler,
     scope: Scope,
@@ -100,23 +100,28 @@ async def _run_handler(
     if scope["method"] != "POST":
         return track.WRONG_METHOD
     headers = scope["headers"]
-    sent = track.parse_headers(headers)
-    document = await _read_json_object(dependencies, receive, sent)
+    sent = track.parse_ingest_headers(headers)
+    document = await _read_json_object_or_error(dependencies, receive, sent)
     if isinstance(document, IngestResponse):
         return document
     peer = scope.get("client")
     return await handler(
         dependencies,
-        BatchRequest(document, sent, origin, dependencies.addresses.resolve(peer and peer[0], headers)),
+        BatchRequest(
+            document,
+            sent,
+            origin,
+            dependencies.addresses.resolve_nearest_untrusted(peer and peer[0], headers),
+        ),
     )
 
 
-async def _read_json_object(
+async def _read_json_object_or_error(
     dependencies: BrowserRouteDependencies, receive: Receive, sent: TrackHeaders
 ) -> Mapping[str, Any] | IngestResponse:
     """Returns the JSON object of a body, whatever its content type: beacons send any."""
     with dependencies.read_timeout:
-        body = await read_body(receive, track.MAX_BODY_BYTES, sent.content_length)
+        body = await read_body_or_none_if_too_long(receive, track.MAX_BODY_BYTES, sent.content_length)
     if body is None:
         return _TOO_LARGE
     if not body or body.isspace():
@@ -128,21 +133,27 @@ async def _read_json_object(
     return document if isinstance(document, dict) else _INVALID_JSON
 
 
-async def _accept_batch(dependencies: BrowserRouteDependencies, asked: BatchRequest) -> IngestResponse:
-    return await dependencies.batches.handle(asked)
+async def _accept_batch(
+    dependencies: BrowserRouteDependencies, batch_request: BatchRequest
+) -> IngestResponse:
+    return await dependencies.batches.check_and_enqueue_batch(batch_request)
 
 
-async def _get_container(dependencies: BrowserRouteDependencies, asked: BatchRequest) -> IngestResponse:
-    workspace = await find_public_workspace(dependencies.batches.workspaces, asked.document)
+async def _container_response_if_origin_allowed(
+    dependencies: BrowserRouteDependencies, batch_request: BatchRequest
+) -> IngestResponse:
+    workspace = await find_active_workspace_named_in_body(
+        dependencies.batches.workspaces, batch_request.document
+    )
     if workspace is None:
         return IngestResponse(200, EMPTY_CONTAINER)
-    if not cors.is_origin_allowed(asked.origin, workspace):
+    if not cors.is_origin_listed_or_none_listed(batch_request.origin, workspace):
         return ORIGIN_NOT_ALLOWED
-    return IngestResponse(200, await dependencies.containers.get(workspace.id))
+    return IngestResponse(200, await dependencies.containers.get_at_most_one_second_old(workspace.id))
 
 
 _HANDLERS: Final[Mapping[str, RouteHandler]] = {
     "/": _accept_batch,
     "/batch": _accept_batch,
-    "/container-scripts": _get_container,
+    "/container-scripts": _container_response_if_origin_allowed,
 }

@@ -24,22 +24,22 @@ class ContainerCache:
 
     def __init__(
         self,
-        units: Transactions,
+        transactions: Transactions,
         pixel_platforms: Collection[str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._units = units
+        self._transactions = transactions
         self._pixel_platforms = pixel_platforms
         self._clock = clock
         self._kept: LruCache[UUID, tuple[float, Mapping[str, Any]]] = LruCache(_MAX_ENTRIES)
 
-    async def get(self, workspace_id: UUID) -> Mapping[str, Any]:
+    async def get_at_most_one_second_old(self, workspace_id: UUID) -> Mapping[str, Any]:
         """Returns the container of a workspace, at most a second old."""
         known = self._kept.get(workspace_id)
         if known is None or self._clock() > known[0]:
             known = (
                 self._clock() + MAX_AGE_SECONDS,
-                await build_container(self._units, workspace_id, self._pixel_platforms),
+                await build_container(self._transactions, workspace_id, self._pixel_platforms),
             )
             self._kept.put(workspace_id, known)
         return known[1]

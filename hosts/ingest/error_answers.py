@@ -19,7 +19,7 @@ _LOG_INTERVAL_SECONDS: Final = 10.0
 _log = logging.getLogger("touchpoint.ingest")
 
 
-def answer_for_error(fault: Exception) -> IngestResponse:
+def answer_timeout_or_log_server_error(fault: Exception) -> IngestResponse:
     """Returns 408 for a timeout, which is not logged; otherwise logs the error and returns 500 with its id.
 
     A `ServiceUnavailable` is logged by its type alone, without a traceback.
@@ -45,7 +45,7 @@ class QueueFailureLog:
         self._events = 0
         self._next = float("-inf")
 
-    def record(self, failure: EnqueueFailed) -> None:
+    def record_and_log_every_ten_seconds(self, failure: EnqueueFailed) -> None:
         """Records one more failure."""
         self._events += 1
         now = self._clock()
@@ -53,12 +53,12 @@ class QueueFailureLog:
             return
         _log.error(
             "the queue takes no events; they are refused",
-            extra={"events": self._events, "reason": describe_queue_failure(failure)},
+            extra={"events": self._events, "reason": describe_queue_failure_root_cause(failure)},
         )
         self._events, self._next = 0, now + _LOG_INTERVAL_SECONDS
 
 
-def describe_queue_failure(failure: EnqueueFailed) -> str:
+def describe_queue_failure_root_cause(failure: EnqueueFailed) -> str:
     """Returns why the queue did not accept an event, for the operator."""
     if failure.__cause__ is None:
         return "too many wait already"

@@ -13,7 +13,7 @@ class IngestProcess(Subprocess):
     """A running ingest process; it ends when this process ends for any reason."""
 
     @classmethod
-    async def start(
+    async def start_and_wait_until_listening(
         cls,
         config: Path,
         *,
@@ -36,6 +36,6 @@ class IngestProcess(Subprocess):
         """
         options = ["--config", str(config)]
         options += [*(("--listen", listen) if listen else ()), *(("--server", server) if server else ())]
-        return await cls.launch(
+        return await cls.launch_and_wait_until_ready(
             "The ingest host", "hosts.ingest", options, listener=listener, environment=environment
         )

@@ -44,9 +44,9 @@ class ReadTimeout:
                 raise TimeoutError from fault
 
     def _sweep_later(self) -> None:
-        asyncio.get_running_loop().call_later(self._seconds / 4, self._sweep)
+        asyncio.get_running_loop().call_later(self._seconds / 4, self._cancel_overdue_tasks_and_reschedule)
 
-    def _sweep(self) -> None:
+    def _cancel_overdue_tasks_and_reschedule(self) -> None:
         overdue = time.monotonic() - self._seconds
         for task, since in self._since.items():
             if since > overdue:

@@ -10,13 +10,19 @@ import orjson
 
 from hosts import monitoring
 from hosts.asgi import App
-from hosts.asgi_runner import bind_listener, freeze_loaded_objects, listener_address, serve, stop_on_signals
-from hosts.client_address import ClientAddress
-from hosts.composition.load_settings import load_settings
+from hosts.asgi_runner import (
+    bind_listener,
+    freeze_objects_and_raise_gc_threshold,
+    listener_address,
+    serve_until_shutdown,
+    set_event_on_termination_signals,
+)
+from hosts.client_address import ClientAddressResolver
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.composition.providers import build_message_store
 from hosts.edge.app import RedirectDependencies, create_edge_app
-from hosts.edge.redirect_dependencies import open_redirect_dependencies
+from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
 from hosts.ingest.app import IngestDependencies, create_ingest_app
 from hosts.ingest.browser_routes import PATHS, BrowserRouteDependencies, create_browser_routes_app
 from hosts.ingest.container_cache import ContainerCache
@@ -26,9 +32,13 @@ from hosts.ingest.write_key_cache import WriteKeyCache
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.workspace_cache import WorkspaceCache
-from service_core.api.readiness import ReadinessChecker, build_cache_probe, build_queue_probe
+from service_core.api.readiness import (
+    ReadinessChecker,
+    build_change_version_probe,
+    build_queue_age_and_ledger_probe,
+)
 from service_core.commerce.providers.webhooks import WebhookHandler
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.batch import BatchEndpoint
 from service_core.ingestion.track import SenderRateLimit
 from service_core.kernel.clock import system_clock
@@ -41,8 +51,8 @@ With the default of 5 ms a finished commit would wait that long under load befor
 """
 
 
-async def run_ingest_host(
-    config: Path, listen: socket.socket | str | None, server: AsgiServer | None, *, with_parent: bool
+async def run_ingest_host_until_stopped(
+    config: Path, listen: socket.socket | str | None, server: AsgiServer | None, *, stop_with_parent: bool
 ) -> None:
     """Serves until SIGTERM, SIGINT or the end of the parent; then finishes the requests under way.
 
@@ -56,31 +66,40 @@ async def run_ingest_host(
         StartupError: the settings, an adapter or the address do not fit.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
-    settings = load_settings(config)
+    settings = load_settings_with_environment(config)
     ports = Ports(
-        settings, config.parent, monitoring.instrument_registry(load_plugins(catalog=False)), system_clock
+        settings,
+        config.parent,
+        monitoring.instrument_registry_if_enabled(collect_plugins_into_registry(with_catalog=False)),
+        system_clock,
     )
     shutdown = asyncio.Event()
     listener = listen if isinstance(listen, socket.socket) else bind_listener(listen or settings.http.ingest)
     own = _bind_link_listener(settings)
     async with (
         start_adapters([ports.workspace, ports.queue]),
-        open_redirect_dependencies(settings, ports, _client_address(settings).resolve) as links,
+        redirect_dependencies_if_link_domain(
+            settings, ports, _client_address(settings).resolve_nearest_untrusted
+        ) as links,
     ):
-        stop_on_signals(shutdown)
-        if with_parent:
+        set_event_on_termination_signals(shutdown)
+        if stop_with_parent:
             await stop_when_parent_ends(shutdown)
-        freeze_loaded_objects()
+        freeze_objects_and_raise_gc_threshold()
         print_ready_line(listener_address(listener))
-        app = monitoring.instrument_app(
+        app = monitoring.instrument_app_if_enabled(
             create_ingest_host_app(settings, ports, links), "ingest", _route_template
         )
         chosen = server or settings.http.server
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(monitoring.send_heartbeats("ingest", _build_readiness(ports), shutdown))
-            tasks.create_task(serve(app, listener, chosen, shutdown))
+            tasks.create_task(
+                monitoring.send_heartbeats_if_enabled(
+                    "ingest", _build_queue_and_cache_readiness(ports), shutdown
+                )
+            )
+            tasks.create_task(serve_until_shutdown(app, listener, chosen, shutdown))
             if own is not None and links is not None:
-                tasks.create_task(serve(create_edge_app(links), own, chosen, shutdown))
+                tasks.create_task(serve_until_shutdown(create_edge_app(links), own, chosen, shutdown))
 
 
 def _route_template(_method: str, path: str) -> str | None:
@@ -89,10 +108,10 @@ def _route_template(_method: str, path: str) -> str | None:
     return path if path == "/track" or path in PATHS else None
 
 
-def _build_readiness(ports: Ports) -> ReadinessChecker:
+def _build_queue_and_cache_readiness(ports: Ports) -> ReadinessChecker:
     probes = [
-        build_queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
-        build_cache_probe(ports.workspace.credentials),
+        build_queue_age_and_ledger_probe(ports.queue, ports.workspace.credentials, ports.clock),
+        build_change_version_probe(ports.workspace.credentials),
     ]
     return ReadinessChecker(probes, ports.clock)
 
@@ -102,8 +121,8 @@ def _bind_link_listener(settings: Settings) -> socket.socket | None:
     return bind_listener(settings.http.redirects, reuse_port=True) if settings.http.redirects else None
 
 
-def _client_address(settings: Settings) -> ClientAddress:
-    return ClientAddress(settings.ingest.trusted_proxies)
+def _client_address(settings: Settings) -> ClientAddressResolver:
+    return ClientAddressResolver(settings.ingest.trusted_proxies)
 
 
 def create_ingest_host_app(
@@ -116,22 +135,22 @@ def create_ingest_host_app(
     batches = BatchEndpoint(
         workspaces=workspaces,
         queue=ports.queue,
-        consume_rate_limit=SenderRateLimit().consume,
+        consume_rate_limit=SenderRateLimit().count_if_room_in_second,
         clock=ports.clock,
         encode=orjson.dumps,
-        on_failure=queue_faults.record,
+        on_failure=queue_faults.record_and_log_every_ten_seconds,
     )
     others = create_browser_routes_app(
         BrowserRouteDependencies(
             batches, ContainerCache(ports.workspace.transactions, ports.registry.pixel_platforms), addresses
         )
     )
-    others = create_webhook_app(_build_webhooks(settings, ports, workspaces), others)
+    others = create_webhook_app(_build_webhook_handler(settings, ports, workspaces), others)
     return create_ingest_app(
         IngestDependencies(
             queue=ports.queue,
             write_keys=WriteKeyCache(authenticator, ports.workspace.credentials),
-            spend_quota=SenderRateLimit().consume,
+            spend_quota=SenderRateLimit().count_if_room_in_second,
             clock=ports.clock,
             addresses=addresses,
             queue_failures=queue_faults,
@@ -140,7 +159,7 @@ def create_ingest_host_app(
     )
 
 
-def _build_webhooks(settings: Settings, ports: Ports, workspaces: WorkspaceCache) -> WebhookHandler:
+def _build_webhook_handler(settings: Settings, ports: Ports, workspaces: WorkspaceCache) -> WebhookHandler:
     return WebhookHandler(
         providers=ports.registry.revenue_providers,
         workspaces=workspaces,

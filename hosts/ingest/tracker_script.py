@@ -32,10 +32,10 @@ class _CachedScript(NamedTuple):
     compressed: bytes
 
 
-async def send_tracker_script(scope: Scope, send: Send) -> None:
+async def send_tracker_script_with_etag_and_gzip(scope: Scope, send: Send) -> None:
     """Answers a request for the tracking script."""
     headers = dict(scope["headers"])
-    script, method = _cached_script(), scope["method"]
+    script, method = _cached_script_with_etag_and_gzip(), scope["method"]
     status, body, further = 200, script.plain, [(b"etag", script.tag)]
     if method not in {"GET", "HEAD"}:
         status, body, further = 405, b"", [(b"allow", b"GET, HEAD")]
@@ -50,7 +50,7 @@ async def send_tracker_script(scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
 
 
-def tracker_script() -> str:
+def build_tracker_script_without_comments() -> str:
     """Returns the tracking script."""
     folder = files("hosts.ingest") / "script"
     lines = [line.strip() for part in PARTS for line in (folder / f"{part}.js").read_text().splitlines()]
@@ -59,8 +59,8 @@ def tracker_script() -> str:
 
 
 @lru_cache(maxsize=1)
-def _cached_script() -> _CachedScript:
+def _cached_script_with_etag_and_gzip() -> _CachedScript:
     """Returns the script with its compressed form, built at the first request."""
-    plain = tracker_script().encode()
+    plain = build_tracker_script_without_comments().encode()
     tag = f'"{hashlib.sha256(plain).hexdigest()[:16]}"'.encode()
     return _CachedScript(tag, plain, gzip.compress(plain, mtime=0))

@@ -4,10 +4,10 @@ import re
 from typing import Final
 
 from hosts.asgi import App, Receive, Scope, Send
-from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
-from hosts.ingest.error_answers import answer_for_error
+from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body_or_none_if_too_long
+from hosts.ingest.error_answers import answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
-from hosts.ingest.responses import send_answer
+from hosts.ingest.responses import send_uncached_answer
 from hosts.request_smuggling import is_unambiguous, send_malformed_request
 from service_core.commerce.providers.webhooks import MAX_WEBHOOK_BYTES, WebhookHandler
 from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_PATH, IngestResponse
@@ -40,18 +40,20 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
             await send_malformed_request(scope, send)
             return
         try:
-            answer = await _receive_webhook(webhooks, read_timeout, (named[1], named[2]), scope, receive)
+            answer = await _check_and_handle_webhook(
+                webhooks, read_timeout, (named[1], named[2]), scope, receive
+            )
         except ClientGone:
             await send_malformed_request(scope, send)
             return
         except Exception as fault:  # noqa: BLE001 - every fault has an answer
-            answer = answer_for_error(fault)
-        await send_answer(send, answer, ALLOW_ANY_ORIGIN)
+            answer = answer_timeout_or_log_server_error(fault)
+        await send_uncached_answer(send, answer, ALLOW_ANY_ORIGIN)
 
     return serve_webhooks_or_fall_back
 
 
-async def _receive_webhook(
+async def _check_and_handle_webhook(
     webhooks: WebhookHandler,
     read_timeout: ReadTimeout,
     provider_and_workspace: tuple[str, str],
@@ -64,6 +66,6 @@ async def _receive_webhook(
     if provider not in webhooks.providers:
         return UNKNOWN_PATH
     with read_timeout:
-        body = await read_body(receive, MAX_WEBHOOK_BYTES)
+        body = await read_body_or_none_if_too_long(receive, MAX_WEBHOOK_BYTES)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     return await webhooks.handle(provider, workspace, headers, body)

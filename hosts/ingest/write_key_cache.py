@@ -28,7 +28,7 @@ class WriteKeyCache:
         self._until = 0.0
         self._known: dict[str, AuthContext] = {}
 
-    def get_cached(self, key: str | None) -> AuthContext | None:
+    def get_unless_stale(self, key: str | None) -> AuthContext | None:
         """Returns the identity of a cached key without waiting."""
         if key is None:
             return None
@@ -39,11 +39,15 @@ class WriteKeyCache:
 
     async def look_up(self, key: str | None) -> AuthContext | None:
         """Returns the identity of a write key of an active workspace; None for any other key."""
-        return None if key is None else self.get_cached(key) or await self._authenticate(key)
+        return (
+            None
+            if key is None
+            else self.get_unless_stale(key) or await self._authenticate_and_cache_valid_key(key)
+        )
 
-    async def _authenticate(self, key: str) -> AuthContext | None:
+    async def _authenticate_and_cache_valid_key(self, key: str) -> AuthContext | None:
         known = self._known
-        identity = await self._authenticator.find_active_write_key(key)
+        identity = await self._authenticator.find_write_key_of_active_workspace(key)
         if identity is not None:
             known[key] = identity  # of the generation that was asked: a newer one has a new dictionary
         return identity

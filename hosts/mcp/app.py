@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 from quart import Blueprint, request
 from quart import Response as Answer
 
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
 from hosts.composition.json_codec import CODEC
-from hosts.http.app import body_timeout_response, read_body, to_quart_response
+from hosts.http.app import body_timeout_response, read_body_and_drain_excess, to_quart_response
 from hosts.mcp.server import PROTOCOL_VERSIONS, McpServer
 from service_core.access.key_authentication import parse_bearer_token
 from service_core.access.models import AuthContext
@@ -18,7 +18,7 @@ from service_core.access.request_authentication import RequestAuthenticator
 from service_core.access.scopes import require_scope
 from service_core.api.dispatch import MAX_BODY_BYTES
 from service_core.api.http_messages import ApiResponse
-from service_core.api.render import PREFLIGHT_RESPONSE, json_response
+from service_core.api.render import PREFLIGHT_RESPONSE, json_response_with_default_headers
 from service_core.kernel.errors import (
     ApiError,
     BadRequest,
@@ -42,7 +42,7 @@ _ALL_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 _LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def create_mcp_blueprint(service: Service, addresses: ClientAddress) -> Blueprint:
+def create_mcp_blueprint(service: Service, addresses: ClientAddressResolver) -> Blueprint:
     """Returns the blueprint of the MCP server.
 
     Args:
@@ -52,7 +52,7 @@ def create_mcp_blueprint(service: Service, addresses: ClientAddress) -> Blueprin
     endpoint = _McpEndpoint(service, addresses)
     blueprint = Blueprint("mcp", __name__)
     blueprint.add_url_rule(
-        "/mcp", "mcp", endpoint.handle, methods=_ALL_METHODS, provide_automatic_options=False
+        "/mcp", "mcp", endpoint.answer_current_request, methods=_ALL_METHODS, provide_automatic_options=False
     )
     return blueprint
 
@@ -60,7 +60,7 @@ def create_mcp_blueprint(service: Service, addresses: ClientAddress) -> Blueprin
 class _McpEndpoint:
     """The endpoint in front of the server."""
 
-    def __init__(self, service: Service, addresses: ClientAddress) -> None:
+    def __init__(self, service: Service, addresses: ClientAddressResolver) -> None:
         self._server = McpServer(service)
         self._admission = service.component(RequestAuthenticator)
         self._addresses = addresses
@@ -69,22 +69,24 @@ class _McpEndpoint:
         about = f"{service.component(ServerMetadata).root_url}/.well-known/oauth-protected-resource"
         self._challenge = f'Bearer resource_metadata="{about}"'
 
-    async def handle(self) -> Answer:
+    async def answer_current_request(self) -> Answer:
         """Answers the current request."""
         if request.method == "OPTIONS":
             return to_quart_response(_PREFLIGHT)
         try:
-            return to_quart_response(await self._handle_post())
+            return to_quart_response(await self._authenticate_and_answer_post())
         except ApiError as refusal:
-            return to_quart_response(json_response(CODEC, refusal.status, refusal.body(), refusal.headers))
+            return to_quart_response(
+                json_response_with_default_headers(CODEC, refusal.status, refusal.body(), refusal.headers)
+            )
         except TimeoutError:
             return body_timeout_response()
 
-    async def _handle_post(self) -> ApiResponse:
+    async def _authenticate_and_answer_post(self) -> ApiResponse:
         if request.method != "POST":
             raise MethodNotAllowed(_ALLOWED_METHODS)
-        self._check_origin(request.headers.get("Origin"))
-        identity = await self._authenticate()
+        self._require_own_or_loopback_origin(request.headers.get("Origin"))
+        identity = await self._authenticate_reader_or_challenge()
         version = request.headers.get("MCP-Protocol-Version", PROTOCOL_VERSIONS[0])
         if version not in PROTOCOL_VERSIONS:
             raise BadRequest(
@@ -92,14 +94,14 @@ class _McpEndpoint:
                 "invalid_parameter",
                 field="MCP-Protocol-Version",
             )
-        body = await read_body()
+        body = await read_body_and_drain_excess()
         if len(body) > MAX_BODY_BYTES:
             raise PayloadTooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
         peer = request.scope.get("client")
-        client = self._addresses.resolve(peer and peer[0], request.scope["headers"])
-        return await self._server.answer(body, identity, client)
+        client = self._addresses.resolve_nearest_untrusted(peer and peer[0], request.scope["headers"])
+        return await self._server.answer_message(body, identity, client)
 
-    def _check_origin(self, origin: str | None) -> None:
+    def _require_own_or_loopback_origin(self, origin: str | None) -> None:
         """Refuses requests of foreign pages, which DNS rebinding could lead here.
 
         Raises:
@@ -115,7 +117,7 @@ class _McpEndpoint:
         if not known:
             raise Forbidden("Origin not allowed")
 
-    async def _authenticate(self) -> AuthContext:
+    async def _authenticate_reader_or_challenge(self) -> AuthContext:
         """Returns the identity of the access token.
 
         Raises:
@@ -123,7 +125,7 @@ class _McpEndpoint:
             Forbidden: ``insufficient_scope``.
         """
         try:
-            identity = await self._admission.authenticate_oauth_token(
+            identity = await self._admission.authenticate_unexpired_oauth_token(
                 parse_bearer_token(request.headers.get("Authorization")) or ""
             )
             require_scope(identity, Scope.READ)

@@ -27,8 +27,8 @@ class BadArguments(Exception):
     """Arguments that do not fit the schema; the message says which and why."""
 
 
-def build_request(
-    tool: Tool, arguments: Mapping[str, Any], identity: AuthContext, client: str | None = None
+def build_api_request_of_tool_call(
+    tool: Tool, arguments: Mapping[str, Any], identity: AuthContext, client_ip: str | None = None
 ) -> ApiRequest:
     """Returns the API request of a tool call.
 
@@ -42,7 +42,7 @@ def build_request(
         BadArguments: one is missing, unknown or of another kind. What the values mean is for the route.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    _check_arguments(tool, given)
+    _reject_unknown_missing_or_mistyped_arguments(tool, given)
     op = tool.operation
     idempotency_key = given.pop("idempotency_key", None)
     path = re.sub(r"\{(\w+)\}", lambda match: quote(given.pop(match[1]), safe=""), op.path)
@@ -52,32 +52,32 @@ def build_request(
         "" if op.body else urlencode(list(_query_pairs(given))),
         {"idempotency-key": idempotency_key} if idempotency_key else {},
         orjson.dumps(given) if op.body else b"",
-        client,
+        client_ip,
         RequestInterface.MCP,
         identity,
     )
 
 
-def _check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
+def _reject_unknown_missing_or_mistyped_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     schema = tool.arguments_schema
     for name in arguments:
-        if name not in tool.argument_names:
+        if name not in tool.accepted_argument_names:
             known = ", ".join(schema["properties"]) or "none"
             raise BadArguments(f"{tool.name} has no argument {name!r:.80}; it takes: {known}")
     for name in schema.get("required", ()):
         if name not in arguments:
             raise BadArguments(f"{tool.name} needs the argument {name}")
     for name, value in arguments.items():
-        wanted = _allowed_types(schema["properties"].get(name, {}))
+        wanted = _allowed_json_types(schema["properties"].get(name, {}))
         if "array" in wanted and tool.operation.body is None:
             wanted |= {"string"}  # in a query string a list may be written with commas
         if wanted and not wanted.intersection(_JSON_TYPES[type(value)]):
             raise BadArguments(f"{name} must be of type {' or '.join(sorted(wanted))}")
 
 
-def _allowed_types(schema: Mapping[str, Any]) -> frozenset[str]:
+def _allowed_json_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """Returns the JSON types a schema allows; empty for any."""
-    choices = [_allowed_types(choice) for choice in schema.get("anyOf", ())]
+    choices = [_allowed_json_types(choice) for choice in schema.get("anyOf", ())]
     if choices:
         return frozenset().union(*choices) if all(choices) else frozenset()
     return frozenset({schema["type"]}) if "type" in schema else frozenset()

@@ -37,7 +37,7 @@ class JsonRpcRequest:
     params: Mapping[str, Any]
 
 
-def parse_request(body: bytes) -> JsonRpcRequest | None:
+def parse_request_or_none_for_notification(body: bytes) -> JsonRpcRequest | None:
     """Parses the request in a body; None for a notification or a response, which get no answer.
 
     Raises:

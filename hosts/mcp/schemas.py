@@ -27,7 +27,7 @@ _IDEMPOTENCY_KEY_SCHEMA: Final = {
 }
 
 
-def input_schema(op: Operation) -> Schema:
+def tool_arguments_schema(op: Operation) -> Schema:
     """Returns the schema of the arguments: parameters of path and query, and fields of the body."""
     properties: Schema = {}
     required: list[str] = []
@@ -35,12 +35,14 @@ def input_schema(op: Operation) -> Schema:
     for model in (op.path_model, op.query, op.body):
         if model is not None:
             schema = TypeAdapter(model).json_schema(schema_generator=ResponseSchemaGenerator)
-            lean = _compact_schema(schema, schema.get("$defs", {}), described_levels=2 if is_write else 1)
+            lean = _inline_and_strip_schema(
+                schema, schema.get("$defs", {}), described_levels=2 if is_write else 1
+            )
             properties |= lean.get("properties", {})
             required += lean.get("required", ())
     if op.method == "PATCH":
         properties |= {
-            name: _write_result_schema(name)
+            name: _patch_field_schema_naming_create_tool(name)
             for name, property_schema in properties.items()
             if "properties" in property_schema
         }
@@ -51,44 +53,53 @@ def input_schema(op: Operation) -> Schema:
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
-def output_schema(op: Operation) -> Schema:
+def required_fields_result_schema(op: Operation) -> Schema:
     """Returns the schema of a result: the fields that are always present."""
     schema = TypeAdapter(op.answer).json_schema(
         mode="serialization", schema_generator=ResponseSchemaGenerator
     )
-    answer = _resolve_reference(schema, schema.get("$defs", {}))
+    answer = _resolve_reference_without_description(schema, schema.get("$defs", {}))
     return {"type": "object", "required": answer["required"]}
 
 
-def _write_result_schema(resource: str) -> Schema:
+def _patch_field_schema_naming_create_tool(resource_name: str) -> Schema:
     """Returns a schema that refers to the create tool instead of repeating its fields."""
-    text = f"Fields to change, as create_{resource} takes them; null clears an optional one."
+    text = f"Fields to change, as create_{resource_name} takes them; null clears an optional one."
     return {"type": "object", "description": text}
 
 
-def _compact_schema(schema: Mapping[str, Any], defs: Mapping[str, Any], *, described_levels: int) -> Schema:
+def _inline_and_strip_schema(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], *, described_levels: int
+) -> Schema:
     """Returns a schema without references, null and titles, and without descriptions below ``described_levels`` levels."""
-    schema = _resolve_reference(schema, defs)
+    schema = _resolve_reference_without_description(schema, defs)
     names = _KEPT_KEYWORDS | _DESCRIPTIVE_KEYWORDS if described_levels >= 0 else _KEPT_KEYWORDS
     lean = {key: value for key, value in schema.items() if key in names and not _is_redundant(value)}
     if "properties" in schema:
         inside = schema["properties"].items()
         lean["properties"] = {
-            name: _compact_schema(part, defs, described_levels=described_levels - 1) for name, part in inside
+            name: _inline_and_strip_schema(part, defs, described_levels=described_levels - 1)
+            for name, part in inside
         }
     if "items" in schema:
-        lean["items"] = _compact_schema(schema["items"], defs, described_levels=described_levels - 1)
+        lean["items"] = _inline_and_strip_schema(schema["items"], defs, described_levels=described_levels - 1)
     choices = [part for part in schema.get("anyOf", schema.get("oneOf", ())) if part != _NULL_SCHEMA]
     if len(choices) == 1:
-        return _compact_schema(choices[0], defs, described_levels=described_levels) | lean
+        return _inline_and_strip_schema(choices[0], defs, described_levels=described_levels) | lean
     return lean | (
-        {"anyOf": [_compact_schema(part, defs, described_levels=described_levels) for part in choices]}
+        {
+            "anyOf": [
+                _inline_and_strip_schema(part, defs, described_levels=described_levels) for part in choices
+            ]
+        }
         if choices
         else {}
     )
 
 
-def _resolve_reference(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_reference_without_description(
+    schema: Mapping[str, Any], defs: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Returns a schema with its reference resolved; the description of the type is dropped."""
     if "$ref" not in schema:
         return schema

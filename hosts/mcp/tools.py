@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hosts.mcp.schemas import input_schema, output_schema
+from hosts.mcp.schemas import required_fields_result_schema, tool_arguments_schema
 from service_core.access.roles import ROLE_OAUTH_SCOPES
 from service_core.kernel.operations import (
     CredentialRequirement,
@@ -47,10 +47,10 @@ class Tool:
     @cached_property
     def arguments_schema(self) -> Mapping[str, Any]:
         """The schema of its arguments."""
-        return input_schema(self.operation)
+        return tool_arguments_schema(self.operation)
 
     @cached_property
-    def argument_names(self) -> frozenset[str]:
+    def accepted_argument_names(self) -> frozenset[str]:
         """What its arguments may be called: a parameter of a route answers to other names, too."""
         fields = self.operation.query.model_fields.items() if self.operation.query else ()
         return frozenset(self.arguments_schema["properties"]).union(
@@ -58,7 +58,7 @@ class Tool:
         )
 
     @cached_property
-    def list_entry(self) -> Mapping[str, Any]:
+    def tools_list_entry(self) -> Mapping[str, Any]:
         """Its entry in ``tools/list``."""
         op = self.operation
         hints = (
@@ -71,12 +71,12 @@ class Tool:
             "title": self.title,
             "description": " ".join(f"{op.summary} {op.description}".split()),
             "inputSchema": self.arguments_schema,
-            "outputSchema": output_schema(op),
+            "outputSchema": required_fields_result_schema(op),
             "annotations": hints,
         }
 
 
-def build_tools(operations: Iterable[Operation]) -> tuple[Tool, ...]:
+def build_tools_of_v1_key_operations(operations: Iterable[Operation]) -> tuple[Tool, ...]:
     """Returns a tool for each operation that an API key opens, in the order of ``tools/list``."""
     opened = (
         Tool(op)

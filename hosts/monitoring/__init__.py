@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hosts.asgi import App
-from hosts.asgi_runner import bind_listener, listener_address, serve
+from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
 from hosts.composition.adapter_wrappers import wrap_adapters
 from hosts.composition.ports import Ports
 from hosts.monitoring.canary import Canary
@@ -39,16 +39,18 @@ def is_enabled() -> bool:
     return METRICS_FOLDER_VARIABLE in os.environ
 
 
-def instrument_registry(registry: Registry) -> Registry:
+def instrument_registry_if_enabled(registry: Registry) -> Registry:
     """Returns the registry with its adapters instrumented."""
     if not is_enabled():
         return registry
-    from hosts.monitoring.instrumentation import instrument_adapter  # noqa: PLC0415 - see above
+    from hosts.monitoring.instrumentation import instrument_queue_or_event_store  # noqa: PLC0415 - see above
 
-    return wrap_adapters(registry, instrument_adapter)
+    return wrap_adapters(registry, instrument_queue_or_event_store)
 
 
-def instrument_app(app: App, host: str, route_template: Callable[[str, str], str | None]) -> App:
+def instrument_app_if_enabled(
+    app: App, metrics_host_label: str, route_template: Callable[[str, str], str | None]
+) -> App:
     """Returns the application with its requests counted and timed.
 
     Args:
@@ -58,46 +60,48 @@ def instrument_app(app: App, host: str, route_template: Callable[[str, str], str
     """
     if not is_enabled():
         return app
-    from hosts.monitoring.request_metrics import count_requests  # noqa: PLC0415 - see above
+    from hosts.monitoring.request_metrics import count_and_time_requests  # noqa: PLC0415 - see above
 
-    return count_requests(app, host, route_template)
+    return count_and_time_requests(app, metrics_host_label, route_template)
 
 
-async def send_heartbeats(role: str, readiness: ReadinessChecker, stop: asyncio.Event) -> None:
+async def send_heartbeats_if_enabled(role: str, readiness: ReadinessChecker, stop: asyncio.Event) -> None:
     """Writes a heartbeat with the results of the probes every few seconds, until ``stop`` is set."""
     if is_enabled():
-        from hosts.monitoring.heartbeat import write_heartbeats  # noqa: PLC0415 - see above
+        from hosts.monitoring.heartbeat import write_heartbeats_with_probe_results  # noqa: PLC0415 - see above
 
-        await write_heartbeats(role, readiness, HEARTBEAT_SECONDS, stop)
+        await write_heartbeats_with_probe_results(role, readiness, HEARTBEAT_SECONDS, stop)
 
 
-async def run_canary(canary: Canary, ports: Ports, settings: MonitoringSettings, stop: asyncio.Event) -> None:
+async def run_canary_if_enabled(
+    canary: Canary, ports: Ports, settings: MonitoringSettings, stop: asyncio.Event
+) -> None:
     """Sends canary events until ``stop`` is set."""
     if is_enabled():
         from hosts.monitoring.canary_metrics import record_canary  # noqa: PLC0415 - see above
 
-        await canary.run(
+        await canary.send_and_time_until_stopped(
             ports.queue,
             ports.events,
             ports.clock,
-            seconds=settings.canary_interval_seconds,
+            interval_seconds=settings.canary_interval_seconds,
             stop=stop,
-            on_result=record_canary,
+            on_lag_and_arrival=record_canary,
         )
 
 
-async def update_export_gauges(work: ExportJobs) -> None:
+async def update_export_gauges_if_enabled(export_jobs: ExportJobs) -> None:
     """Sets the gauges of export jobs by state."""
     if is_enabled():
         from hosts.monitoring.prometheus_metrics import EXPORT_JOBS  # noqa: PLC0415 - see above
 
-        counts = await work.count_exports_by_status()
+        counts = await export_jobs.count_exports_by_status()
         for status in ExportStatus:
             EXPORT_JOBS.labels(status.value).set(counts.get(status, 0))
 
 
 @asynccontextmanager
-async def serve_metrics(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
+async def serve_metrics_if_address_given(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
     """Serves ``/metrics``, ``/health`` and ``/ready`` for this process and its children inside the block.
 
     Args:
@@ -119,7 +123,9 @@ async def serve_metrics(address: str, stop: asyncio.Event) -> AsyncIterator[str 
     os.environ[METRICS_FOLDER_VARIABLE] = folder  # before the metrics library is loaded: it looks once
     from hosts.monitoring.metrics_endpoint import create_metrics_app  # noqa: PLC0415 - see above
 
-    serving = asyncio.create_task(serve(create_metrics_app(Path(folder)), listener, "hypercorn", stop))
+    serving = asyncio.create_task(
+        serve_until_shutdown(create_metrics_app(Path(folder)), listener, "hypercorn", stop)
+    )
     try:
         yield listening_at
     finally:
@@ -129,7 +135,7 @@ async def serve_metrics(address: str, stop: asyncio.Event) -> AsyncIterator[str 
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def record_process_end(ended: "Subprocess") -> None:
+def count_process_end_if_enabled(ended: "Subprocess") -> None:
     """Counts the end of a child process, and removes its gauges; its counters stay."""
     if is_enabled():
         from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415 - see above

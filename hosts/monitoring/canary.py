@@ -38,7 +38,7 @@ CANARY_WORKSPACE: Final = Workspace(
 """The reserved workspace; consumers know it, whoever sends."""
 
 
-class EventQueue(Protocol):
+class CanaryQueue(Protocol):
     """The queue that canary events are sent to."""
 
     async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
@@ -55,7 +55,7 @@ class Canary:
     def __init__(self) -> None:
         self.lag: timedelta | None = None
 
-    def probe(self) -> Probe:
+    def arrival_probe(self) -> Probe:
         """Returns the readiness probe: the latest canary event arrived, or is not late yet."""
 
         async def check_lag() -> ProbeResult:
@@ -63,15 +63,15 @@ class Canary:
 
         return Probe("canary", check_lag)
 
-    async def run(
+    async def send_and_time_until_stopped(
         self,
-        queue: EventQueue,
-        events: EventReader,
+        queue: CanaryQueue,
+        event_reader: EventReader,
         clock: Clock,
         *,
-        seconds: float,
+        interval_seconds: float,
         stop: asyncio.Event,
-        on_result: Callable[[timedelta, bool], None] = lambda _lag, _seen: None,
+        on_lag_and_arrival: Callable[[timedelta, bool], None] = lambda _lag, _seen: None,
     ) -> None:
         """Sends a canary event at an interval until ``stop`` is set.
 
@@ -83,41 +83,41 @@ class Canary:
             stop: ends it.
             on_result: gets the lag and whether the event is visible, at every check.
         """
-        while seconds and await sleep_unless_stopped(stop, seconds):
+        while interval_seconds and await sleep_unless_stopped(stop, interval_seconds):
             sent = clock()
-            offered = await _send_event(queue, sent)
+            offered = await _try_send_canary_event(queue, sent)
             while True:
-                seen = offered and await _is_event_visible(events, sent)
+                seen = offered and await _is_canary_event_visible(event_reader, sent)
                 self.lag = clock() - sent
-                on_result(self.lag, seen)
+                on_lag_and_arrival(self.lag, seen)
                 if seen or self.lag > MAX_LAG or not await sleep_unless_stopped(stop, POLL_SECONDS):
                     break
 
 
-async def _send_event(queue: EventQueue, sent: datetime) -> bool:
+async def _try_send_canary_event(queue: CanaryQueue, received_at: datetime) -> bool:
     try:
-        await queue.offer(_build_arrival(sent))
+        await queue.offer(_build_canary_event(received_at))
     except Exception:  # noqa: BLE001 - whatever refuses it, it will not arrive: that is what is told
         return False
     return True
 
 
-async def _is_event_visible(events: EventReader, sent: datetime) -> bool:
+async def _is_canary_event_visible(events: EventReader, sent_at: datetime) -> bool:
     try:
-        span = await events.event_time_range(CANARY_WORKSPACE.id)
+        span = await events.first_and_last_event_time(CANARY_WORKSPACE.id)
     except Exception:  # noqa: BLE001 - a store that does not answer has not shown it
         return False
-    return span is not None and span[1] >= sent - timedelta(milliseconds=1)
+    return span is not None and span[1] >= sent_at - timedelta(milliseconds=1)
 
 
-def _build_arrival(sent: datetime) -> ReceivedEvent:
+def _build_canary_event(received_at: datetime) -> ReceivedEvent:
     return ReceivedEvent(
         workspace_id=CANARY_WORKSPACE.id,
         key_id=CANARY_WORKSPACE.id,
         channel=IngestEndpoint.TRACK,
         event_id=f"canary-{uuid4()}",
         claimed=False,
-        received_at=sent,
+        received_at=received_at,
         body=b'{"event_name":"canary","anonymous_id":"canary","session_id":"canary"}',
         user_agent=None,
         address=None,

@@ -8,14 +8,14 @@ from hosts.shutdown_sleep import sleep_unless_stopped
 from service_core.api.readiness import ReadinessChecker
 
 
-async def write_heartbeats(
-    role: str, readiness: ReadinessChecker, seconds: float, stop: asyncio.Event
+async def write_heartbeats_with_probe_results(
+    role: str, readiness: ReadinessChecker, interval_seconds: float, stop: asyncio.Event
 ) -> None:
     """Writes a heartbeat at once and then at an interval, until ``stop`` is set."""
     while True:
-        reading = await readiness.current_report()
+        reading = await readiness.report_at_most_one_second_old()
         for check, holds in reading.checks.items():
             prometheus_metrics.PROBE_STATE.labels(role, check).set(holds)
         prometheus_metrics.HEARTBEAT_TIMESTAMP.labels(role).set(time.time())
-        if not await sleep_unless_stopped(stop, seconds):
+        if not await sleep_unless_stopped(stop, interval_seconds):
             return

@@ -13,19 +13,19 @@ from service_core.ingestion.ports import EnqueueResult, EventStore
 AsyncMethod = Callable[..., Awaitable[Any]]
 
 READ_METHODS: Final = awaitable_methods(
-    *(protocol for protocol in PORTS["events"].protocols if protocol is not EventStore)
+    *(protocol for protocol in PORTS["events"].adapter_attribute_by_protocol if protocol is not EventStore)
 )
 """Questions to the event store that are timed: whatever its ports ask, but for the side that writes."""
 
 
-def instrument_adapter(port: str, adapter: Any) -> Any:
+def instrument_queue_or_event_store(port: str, adapter: Any) -> Any:
     """Returns the adapter instrumented; adapters of other ports are returned unchanged."""
     watches = _WRAPPERS.get(port, {})
     methods = {name: around(getattr(adapter, name), name) for name, around in watches.items()}
     return WrappedAdapter(adapter, methods) if methods else adapter
 
 
-def _count_offer(offer: AsyncMethod, _: str) -> AsyncMethod:
+def _with_offer_outcome_counted(offer: AsyncMethod, _: str) -> AsyncMethod:
     async def offer_and_count_outcome(arrival: Any) -> Any:
         try:
             outcome = await offer(arrival)
@@ -38,7 +38,7 @@ def _count_offer(offer: AsyncMethod, _: str) -> AsyncMethod:
     return offer_and_count_outcome
 
 
-def _count_offers(offer_all: AsyncMethod, _: str) -> AsyncMethod:
+def _with_batch_offer_outcomes_counted(offer_all: AsyncMethod, _: str) -> AsyncMethod:
     async def offer_all_and_count_outcomes(arrivals: Any) -> Any:
         try:
             outcomes = await offer_all(arrivals)
@@ -54,36 +54,36 @@ def _count_offers(offer_all: AsyncMethod, _: str) -> AsyncMethod:
     return offer_all_and_count_outcomes
 
 
-def _count_rejections(reject: AsyncMethod, _: str) -> AsyncMethod:
+def _with_rejections_counted(count_rejected: AsyncMethod, _: str) -> AsyncMethod:
     async def count_rejection(
         workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime, *, events: int = 1
     ) -> Any:
         prometheus_metrics.OFFERED_EVENTS.labels(f"rejected_{reason.value}").inc(events)
-        return await reject(workspace_id, key_id, channel, reason, at, events=events)
+        return await count_rejected(workspace_id, key_id, channel, reason, at, events=events)
 
     return count_rejection
 
 
-def _count_duplicates(repeat: AsyncMethod, _: str) -> AsyncMethod:
+def _with_duplicates_counted(count_duplicate: AsyncMethod, _: str) -> AsyncMethod:
     async def count_duplicate_in_metrics(*known: Any) -> Any:
         prometheus_metrics.OFFERED_EVENTS.labels(EnqueueResult.DUPLICATE.value).inc()
-        return await repeat(*known)
+        return await count_duplicate(*known)
 
     return count_duplicate_in_metrics
 
 
-def _count_deleted_quarantine(forget: AsyncMethod, _: str) -> AsyncMethod:
+def _with_deleted_quarantine_counted(delete_before: AsyncMethod, _: str) -> AsyncMethod:
     async def delete_and_count(before: datetime) -> Any:
-        deleted = await forget(before)
+        deleted = await delete_before(before)
         prometheus_metrics.QUARANTINE_DELETED.inc(sum(deleted.values()))
         return deleted
 
     return delete_and_count
 
 
-def _measure_queue_lag(state: AsyncMethod, _: str) -> AsyncMethod:
+def _with_queue_size_and_age_measured(queue_state: AsyncMethod, _: str) -> AsyncMethod:
     async def read_and_measure() -> Any:
-        queue_state_now = await state()
+        queue_state_now = await queue_state()
         prometheus_metrics.QUEUED_EVENTS.set(queue_state_now.waiting_count)
         oldest = queue_state_now.oldest_received_at
         prometheus_metrics.QUEUE_AGE.set(_seconds_since(oldest) if oldest else 0)
@@ -92,7 +92,7 @@ def _measure_queue_lag(state: AsyncMethod, _: str) -> AsyncMethod:
     return read_and_measure
 
 
-def _time_append(append: AsyncMethod, _: str) -> AsyncMethod:
+def _with_append_timed_and_lag_observed(append: AsyncMethod, _: str) -> AsyncMethod:
     async def append_timed_and_observe_lag(events: Any) -> Any:
         with prometheus_metrics.APPEND_SECONDS.time():
             new = await append(events)
@@ -106,15 +106,15 @@ def _time_append(append: AsyncMethod, _: str) -> AsyncMethod:
     return append_timed_and_observe_lag
 
 
-def _time_read(read: AsyncMethod, name: str) -> AsyncMethod:
+def _with_read_timed_and_errors_counted(read: AsyncMethod, method_name: str) -> AsyncMethod:
     async def read_timed_and_count_errors(*args: Any, **kwargs: Any) -> Any:
         began = time.perf_counter()
         try:
             answer = await read(*args, **kwargs)
         except Exception as fault:
-            prometheus_metrics.READ_ERRORS.labels(name, type(fault).__name__).inc()
+            prometheus_metrics.READ_ERRORS.labels(method_name, type(fault).__name__).inc()
             raise
-        prometheus_metrics.READ_SECONDS.labels(name).observe(time.perf_counter() - began)
+        prometheus_metrics.READ_SECONDS.labels(method_name).observe(time.perf_counter() - began)
         return answer
 
     return read_timed_and_count_errors
@@ -126,13 +126,16 @@ def _seconds_since(moment: datetime) -> float:
 
 _WRAPPERS: Final[Mapping[str, Mapping[str, Callable[[AsyncMethod, str], AsyncMethod]]]] = {
     "queue": {
-        "offer": _count_offer,
-        "offer_all": _count_offers,
-        "count_rejected": _count_rejections,
-        "count_duplicate": _count_duplicates,
-        "delete_before": _count_deleted_quarantine,
-        "state": _measure_queue_lag,
+        "offer": _with_offer_outcome_counted,
+        "offer_all": _with_batch_offer_outcomes_counted,
+        "count_rejected": _with_rejections_counted,
+        "count_duplicate": _with_duplicates_counted,
+        "delete_before": _with_deleted_quarantine_counted,
+        "state": _with_queue_size_and_age_measured,
     },
-    "events": {"append": _time_append, **dict.fromkeys(READ_METHODS, _time_read)},
+    "events": {
+        "append": _with_append_timed_and_lag_observed,
+        **dict.fromkeys(READ_METHODS, _with_read_timed_and_errors_counted),
+    },
 }
 """Port -> method -> what is put around it."""

@@ -30,23 +30,23 @@ def create_metrics_app(folder: Path) -> App:
         if scope["type"] != "http":
             return
         if scope["path"] == "/metrics":
-            await _send_response(
+            await _send_uncached_response(
                 send, 200, METRICS_MEDIA_TYPE, await asyncio.to_thread(generate_latest, registry)
             )
         elif scope["path"] == "/health":
-            await _send_response(send, 200, JSON_MEDIA_TYPE, b'{"status":"ok"}')
+            await _send_uncached_response(send, 200, JSON_MEDIA_TYPE, b'{"status":"ok"}')
         elif scope["path"] == "/ready":
-            state = await asyncio.to_thread(summarize_readiness, registry, time.time())
-            await _send_response(
+            state = await asyncio.to_thread(summarize_readiness_by_role, registry, time.time())
+            await _send_uncached_response(
                 send, 200 if state["status"] == "ok" else 503, JSON_MEDIA_TYPE, orjson.dumps(state)
             )
         else:
-            await _send_response(send, 404, JSON_MEDIA_TYPE, b'{"error":"Not found"}')
+            await _send_uncached_response(send, 404, JSON_MEDIA_TYPE, b'{"error":"Not found"}')
 
     return reject_ambiguous_requests(serve_metrics_health_and_readiness)
 
 
-def summarize_readiness(registry: CollectorRegistry, now: float) -> dict[str, object]:
+def summarize_readiness_by_role(registry: CollectorRegistry, now: float) -> dict[str, object]:
     """Returns the readiness of the processes by role, from their heartbeats; a missing heartbeat is degraded.
 
     Args:
@@ -54,7 +54,7 @@ def summarize_readiness(registry: CollectorRegistry, now: float) -> dict[str, ob
         now: seconds since 1970.
     """
     roles: dict[str, dict[str, str]] = {}
-    for name, labels, value in _collect_samples(registry):
+    for name, labels, value in _collect_probe_and_heartbeat_samples(registry):
         checks = roles.setdefault(labels["role"], {})
         if name == "touchpoint_check":
             checks[labels["check"]] = _format_state(holds=value > 0)
@@ -64,7 +64,9 @@ def summarize_readiness(registry: CollectorRegistry, now: float) -> dict[str, ob
     return {"status": _format_state(holds=fine), "roles": roles}
 
 
-def _collect_samples(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, str], float]]:
+def _collect_probe_and_heartbeat_samples(
+    registry: CollectorRegistry,
+) -> Iterator[tuple[str, dict[str, str], float]]:
     metrics: list[Metric] = [
         metric
         for metric in registry.collect()
@@ -79,9 +81,9 @@ def _format_state(*, holds: bool) -> str:
     return "ok" if holds else "degraded"
 
 
-async def _send_response(send: Send, status: int, kind: bytes, body: bytes) -> None:
+async def _send_uncached_response(send: Send, status: int, media_type: bytes, body: bytes) -> None:
     headers = [
-        (b"content-type", kind),
+        (b"content-type", media_type),
         (b"content-length", b"%d" % len(body)),
         (b"cache-control", b"no-store"),
     ]

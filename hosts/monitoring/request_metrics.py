@@ -13,8 +13,10 @@ OTHER_METHOD: Final = "(other)"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def count_requests(app: App, host: str, route_template: Callable[[str, str], str | None]) -> App:
-    """Returns ``app`` with requests counted and timed; see `hosts.monitoring.instrument_app`."""
+def count_and_time_requests(
+    app: App, metrics_host_label: str, route_template: Callable[[str, str], str | None]
+) -> App:
+    """Returns ``app`` with requests counted and timed; see `hosts.monitoring.instrument_app_if_enabled`."""
 
     async def count_and_time_request(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -34,8 +36,10 @@ def count_requests(app: App, host: str, route_template: Callable[[str, str], str
             await app(scope, receive, send_and_note_status)
         finally:
             prometheus_metrics.REQUESTS.labels(
-                host, method if method in _METHODS else OTHER_METHOD, route, status
+                metrics_host_label, method if method in _METHODS else OTHER_METHOD, route, status
             ).inc()
-            prometheus_metrics.REQUEST_SECONDS.labels(host, route).observe(time.perf_counter() - began)
+            prometheus_metrics.REQUEST_SECONDS.labels(metrics_host_label, route).observe(
+                time.perf_counter() - began
+            )
 
     return count_and_time_request

@@ -6,11 +6,15 @@ from typing import Final
 import orjson
 from quart import Blueprint, Response, request
 
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
-from hosts.web.forms import drop_unstorable_characters, read_form_pairs, read_small_body
+from hosts.web.forms import (
+    drop_unstorable_characters,
+    read_body_or_refuse_large_or_slow,
+    read_sanitized_form_pairs,
+)
 from hosts.web.page_context import PageContext
-from hosts.web.page_security import page_headers
+from hosts.web.page_security import uncached_page_headers
 from service_core.access.oauth.authorization import AuthorizationEndpoint
 from service_core.access.oauth.client_registration import ClientRegistration
 from service_core.access.oauth.metadata import ServerMetadata
@@ -32,7 +36,7 @@ RETRY_AFTER: Final = {429: "3600", 503: "5"}
 _ALL_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
-def create_oauth_blueprint(service: Service, addresses: ClientAddress) -> Blueprint:
+def create_oauth_blueprint(service: Service, addresses: ClientAddressResolver) -> Blueprint:
     """Returns the blueprint of the authorization server.
 
     Args:
@@ -42,14 +46,14 @@ def create_oauth_blueprint(service: Service, addresses: ClientAddress) -> Bluepr
     server = _OAuthEndpoints(service, addresses)
     blueprint = Blueprint("oauth", __name__)
     for path, handlers in server.routes().items():
-        _add_route(blueprint, path, handlers)
+        _add_route_with_preflight_and_oauth_errors(blueprint, path, handlers)
     return blueprint
 
 
 class _OAuthEndpoints:
     """The handlers of the authorization server."""
 
-    def __init__(self, service: Service, addresses: ClientAddress) -> None:
+    def __init__(self, service: Service, addresses: ClientAddressResolver) -> None:
         self._service = service
         self._frame = PageContext(service, addresses)
 
@@ -60,40 +64,47 @@ class _OAuthEndpoints:
             "/.well-known/oauth-protected-resource": {"GET": protected},
             "/.well-known/oauth-protected-resource/mcp": {"GET": protected},
             "/.well-known/oauth-authorization-server": {"GET": metadata},
-            "/oauth/register": {"POST": self.register},
-            "/oauth/authorize": {"GET": self.authorize},
+            "/oauth/register": {"POST": self.register_client},
+            "/oauth/authorize": {"GET": self.redirect_to_consent_page},
             "/oauth/token": {"POST": self.token},
             "/oauth/revoke": {"POST": self.revoke},
         }
 
     async def protected_resource(self) -> Response:
         """RFC 9728."""
-        return _json_response(self._service.component(ServerMetadata).protected_resource_metadata())
+        return _public_uncached_json_response(
+            self._service.component(ServerMetadata).protected_resource_metadata()
+        )
 
     async def authorization_server(self) -> Response:
         """RFC 8414."""
-        return _json_response(self._service.component(ServerMetadata).authorization_server_metadata())
+        return _public_uncached_json_response(
+            self._service.component(ServerMetadata).authorization_server_metadata()
+        )
 
-    async def register(self) -> Response:
+    async def register_client(self) -> Response:
         """RFC 7591."""
         try:
-            metadata = orjson.loads(await read_small_body(request))
+            metadata = orjson.loads(await read_body_or_refuse_large_or_slow(request))
         except ValueError:
             raise OAuthError("invalid_client_metadata", "The body must be a JSON object") from None
         registrar = self._service.component(ClientRegistration)
-        return _json_response(
-            await registrar.register_client(metadata, client_prefix=self._frame.network), 201
+        return _public_uncached_json_response(
+            await registrar.register_client_within_hourly_limit(
+                metadata, client_prefix=self._frame.network_prefix
+            ),
+            201,
         )
 
-    async def authorize(self) -> Response:
+    async def redirect_to_consent_page(self) -> Response:
         """Redirects to the consent page; errors of the client itself are shown to the person."""
         query = request.query_string.decode("ascii", "ignore")
         try:
-            await self._service.component(AuthorizationEndpoint).parse_request(
+            await self._service.component(AuthorizationEndpoint).parse_and_validate_request(
                 drop_unstorable_characters(request.args.items(multi=True))
             )
         except ErrorRedirect as back:
-            return Response("", 302, page_headers() | {"Location": back.url})
+            return Response("", 302, uncached_page_headers() | {"Location": back.url})
         except OAuthError as fault:
             if "text/html" not in request.headers.get("Accept", ""):
                 raise
@@ -101,22 +112,29 @@ class _OAuthEndpoints:
         return Response(
             "",
             302,
-            page_headers() | {"Location": f"{self._service.settings.http.effective_app_url}/consent?{query}"},
+            uncached_page_headers()
+            | {"Location": f"{self._service.settings.http.effective_app_url}/consent?{query}"},
         )
 
     async def token(self) -> Response:
         """RFC 6749, section 3.2."""
-        return _json_response(
-            await self._service.component(TokenEndpoint).issue_tokens(await read_form_pairs(request))
+        return _public_uncached_json_response(
+            await self._service.component(TokenEndpoint).exchange_code_or_refresh_token(
+                await read_sanitized_form_pairs(request)
+            )
         )
 
     async def revoke(self) -> Response:
         """RFC 7009: answers 200 for any token."""
-        await self._service.component(TokenEndpoint).revoke_token(await read_form_pairs(request))
-        return _json_response({})
+        await self._service.component(TokenEndpoint).end_grant_of_known_token(
+            await read_sanitized_form_pairs(request)
+        )
+        return _public_uncached_json_response({})
 
 
-def _add_route(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler]) -> None:
+def _add_route_with_preflight_and_oauth_errors(
+    blueprint: Blueprint, path: str, handlers: Mapping[str, Handler]
+) -> None:
     allowed = ", ".join([*handlers, "OPTIONS"])
 
     async def answer_with_preflight_and_oauth_errors() -> Response:
@@ -124,7 +142,7 @@ def _add_route(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler])
             return Response("", 204, {**_PREFLIGHT_HEADERS, "Access-Control-Allow-Methods": allowed})
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)
         if handler is None:
-            return _json_response({"error": "Method not allowed"}, 405, {"Allow": allowed})
+            return _public_uncached_json_response({"error": "Method not allowed"}, 405, {"Allow": allowed})
         try:
             return await handler()
         except OAuthError as fault:
@@ -146,12 +164,12 @@ def _add_route(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler])
 
 def _error_response(error: str, description: str, status: int) -> Response:
     retry = {"Retry-After": RETRY_AFTER[status]} if status in RETRY_AFTER else {}
-    return _json_response({"error": error, "error_description": description}, status, retry)
+    return _public_uncached_json_response({"error": error, "error_description": description}, status, retry)
 
 
-def _json_response(
-    content: Mapping[str, object], status: int = 200, more: Mapping[str, str] | None = None
+def _public_uncached_json_response(
+    content: Mapping[str, object], status: int = 200, extra_headers: Mapping[str, str] | None = None
 ) -> Response:
     return Response(
-        orjson.dumps(content), status, {**CORS_HEADERS, **(more or {})}, mimetype="application/json"
+        orjson.dumps(content), status, {**CORS_HEADERS, **(extra_headers or {})}, mimetype="application/json"
     )

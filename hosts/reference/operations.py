@@ -10,7 +10,7 @@ from hosts.reference.markdown import format_code, render_page, render_section, r
 from service_core.changes.envelope import Envelope
 from service_core.kernel.file_response import FileResponse
 from service_core.kernel.operations import CredentialRequirement, Operation, RoutePrefix, Scope
-from service_core.kernel.request_parsing import describe_aliases
+from service_core.kernel.request_parsing import describe_parameter_aliases
 
 _CREDENTIAL_SENTENCES: Final[Mapping[CredentialRequirement, str]] = {
     CredentialRequirement.PUBLIC: "No credential.",
@@ -51,7 +51,7 @@ def _render_operation(op: Operation) -> str:
     ]
     for name, model in (("Path", op.path_model), ("Query", op.query), ("Body", op.body)):
         if model is not None and model.model_fields:
-            parts.append(_render_fields(name, model))
+            parts.append(_render_parameter_table(name, model))
     return "\n\n".join(part for part in [*parts, _render_response_fields(op)] if part)
 
 
@@ -61,19 +61,19 @@ def _describe_access(op: Operation) -> str:
     return _CREDENTIAL_SENTENCES[op.credential]
 
 
-def _render_fields(name: str, model: type[BaseModel]) -> str:
+def _render_parameter_table(heading: str, model: type[BaseModel]) -> str:
     schema = model.model_json_schema()
     required = set(schema.get("required", ()))
     rows = (
         (
             format_code(key),
             "required" if key in required else _format_default(field),
-            format_type(field, schema),
-            f"{field.get('description', '')} {describe_aliases(model, key)}",
+            format_schema_type(field, schema),
+            f"{field.get('description', '')} {describe_parameter_aliases(model, key)}",
         )
         for key, field in schema.get("properties", {}).items()
     )
-    return render_table((name.lower(), "default", "type", "meaning"), rows)
+    return render_table((heading.lower(), "default", "type", "meaning"), rows)
 
 
 def _render_response_fields(op: Operation) -> str:
@@ -83,22 +83,22 @@ def _render_response_fields(op: Operation) -> str:
     if op.answer is Envelope:
         return "Answers the [envelope of a change](../consumers/writes.md)."
     schema = TypeAdapter(op.answer).json_schema(mode="serialization")
-    shapes = [_render_members(shape, schema) for shape in _resolve_schemas(schema, schema)]
+    shapes = [_render_members(shape, schema) for shape in _resolve_schema_alternatives(schema, schema)]
     text = " or ".join(", ".join(shape) for shape in shapes if shape)
     return f"Answers {text}." if text else ""
 
 
 def _render_members(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
     return [
-        f"{format_code(name)}{_describe_nested_fields(field, schema)}"
+        f"{format_code(name)}{_describe_nested_fields_unless_many(field, schema)}"
         for name, field in shape.get("properties", {}).items()
     ]
 
 
-def _describe_nested_fields(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def _describe_nested_fields_unless_many(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Describes the fields of a field that is an object or a list of objects."""
-    for part in _resolve_schemas(field, schema):
-        objects = _resolve_schemas(part["items"], schema) if "items" in part else [part]
+    for part in _resolve_schema_alternatives(field, schema):
+        objects = _resolve_schema_alternatives(part["items"], schema) if "items" in part else [part]
         names = [
             format_code(name) for object_schema in objects for name in object_schema.get("properties", {})
         ]
@@ -108,12 +108,18 @@ def _describe_nested_fields(field: Mapping[str, Any], schema: Mapping[str, Any])
     return ""
 
 
-def _resolve_schemas(field: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _resolve_schema_alternatives(
+    field: Mapping[str, Any], schema: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
     """Returns the schemas a field may have, with references resolved."""
     if "$ref" in field:
-        return _resolve_schemas(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
+        return _resolve_schema_alternatives(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
     choices = field.get("anyOf") or field.get("oneOf")
-    return [shape for choice in choices for shape in _resolve_schemas(choice, schema)] if choices else [field]
+    return (
+        [shape for choice in choices for shape in _resolve_schema_alternatives(choice, schema)]
+        if choices
+        else [field]
+    )
 
 
 def _format_default(field: Mapping[str, Any]) -> str:
@@ -121,12 +127,12 @@ def _format_default(field: Mapping[str, Any]) -> str:
     return "" if value is None else format_code(value if isinstance(value, str) else json.dumps(value))
 
 
-def format_type(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def format_schema_type(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Formats a JSON schema in short: its type, its values or its bounds."""
     if "$ref" in field:
-        return format_type(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
+        return format_schema_type(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
     if "anyOf" in field:
-        kinds = (format_type(part, schema) for part in field["anyOf"] if part.get("type") != "null")
+        kinds = (format_schema_type(part, schema) for part in field["anyOf"] if part.get("type") != "null")
         return " or ".join(dict.fromkeys(kinds))
     if "enum" in field:
         return ", ".join(format_code(value) for value in field["enum"])

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 from hosts.composition.load_settings import format_toml_value
 from hosts.composition.ports import PORTS
 from hosts.reference.markdown import format_code, render_page, render_section, render_table
-from hosts.reference.operations import format_type, render_operations_page
-from hosts.reference.pictures import render_pictures
+from hosts.reference.operations import format_schema_type, render_operations_page
+from hosts.reference.pictures import render_architecture_pictures
 from hosts.reference.plugin_api import render_plugin_api_page
 from hosts.reference.tools import render_tools_page
 from service_core.access.billing_plans import BILLING_PLANS
@@ -71,7 +71,7 @@ def render_reference_pages(registry: Registry, pyproject: Path = Path("pyproject
         "settings.md": _render_settings(),
         "adapters.md": _render_adapters(registry),
         "plans.md": _render_plans(),
-        **render_pictures(registry, pyproject),
+        **render_architecture_pictures(registry, pyproject),
         "plugin-api.md": render_plugin_api_page(),
     }
 
@@ -138,16 +138,20 @@ def _render_attribution_models(registry: Registry) -> str:
 
 def _render_channels() -> str:
     rows = (
-        (str(place), format_code(rule.id), " or ".join(_format_condition(when) for when in rule.any_of))
+        (
+            str(place),
+            format_code(rule.id),
+            " or ".join(_format_channel_condition(when) for when in rule.any_of),
+        )
         for place, rule in enumerate(CHANNEL_RULES, 1)
     )
     intro = f"The first rule that matches names the channel. Version {RULES_VERSION} of the rules."
     return render_page("Channels", intro, render_table(("#", "channel", "condition"), rows))
 
 
-def _format_condition(when: Any) -> str:
+def _format_channel_condition(condition: Any) -> str:
     criteria = {
-        name: getattr(when, name) for name in ("source", "medium", "campaign", "source_category", "fact")
+        name: getattr(condition, name) for name in ("source", "medium", "campaign", "source_category", "fact")
     }
     parts = [f"{name} {format_code(value)}" for name, value in criteria.items() if value is not None]
     return " and ".join(parts) or "anything else"
@@ -159,7 +163,7 @@ def _render_event_columns() -> str:
     rows = (
         (
             format_code(name),
-            field.get("format") or format_type(field, schema),
+            field.get("format") or format_schema_type(field, schema),
             "yes" if {"type": "null"} in field.get("anyOf", ()) else "",
             field["description"],
         )
@@ -173,11 +177,11 @@ def _render_event_columns() -> str:
         "Event columns",
         intro,
         render_table(("column", "type", "null", "meaning"), rows),
-        _render_hidden_columns(),
+        _render_internal_columns(),
     )
 
 
-def _render_hidden_columns() -> str:
+def _render_internal_columns() -> str:
     columns = COLUMNS[len(WIRE_COLUMNS) :]
     rows = ((format_code(f.name), f.description) for f in columns)
     intro = "Queries use them; no answer shows them."
@@ -217,10 +221,12 @@ def _render_adapters(registry: Registry) -> str:
     for name, port in sorted(PORTS.items()):
         chosen = [adapter for (p, _), adapter in sorted(registry.adapters.items()) if p == name]
         rows = (
-            (format_code(f"{a.scheme}://"), a.summary, ", ".join(_adapter_options(a.settings)))
+            (format_code(f"{a.scheme}://"), a.summary, ", ".join(_adapter_url_options(a.settings)))
             for a in chosen
         )
-        protocols = ", ".join(format_code(protocol.__name__) for protocol in port.protocols)
+        protocols = ", ".join(
+            format_code(protocol.__name__) for protocol in port.adapter_attribute_by_protocol
+        )
         about = f"Setting {format_code(port.setting)}; an adapter is {protocols}."
         sections.append(
             render_section(
@@ -234,9 +240,9 @@ def _render_adapters(registry: Registry) -> str:
     return render_page("Adapters", intro, *sections)
 
 
-def _adapter_options(model: Any) -> Iterable[str]:
+def _adapter_url_options(settings_model: Any) -> Iterable[str]:
     parts = {"url", "path", "host", "port", "user", "password"}
-    fields = ((f.alias or name, f) for name, f in model.model_fields.items() if name not in parts)
+    fields = ((f.alias or name, f) for name, f in settings_model.model_fields.items() if name not in parts)
     for name, f in fields:
         if f.is_required():
             yield f"`{name}` (required)"

@@ -19,7 +19,7 @@ from hosts.composition.roles import Role
 from hosts.http import app as http_app
 from hosts.ingest import app as ingest_app
 from hosts.mcp import app as mcp_app
-from hosts.reference.svg import Box, Kind, draw_flow, draw_stack
+from hosts.reference.svg import Box, Kind, draw_flow, draw_stack_with_side_arrow
 from hosts.web import pages as web_pages
 from hosts.worker import consumer
 from service_core.analytics.query.combine import RowAccumulator
@@ -34,13 +34,13 @@ from service_core.extensions.registry import Registry
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.pipeline import IngestPipeline
 from service_core.ingestion.ports import EventStore, IngestQueue
-from service_core.ingestion.track import validate_request
+from service_core.ingestion.track import check_rate_limit_and_validate_request
 from service_core.kernel.settings import Settings
 
 _CORE_CONTRACT = "core-packages"
 
 
-def render_pictures(registry: Registry, pyproject: Path) -> Mapping[str, str]:
+def render_architecture_pictures(registry: Registry, pyproject: Path) -> Mapping[str, str]:
     """Returns file name -> SVG of every picture.
 
     Args:
@@ -48,11 +48,13 @@ def render_pictures(registry: Registry, pyproject: Path) -> Mapping[str, str]:
         pyproject: the file with the import contracts.
     """
     return {
-        "packages.svg": draw_stack(
-            "Packages and allowed imports", [*_package_boxes(pyproject)], arrow="may import what is below"
+        "packages.svg": draw_stack_with_side_arrow(
+            "Packages and allowed imports",
+            [*_package_boxes(pyproject)],
+            side_arrow_text="may import what is below",
         ),
-        "event-flow.svg": draw_flow("Data flow: an event", [*_event_boxes(registry)]),
-        "query-flow.svg": draw_flow("Data flow: a query", [*_query_boxes(registry)]),
+        "event-flow.svg": draw_flow("Data flow: an event", [*_event_pipeline_boxes(registry)]),
+        "query-flow.svg": draw_flow("Data flow: a query", [*_query_pipeline_boxes(registry)]),
     }
 
 
@@ -67,7 +69,7 @@ def _package_boxes(pyproject: Path) -> Iterator[Box]:
         yield Box(name, _first_line(package), "service_core: plugins import service_core.plugin alone", kind)
 
 
-def _event_boxes(registry: Registry) -> Iterator[Box]:
+def _event_pipeline_boxes(registry: Registry) -> Iterator[Box]:
     ingest, consume = _role_lane(Role.INGEST), _role_lane(Role.CONSUMER)
     yield Box(
         "POST /track",
@@ -76,24 +78,24 @@ def _event_boxes(registry: Registry) -> Iterator[Box]:
         "client",
     )
     yield Box(ingest_app.__name__, _first_line(ingest_app), ingest)
-    yield _function_box(validate_request, ingest)
+    yield _function_box(check_rate_limit_and_validate_request, ingest)
     yield _function_box(IngestQueue.offer, ingest)
     yield _port_box("queue", registry)
-    yield _function_box(consumer.consume_queue, consume)
+    yield _function_box(consumer.consume_queue_until_stopped, consume)
     yield _function_box(IngestPipeline.process_batch, consume)
-    yield _function_box(Enricher.enrich, consume)
+    yield _function_box(Enricher.build_event_row, consume)
     yield _function_box(EventStore.append, consume)
     yield _port_box("events", registry)
     yield _function_box(RuleTrigger.enqueue_postbacks, consume)
     yield _function_box(IngestQueue.acknowledge, consume)
 
 
-def _query_boxes(registry: Registry) -> Iterator[Box]:
+def _query_pipeline_boxes(registry: Registry) -> Iterator[Box]:
     api = _role_lane(Role.API)
     for name, module in (("HTTP", http_app), ("MCP", mcp_app), ("Pages", web_pages)):
         yield Box(name, _first_line(module), "program or person", "client")
     yield _function_box(Dispatcher.dispatch, api)
-    yield _function_box(MetricQueries.execute, api)
+    yield _function_box(MetricQueries.execute_marking_unfit_credits_unavailable, api)
     yield Box("SourceSnapshot", _first_line(SourceSnapshot), api)
     yield _function_box(plan_query, api)
     yield _function_box(Source.aggregate, api)

@@ -32,7 +32,7 @@ class ExportedName:
     description: str
 
 
-def exported_names() -> Iterator[ExportedName]:
+def exported_names_in_import_order() -> Iterator[ExportedName]:
     """Yields the names that `service_core.plugin` exports, in the order of its imports."""
     source = inspect.getsource(import_module(PLUGIN_MODULE))
     for statement in ast.parse(source).body:
@@ -42,8 +42,8 @@ def exported_names() -> Iterator[ExportedName]:
                 yield ExportedName(
                     package=statement.module.split(".")[1],
                     name=alias.asname or alias.name,
-                    kind=_kind_of(value),
-                    description=_description_of(statement.module, alias.name, value),
+                    kind=_kind_of_export(value),
+                    description=_first_docstring_paragraph(statement.module, alias.name, value),
                 )
 
 
@@ -57,7 +57,7 @@ def render_plugin_api_page() -> str:
                 ((format_code(export.name), export.kind, export.description) for export in exports),
             ),
         )
-        for package, exports in groupby(exported_names(), key=lambda export: export.package)
+        for package, exports in groupby(exported_names_in_import_order(), key=lambda export: export.package)
     ]
     intro = (
         "Names that plugins import from `service_core.plugin`. They are stable; everything else in the core may change. "
@@ -66,26 +66,26 @@ def render_plugin_api_page() -> str:
     return render_page("Plugin API", intro, *sections)
 
 
-def _kind_of(value: Any) -> str:
-    if isinstance(value, ModuleType):
+def _kind_of_export(exported: Any) -> str:
+    if isinstance(exported, ModuleType):
         return "module"
-    if inspect.isfunction(value):
+    if inspect.isfunction(exported):
         return "function"
-    if not inspect.isclass(value):
+    if not inspect.isclass(exported):
         return "constant"
-    if getattr(value, "_is_protocol", False):
+    if getattr(exported, "_is_protocol", False):
         return "protocol"
-    return "exception" if issubclass(value, BaseException) else "class"
+    return "exception" if issubclass(exported, BaseException) else "class"
 
 
-def _description_of(module: str, name: str, value: Any) -> str:
-    if isinstance(value, ModuleType) or inspect.isfunction(value):
-        text = value.__doc__ or ""
-    elif inspect.isclass(value):
-        own = value.__dict__.get("__doc__") or ""
+def _first_docstring_paragraph(defining_module: str, name: str, exported: Any) -> str:
+    if isinstance(exported, ModuleType) or inspect.isfunction(exported):
+        text = exported.__doc__ or ""
+    elif inspect.isclass(exported):
+        own = exported.__dict__.get("__doc__") or ""
         text = "" if own.startswith(f"{name}(") else own  # dataclasses generate a signature
     else:
-        text = _constant_docstrings(module).get(name, "")
+        text = _constant_docstrings(defining_module).get(name, "")
     return " ".join(inspect.cleandoc(text).split("\n\n", 1)[0].split())
 
 

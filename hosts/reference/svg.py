@@ -56,9 +56,9 @@ class Box:
     kind: Kind = "code"
 
 
-def draw_stack(title: str, boxes: Sequence[Box], *, arrow: str) -> str:
+def draw_stack_with_side_arrow(title: str, boxes: Sequence[Box], *, side_arrow_text: str) -> str:
     """Boxes one above the other in their lanes, with one arrow down the left side that `arrow` explains."""
-    return _draw(title, boxes, gap=8, arrow=arrow)
+    return _draw_boxes_in_lanes(title, boxes, gap=8, side_arrow_text=side_arrow_text)
 
 
 def draw_flow(title: str, boxes: Sequence[Box]) -> str:
@@ -66,12 +66,12 @@ def draw_flow(title: str, boxes: Sequence[Box]) -> str:
 
     Clients, and stores, that follow each other are alternatives: no arrow leads from one to the next.
     """
-    return _draw(title, boxes, gap=_GAP, arrow=None)
+    return _draw_boxes_in_lanes(title, boxes, gap=_GAP, side_arrow_text=None)
 
 
-def _draw(title: str, boxes: Sequence[Box], *, gap: int, arrow: str | None) -> str:
+def _draw_boxes_in_lanes(title: str, boxes: Sequence[Box], *, gap: int, side_arrow_text: str | None) -> str:
     parts: list[str] = []
-    y = _MARGIN + (28 if arrow else 0)
+    y = _MARGIN + (28 if side_arrow_text else 0)
     start = y
     previous: Box | None = None
     end = 0
@@ -81,9 +81,9 @@ def _draw(title: str, boxes: Sequence[Box], *, gap: int, arrow: str | None) -> s
         for box in group:
             lines = wrap(box.text, _CHARACTERS)
             height = 14 + _LINE * (1 + len(lines))
-            if arrow is None and previous is not None and not previous.kind == box.kind != "code":
+            if side_arrow_text is None and previous is not None and not previous.kind == box.kind != "code":
                 inside.append(_arrow(end, y))
-            inside += _box(box, lines, y, height)
+            inside += _box_with_text_lines(box, lines, y, height)
             previous, end = box, y + height
             y += height + gap
         y += 12 - gap
@@ -92,9 +92,9 @@ def _draw(title: str, boxes: Sequence[Box], *, gap: int, arrow: str | None) -> s
         parts += inside
         y += gap
     height = y - gap + _MARGIN
-    if arrow is not None:
+    if side_arrow_text is not None:
         parts.append(f'<path class="arrow" d="M{_MARGIN + 10} {start + 34} V{height - _MARGIN - 14}"/>')
-        parts.append(_text(_MARGIN, _MARGIN + 12, arrow, "muted"))
+        parts.append(_text(_MARGIN, _MARGIN + 12, side_arrow_text, "muted"))
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">',
@@ -108,7 +108,7 @@ def _draw(title: str, boxes: Sequence[Box], *, gap: int, arrow: str | None) -> s
     )
 
 
-def _box(box: Box, lines: Iterable[str], y: int, height: int) -> list[str]:
+def _box_with_text_lines(box: Box, lines: Iterable[str], y: int, height: int) -> list[str]:
     shape = _rectangle(
         box.kind, _INDENT, y, WIDTH - 2 * _INDENT, height, radius=14 if box.kind == "store" else 4
     )

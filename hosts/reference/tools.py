@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hosts.mcp.tools import Tool, build_tools
+from hosts.mcp.tools import Tool, build_tools_of_v1_key_operations
 from hosts.reference.markdown import format_code, render_page, render_table
 from service_core.api.routes import V1_PREFIX
 from service_core.kernel.operations import Operation, Scope
@@ -12,7 +12,7 @@ def render_tools_page(operations: Iterable[Operation]) -> str:
     """Renders one row per tool, in the order of `tools/list`."""
     rows = (
         (format_code(t.name), _format_route(t), _format_scope(t), _format_arguments(t))
-        for t in build_tools(operations)
+        for t in build_tools_of_v1_key_operations(operations)
     )
     intro = (
         "What [the MCP server](../consumers/mcp.md) offers, in the order of `tools/list`. Arguments in bold are required; what they "

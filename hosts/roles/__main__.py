@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from hosts.asgi_runner import run_event_loop
-from hosts.logs import configure_logging
+from hosts.asgi_runner import run_on_uvloop
+from hosts.logs import configure_redacted_json_logging
 from hosts.roles.models import Role
-from hosts.roles.process import ProcessOptions, run_role
+from hosts.roles.process import ProcessOptions, run_role_until_stopped
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import AsgiServer
 
@@ -26,11 +26,11 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1, help="how many of the role serve here")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
-    configure_logging()
+    configure_redacted_json_logging()
     listener = None if given.fd is None else socket.socket(fileno=given.fd)
     options = ProcessOptions(given.config.absolute(), listener, given.server, given.processes)
     try:
-        run_event_loop(run_role(given.role, options, with_parent=given.with_parent))
+        run_on_uvloop(run_role_until_stopped(given.role, options, stop_with_parent=given.with_parent))
     except StartupError as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

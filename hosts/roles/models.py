@@ -16,7 +16,9 @@ SERVED_ROLES: Final = (Role.INGEST, Role.API, Role.CONSUMER, Role.SCHEDULER)
 """The roles `touchpoint serve --workers N` runs; workers are started apart, as many as exports need."""
 
 
-def check_store_sharing(settings: Settings, registry: Registry, processes: Mapping[Role, int]) -> None:
+def require_shareable_stores(
+    settings: Settings, registry: Registry, process_count_by_role: Mapping[Role, int]
+) -> None:
     """Refuses several processes on a store that only one process can use.
 
     Args:
@@ -29,11 +31,11 @@ def check_store_sharing(settings: Settings, registry: Registry, processes: Mappi
         StartupError: a store belongs to one process and more would use it; the message says what to do.
     """
     for port in PORTS.values():
-        users = sum(processes.get(role, 1) for role in port.roles)
+        users = sum(process_count_by_role.get(role, 1) for role in port.roles)
         url = port.url(settings)
-        if not url or users == 1 or port.roles.isdisjoint(processes):
+        if not url or users == 1 or port.roles.isdisjoint(process_count_by_role):
             continue
-        adapter = registry.adapter_for_url(port.name, url)
+        adapter = registry.adapter_for_url_scheme(port.name, url)
         if not adapter.multi_process:
             raise StartupError(
                 f"{port.setting} names {adapter.scheme}://, which belongs to one process, and {users} would use it "

@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import Final
 
 from hosts import monitoring
-from hosts.asgi_runner import bind_listener, freeze_loaded_objects, listener_address, serve, stop_on_signals
+from hosts.asgi_runner import (
+    bind_listener,
+    freeze_objects_and_raise_gc_threshold,
+    listener_address,
+    serve_until_shutdown,
+    set_event_on_termination_signals,
+)
 from hosts.backup.write_lock import WriteLock
-from hosts.backup.write_pause import open_pause_listener, serve_pause_requests
+from hosts.backup.write_pause import pause_listener_or_none, serve_backup_pauses_until_stopped
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.compose import compose, load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import compose, load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from hosts.composition.providers import build_ad_sync, build_provider_sync
+from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
 from hosts.monitoring.canary import Canary
 from hosts.roles.models import Role
 from hosts.roles.tasks import (
@@ -28,8 +34,13 @@ from hosts.roles.tasks import (
 )
 from hosts.startup_warnings import warn_if_no_workspace
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
-from hosts.worker.exports import build_exporter
-from service_core.api.readiness import Probe, ReadinessChecker, build_queue_probe, build_store_probe
+from hosts.worker.exports import build_export_worker
+from service_core.api.readiness import (
+    Probe,
+    ReadinessChecker,
+    build_queue_age_and_ledger_probe,
+    build_store_probe_with_newest_event,
+)
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import AsgiServer
 
@@ -51,93 +62,101 @@ class ProcessOptions:
     processes: int = 1
 
 
-async def run_role(role: Role, options: ProcessOptions, *, with_parent: bool) -> None:
+async def run_role_until_stopped(role: Role, options: ProcessOptions, *, stop_with_parent: bool) -> None:
     """Runs a role until SIGTERM, SIGINT or the end of the parent, then finishes the work under way.
 
     Raises:
         StartupError: the settings or an adapter do not fit.
     """
     stop = asyncio.Event()
-    stop_on_signals(stop)
-    if with_parent:
+    set_event_on_termination_signals(stop)
+    if stop_with_parent:
         await stop_when_parent_ends(stop)
     await _ROLE_FUNCTIONS[role](options, stop)
 
 
-async def _run_api(options: ProcessOptions, stop: asyncio.Event) -> None:
+async def _serve_api_and_run_exports(options: ProcessOptions, stop: asyncio.Event) -> None:
     from hosts.roles.api_app import create_api_host_app  # noqa: PLC0415 - the other roles load no web framework
 
-    settings = load_settings(options.config)
+    settings = load_settings_with_environment(options.config)
     listener = options.listener or bind_listener(settings.http.api)
-    registry = monitoring.instrument_registry(load_installed_registry())
+    registry = monitoring.instrument_registry_if_enabled(load_installed_registry_once())
     service = await asyncio.to_thread(
         compose, settings, options.config.parent, registry=registry, processes=options.processes
     )
     async with service, asyncio.TaskGroup() as tasks:
         await warn_if_no_workspace(service.ports.workspace.credentials)
-        app = monitoring.instrument_app(create_api_host_app(service), "api", service.route_template)
-        tasks.create_task(export_task(service.ports, build_exporter(service.ports), stop))
-        tasks.create_task(monitoring.send_heartbeats(Role.API, service.component(ReadinessChecker), stop))
-        freeze_loaded_objects()
+        app = monitoring.instrument_app_if_enabled(
+            create_api_host_app(service), "api", service.route_template
+        )
+        tasks.create_task(export_task(service.ports, build_export_worker(service.ports), stop))
+        tasks.create_task(
+            monitoring.send_heartbeats_if_enabled(Role.API, service.component(ReadinessChecker), stop)
+        )
+        freeze_objects_and_raise_gc_threshold()
         print_ready_line(listener_address(listener))
-        await serve(app, listener, options.server or settings.http.server, stop)
+        await serve_until_shutdown(app, listener, options.server or settings.http.server, stop)
 
 
-async def _run_consumer(options: ProcessOptions, stop: asyncio.Event) -> None:
-    settings, folder = load_settings(options.config), options.config.parent
+async def _run_consumer_and_serve_backup_pauses(options: ProcessOptions, stop: asyncio.Event) -> None:
+    settings, folder = load_settings_with_environment(options.config), options.config.parent
     write_lock = WriteLock()
-    registry = monitoring.instrument_registry(wrap_adapters(load_installed_registry(), write_lock.wrap))
+    registry = monitoring.instrument_registry_if_enabled(
+        wrap_adapters(load_installed_registry_once(), write_lock.wrap_if_event_store)
+    )
     ports = Ports(settings, folder, registry, system_clock)
-    async with start_adapters(ports.adapters(Role.CONSUMER)):
-        with open_pause_listener(folder) as backups:
-            await _run_tasks(
+    async with start_adapters(ports.adapters_opened_by(Role.CONSUMER)):
+        with pause_listener_or_none(folder) as backups:
+            await _run_tasks_with_heartbeat(
                 Role.CONSUMER,
                 ports,
                 stop,
                 consume_task(ports, settings.ingest, stop),
-                serve_pause_requests(backups, write_lock, stop),
+                serve_backup_pauses_until_stopped(backups, write_lock, stop),
             )
 
 
-async def _run_scheduler(options: ProcessOptions, stop: asyncio.Event) -> None:
-    settings = load_settings(options.config)
-    registry = monitoring.instrument_registry(load_installed_registry())
+async def _run_scheduled_tasks(options: ProcessOptions, stop: asyncio.Event) -> None:
+    settings = load_settings_with_environment(options.config)
+    registry = monitoring.instrument_registry_if_enabled(load_installed_registry_once())
     ports = Ports(settings, options.config.parent, registry, system_clock)
-    syncs = (build_ad_sync(ports, settings), build_provider_sync(ports, settings))
-    async with start_adapters(ports.adapters(Role.SCHEDULER)):
+    syncs = (build_ad_sync(ports, settings), build_pollable_provider_sync(ports, settings))
+    async with start_adapters(ports.adapters_opened_by(Role.SCHEDULER)):
         canary = Canary()
-        await _run_tasks(
+        await _run_tasks_with_heartbeat(
             Role.SCHEDULER,
             ports,
             stop,
-            *scheduled_tasks(ports, build_exporter(ports), syncs, stop),
+            *scheduled_tasks(ports, build_export_worker(ports), syncs, stop),
             quarantine_cleanup_task(ports, settings.ingest, stop),
             *postback_tasks(ports, settings.postbacks, stop),
-            monitoring.run_canary(canary, ports, settings.monitoring, stop),
-            probes=[canary.probe()],
+            monitoring.run_canary_if_enabled(canary, ports, settings.monitoring, stop),
+            extra_probes=[canary.arrival_probe()],
         )
 
 
-async def _run_tasks(
-    role: Role, ports: Ports, stop: asyncio.Event, *work: Work, probes: Sequence[Probe] = ()
+async def _run_tasks_with_heartbeat(
+    role: Role, ports: Ports, stop: asyncio.Event, *role_tasks: Work, extra_probes: Sequence[Probe] = ()
 ) -> None:
     """Runs the tasks of a role and its heartbeat until all have ended."""
     store, queue = ports.workspace, ports.queue
     all_probes = [
-        build_store_probe(ports.events, store.credentials),
-        build_queue_probe(queue, store.credentials, ports.clock),
-        *probes,
+        build_store_probe_with_newest_event(ports.events, store.credentials),
+        build_queue_age_and_ledger_probe(queue, store.credentials, ports.clock),
+        *extra_probes,
     ]
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(monitoring.send_heartbeats(role, ReadinessChecker(all_probes, ports.clock), stop))
-        for task in work:
+        tasks.create_task(
+            monitoring.send_heartbeats_if_enabled(role, ReadinessChecker(all_probes, ports.clock), stop)
+        )
+        for task in role_tasks:
             tasks.create_task(task)
         print_ready_line()
 
 
 _ROLE_FUNCTIONS: Final[Mapping[Role, Callable[[ProcessOptions, asyncio.Event], Awaitable[None]]]] = {
-    Role.API: _run_api,
-    Role.CONSUMER: _run_consumer,
-    Role.SCHEDULER: _run_scheduler,
+    Role.API: _serve_api_and_run_exports,
+    Role.CONSUMER: _run_consumer_and_serve_backup_pauses,
+    Role.SCHEDULER: _run_scheduled_tasks,
 }
 """Roles that are run here; `hosts.ingest` and `hosts.worker.export_worker` bring the others, and load less."""

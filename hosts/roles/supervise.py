@@ -15,19 +15,24 @@ from typing import Final
 
 from hosts import monitoring
 from hosts.asgi_runner import (
-    bind_shared_listeners,
+    bind_listeners_with_reuse_port,
     listener_address,
     require_server_installed,
-    run_event_loop,
-    stop_on_signals,
+    run_on_uvloop,
+    set_event_on_termination_signals,
 )
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.consumer_lock import try_consumer_lock
-from hosts.logs import configure_logging
-from hosts.roles.models import SCALABLE_ROLES, SERVED_ROLES, Role, check_store_sharing
+from hosts.logs import configure_redacted_json_logging
+from hosts.roles.models import SCALABLE_ROLES, SERVED_ROLES, Role, require_shareable_stores
 from hosts.startup_warnings import log_startup_warnings
-from hosts.subprocesses import STOP_TIMEOUT_SECONDS, Subprocess, keep_running, print_ready_line
+from hosts.subprocesses import (
+    STOP_TIMEOUT_SECONDS,
+    Subprocess,
+    print_ready_line,
+    restart_with_backoff_until_stopped,
+)
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import AsgiServer
 
@@ -49,13 +54,13 @@ class ProcessSpec:
     environment: Mapping[str, str]
     stop_timeout: float
 
-    async def start(self) -> Subprocess:
+    async def start_and_wait_until_ready(self) -> Subprocess:
         """Starts the process, and waits until it is ready.
 
         Raises:
             StartupError: it does not.
         """
-        return await Subprocess.launch(
+        return await Subprocess.launch_and_wait_until_ready(
             self.name,
             self.module,
             self.options,
@@ -65,25 +70,28 @@ class ProcessSpec:
         )
 
 
-def process_counts(role: Role | None, workers: int) -> dict[Role, int]:
+def count_processes_by_role(only_role: Role | None, processes_per_scalable_role: int) -> dict[Role, int]:
     """Returns role -> number of processes that one command runs.
 
     Raises:
         StartupError: the role runs once.
     """
-    if role is not None and role not in SCALABLE_ROLES and workers > 1:
-        raise StartupError(f"The role {role} is one process. Run it without --workers.")
-    roles = SERVED_ROLES if role is None else (role,)
-    return {served_role: workers if served_role in SCALABLE_ROLES else 1 for served_role in roles}
+    if only_role is not None and only_role not in SCALABLE_ROLES and processes_per_scalable_role > 1:
+        raise StartupError(f"The role {only_role} is one process. Run it without --workers.")
+    roles = SERVED_ROLES if only_role is None else (only_role,)
+    return {
+        served_role: processes_per_scalable_role if served_role in SCALABLE_ROLES else 1
+        for served_role in roles
+    }
 
 
-def run_processes(
+def run_supervised_processes(
     config: Path,
-    role: Role | None,
-    workers: int,
+    only_role: Role | None,
+    processes_per_scalable_role: int,
     *,
-    api: str | None = None,
-    ingest: str | None = None,
+    api_address: str | None = None,
+    ingest_address: str | None = None,
     server: AsgiServer | None = None,
 ) -> None:
     """Runs the processes of a deployment until SIGTERM or SIGINT, then stops them.
@@ -98,20 +106,26 @@ def run_processes(
     Raises:
         StartupError: the stores do not allow it, or a process does not start.
     """
-    configure_logging()
+    configure_redacted_json_logging()
     file = config.absolute()
-    settings, processes = load_settings(file), process_counts(role, workers)
-    check_store_sharing(settings, load_installed_registry(), processes)
+    settings, processes = (
+        load_settings_with_environment(file),
+        count_processes_by_role(only_role, processes_per_scalable_role),
+    )
+    require_shareable_stores(settings, load_installed_registry_once(), processes)
     if Role.API in processes or Role.INGEST in processes:
         require_server_installed(server or settings.http.server)
     if Role.API in processes:
         log_startup_warnings(settings)
-    address_by_role = {Role.API: api or settings.http.api, Role.INGEST: ingest or settings.http.ingest}
+    address_by_role = {
+        Role.API: api_address or settings.http.api,
+        Role.INGEST: ingest_address or settings.http.ingest,
+    }
     with ExitStack() as resources:
         if Role.CONSUMER in processes and not resources.enter_context(try_consumer_lock(file.parent)):
             raise StartupError(f"Another process consumes for {file.parent}. One folder has one consumer.")
         sockets = {
-            role: bind_shared_listeners(address, processes[role])
+            role: bind_listeners_with_reuse_port(address, processes[role])
             for role, address in address_by_role.items()
             if role in processes
         }
@@ -119,8 +133,8 @@ def run_processes(
             role_listener for role_listeners in sockets.values() for role_listener in role_listeners
         ):
             resources.enter_context(listener)
-        run_event_loop(
-            _supervise(
+        run_on_uvloop(
+            _start_and_keep_running_until_stopped(
                 build_process_specs(file, processes, sockets, server), sockets, settings.monitoring.listen
             )
         )
@@ -128,18 +142,20 @@ def run_processes(
 
 def build_process_specs(
     file: Path,
-    processes: Mapping[Role, int],
-    sockets: Mapping[Role, Sequence[socket.socket]],
+    process_count_by_role: Mapping[Role, int],
+    listeners_by_role: Mapping[Role, Sequence[socket.socket]],
     server: AsgiServer | None,
 ) -> list[ProcessSpec]:
     """Returns how to start each process; all of them get the address of the API, which answers name."""
     environment = (
-        {"TOUCHPOINT_HTTP__API": listener_address(sockets[Role.API][0])} if Role.API in sockets else {}
+        {"TOUCHPOINT_HTTP__API": listener_address(listeners_by_role[Role.API][0])}
+        if Role.API in listeners_by_role
+        else {}
     )
     chosen = ("--server", server) if server else ()
     specs = []
-    for role, number in processes.items():
-        for listener in sockets.get(role, [None] * number):
+    for role, number in process_count_by_role.items():
+        for listener in listeners_by_role.get(role, [None] * number):
             options = ("--config", str(file), *(chosen if listener else ()))
             module = _MODULES.get(role, "hosts.roles")
             if role not in _MODULES:
@@ -149,34 +165,42 @@ def build_process_specs(
     return specs
 
 
-async def _supervise(
-    specs: Sequence[ProcessSpec], sockets: Mapping[Role, Sequence[socket.socket]], metrics_address: str
+async def _start_and_keep_running_until_stopped(
+    specs: Sequence[ProcessSpec],
+    listeners_by_role: Mapping[Role, Sequence[socket.socket]],
+    metrics_address: str,
 ) -> None:
     stop = asyncio.Event()
-    stop_on_signals(stop)
-    async with monitoring.serve_metrics(metrics_address, stop) as metrics:
-        children = await _start_all(specs)
+    set_event_on_termination_signals(stop)
+    async with monitoring.serve_metrics_if_address_given(metrics_address, stop) as metrics:
+        children = await _start_all_or_stop_started(specs)
         for role in (Role.API, Role.INGEST):
-            if role in sockets:
-                sys.stdout.write(f"{role} http://{listener_address(sockets[role][0])}\n")
+            if role in listeners_by_role:
+                sys.stdout.write(f"{role} http://{listener_address(listeners_by_role[role][0])}\n")
         if metrics:
             sys.stdout.write(f"metrics http://{metrics}\n")
-        if not sockets:
+        if not listeners_by_role:
             print_ready_line()
         sys.stdout.flush()
         async with asyncio.TaskGroup() as tasks:
             for spec, child in zip(specs, children, strict=True):
-                tasks.create_task(keep_running(child, spec.start, stop, monitoring.record_process_end))
+                tasks.create_task(
+                    restart_with_backoff_until_stopped(
+                        child, spec.start_and_wait_until_ready, stop, monitoring.count_process_end_if_enabled
+                    )
+                )
             await stop.wait()
             for listener in (
-                role_listener for role_listeners in sockets.values() for role_listener in role_listeners
+                role_listener
+                for role_listeners in listeners_by_role.values()
+                for role_listener in role_listeners
             ):
                 listener.close()  # nobody new comes in while the children finish what they have begun
 
 
-async def _start_all(specs: Sequence[ProcessSpec]) -> list[Subprocess]:
+async def _start_all_or_stop_started(specs: Sequence[ProcessSpec]) -> list[Subprocess]:
     """Starts all processes; when one does not start, the others are stopped."""
-    starts = [asyncio.create_task(spec.start()) for spec in specs]
+    starts = [asyncio.create_task(spec.start_and_wait_until_ready()) for spec in specs]
     try:
         return list(await asyncio.gather(*starts))
     except BaseException:
@@ -184,5 +208,5 @@ async def _start_all(specs: Sequence[ProcessSpec]) -> list[Subprocess]:
             start.cancel()
         for outcome in await asyncio.gather(*starts, return_exceptions=True):
             if isinstance(outcome, Subprocess):
-                await outcome.stop()
+                await outcome.terminate_or_kill_after_timeout()
         raise

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from hosts import monitoring
 from hosts.composition.ports import Ports
-from hosts.composition.providers import build_delivery_worker
-from hosts.worker.consumer import build_pipeline, consume_queue
+from hosts.composition.providers import build_delivery_worker_if_any_sender
+from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
-from hosts.worker.periodic import run_periodically
-from hosts.worker.postbacks import send_postbacks
-from hosts.worker.sync_scheduler import run_sync_scheduler
+from hosts.worker.periodic import run_periodically_until_stopped
+from hosts.worker.postbacks import send_due_postbacks_until_stopped
+from hosts.worker.sync_scheduler import sync_due_workspaces_until_stopped
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.fx.sync_rates import ExchangeRateSync
 from service_core.commerce.sync.connection_sync import ConnectionSync
@@ -40,7 +40,7 @@ Work = Coroutine[Any, Any, None]
 
 def consume_task(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
     """Moves events from the queue into the event store."""
-    return consume_queue(build_pipeline(ports, settings), stop)
+    return consume_queue_until_stopped(build_ingest_pipeline(ports, settings), stop)
 
 
 def scheduled_tasks(
@@ -48,49 +48,54 @@ def scheduled_tasks(
 ) -> Iterator[Work]:
     """Yields the periodic tasks; each may run in two processes at once without harm."""
     for sync in syncs:
-        yield run_sync_scheduler(sync, stop)
+        yield sync_due_workspaces_until_stopped(sync, stop)
     if ports.fx is not None:
-        rate_sync = ports.build(ExchangeRateSync, source=ports.fx)
-        yield run_periodically(RATES_SECONDS, rate_sync.sync_if_due, stop)
-    yield run_periodically(MAINTAIN_SECONDS, ports.events.maintain, stop)
-    yield run_periodically(MAINTENANCE_SECONDS, lambda: maintain_exports(exporter, ports), stop)
-    yield run_periodically(CLEANUP_SECONDS, lambda: delete_old_click_addresses(ports), stop)
-    yield run_periodically(
+        rate_sync = ports.build_from_adapters(ExchangeRateSync, source=ports.fx)
+        yield run_periodically_until_stopped(RATES_SECONDS, rate_sync.sync_if_due_or_back_off, stop)
+    yield run_periodically_until_stopped(MAINTAIN_SECONDS, ports.events.maintain, stop)
+    yield run_periodically_until_stopped(MAINTENANCE_SECONDS, lambda: maintain_exports(exporter, ports), stop)
+    yield run_periodically_until_stopped(CLEANUP_SECONDS, lambda: delete_old_click_addresses(ports), stop)
+    yield run_periodically_until_stopped(
         USAGE_SECONDS, lambda: build_usage_alerts(ports).send_due_alerts(ports.clock()), stop
     )
-    yield run_periodically(
-        DOMAIN_CHECK_SECONDS, lambda: build_domain_verification(ports).recheck_all(ports.clock()), stop
+    yield run_periodically_until_stopped(
+        DOMAIN_CHECK_SECONDS,
+        lambda: build_domain_verification(ports).recheck_and_notify_all(ports.clock()),
+        stop,
     )
-    yield run_periodically(
+    yield run_periodically_until_stopped(
         monitoring.HEARTBEAT_SECONDS,
-        lambda: monitoring.update_export_gauges(ports.workspace.export_jobs),
+        lambda: monitoring.update_export_gauges_if_enabled(ports.workspace.export_jobs),
         stop,
     )
 
 
 def quarantine_cleanup_task(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
     """Deletes quarantined events once their retention is over."""
-    return run_periodically(
-        CLEANUP_SECONDS, lambda: delete_old_quarantine(ports, settings.quarantine_retention_days), stop
+    return run_periodically_until_stopped(
+        CLEANUP_SECONDS,
+        lambda: delete_and_log_old_quarantine(ports, settings.quarantine_retention_days),
+        stop,
     )
 
 
 def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Event) -> Iterator[Work]:
     """Yields the task that sends conversions, where a plugin sends any."""
-    delivery = build_delivery_worker(ports, settings)
+    delivery = build_delivery_worker_if_any_sender(ports, settings)
     if delivery is not None:
-        yield send_postbacks(delivery, stop)
+        yield send_due_postbacks_until_stopped(delivery, stop)
 
 
 def build_usage_alerts(ports: Ports) -> UsageAlerts:
     """Returns the component that mails owners that their plan is nearly used."""
-    return ports.build(UsageAlerts)
+    return ports.build_from_adapters(UsageAlerts)
 
 
 def build_domain_verification(ports: Ports) -> DomainReverification:
     """Returns the component that checks the DNS records of verified link domains again."""
-    return ports.build(
-        DomainReverification, changes=ports.build(ChangeExecutor, resource_types=[LINK_DOMAIN_TYPE])
+    return ports.build_from_adapters(
+        DomainReverification,
+        changes=ports.build_from_adapters(ChangeExecutor, resource_types=[LINK_DOMAIN_TYPE]),
     )
 
 
@@ -99,12 +104,19 @@ async def delete_old_click_addresses(ports: Ports) -> None:
     await ports.workspace.clicks.purge_click_ips(ports.clock() - CLICK_ADDRESS_RETENTION)
 
 
-async def delete_old_quarantine(ports: Ports, days: int) -> None:
+async def delete_and_log_old_quarantine(ports: Ports, retention_days: int) -> None:
     """Deletes events that have been quarantined for longer than some days, and logs how many; 0 deletes none."""
-    deleted = await ports.queue.delete_before(ports.clock() - timedelta(days=days)) if days else {}
+    deleted = (
+        await ports.queue.delete_quarantined_before(ports.clock() - timedelta(days=retention_days))
+        if retention_days
+        else {}
+    )
     for workspace_id, events in deleted.items():
         _log.warning(
-            "%d quarantined events of workspace %s are deleted after %d days", events, workspace_id, days
+            "%d quarantined events of workspace %s are deleted after %d days",
+            events,
+            workspace_id,
+            retention_days,
         )
 
 

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from hosts.asgi_runner import run_event_loop
-from hosts.composition.compose import load_installed_registry, load_ports
-from hosts.composition.load_settings import load_settings
+from hosts.asgi_runner import run_on_uvloop
+from hosts.composition.compose import load_installed_registry_once, load_ports
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import start_adapters
-from hosts.logs import configure_logging
-from hosts.roles.models import Role, check_store_sharing
-from hosts.roles.supervise import run_processes
+from hosts.logs import configure_redacted_json_logging
+from hosts.roles.models import Role, require_shareable_stores
+from hosts.roles.supervise import run_supervised_processes
 from service_core.kernel.errors import StartupError
 
 
-def run_worker(config: Path, workers: int = 1) -> None:
+def run_worker_processes(config: Path, process_count: int = 1) -> None:
     """Runs export jobs until SIGTERM or SIGINT, after which the jobs under way end first.
 
     Args:
@@ -23,12 +23,12 @@ def run_worker(config: Path, workers: int = 1) -> None:
         StartupError: the deployment has no use for a worker, or its stores do not allow one; the
             message says what to do.
     """
-    configure_logging()
-    run_event_loop(_check_configuration(config.absolute(), workers))
-    run_processes(config, Role.WORKER, workers)
+    configure_redacted_json_logging()
+    run_on_uvloop(_require_worker_queue_and_usable_adapters(config.absolute(), process_count))
+    run_supervised_processes(config, Role.WORKER, process_count)
 
 
-async def _check_configuration(file: Path, workers: int) -> None:
+async def _require_worker_queue_and_usable_adapters(file: Path, process_count: int) -> None:
     """Opens the adapters of an export job once, so that a mistake in the settings stops the start."""
     ports = load_ports(file)
     if not hasattr(ports.jobs, "run_worker_process"):
@@ -36,6 +36,8 @@ async def _check_configuration(file: Path, workers: int) -> None:
             "exports.queue needs no worker: the serving process does the jobs. Start `touchpoint serve`, or name a "
             "queue for workers, as in redis://localhost:6379/0."
         )
-    check_store_sharing(load_settings(file), load_installed_registry(), {Role.WORKER: workers})
+    require_shareable_stores(
+        load_settings_with_environment(file), load_installed_registry_once(), {Role.WORKER: process_count}
+    )
     async with start_adapters([ports.workspace, ports.events, ports.sink]):
         pass

@@ -26,7 +26,7 @@ _log: Final = logging.getLogger("touchpoint.server")
 
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
     """Serves until ``shutdown`` is set, then drains."""
-    config, context, loop = _build_config(), WorkerContext(None), asyncio.get_running_loop()
+    config, context, loop = _build_hypercorn_config(), WorkerContext(None), asyncio.get_running_loop()
     wrapped = ASGIWrapper(cast(Any, _close_connections_after_shutdown(app, shutdown)))
     connections: set[asyncio.Task[Any]] = set()
 
@@ -53,7 +53,7 @@ class _Connection(TCPServer):
         await self.idle_task.stop()
 
 
-def _build_config() -> Config:
+def _build_hypercorn_config() -> Config:
     config = Config()
     config.keep_alive_timeout = IDLE_TIMEOUT_SECONDS
     config.keep_alive_max_requests = _MAX_REQUESTS_PER_CONNECTION

@@ -15,7 +15,7 @@ from hosts.asgi import App
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
 
 
-class _Connection(HttpToolsProtocol):
+class _ConnectionWithHeaderTimeout(HttpToolsProtocol):
     """A connection that times out a slow header, and answers a request that arrives during shutdown."""
 
     def __init__(self, ended: asyncio.Event, *arguments: Any, **options: Any) -> None:
@@ -81,7 +81,7 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
         cast(Any, app),
         loop="none",
         lifespan="off",
-        http=cast(Any, partial(_Connection, shutdown)),
+        http=cast(Any, partial(_ConnectionWithHeaderTimeout, shutdown)),
         log_config=None,
         log_level=logging.WARNING,
         access_log=False,

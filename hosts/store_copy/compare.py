@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from hosts.store_copy.copy_events import Store, build_scan, count_events
-from hosts.store_copy.spans import split_into_months
-from service_core.access.internal_callers import read_only_caller
+from hosts.store_copy.copy_events import Store, build_scope_of_all_events, count_events
+from hosts.store_copy.spans import split_into_local_months
+from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.models import Workspace
 from service_core.analytics.attribution.models import AttributionSettings
-from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import EventSource
@@ -50,7 +50,7 @@ class _EmptyQueue:
         return QueueState(waiting_count=0, oldest_received_at=None)
 
 
-async def find_differences(
+async def find_metric_differences_by_month(
     workspace: Workspace,
     source: Store,
     target: Store,
@@ -69,32 +69,38 @@ async def find_differences(
         now: the instant both are asked at.
         on_month: hears each month before it is compared.
     """
-    for month, span in await _months_with_events(workspace, source, target):
+    for month, span in await _months_from_first_to_last_event(workspace, source, target):
         on_month(month)
-        before = await _measure_month(workspace, source, registry, span, now)
-        after = await _measure_month(workspace, target, registry, span, now)
+        before = await _format_month_metrics_with_and_without_bots(workspace, source, registry, span, now)
+        after = await _format_month_metrics_with_and_without_bots(workspace, target, registry, span, now)
         for what, value in before.items():
             if value != after[what]:
                 yield Difference(workspace.public_id, month, what, value, after[what])
 
 
-async def _months_with_events(workspace: Workspace, *stores: Store) -> list[tuple[str, TimeRange]]:
+async def _months_from_first_to_last_event(
+    workspace: Workspace, *stores: Store
+) -> list[tuple[str, TimeRange]]:
     """Returns the months in which either store has events."""
-    bounds_of_stores = [bounds for store in stores if (bounds := await store.event_time_range(workspace.id))]
+    bounds_of_stores = [
+        bounds for store in stores if (bounds := await store.first_and_last_event_time(workspace.id))
+    ]
     if not bounds_of_stores:
         return []
     first, last = min(first for first, _ in bounds_of_stores), max(last for _, last in bounds_of_stores)
-    return list(split_into_months(first, last, workspace.zone))
+    return list(split_into_local_months(first, last, workspace.zone))
 
 
-async def _measure_month(
+async def _format_month_metrics_with_and_without_bots(
     workspace: Workspace, store: Store, registry: Registry, span: TimeRange, now: datetime
 ) -> Mapping[str, str]:
     """Returns the values of a month: the number of events, and every metric without and with bots."""
-    values = {EVENT_COUNT: str(await count_events(store, build_scan(workspace, span)))}
+    values = {EVENT_COUNT: str(await count_events(store, build_scope_of_all_events(workspace, span)))}
     questions = MetricQueries(registry.catalog, (EventSource(store, store, _EmptyQueue(), registry.models),))
-    caller = read_only_caller(workspace, now, "Comparison")
-    credit = credit_rule_for(registry.models, AttributionSettings.workspace_default(workspace))
+    caller = build_unlimited_read_only_caller(workspace, now, "Comparison")
+    credit = credit_rule_or_last_touch_with_model_id(
+        registry.models, AttributionSettings.workspace_default(workspace)
+    )
     metrics = tuple(registry.catalog.metrics)
     for ids in (
         metrics[start : start + METRICS_PER_QUERY] for start in range(0, len(metrics), METRICS_PER_QUERY)
@@ -107,8 +113,8 @@ async def _measure_month(
                 default_credit_rule=credit,
                 include_bots=bots,
             )
-            snapshot = await questions.read_snapshot(caller, query.metrics)
-            (row,) = (await questions.execute(caller, query, snapshot)).rows
+            snapshot = await questions.read_source_states_once(caller, query.metrics)
+            (row,) = (await questions.execute_marking_unfit_credits_unavailable(caller, query, snapshot)).rows
             names = (f"{id_} with bots" if bots else id_ for id_ in ids)
             values |= dict(zip(names, map(_format_reading, row.values), strict=True))
     return values

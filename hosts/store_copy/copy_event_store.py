@@ -6,12 +6,17 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment, settings_folder
 from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
-from hosts.store_copy.compare import Difference, find_differences
-from hosts.store_copy.copy_events import Store, build_scan, copy_workspace_events, count_events
+from hosts.store_copy.compare import Difference, find_metric_differences_by_month
+from hosts.store_copy.copy_events import (
+    Store,
+    build_scope_of_all_events,
+    copy_incomplete_days_of_workspace,
+    count_events,
+)
 from service_core.access.models import Workspace
 from service_core.changes.ports import Transactions
 from service_core.kernel.clock import system_clock
@@ -33,7 +38,7 @@ class CopyProgress:
     on_compared: Callable[[Workspace, str], None]
 
 
-async def copy_event_store(
+async def copy_event_store_and_find_differences(
     config: Path, source_url: str | None, target_url: str, progress: CopyProgress
 ) -> list[Difference]:
     """Copies the events of every workspace of a deployment from one store to another.
@@ -51,7 +56,7 @@ async def copy_event_store(
         StartupError: the deployment consumes, or a store cannot be opened.
     """
     folder = settings_folder(config)
-    settings, registry = load_settings(config), load_installed_registry()
+    settings, registry = load_settings_with_environment(config), load_installed_registry_once()
     origin = source_url or settings.storage.events
     if origin == target_url:
         raise StartupError("Both URLs are the same. Name the new store with --to.")
@@ -62,36 +67,40 @@ async def copy_event_store(
                 "go on taking events, which wait in the queue until the move is done."
             )
         ports = Ports(settings, folder, registry, system_clock)
-        source: Store = registry.open_adapter("events", origin, folder=folder)
-        target: Store = registry.open_adapter("events", target_url, folder=folder)
+        source: Store = registry.open_adapter("events", origin, base_folder=folder)
+        target: Store = registry.open_adapter("events", target_url, base_folder=folder)
         async with start_adapters([ports.workspace, source, target]):
             workspaces = await ports.workspace.credentials.list_workspaces()
             for workspace in workspaces:
-                await _copy_workspace(workspace, source, target, ports.workspace.transactions, progress)
+                await _copy_workspace_events_and_revocations(
+                    workspace, source, target, ports.workspace.transactions, progress
+                )
             now = system_clock()
             differences: list[Difference] = []
             for workspace in workspaces:
                 on_month = partial(progress.on_compared, workspace)
                 differences += [
                     difference
-                    async for difference in find_differences(
+                    async for difference in find_metric_differences_by_month(
                         workspace, source, target, registry, now=now, on_month=on_month
                     )
                 ]
     return differences
 
 
-async def _copy_workspace(
-    workspace: Workspace, source: Store, target: Store, units: Transactions, progress: CopyProgress
+async def _copy_workspace_events_and_revocations(
+    workspace: Workspace, source: Store, target: Store, transactions: Transactions, progress: CopyProgress
 ) -> None:
-    bounds = await source.event_time_range(workspace.id)
+    bounds = await source.first_and_last_event_time(workspace.id)
     if bounds is None:
         return
     whole = TimeRange(bounds[0], bounds[1] + timedelta.resolution)
-    total = await count_events(source, build_scan(workspace, whole))
+    total = await count_events(source, build_scope_of_all_events(workspace, whole))
     progress.on_copied(workspace, total, 0)
-    await copy_workspace_events(workspace, source, target, partial(progress.on_copied, workspace, total))
-    async with units.read(workspace.id) as unit:
+    await copy_incomplete_days_of_workspace(
+        workspace, source, target, partial(progress.on_copied, workspace, total)
+    )
+    async with transactions.read(workspace.id) as unit:
         revoked = await unit.resources.list_all(RevokedIdentityLink)
     for link in revoked:
         await target.revoke_identity_link(workspace.id, link.name)

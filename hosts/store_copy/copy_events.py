@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final, Protocol
 
-from hosts.store_copy.spans import split_into_days
+from hosts.store_copy.spans import split_into_utc_days
 from service_core.access.models import Workspace
 from service_core.analytics.ports import (
     AggregateReader,
@@ -31,7 +31,7 @@ class Store(EventStore, EventReader, AggregateReader, TouchPathReader, Protocol)
     """What a copy needs of either event store."""
 
 
-async def copy_workspace_events(
+async def copy_incomplete_days_of_workspace(
     workspace: Workspace, source: Store, target: Store, on_copied: Callable[[int], None] = lambda _: None
 ) -> None:
     """Copies every event of a workspace.
@@ -42,22 +42,22 @@ async def copy_workspace_events(
         target: may hold a part of them.
         on_copied: hears how many more events are there, those of earlier runs included.
     """
-    for span in await days_with_events(workspace, source):
-        scan = build_scan(workspace, span)
+    for span in await days_from_first_to_last_event(workspace, source):
+        scan = build_scope_of_all_events(workspace, span)
         wanted = await count_events(source, scan)
         if wanted != await count_events(target, scan):
-            await _copy_day(scan, source, target)
+            await _copy_events_in_batches(scan, source, target)
         on_copied(wanted)
     await target.maintain()
 
 
-async def days_with_events(workspace: Workspace, source: Store) -> Iterator[TimeRange]:
+async def days_from_first_to_last_event(workspace: Workspace, source: Store) -> Iterator[TimeRange]:
     """Yields the days from the first to the last event of the source."""
-    bounds = await source.event_time_range(workspace.id)
-    return split_into_days(*bounds) if bounds else iter(())
+    bounds = await source.first_and_last_event_time(workspace.id)
+    return split_into_utc_days(*bounds) if bounds else iter(())
 
 
-def build_scan(workspace: Workspace, span: TimeRange) -> QueryScope:
+def build_scope_of_all_events(workspace: Workspace, span: TimeRange) -> QueryScope:
     """Returns a scan of every event of a workspace in a span, bots included."""
     return QueryScope(
         workspace.id, span, workspace.currency, workspace.timezone, _NO_CONVERSIONS, include_bots=True
@@ -69,7 +69,7 @@ async def count_events(store: Store, scan: QueryScope) -> int:
     return (await store.list_events(EventPageQuery(scan, limit=1))).total or 0
 
 
-async def _copy_day(scan: QueryScope, source: Store, target: Store) -> None:
+async def _copy_events_in_batches(scan: QueryScope, source: Store, target: Store) -> None:
     after: tuple[datetime, int] | None = None
     while True:
         page = await source.list_events(

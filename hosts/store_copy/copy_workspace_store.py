@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment, settings_folder
 from hosts.composition.ports import start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from service_core.access.ports import RowPage, TransferableStore
@@ -32,7 +32,7 @@ class StoreContent:
     counts: Counter[str] = field(default_factory=Counter)
     digests: Counter[str] = field(default_factory=Counter)
 
-    def add(self, page: RowPage) -> None:
+    def count_and_digest_page(self, page: RowPage) -> None:
         """Adds records."""
         kind, records = page
         self.counts[kind] += len(records)
@@ -41,7 +41,7 @@ class StoreContent:
             self.digests[kind] += int.from_bytes(digest.digest())
 
 
-async def copy_workspace_store(
+async def copy_and_compare_workspace_store(
     config: Path, source_url: str | None, target_url: str, on_copied: Callable[[str, int], None]
 ) -> StoreContent:
     """Copies a workspace store into an empty one.
@@ -60,19 +60,23 @@ async def copy_workspace_store(
             what it keeps afterwards is not the same.
         StoreUnavailable: a store went away; the new one is as it was.
     """
-    settings, registry, folder = load_settings(config), load_installed_registry(), settings_folder(config)
+    settings, registry, folder = (
+        load_settings_with_environment(config),
+        load_installed_registry_once(),
+        settings_folder(config),
+    )
     origin = source_url or settings.storage.workspace
     if origin == target_url:
         raise StartupError("Both URLs are the same. Name the new store with --to.")
     with try_consumer_lock(folder) as nobody_consumes:
         if not nobody_consumes:
             raise StartupError("The deployment is running. Stop every `touchpoint serve` of it first.")
-        stores = [registry.open_adapter("workspace", url, folder=folder) for url in (origin, target_url)]
-        source, target = map(_require_transfer, stores)
+        stores = [registry.open_adapter("workspace", url, base_folder=folder) for url in (origin, target_url)]
+        source, target = map(_require_transferable, stores)
         async with start_adapters(stores):
             before = StoreContent()
-            async with aclosing(_read_pages(source, before, on_copied)) as pages:
-                await target.import_rows(pages)
+            async with aclosing(_read_pages_and_record_content(source, before, on_copied)) as pages:
+                await target.import_rows_into_empty_store(pages)
             after = await _read_content(target)
     if before != after:
         kinds = sorted(
@@ -85,26 +89,26 @@ async def copy_workspace_store(
     return before
 
 
-def _require_transfer(store: WorkspaceStore) -> TransferableStore:
+def _require_transferable(store: WorkspaceStore) -> TransferableStore:
     if store.transfer is None:
         raise StartupError(f"The workspace store of {type(store).__module__} cannot be moved.")
     return store.transfer
 
 
-async def _read_pages(
+async def _read_pages_and_record_content(
     store: TransferableStore,
     content: StoreContent,
     on_copied: Callable[[str, int], None] = lambda _kind, _count: None,
 ) -> AsyncGenerator[RowPage, None]:
     async with aclosing(store.export_rows()) as pages:
         async for page in pages:
-            content.add(page)
+            content.count_and_digest_page(page)
             yield page
             on_copied(page[0], len(page[1]))
 
 
 async def _read_content(store: TransferableStore) -> StoreContent:
     content = StoreContent()
-    async for _page in _read_pages(store, content):
+    async for _page in _read_pages_and_record_content(store, content):
         pass
     return content

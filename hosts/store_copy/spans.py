@@ -11,7 +11,7 @@ from service_core.kernel.wall_clock import day_start, local_date
 DAY = timedelta(days=1)
 
 
-def split_into_days(first: datetime, last: datetime) -> Iterator[TimeRange]:
+def split_into_utc_days(first: datetime, last: datetime) -> Iterator[TimeRange]:
     """Yields the UTC days from that of ``first`` to that of ``last``."""
     start = first.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     while start <= last:
@@ -19,7 +19,9 @@ def split_into_days(first: datetime, last: datetime) -> Iterator[TimeRange]:
         start += DAY
 
 
-def split_into_months(first: datetime, last: datetime, zone: ZoneInfo) -> Iterator[tuple[str, TimeRange]]:
+def split_into_local_months(
+    first: datetime, last: datetime, zone: ZoneInfo
+) -> Iterator[tuple[str, TimeRange]]:
     """Yields the months of a time zone from that of ``first`` to that of ``last``, each as ``2026-07``."""
     starts = [local_date(first, zone).replace(day=1)]
     while starts[-1] <= local_date(last, zone):

@@ -15,15 +15,15 @@ async def show_key_request(context: PageContext) -> Response:
     return await _key_request_page(context, request.args.get("request", ""))
 
 
-async def decide_key_request(context: PageContext) -> Response:
+async def approve_or_deny_key_request(context: PageContext) -> Response:
     """Approve or deny, once."""
     token, approve = context.form.text("request"), context.form.text("decision") == "approve"
     try:
-        await context.component(Approvals).decide_request(
+        await context.component(Approvals).decide_pending_request(
             token,
-            context.account.id,
+            context.signed_in_account.id,
             approve=approve,
-            rate_limit=context.form.integer("rate_limit") if approve else None,
+            owner_chosen_rate_limit=context.form.integer("rate_limit") if approve else None,
         )
     except (Conflict, Forbidden) as refusal:
         return await _key_request_page(context, token, refusal)
@@ -31,9 +31,9 @@ async def decide_key_request(context: PageContext) -> Response:
 
 
 async def _key_request_page(context: PageContext, token: str, refusal: ApiError | None = None) -> Response:
-    seen = await context.component(Approvals).view_request(token, context.account.id)
+    seen = await context.component(Approvals).view_request_as_member(token, context.signed_in_account.id)
     lines = label_scopes(seen.request.scopes)
     return await context.render_page("approve.html", refusal=refusal, seen=seen, lines=lines, token=token)
 
 
-PAGES: Final = (Page("GET /approve", show_key_request), Page("POST /approve", decide_key_request))
+PAGES: Final = (Page("GET /approve", show_key_request), Page("POST /approve", approve_or_deny_key_request))

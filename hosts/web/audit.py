@@ -4,7 +4,7 @@ from typing import Final
 
 from quart import Response, request
 
-from hosts.web.forms import parse_id
+from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
@@ -20,17 +20,19 @@ MAX_ENTRIES: Final = 30
 
 async def list_audit_entries(context: PageContext, public_id: str) -> Response:
     """Applied writes, newest first."""
-    workspace, member = await context.workspace(public_id)
+    workspace, member = await context.require_workspace(public_id)
     return await _audit_page(context, workspace, member)
 
 
-async def undo_entry(context: PageContext, public_id: str, entry_id: str) -> Response:
+async def undo_audit_entry(context: PageContext, public_id: str, entry_id: str) -> Response:
     """Take one back."""
-    workspace, member = await context.workspace(public_id)
+    workspace, member = await context.require_workspace(public_id)
     caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
     try:
-        await change_executor.execute(
-            caller, plan_undo(caller, change_executor.resource_types, parse_id(entry_id)), dry_run=False
+        await change_executor.preview_or_apply_change(
+            caller,
+            plan_undo(caller, change_executor.resource_types, parse_id_or_raise_not_found(entry_id)),
+            dry_run=False,
         )
     except Conflict as refusal:
         return await _audit_page(context, workspace, member, refusal)
@@ -56,12 +58,12 @@ async def _audit_page(
     )
 
 
-def _may_undo(entry: AuditEntry, caller: Caller, writes: ChangeExecutor) -> bool:
-    kind = writes.resource_types.get(entry.resource.type)
+def _may_undo(entry: AuditEntry, caller: Caller, change_executor: ChangeExecutor) -> bool:
+    kind = change_executor.resource_types.get(entry.resource.type)
     return entry.undoable and kind is not None and kind.scope in caller.credential.scopes
 
 
 PAGES: Final = (
     Page("GET /w/<public_id>/audit", list_audit_entries),
-    Page("POST /w/<public_id>/audit/<entry_id>", undo_entry),
+    Page("POST /w/<public_id>/audit/<entry_id>", undo_audit_entry),
 )

@@ -13,9 +13,9 @@ from service_core.access.roles import ROLE_OAUTH_SCOPES, ROLE_PERMISSIONS, Permi
 from service_core.kernel.errors import NotFound
 
 
-async def list_connected_apps(context: PageContext, public_id: str) -> Response:
+async def list_own_or_all_connected_apps(context: PageContext, public_id: str) -> Response:
     """The programs a person let in; an owner or admin sees those of everybody."""
-    workspace, member = await context.workspace(public_id)
+    workspace, member = await context.require_workspace(public_id)
     people = {
         workspace_member.account_id: workspace_member
         for workspace_member in await context.store.members.list_members(workspace.id)
@@ -28,9 +28,9 @@ async def list_connected_apps(context: PageContext, public_id: str) -> Response:
     return await context.render_page("connected_apps.html", workspace=workspace, member=member, apps=apps)
 
 
-async def disconnect_app(context: PageContext, public_id: str, grant_id: str) -> Response:
+async def disconnect_visible_app(context: PageContext, public_id: str, grant_id: str) -> Response:
     """Disconnect a program."""
-    _, member = await context.workspace(public_id)
+    _, member = await context.require_workspace(public_id)
     grants = [grant for grant in await _visible_grants(context, member) if str(grant.id) == grant_id]
     if not grants:
         raise NotFound
@@ -40,11 +40,11 @@ async def disconnect_app(context: PageContext, public_id: str, grant_id: str) ->
 
 async def _visible_grants(context: PageContext, member: Member) -> list[OAuthGrant]:
     if Permission.MANAGE in ROLE_PERMISSIONS[member.role]:
-        return await context.store.oauth_grants.list_grants(member.workspace_id)
+        return await context.store.oauth_grants.list_active_grants(member.workspace_id)
     return await context.store.one_time_tokens.list_account_grants(member.account_id, member.workspace_id)
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/connections", list_connected_apps),
-    Page("POST /w/<public_id>/connections/<grant_id>", disconnect_app),
+    Page("GET /w/<public_id>/connections", list_own_or_all_connected_apps),
+    Page("POST /w/<public_id>/connections/<grant_id>", disconnect_visible_app),
 )

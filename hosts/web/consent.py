@@ -12,35 +12,41 @@ from service_core.access.members.models import Member
 from service_core.access.models import Workspace
 from service_core.access.oauth.authorization import AuthorizationEndpoint, AuthorizationRequest
 from service_core.access.oauth.models import ErrorRedirect, OAuthError, redirect_host
-from service_core.access.oauth.redirect_uris import LOOPBACK_HOSTS, csp_source
+from service_core.access.oauth.redirect_uris import LOOPBACK_HOSTS, csp_origin_or_scheme
 
 
 async def show_consent(context: PageContext) -> Response:
     """Which program asks for what; with several workspaces, first for which."""
     query = request.query_string.decode("ascii", "ignore")
-    return await _answer_page(context, query, request.args.get("workspace", ""), None)
+    return await _decide_or_render_consent(context, query, request.args.get("workspace", ""), None)
 
 
 async def answer_consent(context: PageContext) -> Response:
     """Carry the person's answer back to the program."""
     form = context.form
-    return await _answer_page(context, form.text("query"), form.text("workspace"), form.text("decision"))
+    return await _decide_or_render_consent(
+        context, form.text("query"), form.text("workspace"), form.text("decision")
+    )
 
 
-async def _answer_page(context: PageContext, query: str, public_id: str, decision: str | None) -> Response:
-    account, consents = context.account, context.component(AuthorizationEndpoint)
+async def _decide_or_render_consent(
+    context: PageContext, query: str, public_id: str, decision: str | None
+) -> Response:
+    account, consents = context.signed_in_account, context.component(AuthorizationEndpoint)
     sent = drop_unstorable_characters(parse_qsl(query, keep_blank_values=True))
     pairs = [pair for pair in sent if pair[0] != "workspace"]
     try:
-        authorization = await consents.parse_request(pairs)
+        authorization = await consents.parse_and_validate_request(pairs)
         if decision == "deny":
-            raise consents.error_redirect(
+            raise consents.build_error_redirect(
                 authorization.redirect_uri, authorization.state, "access_denied", "The person said no"
             )
         known = await context.store.members.list_memberships(account.id)
-        chosen = _chosen_workspace(known, public_id)
+        chosen = _chosen_or_only_workspace(known, public_id)
         if decision == "allow" and chosen is not None:
-            return context.redirect_external(await consents.approve_request(authorization, chosen[1]))
+            return context.redirect_external(
+                await consents.grant_scopes_and_return_code_redirect(authorization, chosen[1])
+            )
     except OAuthError as fault:
         return await context.render_page("error.html", fault.status, message=fault.description, hint=None)
     except ErrorRedirect as back:
@@ -58,7 +64,7 @@ async def _consent_page(
     granted = frozenset() if chosen is None else authorization.grantable_scopes(chosen[1])
     return await context.render_page(
         "consent.html",
-        form_target=csp_source(authorization.redirect_uri),
+        form_target=csp_origin_or_scheme(authorization.redirect_uri),
         client=authorization.client,
         host=redirect_host(authorization.redirect_uri),
         local=redirect_host(authorization.redirect_uri) in LOOPBACK_HOSTS,
@@ -70,13 +76,13 @@ async def _consent_page(
     )
 
 
-def _chosen_workspace(
-    known: list[tuple[Workspace, Member]], public_id: str
+def _chosen_or_only_workspace(
+    memberships: list[tuple[Workspace, Member]], public_id: str
 ) -> tuple[Workspace, Member] | None:
     """The workspace meant; without a choice to make, the only one."""
-    if len(known) == 1 and not public_id:
-        return known[0]
-    return next((pair for pair in known if pair[0].public_id == public_id), None)
+    if len(memberships) == 1 and not public_id:
+        return memberships[0]
+    return next((pair for pair in memberships if pair[0].public_id == public_id), None)
 
 
 PAGES: Final = (Page("GET /consent", show_consent), Page("POST /consent", answer_consent))

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from quart import Blueprint, Response, render_template
 
 from hosts.web.page_security import HEADERS
-from service_core.documentation.pages import INDEX, Page, heading_anchors
+from service_core.documentation.pages import INDEX, Page, unique_heading_anchors
 from service_core.documentation.site import Documentation
 
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -77,34 +77,34 @@ def _text_response(text: str | bytes, kind: str) -> Response:
 
 async def _page_response(page: Page) -> Response:
     up = "../" * page.path.count("/")
-    body, sections = _render_html(page)
+    body, sections = _cached_html_and_section_anchors(page)
     shown = await render_template("documentation.html", page=page, up=up, body=body, sections=sections)
     return Response(shown, 200, _NO_CACHE_HEADERS, mimetype="text/html")
 
 
 @lru_cache(maxsize=256)
-def _render_html(page: Page) -> tuple[Markup, tuple[tuple[str, str], ...]]:
+def _cached_html_and_section_anchors(page: Page) -> tuple[Markup, tuple[tuple[str, str], ...]]:
     """The page as HTML, and anchor and title of its sections.
 
     Its headings can be linked to, and its links lead to other such pages.
     """
     tokens = _MARKDOWN.parse(page.text)
-    sections = tuple(_add_heading_anchors(tokens))
+    sections = tuple(_add_anchors_and_yield_second_level(tokens))
     for token in _link_tokens(tokens):
-        token.attrs["href"] = _rewrite_link(str(token.attrs["href"]))
+        token.attrs["href"] = _drop_suffix_of_relative_link(str(token.attrs["href"]))
     written = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     # The pages are the project's own, and HTML in them is shown as text.
     return Markup(written), sections  # noqa: S704
 
 
-def _add_heading_anchors(tokens: list[Token]) -> Iterator[tuple[str, str]]:
+def _add_anchors_and_yield_second_level(tokens: list[Token]) -> Iterator[tuple[str, str]]:
     """Give every heading its anchor; anchors and titles of those of the second level."""
     opened = [
         (token, tokens[place + 1].content)
         for place, token in enumerate(tokens)
         if token.type == "heading_open" and token.tag in {"h1", "h2", "h3"}
     ]
-    for (token, text), anchor in zip(opened, heading_anchors(text for _, text in opened), strict=True):
+    for (token, text), anchor in zip(opened, unique_heading_anchors(text for _, text in opened), strict=True):
         token.attrs["id"] = anchor
         if token.tag == "h2":
             yield anchor, text.replace("`", "")
@@ -117,7 +117,7 @@ def _link_tokens(tokens: list[Token]) -> Iterator[Token]:
                 yield inside
 
 
-def _rewrite_link(address: str) -> str:
+def _drop_suffix_of_relative_link(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme or not parts.path.endswith(_SUFFIX):
         return address

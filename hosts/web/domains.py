@@ -4,7 +4,7 @@ from typing import Final
 
 from quart import Response
 
-from hosts.web.forms import parse_id
+from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Workspace
@@ -21,7 +21,7 @@ from service_core.kernel.errors import (
 from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, LinkDomainClaim
 from service_core.workspace.links.domains.verification import (
     plan_domain_claim,
-    plan_domain_removal,
+    plan_removal_of_unused_domain,
     verify_domain,
 )
 from service_core.workspace.links.models import shared_link_domain
@@ -29,16 +29,16 @@ from service_core.workspace.links.models import shared_link_domain
 
 async def list_domains(context: PageContext, public_id: str) -> Response:
     """Every domain, with what is left to do for it."""
-    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.require_workspace(public_id, Permission.MANAGE)
     return await _domains_page(context, workspace, member)
 
 
 async def claim_domain(context: PageContext, public_id: str) -> Response:
     """Claim a host."""
-    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.require_workspace(public_id, Permission.MANAGE)
     caller, shared = context.caller(workspace, member), shared_link_domain(context.service.settings)
     try:
-        await context.component(ChangeExecutor).execute(
+        await context.component(ChangeExecutor).preview_or_apply_change(
             caller, plan_domain_claim(caller, context.form.text("host"), shared), dry_run=False
         )
     except (Conflict, Unprocessable) as refusal:
@@ -46,9 +46,9 @@ async def claim_domain(context: PageContext, public_id: str) -> Response:
     return context.redirect_to(f"/w/{public_id}/domains", done="claimed")
 
 
-async def change_domain(context: PageContext, public_id: str, claim_id: str) -> Response:
+async def verify_or_remove_domain(context: PageContext, public_id: str, claim_id: str) -> Response:
     """Look for the proof of a claim, or let a domain go."""
-    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.require_workspace(public_id, Permission.MANAGE)
     caller, change_executor, action = (
         context.caller(workspace, member),
         context.component(ChangeExecutor),
@@ -58,9 +58,15 @@ async def change_domain(context: PageContext, public_id: str, claim_id: str) -> 
         match action:
             case "verify":
                 ports = context.service.ports
-                await verify_domain(caller, parse_id(claim_id), change_executor, ports.dns, ports.limits)
+                await verify_domain(
+                    caller, parse_id_or_raise_not_found(claim_id), change_executor, ports.dns, ports.limits
+                )
             case "remove":
-                await change_executor.execute(caller, plan_domain_removal(parse_id(claim_id)), dry_run=False)
+                await change_executor.preview_or_apply_change(
+                    caller,
+                    plan_removal_of_unused_domain(parse_id_or_raise_not_found(claim_id)),
+                    dry_run=False,
+                )
             case _:
                 raise NotFound
     except (Conflict, TooManyRequests, Unprocessable, ServiceUnavailable) as refusal:
@@ -87,5 +93,5 @@ async def _domains_page(
 PAGES: Final = (
     Page("GET /w/<public_id>/domains", list_domains),
     Page("POST /w/<public_id>/domains", claim_domain),
-    Page("POST /w/<public_id>/domains/<claim_id>", change_domain),
+    Page("POST /w/<public_id>/domains/<claim_id>", verify_or_remove_domain),
 )

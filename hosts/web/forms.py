@@ -10,7 +10,7 @@ from uuid import UUID
 
 from quart import Request
 
-from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.ingestion.sanitize_json import replace_nul_and_surrogates
 from service_core.kernel.errors import BadRequest, NotFound, PayloadTooLarge
 
 MAX_BODY_BYTES: Final = 100_000
@@ -19,7 +19,7 @@ BODY_TIMEOUT_SECONDS: Final = 10.0
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 
-async def read_small_body(request: Request) -> bytes:
+async def read_body_or_refuse_large_or_slow(request: Request) -> bytes:
     """The body of a small request.
 
     Raises:
@@ -41,13 +41,13 @@ async def read_small_body(request: Request) -> bytes:
             raise PayloadTooLarge("The request is too large", "payload_too_large")
 
 
-async def read_form_pairs(request: Request) -> list[tuple[str, str]]:
+async def read_sanitized_form_pairs(request: Request) -> list[tuple[str, str]]:
     """Fields of a form in their order, empty ones included; none when the body is no form.
 
     Raises:
-        PayloadTooLarge, BadRequest: as `read_small_body`, or too many fields.
+        PayloadTooLarge, BadRequest: as `read_body_or_refuse_large_or_slow`, or too many fields.
     """
-    body = await read_small_body(request)
+    body = await read_body_or_refuse_large_or_slow(request)
     if (request.mimetype or "") != FORM_TYPE:
         return []
     try:
@@ -59,7 +59,7 @@ async def read_form_pairs(request: Request) -> list[tuple[str, str]]:
 
 def drop_unstorable_characters(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Names and values without what no store keeps: NUL and lone surrogates."""
-    return [(sanitize_text(name), sanitize_text(value)) for name, value in pairs]
+    return [(replace_nul_and_surrogates(name), replace_nul_and_surrogates(value)) for name, value in pairs]
 
 
 class FormFields:
@@ -85,7 +85,7 @@ class FormFields:
         text = self.text(name)
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None  # noqa: PLR2004
 
-    def decode_base64(self, name: str) -> bytes:
+    def base64url_bytes_or_empty(self, name: str) -> bytes:
         """What the last value of a field is the base64url of; nothing when it is none."""
         text = self.text(name)
         try:
@@ -94,7 +94,7 @@ class FormFields:
             return b""
 
 
-def parse_id(text: str) -> UUID:
+def parse_id_or_raise_not_found(text: str) -> UUID:
     """The id that a part of an address is.
 
     Raises:

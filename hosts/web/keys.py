@@ -5,7 +5,7 @@ from typing import Final
 
 from quart import Response
 
-from hosts.web.forms import parse_id
+from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.labels import label_scopes
 from hosts.web.page_context import Page, PageContext
 from service_core.access.api_keys import KeyWithSecret
@@ -14,7 +14,7 @@ from service_core.access.key_management import KeyManagement
 from service_core.access.members.models import Member
 from service_core.access.models import CredentialKind, Workspace
 from service_core.access.roles import GRANTABLE_KEY_SCOPES, ROLE_PERMISSIONS, Permission
-from service_core.access.scopes import parse_scopes
+from service_core.access.scopes import parse_known_scopes
 from service_core.kernel.errors import ApiError, BadRequest, NotFound
 
 KeyAction = Callable[[KeyManagement, Workspace, Member], Awaitable[KeyWithSecret | None]]
@@ -22,55 +22,59 @@ KeyAction = Callable[[KeyManagement, Workspace, Member], Awaitable[KeyWithSecret
 
 async def list_keys(context: PageContext, public_id: str) -> Response:
     """Every live key, with what can be done to it."""
-    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.require_workspace(public_id, Permission.MANAGE)
     return await _keys_page(context, workspace, member)
 
 
-async def create_key(context: PageContext, public_id: str) -> Response:
+async def create_key_and_show_once(context: PageContext, public_id: str) -> Response:
     """Make a named key and show it once."""
     form = context.form
-    return await _run_key_action(
+    return await _run_key_action_and_show_new_key_once(
         context,
         public_id,
-        lambda settings, workspace, by: settings.create_key(
-            workspace, by, form.text("name"), parse_scopes(form.all("scope"))
+        lambda settings, workspace, by: settings.create_named_key_if_permitted(
+            workspace, by, form.text("name"), parse_known_scopes(form.all("scope"))
         ),
     )
 
 
-async def change_key(context: PageContext, public_id: str, key_id: str) -> Response:
+async def rename_limit_or_revoke_key(context: PageContext, public_id: str, key_id: str) -> Response:
     """Rename, limit or revoke a named key."""
-    form, key = context.form, parse_id(key_id)
+    form, key = context.form, parse_id_or_raise_not_found(key_id)
 
     async def change_named_key(settings: KeyManagement, workspace: Workspace, by: Member) -> None:
         match form.text("action"):
             case "rename":
-                await settings.rename_key(workspace, by, key, form.text("name"))
+                await settings.rename_active_named_key(workspace, by, key, form.text("name"))
             case "limit":
-                await settings.set_rate_limit(workspace, by, key, form.integer("rate_limit") or 1)
+                await settings.set_named_key_limit_within_plan(
+                    workspace, by, key, form.integer("rate_limit") or 1
+                )
             case "revoke":
-                await settings.revoke_named_key(workspace, by, key)
+                await settings.revoke_active_named_key(workspace, by, key)
             case _:
                 raise NotFound
 
-    return await _run_key_action(context, public_id, change_named_key)
+    return await _run_key_action_and_show_new_key_once(context, public_id, change_named_key)
 
 
-async def replace_key(context: PageContext, public_id: str, kind: str) -> Response:
+async def regenerate_agent_or_write_key(context: PageContext, public_id: str, kind: str) -> Response:
     """Replace the Agent key or the write key and show the new one once."""
     kinds = {"agent": CredentialKind.AGENT, "write": CredentialKind.WRITE}
     if kind not in kinds:
         raise NotFound
-    return await _run_key_action(
+    return await _run_key_action_and_show_new_key_once(
         context,
         public_id,
-        lambda settings, workspace, by: settings.regenerate_key(workspace, by, kinds[kind]),
+        lambda settings, workspace, by: settings.revoke_and_reissue_key(workspace, by, kinds[kind]),
     )
 
 
-async def _run_key_action(context: PageContext, public_id: str, action: KeyAction) -> Response:
+async def _run_key_action_and_show_new_key_once(
+    context: PageContext, public_id: str, action: KeyAction
+) -> Response:
     """Do what a form asks; a new key is shown in the answer itself and nowhere again."""
-    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.require_workspace(public_id, Permission.MANAGE)
     try:
         minted = await action(_key_settings(context), workspace, member)
     except BadRequest as refusal:
@@ -89,7 +93,7 @@ async def _keys_page(
     minted: KeyWithSecret | None = None,
     refusal: ApiError | None = None,
 ) -> Response:
-    keys = await _key_settings(context).list_keys(workspace, member)
+    keys = await _key_settings(context).list_active_keys(workspace, member)
     return await context.render_page(
         "keys.html",
         refusal=refusal,
@@ -109,7 +113,7 @@ def _key_settings(context: PageContext) -> KeyManagement:
 
 PAGES: Final = (
     Page("GET /w/<public_id>/keys", list_keys),
-    Page("POST /w/<public_id>/keys", create_key),
-    Page("POST /w/<public_id>/keys/<key_id>", change_key),
-    Page("POST /w/<public_id>/keys/<kind>/regenerate", replace_key),
+    Page("POST /w/<public_id>/keys", create_key_and_show_once),
+    Page("POST /w/<public_id>/keys/<key_id>", rename_limit_or_revoke_key),
+    Page("POST /w/<public_id>/keys/<kind>/regenerate", regenerate_agent_or_write_key),
 )

@@ -59,9 +59,9 @@ def label_scopes(scopes: Iterable[Scope]) -> list[tuple[str, str]]:
     return [(scope.value, words) for scope, words in SCOPE_LABELS.items() if scope in wanted]
 
 
-def describe_refusal(refusal: ApiError) -> tuple[int, str]:
+def page_status_and_message(error: ApiError) -> tuple[int, str]:
     """Status and sentences of a refusal; 401 asks for a header, which no page takes."""
-    if isinstance(refusal, TooManyRequests):
-        return refusal.status, "Too many attempts. Try again in 15 minutes."
-    message = " ".join(filter(None, (f"{refusal.message}.", refusal.hint)))
-    return 403 if isinstance(refusal, Unauthorized) else refusal.status, message
+    if isinstance(error, TooManyRequests):
+        return error.status, "Too many attempts. Try again in 15 minutes."
+    message = " ".join(filter(None, (f"{error.message}.", error.hint)))
+    return 403 if isinstance(error, Unauthorized) else error.status, message

@@ -18,7 +18,7 @@ _ALLOWED_SCHEMES: Final = {"http", "https", "mailto"}
 _DEEPEST_HEADING: Final = 6
 
 
-def render_markdown(text: str) -> Markup:
+def render_untrusted_markdown(text: str) -> Markup:
     """Markdown as HTML.
 
     Raw HTML is shown as text. A picture is shown as its description: it would be loaded from

@@ -5,12 +5,15 @@ from typing import Final
 
 from quart import Response
 
-from hosts.web.forms import parse_id
+from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.labels import ROLE_LABELS
 from hosts.web.page_context import Page, PageContext
 from service_core.access.email_sender import EmailSenderUnavailable
-from service_core.access.members.invitations import change_role, remove_member
-from service_core.access.members.invitations import invite_member as send_invitation
+from service_core.access.members.invitations import (
+    change_role_unless_last_owner,
+    leave_or_remove_unless_last_owner,
+)
+from service_core.access.members.invitations import save_and_email_invitation as send_invitation
 from service_core.access.members.models import Account, Member
 from service_core.access.models import Workspace
 from service_core.access.roles import ROLE_PERMISSIONS, Permission, Role
@@ -19,13 +22,13 @@ from service_core.kernel.errors import ApiError, BadRequest, Conflict, ServiceUn
 
 async def list_members(context: PageContext, public_id: str) -> Response:
     """Everybody, and open invitations for whoever may invite."""
-    workspace, member = await context.workspace(public_id)
+    workspace, member = await context.require_workspace(public_id)
     return await _members_page(context, workspace, member)
 
 
-async def invite_member(context: PageContext, public_id: str) -> Response:
+async def mail_invitation(context: PageContext, public_id: str) -> Response:
     """Mail an invitation."""
-    workspace, member = await context.workspace(public_id, Permission.INVITE)
+    workspace, member = await context.require_workspace(public_id, Permission.INVITE)
     form = context.form
     try:
         await send_invitation(
@@ -47,20 +50,24 @@ async def invite_member(context: PageContext, public_id: str) -> Response:
 
 async def withdraw_invitation(context: PageContext, public_id: str, invitation_id: str) -> Response:
     """Drop an open invitation."""
-    workspace, _ = await context.workspace(public_id, Permission.INVITE)
-    await context.store.invitations.withdraw_invitation(workspace.id, parse_id(invitation_id))
+    workspace, _ = await context.require_workspace(public_id, Permission.INVITE)
+    await context.store.invitations.withdraw_invitation(
+        workspace.id, parse_id_or_raise_not_found(invitation_id)
+    )
     return context.redirect_to(f"/w/{public_id}/members", done="withdrawn")
 
 
-async def change_member(context: PageContext, public_id: str, account_id: str) -> Response:
+async def change_role_or_remove_member(context: PageContext, public_id: str, account_id: str) -> Response:
     """Give somebody another role, or end a membership."""
-    workspace, by = await context.workspace(public_id)
-    form, account = context.form, parse_id(account_id)
+    workspace, by = await context.require_workspace(public_id)
+    form, account = context.form, parse_id_or_raise_not_found(account_id)
     try:
         if form.text("action") == "remove":
-            await remove_member(context.store.members, by, account)
+            await leave_or_remove_unless_last_owner(context.store.members, by, account)
         else:
-            await change_role(context.store.members, by, account, _parse_role(form.text("role")))
+            await change_role_unless_last_owner(
+                context.store.members, by, account, _parse_role(form.text("role"))
+            )
     except Conflict as refusal:
         return await _members_page(context, workspace, by, refusal)
     if account == by.account_id and form.text("action") == "remove":
@@ -83,7 +90,7 @@ async def _members_page(
         refusal=refusal,
         workspace=workspace,
         member=member,
-        people=await _load_members(context, workspace),
+        people=await _load_members_without_password_hashes(context, workspace),
         invitations=[offer for offer in offers if offer.expires_at > context.clock()],
         may_invite=Permission.INVITE in able,
         may_change=Permission.OWN in able,
@@ -91,7 +98,9 @@ async def _members_page(
     )
 
 
-async def _load_members(context: PageContext, workspace: Workspace) -> list[tuple[Account, Member]]:
+async def _load_members_without_password_hashes(
+    context: PageContext, workspace: Workspace
+) -> list[tuple[Account, Member]]:
     people = []
     for member in await context.store.members.list_members(workspace.id):
         account = await context.store.accounts.get_account(member.account_id)
@@ -109,7 +118,7 @@ def _parse_role(text: str) -> Role:
 
 PAGES: Final = (
     Page("GET /w/<public_id>/members", list_members),
-    Page("POST /w/<public_id>/members", invite_member),
+    Page("POST /w/<public_id>/members", mail_invitation),
     Page("POST /w/<public_id>/invitations/<invitation_id>", withdraw_invitation),
-    Page("POST /w/<public_id>/members/<account_id>", change_member),
+    Page("POST /w/<public_id>/members/<account_id>", change_role_or_remove_member),
 )

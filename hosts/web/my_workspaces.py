@@ -14,7 +14,7 @@ from service_core.kernel.errors import BadRequest, Conflict
 
 async def list_my_workspaces(context: PageContext) -> Response:
     """Every workspace of whoever is signed in."""
-    known = await context.store.members.list_memberships(context.account.id)
+    known = await context.store.members.list_memberships(context.signed_in_account.id)
     listed = [
         (workspace, member, Permission.MANAGE in ROLE_PERMISSIONS[member.role]) for workspace, member in known
     ]
@@ -24,11 +24,11 @@ async def list_my_workspaces(context: PageContext) -> Response:
 async def show_invitation(context: PageContext) -> Response:
     """What an invitation offers, and the form that fits its reader."""
     token = request.args.get("token", "")
-    offer = await _invitation_service(context).view_invitation(token)
+    offer = await _invitation_service(context).view_open_invitation(token)
     return await context.render_page("invitation.html", offer=offer, token=token)
 
 
-async def accept_invitation(context: PageContext) -> Response:
+async def accept_invitation_signed_in_or_by_password(context: PageContext) -> Response:
     """Accept an invitation, signed in or with a first password."""
     token, joining = context.form.text("token"), _invitation_service(context)
     if context.visitor.account is not None:
@@ -39,7 +39,7 @@ async def accept_invitation(context: PageContext) -> Response:
             token, name=context.form.text("name")[:200] or None, password=context.form.raw("password")
         )
     except BadRequest as refusal:
-        offer = await joining.view_invitation(token)
+        offer = await joining.view_open_invitation(token)
         return await context.render_page("invitation.html", refusal=refusal, offer=offer, token=token)
     except Conflict:
         return context.redirect_to("/sign-in", next=f"/invitation?token={token}")
@@ -59,5 +59,5 @@ def _invitation_service(context: PageContext) -> InvitationAcceptance:
 PAGES: Final = (
     Page("GET /workspaces", list_my_workspaces),
     Page("GET /invitation", show_invitation),
-    Page("POST /invitation", accept_invitation),
+    Page("POST /invitation", accept_invitation_signed_in_or_by_password),
 )

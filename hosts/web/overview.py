@@ -16,7 +16,7 @@ from hosts.web.cards.json_values import build_display_context, collect_labels
 from hosts.web.cards.overview import build_overview_card
 from hosts.web.cards.reports import build_breakdown_card
 from hosts.web.page_context import Page, PageContext
-from hosts.web.page_security import page_headers
+from hosts.web.page_security import uncached_page_headers
 from service_core.access.models import AuthContext, Caller
 from service_core.analytics.query.catalog import Catalog
 from service_core.api.http_messages import ApiRequest, ApiResponse
@@ -38,21 +38,22 @@ _BREAKDOWNS: Final = (
 )
 
 
-async def landing(context: PageContext) -> Response:
+async def redirect_to_workspace_or_show_home(context: PageContext) -> Response:
     """Whoever is signed in goes on to a workspace; anybody else may look with a key, in the browser alone."""
     if context.visitor.account is None:
         return await context.render_page("home.html")
-    known = await context.store.members.list_memberships(context.account.id)
+    known = await context.store.members.list_memberships(context.signed_in_account.id)
     return context.redirect_to(f"/w/{known[0][0].public_id}" if len(known) == 1 else "/workspaces")
 
 
-async def workspace_overview(context: PageContext, public_id: str) -> Response:
+async def render_workspace_overview(context: PageContext, public_id: str) -> Response:
     """Totals, their course, and where people come from."""
-    workspace, member = await context.workspace(public_id)
+    workspace, member = await context.require_workspace(public_id)
     days = _chosen_range()
     caller = context.caller(workspace, member)
-    answers = await _load_answers(
-        partial(_request_as_member, context, caller), _date_parameters(workspace.zone, caller.now, days)
+    answers = await _load_answers_or_first_error(
+        partial(_request_api_as_member_within_limit, context, caller),
+        _date_parameters_of_preset(workspace.zone, caller.now, days),
     )
     if isinstance(answers, ApiResponse):
         error = CODEC.loads(answers.body)
@@ -60,7 +61,7 @@ async def workspace_overview(context: PageContext, public_id: str) -> Response:
             "error.html", answers.status, message=error["error"], hint=error.get("hint")
         )
     return await context.render_page(
-        "workspace_overview.html",
+        "render_workspace_overview.html",
         workspace=workspace,
         member=member,
         ranges=RANGE_LABELS,
@@ -69,7 +70,7 @@ async def workspace_overview(context: PageContext, public_id: str) -> Response:
     )
 
 
-async def key_overview(context: PageContext) -> Response:
+async def render_overview_with_api_key(context: PageContext) -> Response:
     """The same for whoever holds a key: asked of the API with it, within its budget, as any program asks."""
     workspace = await _request_with_key(context, "/workspace")
     if workspace.status != HTTPStatus.OK:
@@ -78,15 +79,15 @@ async def key_overview(context: PageContext) -> Response:
     setting = DisplayContext(
         ZoneInfo(known["timezone"]), known["currency"], collect_labels(context.component(Catalog))
     )
-    dates = _date_parameters(setting.zone, context.clock(), days)
-    answers = await _load_answers(partial(_request_with_key, context), dates)
+    dates = _date_parameters_of_preset(setting.zone, context.clock(), days)
+    answers = await _load_answers_or_first_error(partial(_request_with_key, context), dates)
     if isinstance(answers, ApiResponse):
         return context.json_response(answers.body.decode(), answers.status)
     cards = _build_cards(answers, setting)
     body = await render_template(
-        "key_overview.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards
+        "render_overview_with_api_key.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards
     )
-    return Response(body, 200, page_headers(), mimetype="text/html")
+    return Response(body, 200, uncached_page_headers(), mimetype="text/html")
 
 
 def _chosen_range() -> str:
@@ -94,16 +95,16 @@ def _chosen_range() -> str:
     return chosen if chosen in RANGE_LABELS else DEFAULT_RANGE
 
 
-def _date_parameters(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]:
-    resolved = DateRange(preset=_RANGE_PRESETS[days]).resolve(zone, now)
+def _date_parameters_of_preset(zone: ZoneInfo, now: datetime, range_id: str) -> dict[str, str]:
+    resolved = DateRange(preset=_RANGE_PRESETS[range_id]).resolve(zone, now)
     return {
         "start_date": format_timestamp(resolved.span.start),
         "end_date": format_timestamp(resolved.inclusive_end),
     }
 
 
-async def _load_answers(
-    send: Callable[..., Awaitable[ApiResponse]], dates: dict[str, str]
+async def _load_answers_or_first_error(
+    send_get_request: Callable[..., Awaitable[ApiResponse]], dates: dict[str, str]
 ) -> Sequence[Answer] | ApiResponse:
     """Returns the answers of the overview and of each breakdown, or the first response that is an error.
 
@@ -112,8 +113,11 @@ async def _load_answers(
         dates: the query parameters of the range.
     """
     responses = await gather_or_cancel(
-        send("/overview", **dates),
-        *(send(path, **dates, type=type_, limit=str(_MAX_ROWS)) for _, path, type_ in _BREAKDOWNS),
+        send_get_request("/overview", **dates),
+        *(
+            send_get_request(path, **dates, type=type_, limit=str(_MAX_ROWS))
+            for _, path, type_ in _BREAKDOWNS
+        ),
     )
     failed = next((response for response in responses if response.status != HTTPStatus.OK), None)
     return failed or [CODEC.loads(response.body) for response in responses]
@@ -125,7 +129,7 @@ async def _request_with_key(context: PageContext, path: str, **parameters: str) 
     return await context.service.dispatch(ApiRequest("GET", f"/v1{path}", urlencode(parameters), headers))
 
 
-async def _request_as_member(
+async def _request_api_as_member_within_limit(
     context: PageContext, caller: Caller, path: str, **parameters: str
 ) -> ApiResponse:
     """Sends a request as the signed-in person; it counts against a request limit of their account."""
@@ -151,7 +155,7 @@ def _build_cards(answers: Sequence[Answer], setting: DisplayContext) -> list[Car
 
 
 PAGES: Final = (
-    Page("GET /", landing),
-    Page("GET /look", key_overview, is_public=True),
-    Page("GET /w/<public_id>", workspace_overview),
+    Page("GET /", redirect_to_workspace_or_show_home),
+    Page("GET /look", render_overview_with_api_key, is_public=True),
+    Page("GET /w/<public_id>", render_workspace_overview),
 )

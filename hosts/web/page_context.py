@@ -8,13 +8,18 @@ from urllib.parse import urlencode, urlsplit
 
 from quart import Response, g, render_template, request
 
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
-from hosts.web.forms import FormFields, read_form_pairs
-from hosts.web.labels import CONFIRMATIONS, describe_refusal
-from hosts.web.page_security import form_token, is_same_origin, is_valid_form_token, page_headers
-from service_core.access.internal_callers import dashboard_caller
-from service_core.access.ip_prefixes import rate_limit_prefix
+from hosts.web.forms import FormFields, read_sanitized_form_pairs
+from hosts.web.labels import CONFIRMATIONS, page_status_and_message
+from hosts.web.page_security import (
+    form_token,
+    is_same_origin_or_unstated,
+    is_valid_form_token,
+    uncached_page_headers,
+)
+from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
+from service_core.access.ip_prefixes import full_ipv4_or_ipv6_slash_64
 from service_core.access.members.models import SESSION_LIFETIME, Account, Member
 from service_core.access.members.sign_in import NewSession, SignIn
 from service_core.access.models import Caller, Workspace
@@ -58,7 +63,7 @@ class PageContext:
         addresses: finds the client behind trusted proxies.
     """
 
-    def __init__(self, service: Service, addresses: ClientAddress) -> None:
+    def __init__(self, service: Service, addresses: ClientAddressResolver) -> None:
         self.service: Final = service
         self.store: Final = service.ports.workspace
         self.clock: Final = service.ports.clock
@@ -74,10 +79,12 @@ class PageContext:
         return self.service.component(kind)
 
     @property
-    def network(self) -> str | None:
+    def network_prefix(self) -> str | None:
         """Where the request comes from, as far as limits tell networks apart."""
         peer = request.scope.get("client")
-        return rate_limit_prefix(self._addresses.resolve(peer and peer[0], request.scope["headers"]))
+        return full_ipv4_or_ipv6_slash_64(
+            self._addresses.resolve_nearest_untrusted(peer and peer[0], request.scope["headers"])
+        )
 
     @property
     def visitor(self) -> Visitor:
@@ -85,7 +92,7 @@ class PageContext:
         return cast(Visitor, g.visitor)
 
     @property
-    def account(self) -> Account:
+    def signed_in_account(self) -> Account:
         """Who is signed in.
 
         Raises:
@@ -98,14 +105,14 @@ class PageContext:
     @property
     def browser(self) -> BrowserContext:
         """What sends the request, as passkeys are bound to it."""
-        return BrowserContext(self.visitor.secret, self.network)
+        return BrowserContext(self.visitor.secret, self.network_prefix)
 
     @property
     def form(self) -> FormFields:
         """The form that was sent, checked."""
         return cast(FormFields, g.form)
 
-    async def load_visitor(self) -> None:
+    async def load_visitor_and_reject_foreign_form(self) -> None:
         """Find out who sends the request, and refuse a form that no page of ours made for this browser.
 
         Raises:
@@ -113,13 +120,13 @@ class PageContext:
         """
         secret = request.cookies.get(self._cookie, "")
         known = ONE_TIME_TOKEN_PATTERN.fullmatch(secret) is not None
-        session = await self.component(SignIn).find_session(secret) if known else None
+        session = await self.component(SignIn).find_unexpired_session(secret) if known else None
         g.visitor = Visitor(
             secret=secret if known else new_token(), account=session[1] if session else None, is_new=not known
         )
         if request.method == "POST":
-            g.form = FormFields(await read_form_pairs(request))
-            ours = is_same_origin(
+            g.form = FormFields(await read_sanitized_form_pairs(request))
+            ours = is_same_origin_or_unstated(
                 site=request.headers.get("Sec-Fetch-Site"),
                 origin=request.headers.get("Origin"),
                 host=request.headers.get("Host", ""),
@@ -149,7 +156,7 @@ class PageContext:
             values: what the template shows; it escapes all of them.
         """
         visitor = g.get("visitor")
-        status, error = (status, None) if refusal is None else describe_refusal(refusal)
+        status, error = (status, None) if refusal is None else page_status_and_message(refusal)
         shared = {
             "base": self.base,
             "docs": self.service.settings.http.docs_url.rstrip("/") or "/docs",
@@ -160,7 +167,7 @@ class PageContext:
             "here": self.current_path(),
         }
         body = await render_template(template, **{**shared, **values})
-        answer = Response(body, status, page_headers(form_target), mimetype="text/html")
+        answer = Response(body, status, uncached_page_headers(form_target), mimetype="text/html")
         # A form of another site comes without the cookie: its answer must not replace that of a session.
         if visitor and visitor.is_new and request.method != "POST":
             self._set_session_cookie(answer, visitor.secret, None)
@@ -168,11 +175,11 @@ class PageContext:
 
     def json_response(self, body: str, status: int = 200) -> Response:
         """JSON for a script of ours."""
-        return Response(body, status, page_headers(), mimetype="application/json")
+        return Response(body, status, uncached_page_headers(), mimetype="application/json")
 
     def json_error(self, refusal: ApiError) -> Response:
         """What a script of ours shows of a refusal."""
-        status, error = describe_refusal(refusal)
+        status, error = page_status_and_message(refusal)
         return self.json_response(json.dumps({"error": error}), status)
 
     def redirect_to(self, path: str, **query: str) -> Response:
@@ -181,7 +188,7 @@ class PageContext:
 
     def redirect_external(self, url: str) -> Response:
         """Lead to an address that was checked."""
-        return Response("", 303, {**page_headers(), "Location": url}, mimetype="text/plain")
+        return Response("", 303, {**uncached_page_headers(), "Location": url}, mimetype="text/plain")
 
     def current_path(self) -> str:
         """Path and query of the request below the application's address."""
@@ -199,8 +206,8 @@ class PageContext:
         answer.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="Lax")
         return answer
 
-    async def workspace(
-        self, public_id: str, ability: Permission = Permission.READ
+    async def require_workspace(
+        self, public_id: str, required_permission: Permission = Permission.READ
     ) -> tuple[Workspace, Member]:
         """A workspace of whoever is signed in.
 
@@ -209,22 +216,24 @@ class PageContext:
             NotFound: not a member of such a workspace.
             Forbidden: the role lacks the ability.
         """
-        for workspace, member in await self.store.members.list_memberships(self.account.id):
+        for workspace, member in await self.store.members.list_memberships(self.signed_in_account.id):
             if workspace.public_id == public_id:
-                if ability not in ROLE_PERMISSIONS[member.role]:
+                if required_permission not in ROLE_PERMISSIONS[member.role]:
                     raise Forbidden("Your role does not allow this", "role_required")
                 return workspace, member
         raise NotFound
 
     def caller(self, workspace: Workspace, member: Member) -> Caller:
         """Whoever is signed in as a caller of operations, like any other."""
-        return dashboard_caller(self.account, member, workspace, self.clock())
+        return build_dashboard_caller_with_role_scopes(
+            self.signed_in_account, member, workspace, self.clock()
+        )
 
-    def _set_session_cookie(self, answer: Response, secret: str, seconds: int | None) -> None:
+    def _set_session_cookie(self, answer: Response, secret: str, max_age_seconds: int | None) -> None:
         answer.set_cookie(
             self._cookie,
             secret,
-            max_age=seconds,
+            max_age=max_age_seconds,
             path="/",
             secure=self._secure,
             httponly=True,

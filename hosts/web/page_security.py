@@ -24,7 +24,7 @@ HEADERS: Final = {
 """Headers of every page and asset."""
 
 
-def page_headers(form_target: str | None = None) -> dict[str, str]:
+def uncached_page_headers(form_target: str | None = None) -> dict[str, str]:
     """Headers of a page that holds something of a person.
 
     Args:
@@ -58,7 +58,7 @@ def is_valid_form_token(secret: str, token: str) -> bool:
     return hmac.compare_digest(form_token(secret).encode(), token.encode("utf-8", "replace"))
 
 
-def is_same_origin(*, site: str | None, origin: str | None, host: str, own: str) -> bool:
+def is_same_origin_or_unstated(*, site: str | None, origin: str | None, host: str, own: str) -> bool:
     """Whether a form was sent from a page of this application, as far as the browser says.
 
     Args:
@@ -75,7 +75,7 @@ def is_same_origin(*, site: str | None, origin: str | None, host: str, own: str)
     return bool(parts.netloc) and parts.netloc in {host, urlsplit(own).netloc}
 
 
-def safe_redirect_path(target: str | None) -> str:
+def safe_redirect_path_or_root(target: str | None) -> str:
     """Where to go on inside the application after signing in; anything else leads to the front page.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Final
 from quart import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException
 
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
 from hosts.web import (
     account,
@@ -62,7 +62,7 @@ PAGES: Final[tuple[Page, ...]] = (
 )
 
 
-def create_web_blueprint(service: Service, addresses: ClientAddress) -> Blueprint:
+def create_web_blueprint(service: Service, addresses: ClientAddressResolver) -> Blueprint:
     """The blueprint of the web application.
 
     Args:
@@ -71,13 +71,13 @@ def create_web_blueprint(service: Service, addresses: ClientAddress) -> Blueprin
     """
     context = PageContext(service, addresses)
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
-    _add_assets(blueprint)
-    _add_pages(blueprint, context, PAGES)
+    _add_static_asset_route(blueprint)
+    _add_pages_with_visitor_loading(blueprint, context, PAGES)
     _add_error_handlers(blueprint, context)
     return blueprint
 
 
-def create_entrance_blueprint(service: Service) -> Blueprint:
+def create_root_redirect_blueprint(service: Service) -> Blueprint:
     """Returns the blueprint that redirects ``/`` of the API host to the web application."""
     blueprint = Blueprint("entrance", __name__)
     app_url = f"{service.settings.http.app_url.rstrip('/') or '/app'}/"
@@ -89,7 +89,7 @@ def create_entrance_blueprint(service: Service) -> Blueprint:
     return blueprint
 
 
-def _add_assets(blueprint: Blueprint) -> None:
+def _add_static_asset_route(blueprint: Blueprint) -> None:
     static = {
         asset.name: asset.read_bytes()
         for asset in (files("hosts.web") / "static").iterdir()
@@ -104,13 +104,15 @@ def _add_assets(blueprint: Blueprint) -> None:
         return Response(body, 200, known, mimetype=_ASSET_TYPES[name.rpartition(".")[2]])
 
 
-def _add_pages(blueprint: Blueprint, context: PageContext, pages: Sequence[Page]) -> None:
+def _add_pages_with_visitor_loading(
+    blueprint: Blueprint, context: PageContext, pages: Sequence[Page]
+) -> None:
     public_endpoints = {"web.send_asset", *(f"web.{page.route}" for page in pages if page.is_public)}
 
     @blueprint.before_request
     async def load_visitor_unless_public() -> None:
         if request.endpoint not in public_endpoints:
-            await context.load_visitor()
+            await context.load_visitor_and_reject_foreign_form()
 
     for page in pages:
         method, _, path = page.route.partition(" ")

@@ -11,15 +11,15 @@ from quart import Response, render_template, request
 
 from hosts.web.cards.card import Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context, to_json_values
-from hosts.web.cards.reports import build_report_card
-from hosts.web.charts.time_labels import format_range
-from hosts.web.markdown import render_markdown
+from hosts.web.cards.reports import build_report_card_by_answer_fields
+from hosts.web.charts.time_labels import format_inclusive_range
+from hosts.web.markdown import render_untrusted_markdown
 from hosts.web.page_context import Page, PageContext
-from hosts.web.page_security import PUBLIC_HEADERS, page_headers
+from hosts.web.page_security import PUBLIC_HEADERS, uncached_page_headers
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import ApiError, NotFound
-from service_core.workspace.analyses.models import split_embeds
+from service_core.workspace.analyses.models import split_at_embeds
 from service_core.workspace.analyses.run_analysis import AnalysisRun
 from service_core.workspace.dashboards.run_dashboard import DashboardRun
 from service_core.workspace.reports.run_batch import ReportOutcome
@@ -53,19 +53,19 @@ class SharedPage:
     notes: Sequence[str] = ()
 
 
-async def show_shared_page(context: PageContext, token: str) -> Response:
+async def render_shared_page_and_count_view(context: PageContext, token: str) -> Response:
     """The page of a token."""
     gate = context.component(ShareLinkAccess)
     try:
-        await gate.check_rate_limit(context.network)
-        publication = await gate.resolve_token(token)
-        body = await _cached_page(context, publication)
+        await gate.count_request_and_check_limit(context.network_prefix)
+        publication = await gate.resolve_token_of_active_link(token)
+        body = await _cached_shared_page_html(context, publication)
     except ApiError as refusal:
         return await _unavailable_page(context, refusal)
     if request.method == "GET":
         sent = {name.lower(): value for name, value in request.headers.items()}
-        await context.component(ViewCounter).count_view(publication.link, sent)
-    return Response(body, 200, page_headers() | PUBLIC_HEADERS, mimetype="text/html")
+        await context.component(ViewCounter).count_view_unless_bot(publication.link, sent)
+    return Response(body, 200, uncached_page_headers() | PUBLIC_HEADERS, mimetype="text/html")
 
 
 async def _unavailable_page(context: PageContext, refusal: ApiError) -> Response:
@@ -75,9 +75,9 @@ async def _unavailable_page(context: PageContext, refusal: ApiError) -> Response
     return answer
 
 
-async def _cached_page(context: PageContext, publication: SharedObject) -> str:
+async def _cached_shared_page_html(context: PageContext, publication: SharedObject) -> str:
     """The page as it is drawn once for everybody who looks within the minute of its answers."""
-    shared_result = await context.component(SharedResults).get(publication)
+    shared_result = await context.component(SharedResults).get_result_at_most_a_minute_old(publication)
     setting = build_display_context(context.component(Catalog), publication.workspace)
 
     async def render_shared_page() -> str:
@@ -85,27 +85,31 @@ async def _cached_page(context: PageContext, publication: SharedObject) -> str:
         return await render_template("public_page.html", base=context.base, page=page)
 
     key = publication.record.id, publication.link.show_workspace_name, shared_result.computed_at
-    return await context.drawn.get(key, render_shared_page)
+    return await context.drawn.get_or_compute(key, render_shared_page)
 
 
-def _build_shared_page(publication: SharedObject, found: SharedResult, setting: DisplayContext) -> SharedPage:
-    workspace, run = publication.workspace, found.run
+def _build_shared_page(
+    publication: SharedObject, shared_result: SharedResult, setting: DisplayContext
+) -> SharedPage:
+    workspace, run = publication.workspace, shared_result.run
     page = SharedPage(
         publication.record.name, workspace.name if publication.link.show_workspace_name else None
     )
     if run is None:
-        return replace(page, cards=[message_card(page.title, f"{found.error}.", "lg")])
+        return replace(page, cards=[message_card(page.title, f"{shared_result.error}.", "lg")])
     if isinstance(run, AnalysisRun):
-        return replace(page, parts=_analysis_parts(run, found, setting))
+        return replace(page, parts=_analysis_texts_with_cards(run, shared_result, setting))
     covered = _format_covered_range(run.range, setting)
     if isinstance(run, ReportRun):
-        card = build_report_card(to_json_values(run), _chart_type(found, run.report.id), setting, "lg")
+        card = build_report_card_by_answer_fields(
+            to_json_values(run), _chart_type(shared_result, run.report.id), setting, "lg"
+        )
         return replace(page, range=covered, cards=[card])
-    cards = [_report_outcome_card(card, card.size, found, setting) for card in run.cards]
-    return replace(page, range=covered, cards=cards, notes=_format_filters(run, setting))
+    cards = [_report_outcome_card(card, card.size, shared_result, setting) for card in run.cards]
+    return replace(page, range=covered, cards=cards, notes=_format_filter_sentence_or_nothing(run, setting))
 
 
-def _format_filters(run: DashboardRun, setting: DisplayContext) -> list[str]:
+def _format_filter_sentence_or_nothing(run: DashboardRun, setting: DisplayContext) -> list[str]:
     """What the numbers are narrowed to; a reader could not tell otherwise."""
     values = (
         f"{setting.label(dashboard_filter.dimension)}: {dashboard_filter.value}"
@@ -114,44 +118,44 @@ def _format_filters(run: DashboardRun, setting: DisplayContext) -> list[str]:
     return [f"Filtered by {text}." for text in [", ".join(values)] if text]
 
 
-def _analysis_parts(
-    run: AnalysisRun, found: SharedResult, setting: DisplayContext
+def _analysis_texts_with_cards(
+    run: AnalysisRun, shared_result: SharedResult, setting: DisplayContext
 ) -> list[tuple[Markup, Card | None]]:
     """The body with cards in the place of the lines that embed reports, each with its own range."""
     cards: Mapping[UUID, Card] = {
         outcome.report_id: replace(
-            _report_outcome_card(outcome, "lg", found, setting),
+            _report_outcome_card(outcome, "lg", shared_result, setting),
             covers=_format_covered_range(outcome.result.range, setting) if outcome.result else None,
         )
         for outcome in run.embeds
     }
     return [
-        (render_markdown(text), None if name is None else cards.get(UUID(name)))
-        for text, name in split_embeds(run.body_md)
+        (render_untrusted_markdown(text), None if name is None else cards.get(UUID(name)))
+        for text, name in split_at_embeds(run.body_md)
     ]
 
 
 def _report_outcome_card(
-    outcome: ReportOutcome, size: str, found: SharedResult, setting: DisplayContext
+    outcome: ReportOutcome, size: str, shared_result: SharedResult, setting: DisplayContext
 ) -> Card:
     if outcome.result is None:
-        known = found.reports.get(outcome.report_id)
+        known = shared_result.reports.get(outcome.report_id)
         why = f"{outcome.error.error}." if outcome.error else _MISSING_RESULT_TEXTS[outcome.status]
         return message_card(known.name if known else "A report", why, size)
-    card = build_report_card(
-        to_json_values(outcome.result), _chart_type(found, outcome.report_id), setting, size
+    card = build_report_card_by_answer_fields(
+        to_json_values(outcome.result), _chart_type(shared_result, outcome.report_id), setting, size
     )
     cut = ("More rows are not shown.",) if outcome.truncated else ()
     return replace(card, notes=(*card.notes, *cut))
 
 
 def _format_covered_range(covered: RangeResponse, setting: DisplayContext) -> str:
-    return f"{format_range(covered.from_, covered.to, setting.zone)}, {setting.zone.key}"
+    return f"{format_inclusive_range(covered.from_, covered.to, setting.zone)}, {setting.zone.key}"
 
 
-def _chart_type(found: SharedResult, report_id: UUID) -> str | None:
-    report = found.reports.get(report_id)
+def _chart_type(shared_result: SharedResult, report_id: UUID) -> str | None:
+    report = shared_result.reports.get(report_id)
     return report.chart if report else None
 
 
-PAGES: Final = (Page("GET /share/<token>", show_shared_page, is_public=True),)
+PAGES: Final = (Page("GET /share/<token>", render_shared_page_and_count_view, is_public=True),)

@@ -5,14 +5,14 @@ from typing import Final, NamedTuple, cast
 
 from quart import Response, request
 
-from hosts.web.forms import parse_id
+from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.resource import RecordReader
 from service_core.changes.schemas import DryRunBody, DryRunQuery
-from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.ingestion.sanitize_json import replace_nul_and_surrogates
 from service_core.kernel.errors import ApiError, BadRequest, Forbidden, NotFound, Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.workspace.share_links.models import ObjectType
@@ -59,30 +59,33 @@ class ShareableObjects(NamedTuple):
 
 async def show_share_links(context: PageContext, public_id: str) -> Response:
     """Every share link, newest first."""
-    workspace, member = await context.workspace(public_id)
+    workspace, member = await context.require_workspace(public_id)
     return await _share_links_page(context, workspace, member)
 
 
-async def publish_object(context: PageContext, public_id: str) -> Response:
+async def publish_object_and_show_link_once(context: PageContext, public_id: str) -> Response:
     """Share something, and show its address once."""
-    workspace, member = await context.workspace(public_id)
-    caller, change_executor = _sharing_caller(context, workspace, member), context.component(ChangeExecutor)
+    workspace, member = await context.require_workspace(public_id)
+    caller, change_executor = (
+        _require_sharing_caller(context, workspace, member),
+        context.component(ChangeExecutor),
+    )
     try:
-        body = CreateShareLink(share_link=_read_new_share_link(context), dry_run=False)
+        body = CreateShareLink(share_link=_read_new_share_link_from_form(context), dry_run=False)
         created = await create_share_link(
             body, caller=caller, changes=change_executor, settings=context.service.settings
         )
     except Unprocessable as refusal:
         return await _share_links_page(context, workspace, member, refusal=refusal)
-    return await _share_links_page(context, workspace, member, made=created.body.data)
+    return await _share_links_page(context, workspace, member, new_share_link=created.body.data)
 
 
 async def revoke_link(context: PageContext, public_id: str, link_id: str) -> Response:
     """Revoke a link, for good."""
-    workspace, member = await context.workspace(public_id)
-    caller = _sharing_caller(context, workspace, member)
+    workspace, member = await context.require_workspace(public_id)
+    caller = _require_sharing_caller(context, workspace, member)
     await revoke_share_link(
-        ShareLinkPath(shareLinkId=parse_id(link_id)),
+        ShareLinkPath(shareLinkId=parse_id_or_raise_not_found(link_id)),
         DryRunQuery(),
         DryRunBody(dry_run=False),
         caller=caller,
@@ -91,7 +94,7 @@ async def revoke_link(context: PageContext, public_id: str, link_id: str) -> Res
     return context.redirect_to(f"/w/{public_id}/shared", done="unshared")
 
 
-def _read_new_share_link(context: PageContext) -> NewShareLink:
+def _read_new_share_link_from_form(context: PageContext) -> NewShareLink:
     """What the form asks for.
 
     Raises:
@@ -103,7 +106,7 @@ def _read_new_share_link(context: PageContext) -> NewShareLink:
         raise NotFound
     return NewShareLink(
         object_type=cast(ObjectType, kind),
-        object_id=parse_id(object_id),
+        object_id=parse_id_or_raise_not_found(object_id),
         expires_in_days=int(days) if days else None,
         show_workspace_name=bool(context.form.text("named")),
     )
@@ -114,11 +117,11 @@ async def _share_links_page(
     workspace: Workspace,
     member: Member,
     *,
-    made: object = None,
+    new_share_link: object = None,
     refusal: ApiError | None = None,
 ) -> Response:
     caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
-    text = sanitize_text(request.args.get("find", "")).strip()
+    text = replace_nul_and_surrogates(request.args.get("find", "")).strip()
     query = ShareLinkQuery(limit=MAX_LINKS, cursor=request.args.get("cursor"))
     try:
         page = await SHARE_LINKS.operation("list_share_links")(query, caller=caller, changes=change_executor)
@@ -131,39 +134,48 @@ async def _share_links_page(
         member=member,
         links=page.share_links,
         following=page.next_cursor,
-        saved=await _find_shareable(change_executor, caller, text) if _may_share(caller) else None,
+        saved=await _find_newest_or_matching_shareable(change_executor, caller, text)
+        if _may_share(caller)
+        else None,
         days=EXPIRY_LABELS,
-        made=made,
+        made=new_share_link,
     )
 
 
-async def _find_shareable(writes: ChangeExecutor, caller: Caller, text: str) -> ShareableObjects:
-    async with writes.transactions.read(caller.workspace.id) as unit:
+async def _find_newest_or_matching_shareable(
+    change_executor: ChangeExecutor, caller: Caller, search_text: str
+) -> ShareableObjects:
+    async with change_executor.transactions.read(caller.workspace.id) as unit:
         records_by_type = {
-            kind: await _search_records(unit.resources, SHAREABLE_TYPES[kind], text) for kind in TYPE_TITLES
+            kind: await _newest_or_matching_records(unit.resources, SHAREABLE_TYPES[kind], search_text)
+            for kind in TYPE_TITLES
         }
     kinds = [
         (title, [(f"{kind}:{record.id}", record.name) for record in records_by_type[kind][:MAX_OFFERED]])
         for kind, title in TYPE_TITLES.items()
     ]
     return ShareableObjects(
-        kinds, text, any(len(records) > MAX_OFFERED for records in records_by_type.values())
+        kinds, search_text, any(len(records) > MAX_OFFERED for records in records_by_type.values())
     )
 
 
-async def _search_records(
-    records: RecordReader, model: type[ShareableRecord], text: str
+async def _newest_or_matching_records(
+    records: RecordReader, model: type[ShareableRecord], search_text: str
 ) -> Sequence[ShareableRecord]:
     """The newest of a kind, or those a text is a part of the name of; one more than is offered."""
     most = MAX_OFFERED + 1
-    return await (records.search_by_name(model, text, most) if text else records.list_page(model, most))
+    return await (
+        records.search_by_name_prefix_first(model, search_text, most)
+        if search_text
+        else records.list_page(model, most)
+    )
 
 
 def _may_share(caller: Caller) -> bool:
     return Scope.WRITE_REPORTS in caller.credential.scopes
 
 
-def _sharing_caller(context: PageContext, workspace: Workspace, member: Member) -> Caller:
+def _require_sharing_caller(context: PageContext, workspace: Workspace, member: Member) -> Caller:
     """The person, who may share.
 
     Raises:
@@ -177,6 +189,6 @@ def _sharing_caller(context: PageContext, workspace: Workspace, member: Member) 
 
 PAGES: Final = (
     Page("GET /w/<public_id>/shared", show_share_links),
-    Page("POST /w/<public_id>/shared", publish_object),
+    Page("POST /w/<public_id>/shared", publish_object_and_show_link_once),
     Page("POST /w/<public_id>/shared/<link_id>", revoke_link),
 )

@@ -9,21 +9,21 @@ from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Workspace
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
-from service_core.ingestion.cors import parse_origins
+from service_core.ingestion.cors import parse_and_validate_origins
 from service_core.kernel.errors import ApiError, Unprocessable
 
 
 async def show_tracking(context: PageContext, public_id: str) -> Response:
     """What to put on a page, and the origins that may send."""
-    workspace, member = await context.workspace(public_id)
+    workspace, member = await context.require_workspace(public_id)
     return await _tracking_page(context, workspace, member)
 
 
-async def save_origins(context: PageContext, public_id: str) -> Response:
+async def save_allowed_origins(context: PageContext, public_id: str) -> Response:
     """Change the origins."""
-    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.require_workspace(public_id, Permission.MANAGE)
     try:
-        origins = parse_origins(context.form.text("origins"))
+        origins = parse_and_validate_origins(context.form.text("origins"))
     except Unprocessable as refusal:
         return await _tracking_page(context, workspace, member, refusal)
     await context.store.workspace_settings.save_workspace(replace(workspace, allowed_origins=origins))
@@ -48,5 +48,5 @@ async def _tracking_page(
 
 PAGES: Final = (
     Page("GET /w/<public_id>/tracking", show_tracking),
-    Page("POST /w/<public_id>/tracking", save_origins),
+    Page("POST /w/<public_id>/tracking", save_allowed_origins),
 )

@@ -29,7 +29,7 @@ MAX_BACKOFF_SECONDS: Final = 5.0
 _log = logging.getLogger("touchpoint.consumer")
 
 
-def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
+def build_ingest_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
     """Returns the ingest pipeline over the ports of a deployment."""
     enricher = Enricher(
         ports.devices,
@@ -63,7 +63,7 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
     )
 
 
-async def consume_queue(pipeline: IngestPipeline, stop: asyncio.Event) -> None:
+async def consume_queue_until_stopped(pipeline: IngestPipeline, stop: asyncio.Event) -> None:
     """Moves batches until ``stop`` is set; the batch under way is finished.
 
     A failing store is tried again, each time after a longer pause: nothing leaves the queue before
@@ -88,7 +88,9 @@ async def consume_queue(pipeline: IngestPipeline, stop: asyncio.Event) -> None:
             await sleep_unless_stopped(stop, BATCH_WAIT_SECONDS)
 
 
-async def drain_queue(pipeline: IngestPipeline, on_batch: Callable[[int], None]) -> None:
+async def process_batches_until_queue_is_empty(
+    pipeline: IngestPipeline, on_batch: Callable[[int], None]
+) -> None:
     """Moves batches until the queue is empty; ``on_batch`` gets the size of each.
 
     Raises:

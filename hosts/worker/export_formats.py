@@ -52,11 +52,11 @@ class _ExportWriter(ABC):
         frame = self._build_frame(batch)
         out = BytesIO()
         for piece in frame.head(max_rows).iter_slices(ROWS_PER_CHUNK):
-            self.write(piece.with_columns(self._spelled), out)
+            self.write_formatted_rows(piece.with_columns(self._spelled), out)
         return out.getvalue(), len(frame)
 
     @abstractmethod
-    def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
+    def write_formatted_rows(self, frame: pl.DataFrame, out: BytesIO) -> None:
         """Writes the rows of a frame."""
 
     def _build_frame(self, batch: RowBatch) -> pl.DataFrame:
@@ -81,9 +81,12 @@ def _format_instant(name: str) -> pl.Expr:
     return pl.col(name).dt.strftime(_INSTANT_FORMAT)
 
 
-def _format_money(name: str) -> pl.Expr:
+def _money_as_decimal_text_by_row_currency(amount_column: str) -> pl.Expr:
     """Formats minor units as a decimal by the row's currency; an amount without a currency stays."""
-    amount, decimals = pl.col(name), pl.col("currency").map_batches(_currency_decimals, return_dtype=pl.Int64)
+    amount, decimals = (
+        pl.col(amount_column),
+        pl.col("currency").map_batches(_currency_decimals, return_dtype=pl.Int64),
+    )
     choices: list[tuple[int, pl.Expr]] = [
         (places, _insert_decimal_point(amount, places)) for places in (2, 3, 4)
     ]
@@ -92,7 +95,7 @@ def _format_money(name: str) -> pl.Expr:
         choices,
         amount.cast(pl.String),
     )
-    return text.alias(name)
+    return text.alias(amount_column)
 
 
 def _insert_decimal_point(amount: pl.Expr, places: int) -> pl.Expr:
@@ -109,7 +112,7 @@ def _currency_decimals(currencies: pl.Series) -> pl.Series:
 
 _FORMATTERS: Final[Mapping[CellFormat, Callable[[str], pl.Expr]]] = {
     CellFormat.INSTANT: _format_instant,
-    CellFormat.MONEY: _format_money,
+    CellFormat.MONEY: _money_as_decimal_text_by_row_currency,
 }
 
 
@@ -119,7 +122,7 @@ class _CsvWriter(_ExportWriter):
     def render_header(self) -> bytes:
         return ",".join(column.name for column in self._columns).encode() + b"\r\n"
 
-    def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
+    def write_formatted_rows(self, frame: pl.DataFrame, out: BytesIO) -> None:
         inert = [
             _escape_formulas(c.name) if c.format is CellFormat.TEXT else pl.col(c.name) for c in self._columns
         ]
@@ -134,11 +137,11 @@ def _escape_formulas(name: str) -> pl.Expr:
 class _NdjsonWriter(_ExportWriter):
     """Writes one object per line, keys in the order of the columns, JSON values as they were received."""
 
-    def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
-        lines = frame.select(pl.concat_str(self._line_expressions()))
+    def write_formatted_rows(self, frame: pl.DataFrame, out: BytesIO) -> None:
+        lines = frame.select(pl.concat_str(self._object_line_expressions()))
         lines.write_csv(out, include_header=False, quote_style="never")
 
-    def _line_expressions(self) -> list[pl.Expr]:
+    def _object_line_expressions(self) -> list[pl.Expr]:
         """Returns expressions of a line: plain columns encoded together, raw values between them."""
         pieces: list[pl.Expr] = []
         run: list[str] = []

@@ -13,10 +13,10 @@ from threading import Thread
 from typing import Any, Final
 
 from hosts import monitoring
-from hosts.asgi_runner import run_event_loop
+from hosts.asgi_runner import run_on_uvloop
 from hosts.composition.compose import load_ports
 from hosts.composition.ports import start_adapters
-from hosts.logs import configure_logging
+from hosts.logs import configure_redacted_json_logging
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
 from service_core.api.readiness import ReadinessChecker
 from service_core.kernel.clock import system_clock
@@ -31,36 +31,40 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True, help="the settings file")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
-    configure_logging()
+    configure_redacted_json_logging()
     os.environ[CONFIG_VARIABLE] = str(given.config.absolute())
     jobs: Any = load_ports(given.config.absolute()).jobs
-    Thread(target=asyncio.run, args=[_run_heartbeat(with_parent=given.with_parent)], daemon=True).start()
+    Thread(
+        target=asyncio.run,
+        args=[_send_heartbeats_and_end_with_parent(with_parent=given.with_parent)],
+        daemon=True,
+    ).start()
     print_ready_line()
     jobs.run_worker_process("hosts.worker.export_worker.run_one_export")
 
 
-async def _run_heartbeat(*, with_parent: bool) -> None:
+async def _send_heartbeats_and_end_with_parent(*, with_parent: bool) -> None:
     """Writes heartbeats beside the worker, and terminates it when its parent ends."""
     stop = asyncio.Event()
     if with_parent:
         await stop_when_parent_ends(stop)
-    await monitoring.send_heartbeats("worker", ReadinessChecker((), system_clock), stop)
+    await monitoring.send_heartbeats_if_enabled("worker", ReadinessChecker((), system_clock), stop)
     await stop.wait()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def run_one_export() -> None:
     """Runs one queued export job; the environment names the settings file."""
-    configure_logging()
-    run_event_loop(_run_one_export(Path(os.environ[CONFIG_VARIABLE])))
+    configure_redacted_json_logging()
+    run_on_uvloop(_run_one_export(Path(os.environ[CONFIG_VARIABLE])))
 
 
 async def _run_one_export(file: Path) -> None:
-    from hosts.worker.exports import build_exporter  # noqa: PLC0415 - with it come the data frames: only here
+    from hosts.worker.exports import build_export_worker  # noqa: PLC0415 - with it come the data frames: only here
 
     ports = load_ports(file)
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.sink]):
-        await build_exporter(ports).run_next()
+        await build_export_worker(ports).run_next()
 
 
 if __name__ == "__main__":

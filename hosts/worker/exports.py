@@ -14,19 +14,19 @@ MAINTENANCE_SECONDS: Final = 30
 """How often expired exports are ended, and workers are woken for jobs that a queue forgot."""
 
 
-def build_exporter(ports: Ports) -> ExportWorker:
+def build_export_worker(ports: Ports) -> ExportWorker:
     """Returns the export worker of a deployment."""
-    rows = ports.build(
+    rows = ports.build_from_adapters(
         ExportRows, aggregates=ports.money_reader, paths=ports.events, models=ports.registry.models
     )
-    writer = ports.build(ExportWriter, export_rows=rows, render=_create_renderer)
-    return ports.build(ExportWorker, writer=writer)
+    writer = ports.build_from_adapters(ExportWriter, export_rows=rows, render=_create_renderer)
+    return ports.build_from_adapters(ExportWorker, writer=writer)
 
 
 async def maintain_exports(exporter: ExportWorker, ports: Ports) -> None:
     """Ends what has expired, and wakes workers for waiting jobs."""
-    await exporter.expire_due()
-    await exporter.wake_workers(ports.jobs)
+    await exporter.expire_due_exports()
+    await exporter.wake_workers_for_available_exports(ports.jobs)
 
 
 def _create_renderer(form: ExportFormat, columns: Sequence[ExportColumn]) -> Renderer:

@@ -15,34 +15,38 @@ MAX_CONCURRENT: Final = 16
 _log: Final = logging.getLogger("touchpoint.rounds")
 
 
-async def run_sync_scheduler(rounds: ConnectionSync, stop: asyncio.Event) -> None:
+async def sync_due_workspaces_until_stopped(connection_sync: ConnectionSync, stop: asyncio.Event) -> None:
     """Syncs every workspace that is due, until ``stop`` is set."""
     busy: dict[UUID, asyncio.Task[None]] = {}
     free = asyncio.Semaphore(MAX_CONCURRENT)
     try:
         while await sleep_unless_stopped(stop, POLL_SECONDS):
             busy = {id_: task for id_, task in busy.items() if not task.done()}
-            for id_ in await _due_workspaces(rounds):
+            for id_ in await _due_workspaces_or_log_error(connection_sync):
                 if id_ not in busy:
-                    busy[id_] = asyncio.create_task(_sync_workspace(rounds, id_, free))
+                    busy[id_] = asyncio.create_task(_sync_workspace_or_log_error(connection_sync, id_, free))
     finally:
         for task in busy.values():
             task.cancel()
         await asyncio.gather(*busy.values(), return_exceptions=True)
 
 
-async def _due_workspaces(rounds: ConnectionSync) -> list[UUID]:
+async def _due_workspaces_or_log_error(connection_sync: ConnectionSync) -> list[UUID]:
     try:
-        return await rounds.due_workspaces()
+        return await connection_sync.list_due_workspaces()
     except Exception:  # noqa: BLE001 - the next look comes
-        _log.exception("it is not known what to read of kind %s", rounds.kind)
+        _log.exception("it is not known what to read of kind %s", connection_sync.kind)
         return []
 
 
-async def _sync_workspace(rounds: ConnectionSync, workspace_id: UUID, free: asyncio.Semaphore) -> None:
+async def _sync_workspace_or_log_error(
+    connection_sync: ConnectionSync, workspace_id: UUID, concurrency_limit: asyncio.Semaphore
+) -> None:
     """Syncs one workspace; errors are logged."""
-    async with free:
+    async with concurrency_limit:
         try:
-            await rounds.sync_workspace(workspace_id)
+            await connection_sync.sync_workspace_unless_leased(workspace_id)
         except Exception:  # noqa: BLE001 - what ails one workspace ends no other
-            _log.exception("what workspace %s has connected for %s was not read", workspace_id, rounds.kind)
+            _log.exception(
+                "what workspace %s has connected for %s was not read", workspace_id, connection_sync.kind
+            )

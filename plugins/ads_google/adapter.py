@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from plugins.ads_google.client import API_URL, MANAGER, TOKEN_URL, open_client, strip_dashes
+from plugins.ads_google.client import API_URL, MANAGER, TOKEN_URL, open_authorized_client, strip_dashes
 from plugins.ads_google.mapping import (
     ACCOUNT_QUERY,
     CLIENT_ACCOUNTS_QUERY,
+    daily_spend_query,
     map_account,
     map_spend_row,
-    spend_query,
 )
 from service_core.plugin import (
     AdAccount,
@@ -55,7 +55,7 @@ class GoogleAds:
         """The same, of another version or behind a proxy."""
         return replace(self, api=base_url)
 
-    async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
+    async def list_accessible_accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
         """Returns the accounts below the manager account if one is configured, else the directly accessible ones without managers.
 
         Raises:
@@ -63,20 +63,20 @@ class GoogleAds:
             CredentialsRejected: the credentials are not good.
         """
         manager = strip_dashes(secrets.get(MANAGER))
-        with platform_numbers.raise_if_malformed("Google Ads"):
-            async with open_client(self.api, self.token_url, secrets, self.clock) as client:
+        with platform_numbers.malformed_response_as_unavailable("Google Ads"):
+            async with open_authorized_client(self.api, self.token_url, secrets, self.clock) as client:
                 if manager:
                     below = await client.search(manager, CLIENT_ACCOUNTS_QUERY)
                     return [map_account(row["customerClient"]) for row in below]
                 row_lists = [
-                    await client.search_if_open(own, ACCOUNT_QUERY)
-                    for own in await client.list_accessible_customers()
+                    await client.search_or_empty_if_account_closed(own, ACCOUNT_QUERY)
+                    for own in await client.list_accessible_customer_ids()
                 ]
                 customers = [row["customer"] for rows in row_lists for row in rows]
                 return [map_account(row) for row in customers if not row.get("manager")]
 
-    async def spend(
-        self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
+    async def fetch_daily_spend(
+        self, account: AdAccount, level: AdLevel, first_day: date, last_day: date, secrets: Mapping[str, str]
     ) -> list[SpendRow]:
         """Every row of a level, a row a day.
 
@@ -85,7 +85,7 @@ class GoogleAds:
             CredentialsRejected: the credentials are not good, or not for this account.
         """
         now, version = self.clock(), self.api.rpartition("/")[2]
-        with platform_numbers.raise_if_malformed("Google Ads"):
-            async with open_client(self.api, self.token_url, secrets, self.clock) as client:
-                rows = await client.search(account.id, spend_query(level, first, last))
+        with platform_numbers.malformed_response_as_unavailable("Google Ads"):
+            async with open_authorized_client(self.api, self.token_url, secrets, self.clock) as client:
+                rows = await client.search(account.id, daily_spend_query(level, first_day, last_day))
             return [map_spend_row(row, account, level, now, version) for row in rows]

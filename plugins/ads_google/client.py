@@ -24,8 +24,8 @@ class _AccountClosed(CredentialsRejected):
 
 
 @asynccontextmanager
-async def open_client(
-    api: str, tokens: str, secrets: Mapping[str, str], clock: Clock
+async def open_authorized_client(
+    base_url: str, token_url: str, secrets: Mapping[str, str], clock: Clock
 ) -> AsyncIterator["GoogleClient"]:
     """Requests an access token and yields a client that sends it.
 
@@ -42,8 +42,8 @@ async def open_client(
     platform_http.require_credentials(secrets, _CREDENTIAL_NAMES)
     opened = platform_http.open_json_client("Google", "httpx2", clock, timeout_seconds=TIMEOUT_SECONDS)
     async with opened as client:
-        headers = await _fetch_headers(client, tokens, secrets)
-        yield GoogleClient(api, replace(client, headers=headers))
+        headers = await _request_access_token_headers(client, token_url, secrets)
+        yield GoogleClient(base_url, replace(client, headers=headers))
 
 
 def strip_dashes(text: str | None) -> str:
@@ -51,14 +51,14 @@ def strip_dashes(text: str | None) -> str:
     return (text or "").replace("-", "").strip()
 
 
-async def _fetch_headers(
-    calls: platform_http.JsonHttpClient, tokens: str, secrets: Mapping[str, str]
+async def _request_access_token_headers(
+    calls: platform_http.JsonHttpClient, token_url: str, secrets: Mapping[str, str]
 ) -> dict[str, str]:
     """Requests an access token; returns the headers of every call."""
     credentials = {name: secrets[name] for name in ("client_id", "client_secret", "refresh_token")}
-    answer = await calls.request_json("POST", tokens, data={"grant_type": "refresh_token", **credentials})
+    answer = await calls.request_json("POST", token_url, data={"grant_type": "refresh_token", **credentials})
     headers = {
-        "Authorization": f"Bearer {_require_success(answer)['access_token']}",
+        "Authorization": f"Bearer {_payload_or_raise_api_error(answer)['access_token']}",
         "developer-token": secrets["developer_token"],
     }
     manager = strip_dashes(secrets.get(MANAGER))
@@ -72,33 +72,37 @@ class GoogleClient:
     api: str
     calls: platform_http.JsonHttpClient
 
-    async def list_accessible_customers(self) -> list[str]:
+    async def list_accessible_customer_ids(self) -> list[str]:
         """Ids of the accounts the person may open directly."""
-        payload = _require_success(
+        payload = _payload_or_raise_api_error(
             await self.calls.request_json("GET", f"{self.api}/customers:listAccessibleCustomers")
         )
         return [name.rpartition("/")[2] for name in payload.get("resourceNames") or ()]
 
-    async def search(self, customer: str, query: str) -> list[Mapping[str, Any]]:
+    async def search(self, customer_id: str, query: str) -> list[Mapping[str, Any]]:
         """Returns the rows of a query.
 
         Raises:
             PlatformUnavailable: Google cannot be read now.
             CredentialsRejected: the credentials are not good for it.
         """
-        pieces = _require_success(
-            await self.post(f"customers/{customer}/googleAds:searchStream", {"query": query})
+        pieces = _payload_or_raise_api_error(
+            await self.post_without_status_check(
+                f"customers/{customer_id}/googleAds:searchStream", {"query": query}
+            )
         )
         return [row for piece in pieces for row in piece.get("results") or ()]
 
-    async def search_if_open(self, customer: str, query: str) -> list[Mapping[str, Any]]:
+    async def search_or_empty_if_account_closed(
+        self, customer_id: str, query: str
+    ) -> list[Mapping[str, Any]]:
         """Returns the rows of `search`; none if the account is closed."""
         try:
-            return await self.search(customer, query)
+            return await self.search(customer_id, query)
         except _AccountClosed:
             return []
 
-    async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
+    async def post_without_status_check(self, path: str, body: Any) -> platform_http.JsonResponse:
         """Sends a POST request and returns the response, whatever its status.
 
         Raises:
@@ -117,9 +121,9 @@ def codes_by_kind(faults: list[Mapping[str, Any]]) -> dict[str, str]:
     return {kind: code for fault in faults for kind, code in (fault.get("errorCode") or {}).items()}
 
 
-def retry_delay(answer: platform_http.JsonResponse, faults: list[Mapping[str, Any]]) -> float | None:
+def retry_delay_seconds(answer: platform_http.JsonResponse, faults: list[Mapping[str, Any]]) -> float | None:
     """Returns the seconds to wait: of the header ``Retry-After``, else of the quota errors."""
-    return answer.retry_after or _quota_delay(faults)
+    return answer.retry_after or _longest_quota_delay_seconds(faults)
 
 
 def response_error(answer: platform_http.JsonResponse) -> Any:
@@ -128,37 +132,37 @@ def response_error(answer: platform_http.JsonResponse) -> Any:
     return first.get("error") if isinstance(first, dict) else None
 
 
-def _require_success(answer: platform_http.JsonResponse) -> Any:
+def _payload_or_raise_api_error(response: platform_http.JsonResponse) -> Any:
     """Returns the JSON payload of a successful response; raises the API error of any other."""
-    payload = answer.require_json()
-    if not answer.is_success:
-        _raise_api_error(answer)
+    payload = response.require_json()
+    if not response.is_success:
+        _raise_api_error(response)
     return payload
 
 
-def _raise_api_error(answer: platform_http.JsonResponse) -> NoReturn:
+def _raise_api_error(response: platform_http.JsonResponse) -> NoReturn:
     """Raises the error for a response that is not successful: closed account, credentials or unavailability."""
-    error = response_error(answer)
+    error = response_error(response)
     if isinstance(error, str):
         reason = f"Google gives no access token ({error})."
         raise (
             CredentialsRejected(reason)
             if error in _REJECTED_TOKEN_ERRORS
-            else PlatformUnavailable(reason, answer.retry_after)
+            else PlatformUnavailable(reason, response.retry_after)
         )
     faults = error_details(error or {})
     codes = codes_by_kind(faults)
     message = next((fault["message"] for fault in faults if fault.get("message")), None)
-    reason = f"Google says: {message or (error or {}).get('message') or f'status {answer.status}'}"
+    reason = f"Google says: {message or (error or {}).get('message') or f'status {response.status}'}"
     if _CLOSED_ACCOUNT_CODES & set(codes.values()):
         raise _AccountClosed(reason)
-    if answer.status in {401, 403} and "quotaError" not in codes:
+    if response.status in {401, 403} and "quotaError" not in codes:
         raise CredentialsRejected(reason)
-    raise PlatformUnavailable(reason, retry_delay(answer, faults), answer.status)
+    raise PlatformUnavailable(reason, retry_delay_seconds(response, faults), response.status)
 
 
-def _quota_delay(faults: list[Mapping[str, Any]]) -> float | None:
+def _longest_quota_delay_seconds(errors: list[Mapping[str, Any]]) -> float | None:
     """Returns the longest delay of quota errors in seconds; the API writes ``"30s"``."""
-    quota_details = ((fault.get("details") or {}).get("quotaErrorDetails") or {} for fault in faults)
+    quota_details = ((fault.get("details") or {}).get("quotaErrorDetails") or {} for fault in errors)
     texts = [str(details.get("retryDelay", "")).removesuffix("s") for details in quota_details]
     return max((float(text) for text in texts if text.replace(".", "", 1).isdecimal()), default=None)

@@ -11,12 +11,16 @@ from plugins.ads_google.client import (
     TOKEN_URL,
     codes_by_kind,
     error_details,
-    open_client,
+    open_authorized_client,
     response_error,
-    retry_delay,
+    retry_delay_seconds,
     strip_dashes,
 )
-from plugins.ads_google.payload import distinct_event_ids, parse_outcomes, upload_body
+from plugins.ads_google.payload import (
+    distinct_event_ids,
+    parse_outcome_by_event_id,
+    upload_body_without_repeated_orders,
+)
 from service_core.plugin import (
     FunctionSender,
     PlatformUnavailable,
@@ -59,33 +63,38 @@ async def send_conversions(token_url: str, call: SendCall) -> list[SendOutcome]:
         BatchRejected: Google cannot read the call.
     """
     account = quote(strip_dashes(call.destination.account_id), safe="")
-    body, ids = upload_body(call.destination, call.conversions), distinct_event_ids(call.conversions)
-    with platform_numbers.raise_if_malformed("Google Ads"):
-        async with open_client(call.base_url, token_url, call.secrets, call.clock) as client:
-            answer = await client.post(f"customers/{account}:uploadClickConversions", body)
-        refused = _batch_rejection(answer)
+    body, ids = (
+        upload_body_without_repeated_orders(call.destination, call.conversions),
+        distinct_event_ids(call.conversions),
+    )
+    with platform_numbers.malformed_response_as_unavailable("Google Ads"):
+        async with open_authorized_client(call.base_url, token_url, call.secrets, call.clock) as client:
+            answer = await client.post_without_status_check(
+                f"customers/{account}:uploadClickConversions", body
+            )
+        refused = _batch_rejection_or_raise(answer)
         if refused:
             return [refused] * len(call.conversions)
-        outcomes = parse_outcomes(answer.require_json(), answer.status, ids)
+        outcomes = parse_outcome_by_event_id(answer.require_json(), answer.status, ids)
     return [outcomes[conversion.event_id] for conversion in call.conversions]
 
 
 CONVERSION_SENDER: Final = FunctionSender(GOOGLE, SEND_LIMITS, API_URL, partial(send_conversions, TOKEN_URL))
 
 
-def _batch_rejection(answer: platform_http.JsonResponse) -> Rejected | None:
+def _batch_rejection_or_raise(response: platform_http.JsonResponse) -> Rejected | None:
     """Returns the rejection of the whole batch, None if it was processed; raises for errors that a retry may solve."""
-    error = response_error(answer)
+    error = response_error(response)
     faults = error_details(error) if isinstance(error, dict) else []
     codes = codes_by_kind(faults)
     code = next(iter(codes.values()), None)
     if _NOT_ALLOWED in codes.values():
-        return Rejected(_NOT_ALLOWED, answer.status)
+        return Rejected(_NOT_ALLOWED, response.status)
     if "quotaError" in codes:
         raise PlatformUnavailable(
-            f"Google takes nothing now ({code}).", retry_delay(answer, faults), answer.status
+            f"Google takes nothing now ({code}).", retry_delay_seconds(response, faults), response.status
         )
-    if code and answer.status == HTTPStatus.BAD_REQUEST:
-        return Rejected(code, answer.status)
-    raise_for_status(answer.status, code, retry_delay(answer, faults))
+    if code and response.status == HTTPStatus.BAD_REQUEST:
+        return Rejected(code, response.status)
+    raise_for_status(response.status, code, retry_delay_seconds(response, faults))
     return None

@@ -35,10 +35,10 @@ _REPORTS: Final = {
 }
 
 
-def spend_query(level: AdLevel, first: date, last: date) -> str:
+def daily_spend_query(level: AdLevel, first_day: date, last_day: date) -> str:
     """Asks for every row of a level, a row a day; rows without delivery are left out by Google."""
     resource, named = _REPORTS[level]
-    days = f"segments.date BETWEEN '{first}' AND '{last}'"
+    days = f"segments.date BETWEEN '{first_day}' AND '{last_day}'"
     return f"SELECT {', '.join((*named, *_FIGURES))} FROM {resource} WHERE {days}"  # noqa: S608 - words of ours alone
 
 
@@ -54,7 +54,7 @@ def map_account(payload: Mapping[str, Any]) -> AdAccount:
 
 
 def map_spend_row(
-    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, now: datetime, version: str
+    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, fetched_at: datetime, report_version: str
 ) -> SpendRow:
     """A row of one day; what it leaves out is None.
 
@@ -69,13 +69,17 @@ def map_spend_row(
         day=date.fromisoformat(payload["segments"]["date"]),
         currency=account.currency,
         account_zone=account.timezone,
-        fetched_at=now,
-        spend=platform_numbers.parse_micros(metrics.get("costMicros"), account.currency),
-        impressions=platform_numbers.parse_count(metrics.get("impressions")),
-        clicks=platform_numbers.parse_count(metrics.get("clicks")),
-        conversions=platform_numbers.parse_float(metrics.get("conversions")),
-        conversion_value=platform_numbers.parse_amount(metrics.get("conversionsValue"), account.currency),
-        report_version=version,
+        fetched_at=fetched_at,
+        spend=platform_numbers.parse_reported_micros_to_minor_units(
+            metrics.get("costMicros"), account.currency
+        ),
+        impressions=platform_numbers.parse_reported_count(metrics.get("impressions")),
+        clicks=platform_numbers.parse_reported_count(metrics.get("clicks")),
+        conversions=platform_numbers.parse_reported_float(metrics.get("conversions")),
+        conversion_value=platform_numbers.parse_reported_amount_to_minor_units(
+            metrics.get("conversionsValue"), account.currency
+        ),
+        report_version=report_version,
     )
 
 

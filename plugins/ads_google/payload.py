@@ -28,7 +28,9 @@ _TRANSIENT_KINDS: Final = frozenset({"internalError", "databaseError", "quotaErr
 """Kinds of codes that are no fault of a conversion."""
 
 
-def upload_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
+def upload_body_without_repeated_orders(
+    destination: Destination, conversions: Sequence[Conversion]
+) -> dict[str, Any]:
     """Returns the body of an upload. Of conversions with one order id only the first is sent: Google would refuse all."""
     first = {conversion.event_id: conversion for conversion in reversed(conversions)}
     rows = [conversion_body(destination, first[id_]) for id_ in distinct_event_ids(conversions)]
@@ -52,12 +54,14 @@ def conversion_body(destination: Destination, conversion: Conversion) -> dict[st
         conversionValue=platform_numbers.to_platform_amount(conversion.value, conversion.currency),
         currencyCode=conversion.currency,
         orderId=conversion.event_id,
-        userIdentifiers=_user_identifiers(customer),
+        userIdentifiers=_hashed_email_and_phone(customer),
         consent={"adUserData": "GRANTED"} if conversion.consent_granted else None,
     )
 
 
-def parse_outcomes(payload: Mapping[str, Any], status: int, ids: Sequence[str]) -> dict[str, SendOutcome]:
+def parse_outcome_by_event_id(
+    payload: Mapping[str, Any], http_status: int, event_ids: Sequence[str]
+) -> dict[str, SendOutcome]:
     """Returns the outcome of each event id. A failure that names no row applies to all; ids without one are accepted.
 
     Args:
@@ -68,13 +72,13 @@ def parse_outcomes(payload: Mapping[str, Any], status: int, ids: Sequence[str]) 
     failures: dict[str, SendOutcome] = {}
     for fault in error_details(payload.get("partialFailureError") or {}):
         row = _failed_row(fault)
-        failed_ids = ids if row is None or row >= len(ids) else (ids[row],)
+        failed_ids = event_ids if row is None or row >= len(event_ids) else (event_ids[row],)
         for id_ in failed_ids:
-            failures.setdefault(id_, _failure_outcome(fault, status))
-    return {id_: failures.get(id_, Accepted(status)) for id_ in ids}
+            failures.setdefault(id_, _error_outcome_accepting_duplicates(fault, http_status))
+    return {id_: failures.get(id_, Accepted(http_status)) for id_ in event_ids}
 
 
-def _user_identifiers(customer: Customer) -> list[dict[str, str]]:
+def _hashed_email_and_phone(customer: Customer) -> list[dict[str, str]]:
     hashed = platform_http.drop_empty(
         hashedEmail=hashing.hash_email(customer.email),
         hashedPhoneNumber=hashing.hash_phone(customer.phone, plus=True),
@@ -88,10 +92,10 @@ def _failed_row(fault: Mapping[str, Any]) -> int | None:
     return int(named[0]) if named and named[0] is not None else None
 
 
-def _failure_outcome(fault: Mapping[str, Any], status: int) -> SendOutcome:
-    kind, code = next(iter((fault.get("errorCode") or {}).items()), ("", "UNKNOWN"))
+def _error_outcome_accepting_duplicates(error: Mapping[str, Any], http_status: int) -> SendOutcome:
+    kind, code = next(iter((error.get("errorCode") or {}).items()), ("", "UNKNOWN"))
     if code in _ALREADY_RECEIVED:
-        return Accepted(status)
+        return Accepted(http_status)
     if code in _TOO_RECENT:
-        return Deferred(code, status, _RECENT_SECONDS)
-    return Deferred(code, status) if kind in _TRANSIENT_KINDS else Rejected(code, status)
+        return Deferred(code, http_status, _RECENT_SECONDS)
+    return Deferred(code, http_status) if kind in _TRANSIENT_KINDS else Rejected(code, http_status)

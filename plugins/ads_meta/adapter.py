@@ -59,7 +59,7 @@ class MetaAds:
         """The same, of another version or behind a proxy."""
         return replace(self, api=base_url)
 
-    async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
+    async def list_accessible_accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
         """Returns the ad accounts that the token can access.
 
         Raises:
@@ -67,15 +67,17 @@ class MetaAds:
             CredentialsRejected: the token is not good.
         """
         fields = "id,name,currency,timezone_name"
-        with platform_numbers.raise_if_malformed("Meta"):
+        with platform_numbers.malformed_response_as_unavailable("Meta"):
             async with open_client(self.api, secrets, self.clock) as client:
                 return [
                     map_account(payload)
-                    async for payload in _iterate_pages(client, "me/adaccounts", {"fields": fields})
+                    async for payload in _iterate_rows_of_all_pages(
+                        client, "me/adaccounts", {"fields": fields}
+                    )
                 ]
 
-    async def spend(
-        self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
+    async def fetch_daily_spend(
+        self, account: AdAccount, level: AdLevel, first_day: date, last_day: date, secrets: Mapping[str, str]
     ) -> list[SpendRow]:
         """Every row of a level, a row a day.
 
@@ -86,32 +88,32 @@ class MetaAds:
         params = {
             "level": platform_level(level),
             "time_increment": "1",
-            "time_range": json.dumps({"since": f"{first}", "until": f"{last}"}),
+            "time_range": json.dumps({"since": f"{first_day}", "until": f"{last_day}"}),
             "fields": ",".join(report_fields(level)),
             "use_unified_attribution_setting": "true",
         }
         now, version = self.clock(), self.api.rpartition("/")[2]
-        with platform_numbers.raise_if_malformed("Meta"):
+        with platform_numbers.malformed_response_as_unavailable("Meta"):
             async with open_client(self.api, secrets, self.clock) as client:
-                pages = _iterate_pages(client, f"{account.id}/insights", params)
+                pages = _iterate_rows_of_all_pages(client, f"{account.id}/insights", params)
                 rows = [map_spend_row(payload, account, level, now, version) async for payload in pages]
                 if not rows:
                     return []
-                entities = _iterate_pages(
+                entities = _iterate_rows_of_all_pages(
                     client, f"{account.id}/{entity_edge(level)}", {"fields": STATUS_FIELDS}
                 )
                 listed = {payload["id"]: payload async for payload in entities}
         return [with_status(row, listed) for row in rows]
 
 
-async def _iterate_pages(
+async def _iterate_rows_of_all_pages(
     client: MetaClient, path: str, params: Mapping[str, str]
 ) -> AsyncIterator[Mapping[str, Any]]:
     """Yields the rows of all pages of an edge."""
     after: str | None = None
     while True:
         page_params = {**params, "after": after} if after else params
-        answer = await client.get_page(path, page_params, _PAGE_SIZE)
+        answer = await client.get_page_halving_size_if_too_large(path, page_params, _PAGE_SIZE)
         for row in answer.get("data") or ():
             yield row
         paging = answer.get("paging") or {}

@@ -27,7 +27,7 @@ class _TooMuchData(PlatformUnavailable):
 
 
 @asynccontextmanager
-async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["MetaClient"]:
+async def open_client(base_url: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["MetaClient"]:
     """A few calls on one connection.
 
     Raises:
@@ -40,7 +40,7 @@ async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> Asy
         "Meta", "httpx2", clock, timeout_seconds=TIMEOUT_SECONDS, headers=headers
     )
     async with opened as client:
-        yield MetaClient(api, client)
+        yield MetaClient(base_url, client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ class MetaClient:
     api: str
     calls: platform_http.JsonHttpClient
 
-    async def get_page(self, path: str, params: Mapping[str, str], size: int) -> Mapping[str, Any]:
+    async def get_page_halving_size_if_too_large(
+        self, path: str, params: Mapping[str, str], page_size: int
+    ) -> Mapping[str, Any]:
         """Returns a page of an edge. Its size is halved, down to 25, while Meta answers that it is too much data.
 
         Raises:
@@ -59,13 +61,13 @@ class MetaClient:
         """
         while True:
             try:
-                return await self._get(path, {**params, "limit": str(size)})
+                return await self._get_json_or_raise_api_error(path, {**params, "limit": str(page_size)})
             except _TooMuchData:
-                if size <= _MIN_PAGE_SIZE:
+                if page_size <= _MIN_PAGE_SIZE:
                     raise
-                size //= 2
+                page_size //= 2
 
-    async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
+    async def post_without_status_check(self, path: str, body: Any) -> platform_http.JsonResponse:
         """Sends a POST request to an edge and returns the response, whatever its status.
 
         Raises:
@@ -73,7 +75,7 @@ class MetaClient:
         """
         return await self.calls.post_json(f"{self.api}/{path}", body)
 
-    async def _get(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+    async def _get_json_or_raise_api_error(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
         answer = await self.calls.request_json("GET", f"{self.api}/{path}", params=params)
         payload: Mapping[str, Any] = answer.require_json()
         if "error" in payload or not answer.is_success:
@@ -81,27 +83,27 @@ class MetaClient:
         return payload
 
 
-def retry_delay(answer: platform_http.JsonResponse) -> float | None:
+def retry_delay_seconds(answer: platform_http.JsonResponse) -> float | None:
     """Returns the seconds to wait: of the header ``Retry-After``, else of the usage header."""
-    return answer.retry_after or _usage_delay(answer.headers.get("x-business-use-case-usage"))
+    return answer.retry_after or _longest_usage_delay_seconds(answer.headers.get("x-business-use-case-usage"))
 
 
-def _raise_api_error(answer: platform_http.JsonResponse, error: Mapping[str, Any]) -> NoReturn:
+def _raise_api_error(response: platform_http.JsonResponse, error: Mapping[str, Any]) -> NoReturn:
     """Raises the error for a code and status of the Graph API."""
     code = error.get("code")
-    reason = f"Meta says: {error.get('message') or f'status {answer.status}'}"
+    reason = f"Meta says: {error.get('message') or f'status {response.status}'}"
     known = code in RETRYABLE_CODES or code in CREDENTIAL_CODES
-    if code in CREDENTIAL_CODES or (not known and answer.status in {401, 403}):
+    if code in CREDENTIAL_CODES or (not known and response.status in {401, 403}):
         raise CredentialsRejected(reason)
     if code == 1 and _TOO_MUCH_DATA in reason:
         raise _TooMuchData(reason)
-    raise PlatformUnavailable(reason, retry_delay(answer), answer.status)
+    raise PlatformUnavailable(reason, retry_delay_seconds(response), response.status)
 
 
-def _usage_delay(usage: str | None) -> float | None:
+def _longest_usage_delay_seconds(usage_header: str | None) -> float | None:
     """Returns the longest wait of the usage header in seconds (the header has minutes); None if it has none."""
     try:
-        usage_by_business = json.loads(usage or "{}")
+        usage_by_business = json.loads(usage_header or "{}")
         minutes = [
             limit["estimated_time_to_regain_access"]
             for limits in usage_by_business.values()

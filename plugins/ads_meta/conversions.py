@@ -5,7 +5,13 @@ from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
-from plugins.ads_meta.client import API_URL, CREDENTIAL_CODES, RETRYABLE_CODES, open_client, retry_delay
+from plugins.ads_meta.client import (
+    API_URL,
+    CREDENTIAL_CODES,
+    RETRYABLE_CODES,
+    open_client,
+    retry_delay_seconds,
+)
 from plugins.ads_meta.payload import batch_body
 from service_core.plugin import (
     CUSTOM_EVENT,
@@ -59,8 +65,8 @@ async def send_conversions(call: SendCall) -> list[SendOutcome]:
     """
     path = f"{quote(call.destination.asset_id, safe='')}/events"
     async with open_client(call.base_url, call.secrets, call.clock) as client:
-        answer = await client.post(path, batch_body(call.destination, call.conversions))
-    return [_batch_outcome(answer)] * len(call.conversions)
+        answer = await client.post_without_status_check(path, batch_body(call.destination, call.conversions))
+    return [_batch_outcome_or_raise(answer)] * len(call.conversions)
 
 
 CONVERSION_SENDER: Final = FunctionSender(
@@ -68,19 +74,21 @@ CONVERSION_SENDER: Final = FunctionSender(
 )
 
 
-def _batch_outcome(answer: platform_http.JsonResponse) -> SendOutcome:
-    error = _response_error(answer)
+def _batch_outcome_or_raise(response: platform_http.JsonResponse) -> SendOutcome:
+    error = _response_error(response)
     code, subcode = error.get("code"), error.get("error_subcode")
     known = "/".join(str(number) for number in (code, subcode) if isinstance(number, int)) or None
     if code in CREDENTIAL_CODES:
         raise CredentialsRejected(f"Meta refuses the access token ({known}).")
     if code in RETRYABLE_CODES:
-        raise PlatformUnavailable(f"Meta takes nothing now ({known}).", retry_delay(answer), answer.status)
+        raise PlatformUnavailable(
+            f"Meta takes nothing now ({known}).", retry_delay_seconds(response), response.status
+        )
     if subcode == _NO_PIXEL:
-        return Rejected(f"{known}", answer.status)
-    raise_for_status(answer.status, known, retry_delay(answer))
-    answer.require_json()
-    return Accepted(answer.status)
+        return Rejected(f"{known}", response.status)
+    raise_for_status(response.status, known, retry_delay_seconds(response))
+    response.require_json()
+    return Accepted(response.status)
 
 
 def _response_error(answer: platform_http.JsonResponse) -> Mapping[str, Any]:

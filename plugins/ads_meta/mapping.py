@@ -44,7 +44,7 @@ def map_account(payload: Mapping[str, Any]) -> AdAccount:
 
 
 def map_spend_row(
-    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, now: datetime, version: str
+    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, fetched_at: datetime, report_version: str
 ) -> SpendRow:
     """A row of one day; what it leaves out is None.
 
@@ -59,17 +59,21 @@ def map_spend_row(
         day=date.fromisoformat(payload["date_start"]),
         currency=account.currency,
         account_zone=account.timezone,
-        fetched_at=now,
-        spend=platform_numbers.parse_amount(payload.get("spend"), account.currency),
-        impressions=platform_numbers.parse_count(payload.get("impressions")),
-        clicks=platform_numbers.parse_count(payload.get("clicks")),
-        reach=platform_numbers.parse_count(payload.get("reach")),
-        conversions=None if purchases is None else platform_numbers.parse_float(_purchase_value(purchases)),
+        fetched_at=fetched_at,
+        spend=platform_numbers.parse_reported_amount_to_minor_units(payload.get("spend"), account.currency),
+        impressions=platform_numbers.parse_reported_count(payload.get("impressions")),
+        clicks=platform_numbers.parse_reported_count(payload.get("clicks")),
+        reach=platform_numbers.parse_reported_count(payload.get("reach")),
+        conversions=None
+        if purchases is None
+        else platform_numbers.parse_reported_float(_purchase_value_or_zero(purchases)),
         conversion_value=None
         if value is None
-        else platform_numbers.parse_amount(_purchase_value(value), account.currency),
+        else platform_numbers.parse_reported_amount_to_minor_units(
+            _purchase_value_or_zero(value), account.currency
+        ),
         attribution_setting=payload.get("attribution_setting") or "",
-        report_version=version,
+        report_version=report_version,
     )
 
 
@@ -97,7 +101,7 @@ def _map_entity(payload: Mapping[str, Any], level: AdLevel) -> AdEntity:
     return AdEntity(level, payload["campaign_id"], **names)
 
 
-def _purchase_value(actions: Sequence[Mapping[str, Any]]) -> Any:
+def _purchase_value_or_zero(actions: Sequence[Mapping[str, Any]]) -> Any:
     """Returns the value of the purchases in a list of actions; ``"0"`` if the list has none."""
     by_kind = {action["action_type"]: action["value"] for action in actions}
     return next((by_kind[kind] for kind in _PURCHASES if kind in by_kind), "0")

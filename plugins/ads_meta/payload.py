@@ -37,13 +37,13 @@ def event_body(conversion: Conversion) -> dict[str, Any]:
         event_id=conversion.event_id,
         action_source=conversion.action_source.value,
         event_source_url=conversion.source_url,
-        user_data=_user_data(conversion.customer),
+        user_data=_hashed_and_plain_user_data(conversion.customer),
         custom_data=_custom_data(conversion),
-        app_data=_app_data(conversion) if conversion.action_source is ActionSource.APP else None,
+        app_data=_app_data_if_os_known(conversion) if conversion.action_source is ActionSource.APP else None,
     )
 
 
-def _user_data(customer: Customer) -> dict[str, Any]:
+def _hashed_and_plain_user_data(customer: Customer) -> dict[str, Any]:
     click = customer.click
     ids = (customer.user_id, customer.visitor_id, customer.anonymous_id)
     hashed = platform_http.drop_empty(
@@ -62,13 +62,13 @@ def _user_data(customer: Customer) -> dict[str, Any]:
         external_id=list(filter(None, dict.fromkeys(map(hashing.hash_id, ids)))),
         client_ip_address=customer.ip,
         client_user_agent=customer.user_agent,
-        fbc=customer.fbc or (_click_cookie(click.clicked_at, click.value) if click else None),
+        fbc=customer.fbc or (_fbc_cookie_value(click.clicked_at, click.value) if click else None),
         fbp=customer.fbp,
     )
     return {name: [value] for name, value in hashed.items()} | plain
 
 
-def _click_cookie(clicked_at: datetime, fbclid: str) -> str:
+def _fbc_cookie_value(clicked_at: datetime, fbclid: str) -> str:
     """Returns the value that the pixel would have set as cookie ``_fbc`` on a click.
 
     Args:
@@ -97,7 +97,7 @@ def _custom_data(conversion: Conversion) -> dict[str, Any]:
     )
 
 
-def _app_data(conversion: Conversion) -> dict[str, Any] | None:
+def _app_data_if_os_known(conversion: Conversion) -> dict[str, Any] | None:
     """Returns the fields that Meta requires of app events; None if the operating system of the device is unknown.
 
     Consent that was not given counts as no permission to track. Events with denied consent are never sent.

@@ -56,12 +56,12 @@ def event_body(conversion: Conversion) -> dict[str, Any]:
         action_source=_ACTION_SOURCES[conversion.action_source],
         source_url=conversion.source_url,
         oppref=click.value if click else None,
-        user=_user_data(conversion.customer),
-        data=_event_data(conversion, EVENT_DATA_TYPES.get(kind, CUSTOM_EVENT)),
+        user=_hashed_and_plain_user_data(conversion.customer),
+        data=_event_data_with_contents_if_allowed(conversion, EVENT_DATA_TYPES.get(kind, CUSTOM_EVENT)),
     )
 
 
-def _user_data(customer: Customer) -> dict[str, Any]:
+def _hashed_and_plain_user_data(customer: Customer) -> dict[str, Any]:
     country = (customer.country or "").upper()
     return platform_http.drop_empty(
         email_sha256=hashing.hash_email(customer.email),
@@ -74,7 +74,7 @@ def _user_data(customer: Customer) -> dict[str, Any]:
     )
 
 
-def _event_data(conversion: Conversion, data_type: str) -> dict[str, Any]:
+def _event_data_with_contents_if_allowed(conversion: Conversion, data_type: str) -> dict[str, Any]:
     contents = () if data_type == _WITHOUT_CONTENTS else conversion.line_items
     return platform_http.drop_empty(
         type=data_type,

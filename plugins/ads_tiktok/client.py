@@ -14,7 +14,9 @@ CREDENTIAL_CODES: Final = frozenset({40001, *range(40101, 40120)})
 
 
 @asynccontextmanager
-async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["TikTokClient"]:
+async def open_client(
+    base_url: str, secrets: Mapping[str, str], clock: Clock
+) -> AsyncIterator["TikTokClient"]:
     """A few calls on one connection.
 
     Raises:
@@ -27,7 +29,7 @@ async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> Asy
         "TikTok", "httpx2", clock, timeout_seconds=TIMEOUT_SECONDS, headers=headers
     )
     async with opened as client:
-        yield TikTokClient(api, client)
+        yield TikTokClient(base_url, client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class TikTokClient:
     api: str
     calls: platform_http.JsonHttpClient
 
-    async def get(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+    async def get_data_or_raise_api_error(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
         """Returns the ``data`` of a successful response.
 
         Raises:
@@ -55,7 +57,7 @@ class TikTokClient:
             raise CredentialsRejected(reason)
         raise PlatformUnavailable(reason, answer.retry_after, answer.status)
 
-    async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
+    async def post_without_status_check(self, path: str, body: Any) -> platform_http.JsonResponse:
         """Sends a POST request and returns the response, whatever its status.
 
         Raises:

@@ -56,8 +56,10 @@ async def send_conversions(call: SendCall) -> list[SendOutcome]:
         BatchRejected: TikTok takes none, because of some.
     """
     async with open_client(call.base_url, call.secrets, call.clock) as client:
-        answer = await client.post("event/track/", batch_body(call.destination, call.conversions))
-    _raise_for_code(answer)
+        answer = await client.post_without_status_check(
+            "event/track/", batch_body(call.destination, call.conversions)
+        )
+    _raise_unless_batch_accepted(answer)
     return [Accepted(answer.status)] * len(call.conversions)
 
 
@@ -66,15 +68,17 @@ CONVERSION_SENDER: Final = FunctionSender(
 )
 
 
-def _raise_for_code(answer: platform_http.JsonResponse) -> None:
+def _raise_unless_batch_accepted(response: platform_http.JsonResponse) -> None:
     """Raises unless the batch was accepted. TikTok reports errors by a code of its own, with status 200."""
-    code = answer.payload.get("code") if isinstance(answer.payload, dict) else None
+    code = response.payload.get("code") if isinstance(response.payload, dict) else None
     known = code if isinstance(code, int) else None
     if known in CREDENTIAL_CODES:
         raise CredentialsRejected(f"TikTok refuses the access token ({known}).")
     if known in _RETRYABLE_CODES or (known or 0) >= _FIRST_SERVER_ERROR_CODE:
-        raise PlatformUnavailable(f"TikTok takes nothing now ({known}).", answer.retry_after, answer.status)
-    raise_for_status(answer.status, f"{known}" if known else None, answer.retry_after)
-    answer.require_json()
+        raise PlatformUnavailable(
+            f"TikTok takes nothing now ({known}).", response.retry_after, response.status
+        )
+    raise_for_status(response.status, f"{known}" if known else None, response.retry_after)
+    response.require_json()
     if known != 0:
-        raise BatchRejected(f"{known}" if known else "no_code", answer.status)
+        raise BatchRejected(f"{known}" if known else "no_code", response.status)

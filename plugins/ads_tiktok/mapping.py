@@ -25,7 +25,7 @@ _STATUS: Final = "operation_status"
 _DATE_LENGTH: Final = 10
 
 
-def report_params(level: AdLevel, first: date, last: date) -> dict[str, str]:
+def daily_report_params(level: AdLevel, first_day: date, last_day: date) -> dict[str, str]:
     """The question for every row of a level, a row a day."""
     data_level, dimension, entity_metrics = _LEVELS[level]
     return {
@@ -34,8 +34,8 @@ def report_params(level: AdLevel, first: date, last: date) -> dict[str, str]:
         "data_level": data_level,
         "dimensions": json.dumps([dimension, "stat_time_day"]),
         "metrics": json.dumps([*entity_metrics, *_FIGURES]),
-        "start_date": f"{first}",
-        "end_date": f"{last}",
+        "start_date": f"{first_day}",
+        "end_date": f"{last_day}",
     }
 
 
@@ -57,7 +57,7 @@ def map_account(payload: Mapping[str, Any]) -> AdAccount:
 
 
 def map_spend_row(
-    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, now: datetime, version: str
+    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, fetched_at: datetime, report_version: str
 ) -> SpendRow:
     """A row of one day; what it leaves out is None.
 
@@ -72,16 +72,16 @@ def map_spend_row(
         day=date.fromisoformat(dimensions["stat_time_day"][:_DATE_LENGTH]),
         currency=account.currency,
         account_zone=account.timezone,
-        fetched_at=now,
-        spend=platform_numbers.parse_amount(metrics.get("spend"), account.currency),
-        impressions=platform_numbers.parse_count(metrics.get("impressions")),
-        clicks=platform_numbers.parse_count(metrics.get("clicks")),
-        reach=platform_numbers.parse_count(metrics.get("reach")),
-        conversions=platform_numbers.parse_float(metrics.get("complete_payment")),
-        conversion_value=platform_numbers.parse_amount(
+        fetched_at=fetched_at,
+        spend=platform_numbers.parse_reported_amount_to_minor_units(metrics.get("spend"), account.currency),
+        impressions=platform_numbers.parse_reported_count(metrics.get("impressions")),
+        clicks=platform_numbers.parse_reported_count(metrics.get("clicks")),
+        reach=platform_numbers.parse_reported_count(metrics.get("reach")),
+        conversions=platform_numbers.parse_reported_float(metrics.get("complete_payment")),
+        conversion_value=platform_numbers.parse_reported_amount_to_minor_units(
             metrics.get("total_complete_payment_rate"), account.currency
         ),
-        report_version=version,
+        report_version=report_version,
     )
 
 

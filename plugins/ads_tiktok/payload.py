@@ -22,13 +22,13 @@ def event_body(conversion: Conversion) -> dict[str, Any]:
         event=conversion.event,
         event_time=int(conversion.occurred_at.timestamp()),
         event_id=conversion.event_id,
-        user=_user_data(conversion.customer),
+        user=_hashed_and_plain_user_data(conversion.customer),
         page=platform_http.drop_empty(url=conversion.source_url),
-        properties=_order_properties(conversion),
+        properties=_value_and_line_items(conversion),
     )
 
 
-def _user_data(customer: Customer) -> dict[str, Any]:
+def _hashed_and_plain_user_data(customer: Customer) -> dict[str, Any]:
     return platform_http.drop_empty(
         email=hashing.hash_email(customer.email),
         phone=hashing.hash_phone(customer.phone, plus=True),
@@ -40,7 +40,7 @@ def _user_data(customer: Customer) -> dict[str, Any]:
     )
 
 
-def _order_properties(conversion: Conversion) -> dict[str, Any]:
+def _value_and_line_items(conversion: Conversion) -> dict[str, Any]:
     currency = conversion.currency
     return platform_http.drop_empty(
         value=platform_numbers.to_platform_amount(conversion.value, currency),

@@ -17,10 +17,10 @@ START_STATE: Final = 0
 """State of a path before its first touch; the keys follow it."""
 
 
-def compute_removal_effects(paths: Sequence[TouchPath]) -> Mapping[TouchKey, float]:
+def compute_markov_removal_effects(paths: Sequence[TouchPath]) -> Mapping[TouchKey, float]:
     """Returns the removal effect of each key: ``1 - P(without the key) / P``."""
     keys = sorted({key for path in paths for key in path.keys}, key=repr)
-    steps, wins = _compute_transition_probabilities(
+    steps, wins = _compute_step_and_conversion_probabilities(
         paths, {key: state for state, key in enumerate(keys, start=1)}
     )
     visits = invert_absorbing_chain_matrix(
@@ -33,17 +33,17 @@ def compute_removal_effects(paths: Sequence[TouchPath]) -> Mapping[TouchKey, flo
     }
 
 
-def _compute_transition_probabilities(
-    paths: Sequence[TouchPath], states: Mapping[TouchKey, int]
+def _compute_step_and_conversion_probabilities(
+    paths: Sequence[TouchPath], state_by_key: Mapping[TouchKey, int]
 ) -> tuple[list[list[float]], list[float]]:
     """Returns the probabilities of a step from state to state, and from each state to the conversion."""
-    size = len(states) + 1
+    size = len(state_by_key) + 1
     steps = [[0.0] * size for _ in range(size)]
     wins = [0.0] * size
     leaving = [0] * size
     for path in paths:
         count = path.converted + path.unconverted
-        states_visited = [START_STATE, *(states[key] for key in path.keys)]
+        states_visited = [START_STATE, *(state_by_key[key] for key in path.keys)]
         for a, b in pairwise(states_visited):
             steps[a][b] += count
         wins[states_visited[-1]] += path.converted

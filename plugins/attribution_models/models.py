@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from plugins.attribution_models.markov import compute_removal_effects
-from plugins.attribution_models.shapley import split_conversions_evenly
+from plugins.attribution_models.markov import compute_markov_removal_effects
+from plugins.attribution_models.shapley import split_conversions_over_distinct_keys
 from service_core.plugin import AttributionModel, DataDrivenModel, RuleBasedModel, Weighting
 
 MODELS: Final[tuple[AttributionModel, ...]] = (
@@ -55,13 +55,13 @@ MODELS: Final[tuple[AttributionModel, ...]] = (
         label="Markov chain",
         description="Keys share the conversions by removal effect: how much less often paths would convert "
         "if every step into the key were lost.",
-        fit=compute_removal_effects,
+        fit=compute_markov_removal_effects,
     ),
     DataDrivenModel(
         id="shapley",
         label="Shapley value",
         description="Each conversion is split evenly over the different keys of its path, which is the "
         "Shapley value of the conversions a set of keys wins on its own.",
-        fit=split_conversions_evenly,
+        fit=split_conversions_over_distinct_keys,
     ),
 )

@@ -12,7 +12,7 @@ from fractions import Fraction
 from service_core.plugin import TouchKey, TouchPath
 
 
-def split_conversions_evenly(paths: Sequence[TouchPath]) -> Mapping[TouchKey, Fraction]:
+def split_conversions_over_distinct_keys(paths: Sequence[TouchPath]) -> Mapping[TouchKey, Fraction]:
     """Returns the conversions per key: those of each path, split evenly over its different keys."""
     conversions: dict[TouchKey, Fraction] = defaultdict(Fraction)
     for path in paths:

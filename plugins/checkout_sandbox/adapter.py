@@ -54,13 +54,13 @@ class SandboxCheckoutAdapter:
 
     def confirm_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
         """The notice of a payment."""
-        return self._notice(signup_id, SignupPaymentState.PAID, now)
+        return self._signed_webhook(signup_id, SignupPaymentState.PAID, now)
 
     def cancel_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
         """The notice of a cancellation."""
-        return self._notice(signup_id, SignupPaymentState.CANCELED, now)
+        return self._signed_webhook(signup_id, SignupPaymentState.CANCELED, now)
 
-    def _notice(self, signup_id: UUID, state: SignupPaymentState, now: datetime) -> CheckoutWebhook:
+    def _signed_webhook(self, signup_id: UUID, state: SignupPaymentState, now: datetime) -> CheckoutWebhook:
         body = json.dumps({"signup_id": str(signup_id), "state": state.value}).encode()
         stamp = str(int(now.timestamp()))
         return CheckoutWebhook(

@@ -55,11 +55,11 @@ class StripeCheckout:
         Raises:
             CheckoutUnavailable: the plan has no price, or Stripe does not answer.
         """
-        price = self._settings.prices.get(request.plan)
+        price = self._settings.price_by_sold_plan.get(request.plan)
         if price is None:
             raise CheckoutUnavailable(f"the plan {request.plan} has no price")
         page = hashlib.sha256(request.return_url.encode()).hexdigest()[:16]
-        session = await self._call_api(
+        session = await self._call_api_in_thread(
             lambda: self._client.v1.checkout.sessions.create(
                 {
                     "mode": "subscription",
@@ -83,13 +83,13 @@ class StripeCheckout:
         Raises:
             CheckoutUnavailable: Stripe does not answer, or the session is not one of ours.
         """
-        session = await self._call_api(
+        session = await self._call_api_in_thread(
             lambda: self._client.v1.checkout.sessions.retrieve(order_id, {"expand": ["line_items"]})
         )
         signup_id = _parse_signup_id(getattr(session, "client_reference_id", None))
         if signup_id is None:
             raise CheckoutUnavailable("the session names no signup")
-        return SignupPayment(signup_id, order_id, self._payment_state(session))
+        return SignupPayment(signup_id, order_id, self._payment_state_if_plan_was_sold(session))
 
     async def receive_webhook(self, webhook: CheckoutWebhook) -> SignupPayment | None:
         """Check a webhook, then read its session from the API.
@@ -98,13 +98,13 @@ class StripeCheckout:
             InvalidWebhookSignature: no valid signature, or older than 300 seconds.
             CheckoutUnavailable: Stripe does not answer; it sends the webhook again.
         """
-        event = self._verify_event(webhook)
+        event = self._verify_and_parse_event(webhook)
         session = event.get("data", {}).get("object", {}) if event.get("type") in WEBHOOK_EVENTS else {}
         if event.get("account") or _parse_signup_id(session.get("client_reference_id")) is None:
             return None
         return await self.get_payment(str(session.get("id")))
 
-    def _verify_event(self, notice: CheckoutWebhook) -> dict[str, Any]:
+    def _verify_and_parse_event(self, notice: CheckoutWebhook) -> dict[str, Any]:
         header = notice.headers.get("stripe-signature", "")
         try:
             stripe.WebhookSignature.verify_header(
@@ -118,22 +118,22 @@ class StripeCheckout:
             raise InvalidWebhookSignature from None
         return event if isinstance(event, dict) else {}
 
-    def _payment_state(self, session: stripe.checkout.Session) -> SignupPaymentState:
+    def _payment_state_if_plan_was_sold(self, session: stripe.checkout.Session) -> SignupPaymentState:
         if session.status == "expired":
             return SignupPaymentState.CANCELED
         if session.status != "complete" or session.payment_status not in _PAID_STATUSES:
             return SignupPaymentState.OPEN
         named: Any = session.metadata
-        price = self._settings.prices.get(named["plan"]) if named and "plan" in named else None
+        price = self._settings.price_by_sold_plan.get(named["plan"]) if named and "plan" in named else None
         sold = [item.price and item.price.id for item in (session.line_items or [])]
         if price is None or sold != [price]:
             _log.warning("a paid session sold something else than its plan; no workspace was made")
             return SignupPaymentState.OPEN
         return SignupPaymentState.PAID
 
-    async def _call_api(self, call: Callable[[], _Answer]) -> _Answer:
+    async def _call_api_in_thread(self, api_call: Callable[[], _Answer]) -> _Answer:
         try:
-            return await asyncio.to_thread(call)
+            return await asyncio.to_thread(api_call)
         except stripe.StripeError as fault:
             # The text of a fault may repeat a key or an address.
             raise CheckoutUnavailable(type(fault).__name__) from None

@@ -28,7 +28,7 @@ class StripeSettings(AdapterSettings):
         return f"{'https' if self.tls else 'http'}://{self.host}{port}"
 
     @property
-    def prices(self) -> Mapping[str, str]:
+    def price_by_sold_plan(self) -> Mapping[str, str]:
         """Plan -> price, of the plans that are sold."""
         known = {
             "starter": self.starter,

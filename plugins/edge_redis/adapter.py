@@ -36,11 +36,11 @@ class RedisRedirectCache:
 
     def __init__(self, settings: EdgeRedisSettings) -> None:
         self._prefix = settings.prefix
-        self._patience = settings.timeout_seconds
-        self._kept = settings.max_age_seconds
-        self._redis = Redis.from_pool(_create_pool(settings))
+        self._timeout_seconds = settings.timeout_seconds
+        self._max_age_seconds = settings.max_age_seconds
+        self._redis = Redis.from_pool(_create_pool_without_retries(settings))
         self._shared: CallBatcher[Command, Any] = CallBatcher(
-            self._send_pipeline, lambda _: RedirectCacheUnavailable(), MAX_CONNECTIONS
+            self._send_pipeline_and_note_outage, lambda _: RedirectCacheUnavailable(), MAX_CONNECTIONS
         )
         self._away_until = 0.0
 
@@ -69,7 +69,7 @@ class RedisRedirectCache:
         """Returns the cached redirect of a key; see `RedirectCache.recall`."""
         if time.monotonic() < self._away_until:
             raise RedirectCacheUnavailable
-        cached = await self._shared.submit(("GET", self._key_name(key)))
+        cached = await self._shared.submit_for_next_batch(("GET", self._key_name(key)))
         if cached is None:
             return None
         try:
@@ -79,23 +79,26 @@ class RedisRedirectCache:
 
     async def add(self, key: str, redirect: Redirect | None) -> None:
         """Caches a redirect unless one is cached already."""
-        await self._shared.submit((*self._set_command(key, redirect), "NX"))
+        await self._shared.submit_for_next_batch((*self._set_command(key, redirect), "NX"))
 
     async def set(self, key: str, redirect: Redirect | None) -> None:
         """Replaces the cached redirect."""
-        await self._shared.submit(self._set_command(key, redirect))
+        await self._shared.submit_for_next_batch(self._set_command(key, redirect))
 
     def _set_command(self, key: str, route: Redirect | None) -> Command:
         value = _NO_ROUTE if route is None else route.model_dump_json().encode()
-        return "SET", self._key_name(key), value, "EX", self._kept
+        return "SET", self._key_name(key), value, "EX", self._max_age_seconds
 
     def _key_name(self, key: str) -> str:
         return f"{self._prefix}:edge:{key}"
 
-    async def _send_pipeline(self, commands: Sequence[Command]) -> list[Any]:
+    async def _send_pipeline_and_note_outage(self, commands: Sequence[Command]) -> list[Any]:
         """Sends several commands in one round trip."""
         try:
-            async with asyncio.timeout(self._patience), self._redis.pipeline(transaction=False) as pipe:
+            async with (
+                asyncio.timeout(self._timeout_seconds),
+                self._redis.pipeline(transaction=False) as pipe,
+            ):
                 for command in commands:
                     pipe.execute_command(*command)
                 answers: list[Any] = await pipe.execute()
@@ -106,7 +109,7 @@ class RedisRedirectCache:
         return answers
 
 
-def _create_pool(settings: EdgeRedisSettings) -> ConnectionPool:
+def _create_pool_without_retries(settings: EdgeRedisSettings) -> ConnectionPool:
     """Returns connections without the retries of the library, which would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,

@@ -81,7 +81,7 @@ class MemoryEventStore:
         people = [e for e in self._events if not e.is_bot]
         events_by_key = {key: [e for e in people if _session_key(e) == key] for key in keys}
         return {
-            key: _session_state(sorted(events, key=event_time_key))
+            key: _session_state_of_sorted_events(sorted(events, key=event_time_key))
             for key, events in events_by_key.items()
             if events
         }
@@ -95,17 +95,19 @@ class MemoryEventStore:
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Returns a page of events."""
-        return event_queries.list_events(query, self._scan_events(query.scope))
+        return event_queries.list_events_newest_first(query, self._scan_events(query.scope))
 
-    async def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
+    async def stream_events_newest_first(
+        self, scope: QueryScope, limit: int
+    ) -> AsyncGenerator[RowBatch, None]:
         """Yields events for an export, newest first."""
-        events = event_queries.list_events(
+        events = event_queries.list_events_newest_first(
             EventPageQuery(scope, limit, count_total=False), self._scan_events(scope)
         ).events
         for batch in export_batches.event_batches(events):
             yield batch
 
-    async def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
+    async def stream_persons_of_page(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Yields persons for an export."""
         persons, _ = people.list_people(query, self._scan_events(query.scope))
         for start in range(0, len(persons), export_batches.BATCH_SIZE):
@@ -113,48 +115,60 @@ class MemoryEventStore:
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Returns the event names of the span with counts."""
-        return event_queries.list_event_names(scope, self._scan_events(scope))
+        return event_queries.list_event_names_by_frequency(scope, self._scan_events(scope))
 
-    async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
+    async def list_custom_properties_by_event(
+        self, scope: QueryScope, limit_per_event_name: int
+    ) -> list[CustomPropertySummary]:
         """Returns custom property keys by event name."""
-        return event_queries.list_property_keys(scope, limit, self._scan_events(scope))
+        return event_queries.list_property_keys_by_event(
+            scope, limit_per_event_name, self._scan_events(scope)
+        )
 
-    async def list_active_visitors(
+    async def list_visitors_with_recently_received_events(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
         """Returns visitors with an event received since an instant."""
-        return event_queries.current_visitors(scope, received_since, limit, self._scan_events(scope))
+        return event_queries.list_active_visitors_latest_first(
+            scope, received_since, limit, self._scan_events(scope)
+        )
 
-    async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+    async def first_and_last_event_time(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Returns the timestamps of the first and last event, bots included."""
         times = [e.timestamp for e in self._events if e.workspace_id == workspace_id]
         return (min(times), max(times)) if times else None
 
-    async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
+    async def list_people_and_total(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """Returns a page of persons and the number of all."""
         return people.list_people(query, self._scan_events(query.scope))
 
-    async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
+    async def find_person_of_any_id(self, workspace_id: UUID, any_id: str) -> str | None:
         """Returns the person of an id."""
-        return people.resolve_person(any_id, self._all_time_events(workspace_id, include_bots=True))
+        return people.resolve_person_strong_id_first(
+            any_id, self._events_without_conversions(workspace_id, include_bots=True)
+        )
 
-    async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
+    async def first_touches_of_seen_ids(
+        self, workspace_id: UUID, user_or_visitor_ids: Collection[str]
+    ) -> Mapping[str, PersonFirstTouch]:
         """Returns the persons of ids with their first touches."""
-        return people.first_touch_by_id(ids, self._all_time_events(workspace_id, include_bots=True))
+        return people.first_touch_by_known_id(
+            user_or_visitor_ids, self._events_without_conversions(workspace_id, include_bots=True)
+        )
 
-    async def external_id_conflicts(
+    async def list_external_id_conflicts_and_total(
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
         """Returns external ids that merge nobody because several persons carry them, and the number of all."""
-        return people.list_id_conflicts(limit, self._all_time_events(workspace_id))
+        return people.list_id_conflicts_and_count_all(limit, self._events_without_conversions(workspace_id))
 
-    async def list_person_events(
+    async def list_latest_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
         """Returns the latest events of a person in the span."""
         return people.person_events(person, scope, self._scan_events(scope))[-limit:]
 
-    async def list_person_touches(
+    async def list_latest_person_touches(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Touch]:
         """Returns the latest touches of a person in the span."""
@@ -162,8 +176,8 @@ class MemoryEventStore:
 
     async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
         """Returns a person with profile, sessions and conversions."""
-        return person_journey.read_journey(
-            query, self._scan_events(query.scope), self._all_time_events(query.scope.workspace_id)
+        return person_journey.read_person_activity(
+            query, self._scan_events(query.scope), self._events_without_conversions(query.scope.workspace_id)
         )
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
@@ -178,18 +192,20 @@ class MemoryEventStore:
         """Returns how many units reach each step."""
         return funnel.evaluate_funnel(query, self._scan_events(query.scope))
 
-    async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
+    async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""
         return path_counts.count_touch_paths(query, self._scan_events(query.scope))
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Returns the sums of sold and returned items."""
-        return items.aggregate_items(query, self._scan_events(query.scope))
+        return items.sum_items_booked_in_span(query, self._scan_events(query.scope))
 
     def _scan_events(self, scope: QueryScope) -> WorkspaceEvents:
         return self._workspace_events(scope.workspace_id, scope.conversions, include_bots=scope.include_bots)
 
-    def _all_time_events(self, workspace_id: UUID, *, include_bots: bool = False) -> WorkspaceEvents:
+    def _events_without_conversions(
+        self, workspace_id: UUID, *, include_bots: bool = False
+    ) -> WorkspaceEvents:
         """Returns the events for reads without a scope, in which nothing converts."""
         return self._workspace_events(
             workspace_id, ConversionSet(frozenset(), any_revenue=False), include_bots=include_bots
@@ -210,7 +226,7 @@ def _session_key(event: Event) -> SessionKey:
     return event.workspace_id, event.visitor_id, event.session_id
 
 
-def _session_state(events: list[Event]) -> SessionState:
+def _session_state_of_sorted_events(sorted_events: list[Event]) -> SessionState:
     """Returns the state of a session.
 
     It has the entry page of the first event, the attribution of the latest and the latest campaign of any.
@@ -218,11 +234,11 @@ def _session_state(events: list[Event]) -> SessionState:
     Args:
         events: events of the session, oldest first.
     """
-    campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in events]
-    latest = events[-1]
+    campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in sorted_events]
+    latest = sorted_events[-1]
     return SessionState(
-        first_at=events[0].timestamp,
-        landing_page=events[0].landing_page,
+        first_at=sorted_events[0].timestamp,
+        landing_page=sorted_events[0].landing_page,
         attribution_source=latest.attribution_source,
         attribution_medium=latest.attribution_medium,
         channel=latest.channel,

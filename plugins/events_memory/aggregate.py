@@ -34,39 +34,42 @@ def evaluate_aggregate(plan: AggregateQuery, history: WorkspaceEvents) -> Aggreg
     if plan.buckets is None and not plan.dimensions:
         groups[()] = [[] for _ in aggregations]
     for i, aggregation in enumerate(aggregations):
-        for key, row in _rows_by_group(aggregation, plan, history):
+        for key, row in _rows_with_group_key(aggregation, plan, history):
             groups.setdefault(key, [[] for _ in aggregations])[i].append(row)
     result_rows = [
         (
             *key,
-            *(_leaf_value(aggregation, rows) for aggregation, rows in zip(aggregations, group, strict=True)),
+            *(
+                _aggregate_rows(aggregation, rows)
+                for aggregation, rows in zip(aggregations, group, strict=True)
+            ),
         )
         for key, group in groups.items()
     ]
     width = (plan.buckets is not None) + len(plan.dimensions)
-    _sort_groups(result_rows, plan, aggregations, width)
+    _sort_rows_in_place(result_rows, plan, aggregations, width)
     end = None if plan.limit is None else plan.offset + plan.limit
     sums = tuple(sum(row[width + i] for row in result_rows) for i in range(len(aggregations)))
     return AggregateResult(result_rows[plan.offset : end], aggregations, len(result_rows), sums)
 
 
-def _rows_by_group(
+def _rows_with_group_key(
     aggregation: Aggregation, plan: AggregateQuery, history: WorkspaceEvents
 ) -> Iterator[tuple[Key, RelationRow]]:
     """Yields each row that an aggregation counts with its group; a trailing aggregation counts a row in several buckets."""
     rows = list(relation_rows(aggregation, plan, history))
-    for bucket, row in _rows_by_bucket(aggregation, plan, rows):
+    for bucket, row in _rows_in_span_with_bucket(aggregation, plan, rows):
         columns = (dimension.get(aggregation.relation) for dimension in plan.dimensions)
-        values = tuple(None if column is None else row.value(column) for column in columns)
+        values = tuple(None if column is None else row.value_or_first_fallback(column) for column in columns)
         yield ((*bucket, *values), row)
 
 
-def _rows_by_bucket(
+def _rows_in_span_with_bucket(
     aggregation: Aggregation, plan: AggregateQuery, rows: Iterable[RelationRow]
 ) -> Iterator[tuple[tuple[datetime, ...], RelationRow]]:
     span, buckets = plan.scope.span, plan.buckets
     if aggregation.trailing_days is not None:
-        for bucket, part in _bucket_spans(plan):
+        for bucket, part in _clipped_bucket_spans(plan):
             wide = compute_trailing_span(part, aggregation.trailing_days, plan.scope.zone)
             yield from ((bucket, row) for row in rows if is_in_span(wide, row.at))
         return
@@ -78,7 +81,7 @@ def _rows_by_bucket(
             )
 
 
-def _bucket_spans(plan: AggregateQuery) -> Iterator[tuple[tuple[datetime, ...], TimeRange]]:
+def _clipped_bucket_spans(plan: AggregateQuery) -> Iterator[tuple[tuple[datetime, ...], TimeRange]]:
     """Yields each bucket cut to the span; the whole span when there are no buckets."""
     span = plan.scope.span
     if plan.buckets is None:
@@ -90,45 +93,47 @@ def _bucket_spans(plan: AggregateQuery) -> Iterator[tuple[tuple[datetime, ...], 
             yield (start,), part
 
 
-def _leaf_value(aggregation: Aggregation, rows: list[RelationRow]) -> Number:
+def _aggregate_rows(aggregation: Aggregation, rows: list[RelationRow]) -> Number:
     if aggregation.column is None:
         return len(rows)
-    values = [value for row in rows if (value := row.value(aggregation.column)) is not None]
+    values = [value for row in rows if (value := row.value_or_first_fallback(aggregation.column)) is not None]
     return len(set(values)) if aggregation.distinct else sum(values)
 
 
-def _sort_groups(
+def _sort_rows_in_place(
     result_rows: list[tuple[Any, ...]],
     plan: AggregateQuery,
     aggregations: tuple[Aggregation, ...],
-    width: int,
+    key_column_count: int,
 ) -> None:
     """Sorts result rows in place by the order of the plan, then by bucket and dimensions; None is last in either direction."""
-    for column in reversed(range(width)):
-        _sort_by_values(result_rows, [row[column] for row in result_rows], descending=False)
+    for column in reversed(range(key_column_count)):
+        _stable_sort_in_place_none_last(result_rows, [row[column] for row in result_rows], descending=False)
     for sort in reversed(plan.order):
-        _sort_by_values(
+        _stable_sort_in_place_none_last(
             result_rows,
-            [_sort_value(row, sort, plan, aggregations, width) for row in result_rows],
+            [_sort_value(row, sort, plan, aggregations, key_column_count) for row in result_rows],
             descending=sort.descending,
         )
 
 
-def _sort_by_values(result_rows: list[tuple[Any, ...]], values: list[Any], *, descending: bool) -> None:
+def _stable_sort_in_place_none_last(
+    result_rows: list[tuple[Any, ...]], sort_values: list[Any], *, descending: bool
+) -> None:
     """Sorts rows in place by one value each, keeping the order of equals; None is last in either direction."""
-    present = [i for i, value in enumerate(values) if value is not None]
-    present.sort(key=lambda i: values[i], reverse=descending)
+    present = [i for i, value in enumerate(sort_values) if value is not None]
+    present.sort(key=lambda i: sort_values[i], reverse=descending)
     result_rows[:] = [
-        result_rows[i] for i in [*present, *(i for i, value in enumerate(values) if value is None)]
+        result_rows[i] for i in [*present, *(i for i, value in enumerate(sort_values) if value is None)]
     ]
 
 
 def _sort_value(
     row: tuple[Any, ...],
-    sort: ColumnSort,
+    column_sort: ColumnSort,
     plan: AggregateQuery,
     aggregations: tuple[Aggregation, ...],
-    width: int,
+    key_column_count: int,
 ) -> Any:
     """Returns the value a result row is sorted by: its bucket, a dimension or its null label, or a measure.
 
@@ -139,26 +144,29 @@ def _sort_value(
         aggregations: in the order of the row.
         width: the number of key columns.
     """
-    if sort.by == "bucket":
+    if column_sort.by == "bucket":
         return row[0]
-    kind, index = sort.by[0], int(sort.by[1:])
+    kind, index = column_sort.by[0], int(column_sort.by[1:])
     if kind == "d":
         value = row[(plan.buckets is not None) + index]
-        return sort.null_label if value is None else value
-    return measure_value(plan.measures[index], dict(zip(aggregations, row[width:], strict=True)))
+        return column_sort.null_label if value is None else value
+    return compute_measure(plan.measures[index], dict(zip(aggregations, row[key_column_count:], strict=True)))
 
 
-def measure_value(measure: Measure, values: dict[Aggregation, Number]) -> Number | None:
+def compute_measure(measure: Measure, value_by_aggregation: dict[Aggregation, Number]) -> Number | None:
     """Returns the value of a measure computed from its aggregations; None for a division by 0."""
     if isinstance(measure, Aggregation):
-        return values[measure]
+        return value_by_aggregation[measure]
     if isinstance(measure, Difference):
-        left, right = measure_value(measure.minuend, values), measure_value(measure.subtrahend, values)
+        left, right = (
+            compute_measure(measure.minuend, value_by_aggregation),
+            compute_measure(measure.subtrahend, value_by_aggregation),
+        )
         return None if left is None or right is None else left - right
     if isinstance(measure, Ratio):
         numerator, denominator = (
-            measure_value(measure.numerator, values),
-            measure_value(measure.denominator, values),
+            compute_measure(measure.numerator, value_by_aggregation),
+            compute_measure(measure.denominator, value_by_aggregation),
         )
         if numerator is None or not denominator:
             return None

@@ -6,7 +6,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Final
 
-from plugins.events_memory.currency_conversion import convert_amounts
+from plugins.events_memory.currency_conversion import convert_and_flag_missing_rate
 from plugins.events_memory.workspace_events import Payment, WorkspaceEvents
 from service_core.plugin import (
     CHARGE,
@@ -16,8 +16,8 @@ from service_core.plugin import (
     PathTouch,
     QueryScope,
     TouchEvent,
-    allocate_amount,
-    compute_credit_shares,
+    allocate_by_largest_remainder,
+    compute_credit_share_per_touch,
 )
 
 CREDIT_SCALE: Final = 1_000_000
@@ -68,18 +68,22 @@ class TouchCredit:
     refunded: int
 
 
-def attribution_credits(
+def attribution_credits_of_all_time(
     history: WorkspaceEvents, rule: CreditRule, scope: QueryScope
 ) -> Iterator[TouchCredit]:
     """Yields every row of CREDITS, over all time."""
-    for unit in _credited_conversions(history, scope):
+    for unit in _conversions_charges_and_refunds(history, scope):
         if rule.event_names is None or unit.order_event.event_name in rule.event_names:
-            yield from _split_conversion(_with_converted_money(unit, scope), history, rule)
+            yield from _split_over_touch_path(_convert_money_where_rate_known(unit, scope), history, rule)
 
 
-def _credited_conversions(history: WorkspaceEvents, scope: QueryScope) -> Iterator[CreditedConversion]:
-    converting = {e.seq for e in history.conversion_events}
-    charges = {payment.event.seq: payment for payment in history.payments if payment.kind == CHARGE}
+def _conversions_charges_and_refunds(
+    history: WorkspaceEvents, scope: QueryScope
+) -> Iterator[CreditedConversion]:
+    converting = {e.seq for e in history.conversions_once_per_order}
+    charges = {
+        payment.event.seq: payment for payment in history.payments_once_per_order if payment.kind == CHARGE
+    }
     for event in history.all_events:
         charge = charges.get(event.seq)
         if event.seq in converting or charge:
@@ -92,13 +96,17 @@ def _credited_conversions(history: WorkspaceEvents, scope: QueryScope) -> Iterat
                 amount=charge.amount if charge else 0,
                 is_order=charge is not None,
             )
-    yield from (_refund_conversion(payment, scope) for payment in history.payments if payment.kind == REFUND)
+    yield from (
+        _credited_refund(payment, scope)
+        for payment in history.payments_once_per_order
+        if payment.kind == REFUND
+    )
 
 
-def _with_converted_money(unit: CreditedConversion, scope: QueryScope) -> CreditedConversion:
+def _convert_money_where_rate_known(unit: CreditedConversion, scope: QueryScope) -> CreditedConversion:
     """Returns a unit with amounts in the scope's currency, where there is a rate."""
     facts = {"currency": unit.event.currency, "amount": unit.amount, "refunded": unit.refunded}
-    converted = convert_amounts(scope, unit.order_event.timestamp, facts)
+    converted = convert_and_flag_missing_rate(scope, unit.order_event.timestamp, facts)
     if converted["currency"] is None or converted["missing_fx_rate"]:
         return unit
     return replace(
@@ -106,7 +114,7 @@ def _with_converted_money(unit: CreditedConversion, scope: QueryScope) -> Credit
     )
 
 
-def _refund_conversion(payment: Payment, scope: QueryScope) -> CreditedConversion:
+def _credited_refund(payment: Payment, scope: QueryScope) -> CreditedConversion:
     return CreditedConversion(
         payment.event,
         payment.order_event or payment.event,
@@ -116,22 +124,24 @@ def _refund_conversion(payment: Payment, scope: QueryScope) -> CreditedConversio
     )
 
 
-def _split_conversion(
+def _split_over_touch_path(
     unit: CreditedConversion, history: WorkspaceEvents, rule: CreditRule
 ) -> Iterator[TouchCredit]:
-    touches = history.touch_path(unit.order_event) if unit.has_path else []
+    touches = history.touch_path_or_reported_touches(unit.order_event) if unit.has_path else []
     steps = [PathTouch(visit.event.timestamp, visit.is_direct) for visit in touches]
     # The weights are quotients of small integers; as fractions they split without rounding errors.
     weights = [
         Fraction(w).limit_denominator(_MAX_DENOMINATOR)
-        for w in compute_credit_shares(rule, steps, unit.order_event.timestamp)
+        for w in compute_credit_share_per_touch(rule, steps, unit.order_event.timestamp)
     ]
     credited = [(visit, weight) for visit, weight in zip(touches, weights, strict=True) if weight]
     shared = (unit.credit, unit.order_credit, unit.amount, unit.refunded)
     if not credited:
         yield TouchCredit(unit, unit.booked_at, None, *shared)
         return
-    parts = zip(*(allocate_amount(total, [w for _, w in credited]) for total in shared), strict=True)
+    parts = zip(
+        *(allocate_by_largest_remainder(total, [w for _, w in credited]) for total in shared), strict=True
+    )
     for (visit, _), credit_parts in zip(credited, parts, strict=True):
         yield TouchCredit(
             unit, visit.event.timestamp if rule.book_at_touch else unit.booked_at, visit, *credit_parts

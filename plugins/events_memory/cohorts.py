@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from datetime import datetime
 
-from plugins.events_memory.currency_conversion import converted_amount
+from plugins.events_memory.currency_conversion import converted_amount_or_none
 from plugins.events_memory.relation_rows import is_in_span, touch_value
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
@@ -20,33 +20,33 @@ from service_core.plugin import (
 
 def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> CohortResult:
     """Returns cohort sizes, and activity and revenue by cohort and bucket."""
-    member = _cohort_by_person(plan, history)
+    member = _cohort_of_persons_acquired_in_span(plan, history)
     table = _CohortCounts(plan, member)
     for event in history.events:
         if plan.event_names is None or event.event_name in plan.event_names:
             table.add_activity(history.person_of(event), event.timestamp)
-    for payment in history.payments:
-        amount = converted_amount(plan.scope, payment)
+    for payment in history.payments_once_per_order:
+        amount = converted_amount_or_none(plan.scope, payment)
         net = amount if amount is None or payment.kind == CHARGE else -amount
         booked = payment.booked_at(order_refunds=plan.scope.order_refunds)
         table.add_payment(history.person_of(payment.event), booked, net if payment.amount else 0)
-    return CohortResult(Counter(member.values()), table.cells())
+    return CohortResult(Counter(member.values()), table.nonempty_cells_by_cohort())
 
 
-def _cohort_by_person(plan: CohortReaderQuery, history: WorkspaceEvents) -> dict[str, int]:
+def _cohort_of_persons_acquired_in_span(plan: CohortReaderQuery, history: WorkspaceEvents) -> dict[str, int]:
     """Returns the cohort of each person, by the first event or conversion of all time."""
-    acquiring = history.conversion_events if plan.by_conversion else history.events
+    acquiring = history.conversions_once_per_order if plan.by_conversion else history.events
     first: dict[str, datetime] = {}
     for event in acquiring:
         first.setdefault(history.person_of(event), event.timestamp)
     return {
         person: _bucket_index(plan.acquisition, at)
         for person, at in first.items()
-        if is_in_span(plan.scope.span, at) and _matches_first_touch(person, plan, history)
+        if is_in_span(plan.scope.span, at) and _first_touch_matches_filters(person, plan, history)
     }
 
 
-def _matches_first_touch(person: str, plan: CohortReaderQuery, history: WorkspaceEvents) -> bool:
+def _first_touch_matches_filters(person: str, plan: CohortReaderQuery, history: WorkspaceEvents) -> bool:
     visits = history.touches_by_person.get(person, [])
     return all(
         value_matches(
@@ -66,33 +66,33 @@ class _CohortCounts:
     """Counts activity and revenue by cohort and bucket; events before a person's cohort are not counted."""
 
     def __init__(self, plan: CohortReaderQuery, member: dict[str, int]) -> None:
-        self._plan, self._cohort_by_person = plan, member
-        self._active_persons: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
+        self._plan, self._cohort_of_persons_acquired_in_span = plan, member
+        self._active_and_last_active_counts_query: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
         self._revenue: Counter[tuple[int, int]] = Counter()
         self._cells_with_foreign_money: set[tuple[int, int]] = set()
 
     def add_activity(self, person: str, at: datetime) -> None:
         """Counts the activity of a person."""
-        if cell := self._cell_of(person, at):
-            self._active_persons[cell].add(person)
+        if cell := self._cohort_and_activity_bucket(person, at):
+            self._active_and_last_active_counts_query[cell].add(person)
 
-    def add_payment(self, person: str, at: datetime, net: int | None) -> None:
+    def add_payment(self, person: str, at: datetime, net_amount: int | None) -> None:
         """Adds a payment of a person; None is an amount without an exchange rate."""
-        cell = self._cell_of(person, at)
-        if cell and net is not None:
-            self._revenue[cell] += net
+        cell = self._cohort_and_activity_bucket(person, at)
+        if cell and net_amount is not None:
+            self._revenue[cell] += net_amount
         elif cell:
             self._cells_with_foreign_money.add(cell)
 
-    def cells(self) -> list[CohortActivity]:
+    def nonempty_cells_by_cohort(self) -> list[CohortActivity]:
         """Returns the cells that are not empty, cohort by cohort."""
         cells = []
-        for cohort in sorted(set(self._cohort_by_person.values())):
+        for cohort in sorted(set(self._cohort_of_persons_acquired_in_span.values())):
             returned: set[str] = set()
             cohort_cells = []
             for bucket in reversed(range(cohort, len(self._plan.activity.starts))):
                 key = cohort, bucket
-                active = self._active_persons.get(key, set())
+                active = self._active_and_last_active_counts_query.get(key, set())
                 returned |= active
                 cohort_cells.append(
                     CohortActivity(
@@ -107,10 +107,10 @@ class _CohortCounts:
             cells += [c for c in reversed(cohort_cells) if c.returned or c.revenue or c.foreign_money]
         return cells
 
-    def _cell_of(self, person: str, at: datetime) -> tuple[int, int] | None:
+    def _cohort_and_activity_bucket(self, person: str, at: datetime) -> tuple[int, int] | None:
         activity = self._plan.activity
-        if person not in self._cohort_by_person or not is_in_span(
+        if person not in self._cohort_of_persons_acquired_in_span or not is_in_span(
             TimeRange(activity.starts[0], activity.end), at
         ):
             return None
-        return self._cohort_by_person[person], _bucket_index(activity, at)
+        return self._cohort_of_persons_acquired_in_span[person], _bucket_index(activity, at)

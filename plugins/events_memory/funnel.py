@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean, median
 
-from plugins.events_memory.relation_rows import matches_scan
+from plugins.events_memory.relation_rows import is_in_span_and_matches_filters
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     Event,
@@ -26,30 +26,32 @@ def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> Funnel
     still_open = 0
     for unit in units:
         events = [event for event in unit if event.timestamp < plan.now]
-        attempts = list(_attempts_of_unit(plan, events))
-        clean = [attempt for attempt in attempts if not _has_excluded_event(plan, events, attempt)]
+        attempts = list(_deepest_attempt_per_start(plan, events))
+        clean = [
+            attempt for attempt in attempts if not _has_excluded_event_between_steps(plan, events, attempt)
+        ]
         if clean:
             best = max(clean, key=len)
             latest = attempts[-1][0].timestamp
             reached.append(best)
             still_open += len(best) < len(plan.steps) and plan.now <= latest + plan.window
-    return FunnelResult([_step_result(reached, k) for k in range(len(plan.steps))], still_open)
+    return FunnelResult([_step_count_and_durations(reached, k) for k in range(len(plan.steps))], still_open)
 
 
-def _attempts_of_unit(plan: FunnelReaderQuery, events: Sequence[Event]) -> Iterator[Attempt]:
+def _deepest_attempt_per_start(plan: FunnelReaderQuery, events: Sequence[Event]) -> Iterator[Attempt]:
     """Yields the deepest attempt from each possible start, oldest first."""
     starts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     for i, event in enumerate(events):
-        if event.event_name in starts and matches_scan(plan.scope, event):
+        if event.event_name in starts and is_in_span_and_matches_filters(plan.scope, event):
             rest = [e for e in events[i + 1 :] if e.timestamp - event.timestamp <= plan.window]
-            yield _fill_steps(plan, event, rest)
+            yield _match_steps_greedily(plan, event, rest)
 
 
-def _fill_steps(plan: FunnelReaderQuery, start: Event, rest: Iterable[Event]) -> Attempt:
+def _match_steps_greedily(plan: FunnelReaderQuery, start: Event, later_events: Iterable[Event]) -> Attempt:
     """Returns the events that fill the steps of an attempt, each as early as possible."""
     left = list(plan.steps)
     attempt: Attempt = []
-    for event in (start, *rest):
+    for event in (start, *later_events):
         if plan.order is FunnelOrder.ANY:
             step = next((step for step in left if event.event_name in step), None)
         else:
@@ -62,17 +64,19 @@ def _fill_steps(plan: FunnelReaderQuery, start: Event, rest: Iterable[Event]) ->
     return attempt
 
 
-def _has_excluded_event(plan: FunnelReaderQuery, events: Iterable[Event], attempt: Attempt) -> bool:
+def _has_excluded_event_between_steps(
+    plan: FunnelReaderQuery, events: Iterable[Event], attempt: Attempt
+) -> bool:
     """Returns whether an excluded event lies between two steps of an attempt."""
     excluded = [e for e in events if plan.exclude and e.event_name in plan.exclude and e not in attempt]
     return any(event_time_key(attempt[0]) < event_time_key(e) < event_time_key(attempt[-1]) for e in excluded)
 
 
-def _step_result(reached: list[Attempt], k: int) -> FunnelStep:
-    with_step = [attempt for attempt in reached if len(attempt) > k]
-    if k == 0 or not with_step:
+def _step_count_and_durations(reached: list[Attempt], step_index: int) -> FunnelStep:
+    with_step = [attempt for attempt in reached if len(attempt) > step_index]
+    if step_index == 0 or not with_step:
         return FunnelStep(len(with_step), None, None)
-    seconds = [list(_seconds_between_steps(attempt))[k - 1] for attempt in with_step]
+    seconds = [list(_seconds_between_steps(attempt))[step_index - 1] for attempt in with_step]
     return FunnelStep(len(with_step), float(median(seconds)), fmean(seconds))
 
 

@@ -12,10 +12,10 @@ from service_core.plugin import (
     Event,
     LineItemQuery,
     LineItemSum,
-    find_event_with_line_items,
+    charge_or_best_report_with_line_items,
     line_item_lists,
     provider_of_payment,
-    select_return_events,
+    select_deduplicated_return_events,
 )
 
 
@@ -31,43 +31,43 @@ class _ItemLine(NamedTuple):
     worth: int | None
 
 
-def aggregate_items(plan: LineItemQuery, history: WorkspaceEvents) -> list[LineItemSum]:
+def sum_items_booked_in_span(plan: LineItemQuery, history: WorkspaceEvents) -> list[LineItemSum]:
     """Returns the sums of each item sold or returned in the span."""
     groups: defaultdict[tuple[Any, ...], list[_ItemLine]] = defaultdict(list)
-    for line in (*_sold_lines(history), *_returned_lines(plan, history)):
+    for line in (*_items_of_charges(history), *_items_of_refunds(plan, history)):
         if is_in_span(plan.scope.span, line.booked):
-            groups[_group_key(line, plan)].append(line)
+            groups[_item_group_key(line, plan)].append(line)
     return [_to_item_sum(group, lines) for group, lines in groups.items()]
 
 
-def _sold_lines(history: WorkspaceEvents) -> Iterator[_ItemLine]:
+def _items_of_charges(history: WorkspaceEvents) -> Iterator[_ItemLine]:
     for charge in history.charges:
-        lines = line_item_lists.get_raw_line_items(
-            find_event_with_line_items(charge, history.charge_reports).event_data
+        lines = line_item_lists.raw_line_items_of_first_list(
+            charge_or_best_report_with_line_items(charge, history.charge_reports).event_data
         )
         for line in lines or (charge.event_data,):
-            item = line_item_lists.parse_line_item(line)
+            item = line_item_lists.parse_line_item_without_ids_if_bad_quantity(line)
             amount = item.amount if lines else charge.revenue
             yield _ItemLine(charge.timestamp, charge.timestamp, charge, item, bool(lines), 1, amount)
 
 
-def _returned_lines(plan: LineItemQuery, history: WorkspaceEvents) -> Iterator[_ItemLine]:
-    for refund in select_return_events(history.all_events):
-        order = history.order_of_refund(refund) or refund
+def _items_of_refunds(plan: LineItemQuery, history: WorkspaceEvents) -> Iterator[_ItemLine]:
+    for refund in select_deduplicated_return_events(history.all_events):
+        order = history.latest_charge_before_refund(refund) or refund
         booked = order.timestamp if plan.scope.order_refunds else refund.timestamp
-        for line in line_item_lists.get_raw_line_items(refund.event_data):
+        for line in line_item_lists.raw_line_items_of_first_list(refund.event_data):
             yield _ItemLine(
                 order.timestamp,
                 booked,
                 order,
-                line_item_lists.parse_line_item(line),
+                line_item_lists.parse_line_item_without_ids_if_bad_quantity(line),
                 is_listed=True,
                 sign=-1,
                 worth=0,
             )
 
 
-def _group_key(line: _ItemLine, plan: LineItemQuery) -> tuple[Any, ...]:
+def _item_group_key(line: _ItemLine, plan: LineItemQuery) -> tuple[Any, ...]:
     buckets, item = plan.buckets, line.item
     return (
         None if buckets is None else buckets.starts[bisect_right(buckets.starts, line.booked) - 1],
@@ -81,8 +81,8 @@ def _group_key(line: _ItemLine, plan: LineItemQuery) -> tuple[Any, ...]:
     )
 
 
-def _to_item_sum(group: tuple[Any, ...], lines: list[_ItemLine]) -> LineItemSum:
-    *key, sign = group
+def _to_item_sum(group_key: tuple[Any, ...], lines: list[_ItemLine]) -> LineItemSum:
+    *key, sign = group_key
     quantity = sum(sign * line.item.quantity for line in lines)
     amount = sum(line.worth or 0 for line in lines)
     unpriced = sum(line.worth is None for line in lines)

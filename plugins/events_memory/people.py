@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
-from plugins.events_memory.currency_conversion import sum_converted
-from plugins.events_memory.relation_rows import is_in_span, matches_scan
+from plugins.events_memory.currency_conversion import sum_converted_and_flag_missing_rate
+from plugins.events_memory.relation_rows import is_in_span, is_in_span_and_matches_filters
 from plugins.events_memory.workspace_events import WorkspaceEvents, session_id_of
 from service_core.plugin import (
     CHARGE,
@@ -28,8 +28,8 @@ from service_core.plugin import (
     Touch,
     event_time_key,
     get_text_trait,
-    lower_per_letter,
-    merge_traits,
+    lower_case_letter_by_letter,
+    merge_traits_latest_non_null,
     user_id_of_person,
 )
 
@@ -43,17 +43,25 @@ _SORTS: Final[dict[str, Callable[[Person], Any]]] = {
 
 def list_people(plan: PeoplePageQuery, history: WorkspaceEvents) -> tuple[list[Person], int]:
     """Returns a page of persons with an event in the span, and the number of all."""
-    persons = [person for person in _persons_in_span(plan.scope, history) if _matches_plan(person, plan)]
+    persons = [
+        person
+        for person in _persons_in_span(plan.scope, history)
+        if _matches_filters_and_search(person, plan)
+    ]
     persons.sort(key=lambda person: person.person)
     persons.sort(key=_SORTS[plan.sort], reverse=True)
     return [_to_list_row(person) for person in persons[plan.offset : plan.offset + plan.limit]], len(persons)
 
 
-def person_in_span(person: str, scope: QueryScope, history: WorkspaceEvents) -> Person | None:
+def person_with_events_in_span(person: str, scope: QueryScope, history: WorkspaceEvents) -> Person | None:
     """Returns a person over a span; None without an event there."""
-    events = [event for event in history.events_by_person.get(person, []) if matches_scan(scope, event)]
+    events = [
+        event
+        for event in history.events_by_person.get(person, [])
+        if is_in_span_and_matches_filters(scope, event)
+    ]
     return (
-        _to_list_row(_to_person(person, history.events_by_person[person], events, scope, history))
+        _to_list_row(_summarize_person(person, history.events_by_person[person], events, scope, history))
         if events
         else None
     )
@@ -66,13 +74,17 @@ def _to_list_row(person: Person) -> Person:
 
 def _persons_in_span(scope: QueryScope, history: WorkspaceEvents) -> Iterator[Person]:
     for key, all_events in history.events_by_person.items():
-        events = [event for event in all_events if matches_scan(scope, event)]
+        events = [event for event in all_events if is_in_span_and_matches_filters(scope, event)]
         if events:
-            yield _to_person(key, all_events, events, scope, history)
+            yield _summarize_person(key, all_events, events, scope, history)
 
 
-def _to_person(
-    key: str, all_events: list[Event], events: list[Event], scope: QueryScope, history: WorkspaceEvents
+def _summarize_person(
+    person_name: str,
+    all_events: list[Event],
+    events_in_scope: list[Event],
+    scope: QueryScope,
+    history: WorkspaceEvents,
 ) -> Person:
     """Returns a person; counts, ids and revenue are those of the events in scope, the traits and first touch of all time.
 
@@ -84,32 +96,32 @@ def _to_person(
         history: the events of the workspace.
     """
     person_traits = _person_traits(all_events)
-    visits = history.touches_by_person.get(key, [])
-    seen = {event.seq for event in events}
-    charges = [f for f in history.payments if f.kind == CHARGE and f.event.seq in seen]
-    revenue, is_foreign = sum_converted(scope, charges)
+    visits = history.touches_by_person.get(person_name, [])
+    seen = {event.seq for event in events_in_scope}
+    charges = [f for f in history.payments_once_per_order if f.kind == CHARGE and f.event.seq in seen]
+    revenue, is_foreign = sum_converted_and_flag_missing_rate(scope, charges)
     return Person(
-        person=key,
-        user_id=user_id_of_person(key),
-        visitor_id=events[-1].visitor_id,
-        visitor_ids=tuple(sorted({event.visitor_id for event in events})),
+        person=person_name,
+        user_id=user_id_of_person(person_name),
+        visitor_id=events_in_scope[-1].visitor_id,
+        visitor_ids=tuple(sorted({event.visitor_id for event in events_in_scope})),
         email=get_text_trait(person_traits, "email"),
         name=get_text_trait(person_traits, "name"),
         first_seen=all_events[0].timestamp,
-        last_seen=events[-1].timestamp,
-        sessions=len({session_id_of(event) for event in events}),
-        pageviews=sum(event.event_name in PAGE_VIEWS for event in events),
-        events=len(events),
-        conversions=sum(event.seq in seen for event in history.conversion_events),
+        last_seen=events_in_scope[-1].timestamp,
+        sessions=len({session_id_of(event) for event in events_in_scope}),
+        pageviews=sum(event.event_name in PAGE_VIEWS for event in events_in_scope),
+        events=len(events_in_scope),
+        conversions=sum(event.seq in seen for event in history.conversions_once_per_order),
         orders=len(charges),
         revenue=revenue,
         first_touch=visits[0].to_touch() if visits else None,
-        latest_location_and_device=LocationAndDevice.from_event(events[-1]),
+        latest_location_and_device=LocationAndDevice.from_event(events_in_scope[-1]),
         foreign_money=is_foreign,
     )
 
 
-def _matches_plan(person: Person, plan: PeoplePageQuery) -> bool:
+def _matches_filters_and_search(person: Person, plan: PeoplePageQuery) -> bool:
     touch = person.first_touch
     wanted = (
         (plan.person, person.person),
@@ -127,10 +139,14 @@ def _matches_search(person: Person, search: str | None) -> bool:
     if search is None:
         return True
     ids = (person.email, person.user_id, *person.visitor_ids)
-    return any(lower_per_letter(text).startswith(lower_per_letter(search)) for text in ids if text)
+    return any(
+        lower_case_letter_by_letter(text).startswith(lower_case_letter_by_letter(search))
+        for text in ids
+        if text
+    )
 
 
-def resolve_person(any_id: str, history: WorkspaceEvents) -> str | None:
+def resolve_person_strong_id_first(any_id: str, history: WorkspaceEvents) -> str | None:
     """Returns the person of a strong id, else of the latest event with this visitor id, else with this anonymous id.
 
     A weak id that only occurs in links returns the person it was linked to last.
@@ -152,12 +168,12 @@ def _is_user_id(any_id: str, history: WorkspaceEvents) -> bool:
     )
 
 
-def first_touch_by_id(ids: Collection[str], history: WorkspaceEvents) -> dict[str, PersonFirstTouch]:
+def first_touch_by_known_id(ids: Collection[str], history: WorkspaceEvents) -> dict[str, PersonFirstTouch]:
     """Returns the person of each user id or visitor id with the first touch of the person; unknown ids are left out."""
     seen = {event.visitor_id for event in history.events}
     result: dict[str, PersonFirstTouch] = {}
     for any_id in ids:
-        person = resolve_person(any_id, history)
+        person = resolve_person_strong_id_first(any_id, history)
         if person is not None and (any_id in seen or _is_user_id(any_id, history)):
             visits = history.touches_by_person.get(person, [])
             result[any_id] = PersonFirstTouch(
@@ -166,7 +182,7 @@ def first_touch_by_id(ids: Collection[str], history: WorkspaceEvents) -> dict[st
     return result
 
 
-def read_profile(person: str, history: WorkspaceEvents) -> Profile:
+def read_all_time_profile(person: str, history: WorkspaceEvents) -> Profile:
     """Returns the all-time ids and traits of a person."""
     ever = history.events_by_person.get(person, [])
     anonymous = {event.anonymous_id for event in ever if event.anonymous_id}
@@ -178,7 +194,9 @@ def read_profile(person: str, history: WorkspaceEvents) -> Profile:
     )
 
 
-def list_id_conflicts(limit: int, history: WorkspaceEvents) -> tuple[list[ExternalIdConflict], int]:
+def list_id_conflicts_and_count_all(
+    limit: int, history: WorkspaceEvents
+) -> tuple[list[ExternalIdConflict], int]:
     """Returns external ids that merge nobody because several persons carry them, and the number of all."""
     claims: defaultdict[tuple[str, str], dict[str, list[Event]]] = defaultdict(dict)
     for event in history.linking_events:
@@ -198,17 +216,27 @@ def _count_users(persons: Iterable[str]) -> int:
     return sum(user_id_of_person(person) is not None for person in persons)
 
 
-def _to_id_conflict(namespace: str, external_id: str, by: Mapping[str, list[Event]]) -> ExternalIdConflict:
+def _to_id_conflict(
+    namespace: str, external_id: str, events_by_person: Mapping[str, list[Event]]
+) -> ExternalIdConflict:
     claims = (
-        ConflictingPerson(p, len(by[p]), by[p][-1].event_id, by[p][-1].timestamp)
-        for p in sorted(by)[:MAX_CONFLICTING_PERSONS]
+        ConflictingPerson(
+            p, len(events_by_person[p]), events_by_person[p][-1].event_id, events_by_person[p][-1].timestamp
+        )
+        for p in sorted(events_by_person)[:MAX_CONFLICTING_PERSONS]
     )
-    return ExternalIdConflict(namespace, external_id, _count_users(by), len(by), tuple(claims))
+    return ExternalIdConflict(
+        namespace, external_id, _count_users(events_by_person), len(events_by_person), tuple(claims)
+    )
 
 
 def person_events(person: str, scope: QueryScope, history: WorkspaceEvents) -> list[Event]:
     """Returns all events of a person in the span, oldest first."""
-    return [event for event in history.events_by_person.get(person, []) if matches_scan(scope, event)]
+    return [
+        event
+        for event in history.events_by_person.get(person, [])
+        if is_in_span_and_matches_filters(scope, event)
+    ]
 
 
 def person_touches(person: str, scope: QueryScope, history: WorkspaceEvents) -> list[Touch]:
@@ -218,4 +246,6 @@ def person_touches(person: str, scope: QueryScope, history: WorkspaceEvents) -> 
 
 
 def _person_traits(all_events: list[Event]) -> dict[str, Any]:
-    return merge_traits(event.event_data for event in all_events if event.event_name == IDENTIFY_EVENT)
+    return merge_traits_latest_non_null(
+        event.event_data for event in all_events if event.event_name == IDENTIFY_EVENT
+    )

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from plugins.events_memory import people
-from plugins.events_memory.currency_conversion import sum_converted
-from plugins.events_memory.relation_rows import matches_scan
+from plugins.events_memory.currency_conversion import sum_converted_and_flag_missing_rate
+from plugins.events_memory.relation_rows import is_in_span_and_matches_filters
 from plugins.events_memory.workspace_events import WorkspaceEvents, session_id_of
 from service_core.plugin import (
     CHARGE,
@@ -22,8 +22,8 @@ from service_core.plugin import (
 _MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def read_journey(
-    plan: PersonActivityQuery, history: WorkspaceEvents, lasting: WorkspaceEvents
+def read_person_activity(
+    plan: PersonActivityQuery, history: WorkspaceEvents, profile_events: WorkspaceEvents
 ) -> PersonActivity:
     """Returns a person with profile, and their newest sessions and conversions in a span.
 
@@ -34,24 +34,27 @@ def read_journey(
     """
     ever = replace(plan.scope, span=TimeRange(_MIN_INSTANT, plan.scope.span.end))
     seen = [
-        event for event in history.events_by_person.get(plan.person, []) if matches_scan(plan.scope, event)
+        event
+        for event in history.events_by_person.get(plan.person, [])
+        if is_in_span_and_matches_filters(plan.scope, event)
     ]
     sessions: dict[tuple[str, str], list[Event]] = {}
     for event in seen:
         sessions.setdefault(session_id_of(event), []).append(event)
     places = {event.seq for event in seen}
-    conversions = [event for event in history.conversion_events if event.seq in places]
+    conversions = [event for event in history.conversions_once_per_order if event.seq in places]
     return PersonActivity(
-        in_range=people.person_in_span(plan.person, plan.scope, history),
-        lifetime=people.person_in_span(plan.person, ever, history),
-        profile=people.read_profile(plan.person, lasting),
+        in_range=people.person_with_events_in_span(plan.person, plan.scope, history),
+        lifetime=people.person_with_events_in_span(plan.person, ever, history),
+        profile=people.read_all_time_profile(plan.person, profile_events),
         last_touch=next(iter(people.person_touches(plan.person, ever, history)[::-1]), None),
         sessions=tuple(
             _to_person_session(session_events, plan, history)
             for session_events in [*sessions.values()][::-1][: plan.max_items]
         ),
         conversions=tuple(
-            _to_converted(event, plan, history) for event in conversions[::-1][: plan.max_items]
+            _conversion_with_path_in_window(event, plan, history)
+            for event in conversions[::-1][: plan.max_items]
         ),
     )
 
@@ -60,9 +63,9 @@ def _to_person_session(
     events: list[Event], plan: PersonActivityQuery, history: WorkspaceEvents
 ) -> PersonSession:
     seqs = {event.seq for event in events}
-    charges = [f for f in history.payments if f.kind == CHARGE and f.event.seq in seqs]
+    charges = [f for f in history.payments_once_per_order if f.kind == CHARGE and f.event.seq in seqs]
     views = [event for event in events if event.event_name in PAGE_VIEWS]
-    revenue, is_foreign = sum_converted(plan.scope, charges)
+    revenue, is_foreign = sum_converted_and_flag_missing_rate(plan.scope, charges)
     return PersonSession(
         first_event=events[0],
         ended_at=events[-1].timestamp,
@@ -74,8 +77,14 @@ def _to_person_session(
     )
 
 
-def _to_converted(event: Event, plan: PersonActivityQuery, history: WorkspaceEvents) -> ConversionPath:
+def _conversion_with_path_in_window(
+    event: Event, plan: PersonActivityQuery, history: WorkspaceEvents
+) -> ConversionPath:
     at = event.timestamp
-    counted = [v for v in history.touch_path(event) if at - plan.window <= v.event.timestamp <= at]
+    counted = [
+        v
+        for v in history.touch_path_or_reported_touches(event)
+        if at - plan.window <= v.event.timestamp <= at
+    ]
     path = tuple(visit.to_touch() for visit in counted[-plan.max_items :])
     return ConversionPath(event, path, is_truncated=len(counted) > plan.max_items)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from plugins.events_memory.attribution_credits import TouchCredit, attribution_credits
-from plugins.events_memory.currency_conversion import convert_amounts
+from plugins.events_memory.attribution_credits import TouchCredit, attribution_credits_of_all_time
+from plugins.events_memory.currency_conversion import convert_and_flag_missing_rate
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     ADD_TO_CART_EVENTS,
@@ -24,8 +24,8 @@ from service_core.plugin import (
     Relation,
     TimeRange,
     TouchEvent,
+    charge_components_zero_if_tracked,
     is_system_event,
-    list_charge_components,
     provider_of_payment,
     user_id_of_person,
     value_matches,
@@ -42,23 +42,23 @@ class RelationRow:
     entry: Event | None = None
     visit: TouchEvent | None = None
 
-    def value(self, column: Column) -> Any:
+    def value_or_first_fallback(self, column: Column) -> Any:
         """Returns the value of a column, or of its first fallback that is set.
 
         Raises:
             ValueError: the relation has no such column.
         """
-        return first_set_value(column, self._column_value)
+        return first_set_value(column, self._value_without_fallback)
 
     def matches(self, predicates: tuple[Predicate, ...]) -> bool:
         """Returns whether the row meets all predicates."""
-        return all(value_matches(self.value(p.column), p.op, p.value) for p in predicates)
+        return all(value_matches(self.value_or_first_fallback(p.column), p.op, p.value) for p in predicates)
 
-    def _column_value(self, column: Column) -> Any:
+    def _value_without_fallback(self, column: Column) -> Any:
         if column.owner is ColumnOwner.ROW and column.name in self.facts:
             return self.facts[column.name]
         if column.owner is ColumnOwner.TOUCH and "attributed" in self.facts:
-            return self.visit.value(column.name) if self.visit else None
+            return self.visit.column_value_as_classified(column.name) if self.visit else None
         events = {
             ColumnOwner.ROW: self.event,
             ColumnOwner.PROPERTY: self.event,
@@ -68,7 +68,7 @@ class RelationRow:
         is_property = column.owner is ColumnOwner.PROPERTY
         if event is None or not (is_property or hasattr(event, column.name)):
             raise ValueError(f"no column {str(column)!r} in this relation")
-        return event_value(event, column)
+        return event_field_or_property(event, column)
 
 
 def first_set_value(column: Column, value: Callable[[Column], Any]) -> Any:
@@ -78,10 +78,10 @@ def first_set_value(column: Column, value: Callable[[Column], Any]) -> Any:
 
 def touch_value(column: Column, touch: TouchEvent) -> Any:
     """Returns the value of a column of a touch, or of its first fallback that is set."""
-    return first_set_value(column, lambda part: touch.value(part.name))
+    return first_set_value(column, lambda part: touch.column_value_as_classified(part.name))
 
 
-def event_value(event: Event, column: Column) -> Any:
+def event_field_or_property(event: Event, column: Column) -> Any:
     """Returns a column of an event, or a value inside its ``event_data``."""
     if column.owner is not ColumnOwner.PROPERTY:
         return getattr(event, column.name)
@@ -91,7 +91,7 @@ def event_value(event: Event, column: Column) -> Any:
     return value
 
 
-def matches_scan(scope: QueryScope, event: Event) -> bool:
+def is_in_span_and_matches_filters(scope: QueryScope, event: Event) -> bool:
     """Returns whether an event meets the filters of a scope and lies in its span."""
     return is_in_span(scope.span, event.timestamp) and RelationRow(event.timestamp, event=event).matches(
         scope.filters
@@ -112,7 +112,7 @@ def relation_rows(
         case Relation.EVENTS:
             candidates = _event_rows(history.events, history, scope)
         case Relation.CONVERSIONS:
-            candidates = _event_rows(history.conversion_events, history, scope)
+            candidates = _event_rows(history.conversions_once_per_order, history, scope)
         case Relation.SESSIONS:
             candidates = _session_rows(history, scope)
         case Relation.PAYMENTS:
@@ -120,7 +120,7 @@ def relation_rows(
         case Relation.CREDITS if plan.credit:
             candidates = (
                 _credit_row(share, history, scope)
-                for share in attribution_credits(history, plan.credit, scope)
+                for share in attribution_credits_of_all_time(history, plan.credit, scope)
             )
         case _:
             raise ValueError(f"an event store has no {aggregation.relation} for this plan")
@@ -151,14 +151,14 @@ def _session_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[Relat
             {
                 "visitor_id": visitor,
                 "visitor_is_new": _is_first_in_span(history.events_by_visitor[visitor], scope),
-                **_engagement_facts(events, (last.timestamp - first.timestamp).total_seconds()),
+                **_session_engagement_columns(events, (last.timestamp - first.timestamp).total_seconds()),
                 "engaged": _is_engaged(events, history),
             },
             entry=first,
         )
 
 
-def _engagement_facts(events: list[Event], duration: float) -> dict[str, Any]:
+def _session_engagement_columns(events: list[Event], duration: float) -> dict[str, Any]:
     views = sum(e.event_name in PAGE_VIEWS for e in events)
     others = (e for e in events if e.event_name not in PAGE_VIEWS)
     names = {e.event_name for e in events}
@@ -179,8 +179,8 @@ def _is_engaged(events: list[Event], history: WorkspaceEvents) -> bool:
     return views >= 1 and (seconds >= 10 or views >= 2 or any(map(history.is_conversion, events)))  # noqa: PLR2004 - 6.5
 
 
-def _payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
-    for payment in history.payments:
+def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
+    for payment in history.payments_once_per_order:
         event, person = payment.event, history.person_of(payment.event)
         yield RelationRow(
             payment.booked_at(order_refunds=scope.order_refunds),
@@ -188,13 +188,15 @@ def _payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[Relat
                 "kind": payment.kind,
                 "amount": payment.amount,
                 **(
-                    list_charge_components(event) if payment.kind == CHARGE else dict.fromkeys(CHARGE_COLUMNS)
+                    charge_components_zero_if_tracked(event)
+                    if payment.kind == CHARGE
+                    else dict.fromkeys(CHARGE_COLUMNS)
                 ),
                 "currency": event.currency,
                 "provider": provider_of_payment(event),
                 "order_id": event.order_id,
                 "person": person,
-                "first_order": payment.kind == CHARGE and event.seq in history.first_order_seqs,
+                "first_order": payment.kind == CHARGE and event.seq in history.first_charge_seqs,
                 "person_is_new": _is_first_in_span(history.events_by_person[person], scope),
             },
         )
@@ -202,8 +204,12 @@ def _payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[Relat
 
 def _converted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
     """Yields the rows of MONEY in the scope's currency, where there are rates."""
-    for payment, row in zip(history.payments, _payment_rows(history, scope), strict=True):
-        yield replace(row, facts=convert_amounts(scope, payment.booked_at(order_refunds=True), row.facts))
+    for payment, row in zip(
+        history.payments_once_per_order, _unconverted_payment_rows(history, scope), strict=True
+    ):
+        yield replace(
+            row, facts=convert_and_flag_missing_rate(scope, payment.booked_at(order_refunds=True), row.facts)
+        )
 
 
 def _credit_row(touch_credit: TouchCredit, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:
@@ -217,7 +223,7 @@ def _credit_row(touch_credit: TouchCredit, history: WorkspaceEvents, scope: Quer
             "amount": touch_credit.amount,
             "refunded": touch_credit.refunded,
             "is_order": unit.is_order,
-            "first_order": unit.is_order and unit.event.seq in history.first_order_seqs,
+            "first_order": unit.is_order and unit.event.seq in history.first_charge_seqs,
             "event_name": unit.order_event.event_name,
             "currency": unit.currency,
             "missing_fx_rate": unit.currency not in {None, scope.currency},

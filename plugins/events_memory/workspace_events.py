@@ -15,15 +15,15 @@ from service_core.plugin import (
     IdentityMap,
     TouchEvent,
     canonical_event_name,
-    classify_payment,
-    deduplicate_orders,
-    detect_touches,
+    classify_as_charge_refund_or_no_payment,
+    deduplicate_order_reports_within_7_days,
+    detect_touches_without_bots_and_repeats,
     event_time_key,
-    is_conversion,
-    list_order_and_payment_ids,
-    list_order_match_ids,
-    list_reported_touches,
-    resolve_identities,
+    is_non_bot_conversion_by_name_or_revenue,
+    list_client_reported_touches,
+    order_and_payment_ids,
+    order_payment_and_message_ids,
+    resolve_identities_ignoring_bots,
 )
 
 _K = TypeVar("_K", bound=Hashable)
@@ -75,11 +75,11 @@ class WorkspaceEvents:
     @cached_property
     def owners(self) -> IdentityMap:
         """The result of identity resolution."""
-        return resolve_identities(self.all_events, self._revoked)
+        return resolve_identities_ignoring_bots(self.all_events, self._revoked)
 
     def person_of(self, event: Event) -> str:
         """Returns the person of an event."""
-        return self.owners.person_of_event(event)
+        return self.owners.merged_person_of_event(event)
 
     @cached_property
     def linking_events(self) -> list[Event]:
@@ -109,11 +109,11 @@ class WorkspaceEvents:
     def touches_by_person(self) -> dict[str, list[TouchEvent]]:
         """Touches by person, oldest first."""
         touches: defaultdict[str, list[TouchEvent]] = defaultdict(list)
-        for person, visit in detect_touches(self.all_events, self.person_of):
+        for person, visit in detect_touches_without_bots_and_repeats(self.all_events, self.person_of):
             touches[person].append(visit)
         return touches
 
-    def touch_path(self, event: Event) -> list[TouchEvent]:
+    def touch_path_or_reported_touches(self, event: Event) -> list[TouchEvent]:
         """Returns the touches of an event's person, or those reported before the event where it has none by then."""
         touches = self.touches_by_person.get(self.person_of(event), [])
         if any(visit.event.timestamp <= event.timestamp for visit in touches):
@@ -123,7 +123,7 @@ class WorkspaceEvents:
             for e in self._events_with_reported_touches.get(self.person_of(event), [])
             if event_time_key(e) <= event_time_key(event)
         ]
-        return list_reported_touches(reporting[-1]) if reporting else []
+        return list_client_reported_touches(reporting[-1]) if reporting else []
 
     @cached_property
     def _events_with_reported_touches(self) -> dict[str, list[Event]]:
@@ -131,53 +131,53 @@ class WorkspaceEvents:
         return _group_by((e for e in self.all_events if e.told and not e.is_bot), self.person_of)
 
     @cached_property
-    def conversion_events(self) -> list[Event]:
+    def conversions_once_per_order(self) -> list[Event]:
         """Conversions, one per name and order."""
-        return deduplicate_orders(
+        return deduplicate_order_reports_within_7_days(
             (e for e in self.all_events if self.is_conversion(e)),
             _conversion_key,
-            match_key=_conversion_lookup_key,
+            index_keys_of=_conversion_lookup_key,
         )
 
     def is_conversion(self, event: Event) -> bool:
         """Returns whether an event is in the conversion set, a repeat of an order included."""
-        return is_conversion(event, self.conversion_set)
+        return is_non_bot_conversion_by_name_or_revenue(event, self.conversion_set)
 
     @cached_property
     def charges(self) -> list[Event]:
         """The charges of orders, one per order."""
-        return deduplicate_orders(
-            self.charge_reports, list_order_and_payment_ids, match_key=list_order_match_ids
+        return deduplicate_order_reports_within_7_days(
+            self.charge_reports, order_and_payment_ids, index_keys_of=order_payment_and_message_ids
         )
 
     @cached_property
     def charge_reports(self) -> list[Event]:
         """Events that report a charge, whether or not they count."""
-        return [e for e in self.all_events if classify_payment(e) == CHARGE]
+        return [e for e in self.all_events if classify_as_charge_refund_or_no_payment(e) == CHARGE]
 
     @cached_property
-    def payments(self) -> list[Payment]:
+    def payments_once_per_order(self) -> list[Payment]:
         """All charges and refunds that count."""
-        refund_reports = (e for e in self.all_events if classify_payment(e) == REFUND)
-        refunds = deduplicate_orders(
+        refund_reports = (e for e in self.all_events if classify_as_charge_refund_or_no_payment(e) == REFUND)
+        refunds = deduplicate_order_reports_within_7_days(
             refund_reports,
-            list_order_and_payment_ids,
-            match_key=list_order_match_ids,
+            order_and_payment_ids,
+            index_keys_of=order_payment_and_message_ids,
             allow_several_per_source=True,
         )
         return [Payment(e, CHARGE) for e in self.charges] + [
-            Payment(e, REFUND, self.order_of_refund(e)) for e in refunds
+            Payment(e, REFUND, self.latest_charge_before_refund(e)) for e in refunds
         ]
 
     @cached_property
-    def first_order_seqs(self) -> set[int]:
+    def first_charge_seqs(self) -> set[int]:
         """Sequence numbers of the charges that are the first of their person."""
         first: dict[str, int] = {}
         for charge in self.charges:
             first.setdefault(self.person_of(charge), charge.seq)
         return set(first.values())
 
-    def order_of_refund(self, refund: Event) -> Event | None:
+    def latest_charge_before_refund(self, refund: Event) -> Event | None:
         """Returns the latest charge of a refund's order that is not after it."""
         earlier = (
             c
@@ -199,13 +199,13 @@ def session_id_of(event: Event) -> SessionId:
 
 
 def _conversion_key(event: Event) -> Hashable:
-    return frozenset(
-        (canonical_event_name(event.event_name), id_) for id_ in list_order_and_payment_ids(event)
-    )
+    return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_and_payment_ids(event))
 
 
 def _conversion_lookup_key(event: Event) -> Hashable:
-    return frozenset((canonical_event_name(event.event_name), id_) for id_ in list_order_match_ids(event))
+    return frozenset(
+        (canonical_event_name(event.event_name), id_) for id_ in order_payment_and_message_ids(event)
+    )
 
 
 def _group_by(events: Iterable[Event], key: Callable[[Event], _K]) -> dict[_K, list[Event]]:

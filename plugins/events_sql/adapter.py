@@ -13,14 +13,14 @@ from plugins.events_sql.reads import event_queries, export_batches, session_stat
 from plugins.events_sql.reads.aggregate import evaluate_aggregate
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
-from plugins.events_sql.reads.items import aggregate_items
+from plugins.events_sql.reads.items import sum_items_booked_in_span
 from plugins.events_sql.reads.people import person_profile
-from plugins.events_sql.reads.people.first_touches import first_touch_by_id
-from plugins.events_sql.reads.people.id_conflicts import list_id_conflicts
+from plugins.events_sql.reads.people.first_touches import first_touch_by_known_id
+from plugins.events_sql.reads.people.id_conflicts import list_id_conflicts_and_count_all
 from plugins.events_sql.reads.people.people_list import list_people
-from plugins.events_sql.reads.people.person_journey import read_journey
+from plugins.events_sql.reads.people.person_journey import read_person_activity
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings, SqlSettings
-from plugins.events_sql.statement_warm_up import warm_up
+from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from service_core.plugin import (
     MAX_ITEMS_PER_PERSON,
     ActiveVisitor,
@@ -108,17 +108,19 @@ class SqlEventStore:
         Raises:
             StartupError: the engine cannot be used, or holds a store of another version.
         """
-        await self._engine.open()
-        self._engine.run_in_background(warm_up)
+        await self._engine.open_in_writer_thread()
+        self._engine.run_in_background(compile_frequent_statements_once)
 
     async def aclose(self) -> None:
         """Finishes the running write and closes the engine."""
-        await asyncio.to_thread(self._engine.close)
+        await asyncio.to_thread(self._engine.finish_work_and_close)
 
     async def append(self, events: Sequence[Event]) -> int:
         """Stores the new events of a batch atomically and returns how many were new."""
         return (
-            await self._engine.run_write_to_its_end(lambda writer: self.backend.writes.append(writer, events))
+            await self._engine.run_write_to_its_end(
+                lambda writer: self.backend.writes.append_new_and_update_derived(writer, events)
+            )
             if events
             else 0
         )
@@ -150,99 +152,109 @@ class SqlEventStore:
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Returns a page of events."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: event_queries.list_events(query, runner)
+            lambda runner: event_queries.list_events_newest_first(query, runner)
         )
 
-    def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
+    def stream_events_newest_first(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
         """Yields events for an export, newest first."""
         return self._engine.stream_without_time_limit(
-            lambda runner: export_batches.stream_events(scope, limit, runner)
+            lambda runner: export_batches.stream_newest_events(scope, limit, runner)
         )
 
-    def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
+    def stream_persons_of_page(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Yields persons for an export."""
         return self._engine.stream_without_time_limit(
-            lambda runner: export_batches.stream_persons(query, runner)
+            lambda runner: export_batches.stream_persons_of_page(query, runner)
         )
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Returns the event names of the span with counts."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: event_queries.list_event_names(scope, runner)
+            lambda runner: event_queries.list_event_names_by_frequency(scope, runner)
         )
 
-    async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
+    async def list_custom_properties_by_event(
+        self, scope: QueryScope, limit_per_event_name: int
+    ) -> list[CustomPropertySummary]:
         """Returns custom property keys by event name."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: event_queries.list_property_keys(scope, limit, runner)
+            lambda runner: event_queries.list_property_keys_by_event(scope, limit_per_event_name, runner)
         )
 
-    async def list_active_visitors(
+    async def list_visitors_with_recently_received_events(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
         """Returns visitors with an event received since an instant."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: event_queries.current_visitors(scope, received_since, limit, runner)
+            lambda runner: event_queries.list_active_visitors_latest_first(
+                scope, received_since, limit, runner
+            )
         )
 
-    async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+    async def first_and_last_event_time(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Returns the timestamps of the first and last event, bots included."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: event_queries.event_time_bounds(workspace_id, runner)
+            lambda runner: event_queries.event_time_range_with_bots(workspace_id, runner)
         )
 
-    async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
+    async def list_people_and_total(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """Returns a page of persons and the number of all."""
         return await self._engine.run_read_within_time_budget(lambda runner: list_people(query, runner))
 
-    async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
+    async def find_person_of_any_id(self, workspace_id: UUID, any_id: str) -> str | None:
         """Returns the person of an id."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: person_profile.resolve_person(workspace_id, any_id, runner)
+            lambda runner: person_profile.resolve_person_strong_id_first(workspace_id, any_id, runner)
         )
 
-    async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
+    async def first_touches_of_seen_ids(
+        self, workspace_id: UUID, user_or_visitor_ids: Collection[str]
+    ) -> Mapping[str, PersonFirstTouch]:
         """Returns the persons of ids with their first touches."""
         return (
             await self._engine.run_read_within_time_budget(
-                lambda runner: first_touch_by_id(workspace_id, ids, runner)
+                lambda runner: first_touch_by_known_id(workspace_id, user_or_visitor_ids, runner)
             )
-            if ids
+            if user_or_visitor_ids
             else {}
         )
 
-    async def external_id_conflicts(
+    async def list_external_id_conflicts_and_total(
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
         """Returns external ids that merge nobody because several persons carry them, and the number of all."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: list_id_conflicts(workspace_id, limit, runner)
+            lambda runner: list_id_conflicts_and_count_all(workspace_id, limit, runner)
         )
 
-    async def list_person_events(
+    async def list_latest_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
         """Returns the latest events of a person in the span."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: person_profile.person_events(scope, person, limit, runner)
+            lambda runner: person_profile.latest_person_events_oldest_first(scope, person, limit, runner)
         )
 
-    async def list_person_touches(
+    async def list_latest_person_touches(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Touch]:
         """Returns the latest touches of a person in the span."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: person_profile.person_touches(scope, person, limit, runner)
+            lambda runner: person_profile.latest_person_touches_oldest_first(scope, person, limit, runner)
         )
 
     async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
         """Returns a person with profile, sessions and conversions."""
-        return await self._engine.run_read_within_time_budget(lambda runner: read_journey(query, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: read_person_activity(query, runner)
+        )
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Removes the identity links of an event."""
         await self._engine.run_write_to_its_end(
-            lambda writer: self.backend.writes.revoke_links(writer, workspace_id, event_id)
+            lambda writer: self.backend.writes.revoke_links_and_recompute_owners(
+                writer, workspace_id, event_id
+            )
         )
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
@@ -253,10 +265,12 @@ class SqlEventStore:
         """Returns how many units reach each step."""
         return await self._engine.run_read_within_time_budget(lambda runner: evaluate_funnel(query, runner))
 
-    async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
+    async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""
         return await self._engine.run_read_within_time_budget(lambda runner: count_touch_paths(query, runner))
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Returns the sums of sold and returned items."""
-        return await self._engine.run_read_within_time_budget(lambda runner: aggregate_items(query, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: sum_items_booked_in_span(query, runner)
+        )

@@ -51,11 +51,11 @@ class _ServerSettings(SqlSettings):
         """The name of the database."""
         return self.path.name if self.path else ""
 
-    def connection_error_message(self, fault: Exception) -> str:
+    def connection_error_without_password(self, error: Exception) -> str:
         """Returns why the server cannot be used and what to check, without the password."""
-        lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
-        system = _SYSTEM_ERROR.search(str(fault))
-        reason = (system[1] if system else lines[0] if lines else type(fault).__name__).rstrip(".")
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        system = _SYSTEM_ERROR.search(str(error))
+        reason = (system[1] if system else lines[0] if lines else type(error).__name__).rstrip(".")
         port = f":{self.port}" if self.port else ""
         return (
             f"The event store on {self.host}{port}, database {self.database}, cannot be used: {reason}. See that "

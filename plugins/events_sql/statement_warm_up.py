@@ -13,10 +13,13 @@ from uuid import UUID
 from plugins.events_sql.execution.statement_cache import DeferredStatement, Statement, StatementCache
 from plugins.events_sql.reads.aggregate import aggregate_statement
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
-from plugins.events_sql.reads.event_queries import list_property_keys
-from plugins.events_sql.reads.funnels.funnel_sql import ordered_funnel
-from plugins.events_sql.reads.people.people_list import create_matching_persons, read_page
-from plugins.events_sql.reads.people.person_journey import read_journey
+from plugins.events_sql.reads.event_queries import list_property_keys_by_event
+from plugins.events_sql.reads.funnels.funnel_sql import ordered_funnel_statement
+from plugins.events_sql.reads.people.people_list import (
+    create_matching_persons_table,
+    read_page_of_matching_persons,
+)
+from plugins.events_sql.reads.people.person_journey import read_person_activity
 from service_core.plugin import (
     AggregateQuery,
     Buckets,
@@ -85,16 +88,16 @@ class _CompileOnlyRunner:
 
     def fetch_rows(self, statement: Statement | DeferredStatement) -> list[Any]:
         """Compiles the statement; returns no rows."""
-        self._statements.render(statement)
+        self._statements.render_from_cache(statement)
         return []
 
     def create_temp_table(self, _: str, statement: Statement | DeferredStatement) -> None:
         """Compiles the statement."""
-        self._statements.render(statement)
+        self._statements.render_from_cache(statement)
 
 
 @cache
-def warm_up(statements: StatementCache) -> None:
+def compile_frequent_statements_once(statements: StatementCache) -> None:
     """Compiles nearly all row sources and the frequent reads, once per statement cache."""
     compiling_runner: Any = _CompileOnlyRunner(statements)
     for measures in _MEASURES:
@@ -110,12 +113,12 @@ def warm_up(statements: StatementCache) -> None:
         funnel = FunnelReaderQuery(
             _WARM_UP_SCAN, (_PAGE_VIEW_NAMES,) * steps, timedelta(days=7), _SPAN.end, exclude=excluded
         )
-        compiling_runner.fetch_rows(ordered_funnel(funnel))
-    list_property_keys(_WARM_UP_SCAN, _MAX_PROPERTY_KEYS, compiling_runner)
+        compiling_runner.fetch_rows(ordered_funnel_statement(funnel))
+    list_property_keys_by_event(_WARM_UP_SCAN, _MAX_PROPERTY_KEYS, compiling_runner)
     page = PeoplePageQuery(_WARM_UP_SCAN, limit=50, offset=0, sort="last_seen")
-    create_matching_persons(page, compiling_runner)
-    read_page(page, compiling_runner)
-    read_journey(PersonActivityQuery(_WARM_UP_SCAN, "", timedelta(days=30), 1), compiling_runner)
+    create_matching_persons_table(page, compiling_runner)
+    read_page_of_matching_persons(page, compiling_runner)
+    read_person_activity(PersonActivityQuery(_WARM_UP_SCAN, "", timedelta(days=30), 1), compiling_runner)
     for unit, length in ((BucketUnit.DAY, timedelta(days=1)), (BucketUnit.WEEK, timedelta(weeks=1))):
         series = Buckets(unit, (_START,), _START + length)
         evaluate_cohorts(CohortReaderQuery(_WARM_UP_SCAN, series, series), compiling_runner)

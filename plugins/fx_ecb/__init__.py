@@ -7,9 +7,9 @@ from service_core.plugin import Adapter, RateSource, hook
 
 
 def _open(settings: EcbSettings) -> RateSource:
-    from plugins.fx_ecb.adapter import ReferenceRates
+    from plugins.fx_ecb.adapter import EcbReferenceRates
 
-    return ReferenceRates(settings)
+    return EcbReferenceRates(settings)
 
 
 @hook

@@ -17,7 +17,7 @@ class _UnexpectedContent(RateSourceUnavailable):
         super().__init__("The European Central Bank answers something else than its rates.")
 
 
-class RatesParser:
+class StreamingRatesParser:
     """Parses one file in chunks; refuses more than 64 MiB.
 
     Args:
@@ -34,29 +34,29 @@ class RatesParser:
         self._parser.StartElementHandler = self._handle_element
         self._parser.StartDoctypeDeclHandler = _reject_doctype
 
-    def feed(self, piece: bytes, *, last: bool = False) -> None:
+    def parse_chunk(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Parses the next chunk and adds its rates.
 
         Raises:
             RateSourceUnavailable: it is not what the bank publishes.
         """
-        self._taken += len(piece)
+        self._taken += len(chunk)
         try:
-            self._parser.Parse(piece, last)
+            self._parser.Parse(chunk, is_last)
         except (ExpatError, InvalidOperation, KeyError, ValueError):
             raise _UnexpectedContent from None
-        if self._taken > _MAX_BYTES or (last and not self._has_day):
+        if self._taken > _MAX_BYTES or (is_last and not self._has_day):
             raise _UnexpectedContent
 
     @property
     def _has_day(self) -> bool:
         return self._day is not date.min
 
-    def _handle_element(self, _: str, told: Mapping[str, str]) -> None:
-        if "time" in told:
-            self._day = date.fromisoformat(told["time"])
-        elif "currency" in told and self._day >= self._since:
-            self.rates.append(DayRate(self._day, told["currency"], Decimal(told["rate"])))
+    def _handle_element(self, _: str, attributes: Mapping[str, str]) -> None:
+        if "time" in attributes:
+            self._day = date.fromisoformat(attributes["time"])
+        elif "currency" in attributes and self._day >= self._since:
+            self.rates.append(DayRate(self._day, attributes["currency"], Decimal(attributes["rate"])))
 
 
 def _reject_doctype(*_: object) -> None:

@@ -7,9 +7,9 @@ from service_core.plugin import Adapter, RateSource, hook
 
 
 def _open(settings: RateFileSettings) -> RateSource:
-    from plugins.fx_file.adapter import RateFile
+    from plugins.fx_file.adapter import RateCsvFile
 
-    return RateFile(settings.path)
+    return RateCsvFile(settings.path)
 
 
 @hook

@@ -15,7 +15,7 @@ _NO_RATE: Final = frozenset({"", "N/A"})
 
 
 @dataclass(frozen=True, slots=True)
-class RateFile:
+class RateCsvFile:
     """Implements `RateSource`; the file is read each time, so replacing it is enough."""
 
     path: Path
@@ -32,26 +32,26 @@ class RateFile:
             StartupError: it cannot be read.
         """
         try:
-            await self.fetch_rates(None)
+            await self.fetch_rates_not_stored_yet(None)
         except RateSourceUnavailable as fault:
             raise StartupError(f"{fault} Correct the file, or fx.rates.") from None
 
-    async def fetch_rates(self, coverage: RateCoverage | None) -> Sequence[DayRate]:  # noqa: ARG002 - a file has it all at once
+    async def fetch_rates_not_stored_yet(self, stored_coverage: RateCoverage | None) -> Sequence[DayRate]:  # noqa: ARG002 - a file has it all at once
         """Every rate of the file.
 
         Raises:
             RateSourceUnavailable: it is not there, or not such a table.
         """
-        return await asyncio.to_thread(self._read_rates)
+        return await asyncio.to_thread(self._read_all_rates)
 
-    def _read_rates(self) -> list[DayRate]:
+    def _read_all_rates(self) -> list[DayRate]:
         line = 1
         try:
             with self.path.open(newline="", encoding="utf-8-sig") as file:
                 table = csv.DictReader(file)
                 rates: list[DayRate] = []
                 for line, row in enumerate(table, start=2):  # noqa: B007 - told of a line that is wrong
-                    rates += _row_rates(row)
+                    rates += _quoted_rates_of_day(row)
         except OSError as fault:
             raise RateSourceUnavailable(f"{self.path} cannot be read ({type(fault).__name__}).") from None
         except (InvalidOperation, KeyError, ValueError, csv.Error):
@@ -62,9 +62,9 @@ class RateFile:
         return rates
 
 
-def _row_rates(row: dict[str, str | None]) -> Iterator[DayRate]:
-    day = date.fromisoformat((row.pop("Date") or "").strip())
-    for currency, cell in row.items():
+def _quoted_rates_of_day(csv_row: dict[str, str | None]) -> Iterator[DayRate]:
+    day = date.fromisoformat((csv_row.pop("Date") or "").strip())
+    for currency, cell in csv_row.items():
         # The bank ends each line with a comma: a column without a name.
         value = (cell or "").strip() if currency else ""
         if value not in _NO_RATE:

@@ -49,9 +49,9 @@ class MmdbGeoLocator:
             record = self._reader.get(ip)
         except (ValueError, maxminddb.InvalidDatabaseError):
             return None
-        return self._to_location(record) if isinstance(record, dict) else None
+        return self._to_location_or_none_if_empty(record) if isinstance(record, dict) else None
 
-    def _to_location(self, record: Mapping[str, Any]) -> GeoLocation | None:
+    def _to_location_or_none_if_empty(self, record: Mapping[str, Any]) -> GeoLocation | None:
         country = _sub_record(record, "country") or _sub_record(record, "registered_country")
         region = next(iter(record.get("subdivisions") or ()), None)
         place = GeoLocation(

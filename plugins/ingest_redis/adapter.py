@@ -9,12 +9,17 @@ from plugins.ingest_redis.consumer import GroupConsumer
 from plugins.ingest_redis.ledger import LedgerReader
 from plugins.ingest_redis.server import (
     CONNECTION_ERRORS,
-    check_durability,
-    check_durability_if_reachable,
-    connect,
+    connect_without_retries,
+    require_durable_server,
+    require_durable_server_if_reachable,
 )
 from plugins.ingest_redis.settings import IngestRedisSettings
-from plugins.ingest_redis.stream_entries import KeyNames, build_entry, ledger_field_prefix, ledger_hash_name
+from plugins.ingest_redis.stream_entries import (
+    KeyNames,
+    build_stream_entry,
+    ledger_field_prefix,
+    ledger_hash_name,
+)
 from plugins.ingest_redis.writer import OfferedEntry, RejectedCount, StreamWriter
 from service_core.plugin import (
     EnqueueFailed,
@@ -40,7 +45,7 @@ class RedisIngestQueue:
 
     def __init__(self, settings: IngestRedisSettings) -> None:
         self._fsync = settings.fsync
-        self._redis = connect(settings)
+        self._redis = connect_without_retries(settings)
         self._keys = KeyNames(settings.prefix)
         self._writer = StreamWriter(self._redis, self._keys, settings)
         self._consumer = GroupConsumer(self._redis, self._keys, settings)
@@ -53,7 +58,7 @@ class RedisIngestQueue:
             StartupError: it does not.
         """
         try:
-            await check_durability(self._redis, self._fsync)
+            await require_durable_server(self._redis, self._fsync)
         except CONNECTION_ERRORS as fault:
             raise StartupError(
                 f"The Redis server of ingest.queue does not answer: {str(fault).rstrip('.')}. See that it runs, and "
@@ -69,7 +74,7 @@ class RedisIngestQueue:
             StartupError: the server may lose events; the message says what to change, and the connection is closed.
         """
         try:
-            await check_durability_if_reachable(self._redis, self._fsync)
+            await require_durable_server_if_reachable(self._redis, self._fsync)
         except BaseException:
             await self._redis.aclose()
             raise
@@ -92,11 +97,12 @@ class RedisIngestQueue:
         """Claims and enqueues several events; see `IngestQueue.offer_all`. A script call takes a few hundred."""
         try:
             offered = [
-                OfferedEntry(self._keys.claim_key(arrival), build_entry(arrival)) for arrival in arrivals
+                OfferedEntry(self._keys.claim_key_or_empty(arrival), build_stream_entry(arrival))
+                for arrival in arrivals
             ]
         except (TypeError, UnicodeEncodeError) as fault:
             raise EnqueueFailed("queue") from fault
-        return await self._writer.offer(offered)
+        return await self._writer.offer_in_shared_script_calls(offered)
 
     async def count_rejected(
         self,
@@ -104,48 +110,51 @@ class RedisIngestQueue:
         key_id: UUID,
         channel: IngestEndpoint,
         reason: RejectionReason,
-        at: datetime,
+        received_at: datetime,
         *,
-        events: int = 1,
+        event_count: int = 1,
     ) -> None:
         """Counts rejected events; durable with the next call or within a second."""
         rejected = RejectedCount(
-            ledger_hash_name(workspace_id, at), ledger_field_prefix(key_id, channel), reason.value
+            ledger_hash_name(workspace_id, received_at), ledger_field_prefix(key_id, channel), reason.value
         )
-        self._writer.count_rejected(rejected, events)
+        self._writer.count_with_next_call(rejected, event_count)
 
     async def count_duplicate(
-        self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, at: datetime
+        self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, received_at: datetime
     ) -> None:
         """Counts a duplicate that is not offered; durable with the next call or within a second."""
-        self._writer.count_rejected(
-            RejectedCount(ledger_hash_name(workspace_id, at), ledger_field_prefix(key_id, channel), ""), 1
+        self._writer.count_with_next_call(
+            RejectedCount(
+                ledger_hash_name(workspace_id, received_at), ledger_field_prefix(key_id, channel), ""
+            ),
+            1,
         )
 
     async def take(self, limit: int) -> list[QueuedEvent]:
         """Leases the oldest events that no other consumer has leased."""
-        return await self._consumer.lease(limit)
+        return await self._consumer.lease_new_or_abandoned(limit)
 
     async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
         """Removes stored and quarantined events and counts them, in one step."""
-        await self._consumer.acknowledge(stored, quarantined)
+        await self._consumer.acknowledge_and_count(stored, quarantined)
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
         """Returns ledger rows with ``start <= hour < end``, oldest first."""
-        return await self._reader.read_ledger(workspace_id, start, end)
+        return await self._reader.read_ledger_rows(workspace_id, start, end)
 
     async def state(self) -> QueueState:
         """Returns how many events are queued, and when the oldest was received."""
-        return await self._reader.queue_lag()
+        return await self._reader.queue_lag_or_last_known()
 
     async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
         """Returns the quarantined events of a workspace, oldest first."""
-        return await self._reader.list_quarantined(workspace_id, limit)
+        return await self._reader.list_oldest_quarantined(workspace_id, limit)
 
     async def replay(self, workspace_id: UUID) -> int:
         """Puts the quarantined events of a workspace back in the queue; returns how many."""
-        return await self._consumer.replay_quarantined(workspace_id)
+        return await self._consumer.requeue_all_quarantined(workspace_id)
 
-    async def delete_before(self, before: datetime) -> dict[UUID, int]:
+    async def delete_quarantined_before(self, received_before: datetime) -> dict[UUID, int]:
         """Deletes events received before a time from the quarantine; returns how many of each workspace."""
-        return await self._consumer.delete_quarantined(before)
+        return await self._consumer.delete_quarantined_received_before(received_before)

@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 
 from redis.asyncio import Redis
 
-from plugins.ingest_redis.server import load_script
+from plugins.ingest_redis.server import register_script_file
 from plugins.ingest_redis.settings import IngestRedisSettings
-from plugins.ingest_redis.stream_entries import KeyNames, read_received_at, to_microseconds, to_queued
+from plugins.ingest_redis.stream_entries import KeyNames, read_received_at, to_microseconds, to_queued_event
 from service_core.plugin import Event, QuarantinedEvent, QueuedEvent
 
 CONSUMER_GROUP: Final = "store"
@@ -36,18 +36,20 @@ class GroupConsumer:
         self._keys = keys
         self._silent = int(settings.reclaim_seconds * 1000)
         self._name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self._take = load_script(redis, "take")
-        self._settle = load_script(redis, "settle")
-        self._replay = load_script(redis, "replay")
-        self._leave = load_script(redis, "leave")
+        self._take = register_script_file(redis, "take")
+        self._settle = register_script_file(redis, "settle")
+        self._replay = register_script_file(redis, "replay")
+        self._leave = register_script_file(redis, "leave")
 
-    async def lease(self, limit: int) -> list[QueuedEvent]:
+    async def lease_new_or_abandoned(self, limit: int) -> list[QueuedEvent]:
         """Leases the oldest events that no other consumer has leased, or that one has abandoned, in order of sequence."""
         async with asyncio.timeout(TIMEOUT_SECONDS):
             entries = await self._take([self._keys.stream], [CONSUMER_GROUP, self._name, limit, self._silent])
-        return sorted(map(to_queued, entries), key=lambda taken: taken.seq)
+        return sorted(map(to_queued_event, entries), key=lambda taken: taken.seq)
 
-    async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
+    async def acknowledge_and_count(
+        self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]
+    ) -> None:
         """Removes and counts events, in one step."""
         outcomes: list[str | int] = []
         for event in stored:
@@ -59,7 +61,7 @@ class GroupConsumer:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *outcomes])
 
-    async def replay_quarantined(self, workspace_id: UUID) -> int:
+    async def requeue_all_quarantined(self, workspace_id: UUID) -> int:
         """Puts the quarantined events of a workspace back in the queue; returns how many."""
         quarantine = self._keys.quarantine + workspace_id.hex
         keys = [self._keys.stream, self._keys.sequence, self._keys.moved, quarantine]
@@ -68,22 +70,22 @@ class GroupConsumer:
             moved += some
         return moved
 
-    async def delete_quarantined(self, before: datetime) -> dict[UUID, int]:
+    async def delete_quarantined_received_before(self, cutoff: datetime) -> dict[UUID, int]:
         """Deletes events received before a time from the quarantine; returns how many of each workspace."""
         prefix, gone = self._keys.quarantine, dict[UUID, int]()
         async for key in self._redis.scan_iter(match=f"{prefix}*"):
-            if dropped := await self._delete_quarantined_of_workspace(key, to_microseconds(before)):
+            if dropped := await self._delete_from_quarantine_stream(key, to_microseconds(cutoff)):
                 gone[UUID(hex=key.decode().removeprefix(prefix))] = dropped
         return gone
 
-    async def _delete_quarantined_of_workspace(self, key: bytes, before: int) -> int:
+    async def _delete_from_quarantine_stream(self, stream_key: bytes, cutoff_microseconds: int) -> int:
         """Deletes old events in any order: a replayed event may have been quarantined again."""
         dropped, start = 0, "-"
         while True:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                page: Any = await self._redis.xrange(key, min=start, count=_REPLAY_BATCH_SIZE)
-                old = [name for name, fields in page if read_received_at(fields) < before]
-                dropped += await self._redis.xdel(key, *old) if old else 0
+                page: Any = await self._redis.xrange(stream_key, min=start, count=_REPLAY_BATCH_SIZE)
+                old = [name for name, fields in page if read_received_at(fields) < cutoff_microseconds]
+                dropped += await self._redis.xdel(stream_key, *old) if old else 0
             if len(page) < _REPLAY_BATCH_SIZE:
                 return dropped
             start = f"({page[-1][0].decode()}"

@@ -18,7 +18,7 @@ from plugins.ingest_redis.stream_entries import (
     hour_numbers,
     hour_start,
     read_received_at,
-    to_queued,
+    to_queued_event,
 )
 from service_core.plugin import (
     IngestEndpoint,
@@ -47,7 +47,7 @@ class LedgerReader:
         self._known: tuple[QueueState, datetime] | None = None
         self._ask_from = 0.0
 
-    async def queue_lag(self) -> QueueState:
+    async def queue_lag_or_last_known(self) -> QueueState:
         """Returns how many events are queued, and when the oldest was received.
 
         While the server is unavailable, and for a second after a failed call, it returns the last known state; an
@@ -58,7 +58,7 @@ class LedgerReader:
         """
         if time.monotonic() >= self._ask_from:
             try:
-                return await self._read_lag()
+                return await self._read_and_remember_lag()
             except CONNECTION_ERRORS:
                 self._ask_from = time.monotonic() + RETRY_AFTER_SECONDS
         if self._known is None:
@@ -66,7 +66,7 @@ class LedgerReader:
         state, known_at = self._known
         return QueueState(state.waiting_count, state.oldest_received_at or known_at)
 
-    async def _read_lag(self) -> QueueState:
+    async def _read_and_remember_lag(self) -> QueueState:
         asked_at = system_clock()
         async with asyncio.timeout(self._glance), self._redis.pipeline(transaction=False) as pipe:
             pipe.xlen(self._keys.stream)
@@ -77,7 +77,7 @@ class LedgerReader:
         self._known = state, asked_at
         return state
 
-    async def read_ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
+    async def read_ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
         """Returns ledger rows with ``start <= hour < end``, oldest first; each is read at one moment.
 
         Raises:
@@ -88,12 +88,14 @@ class LedgerReader:
         try:
             async with asyncio.timeout(LEDGER_TIMEOUT_SECONDS):
                 for first in range(0, len(hours), _HOURS_PER_BATCH):
-                    rows += await self._read_hours(workspace_id, hours[first : first + _HOURS_PER_BATCH])
+                    rows += await self._read_ledger_hours(
+                        workspace_id, hours[first : first + _HOURS_PER_BATCH]
+                    )
         except CONNECTION_ERRORS as fault:
             raise StoreUnavailable from fault
         return rows
 
-    async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
+    async def list_oldest_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
         """Returns the quarantined events of a workspace, oldest first.
 
         Raises:
@@ -106,25 +108,27 @@ class LedgerReader:
             raise StoreUnavailable from fault
         return [_to_quarantined(name, fields) for name, fields in entries]
 
-    async def _read_hours(self, workspace_id: UUID, hours: range) -> list[LedgerRow]:
+    async def _read_ledger_hours(self, workspace_id: UUID, hours: range) -> list[LedgerRow]:
         async with self._redis.pipeline(transaction=False) as pipe:
             for hour in hours:
                 pipe.hgetall(f"{self._keys.ledger}{workspace_id.hex}:{hour}")
             hashes = await pipe.execute()
         return [
-            row for hour, counts in zip(hours, hashes, strict=True) for row in _to_ledger_rows(hour, counts)
+            row
+            for hour, counts in zip(hours, hashes, strict=True)
+            for row in _ledger_rows_of_hour(hour, counts)
         ]
 
 
 def _to_quarantined(name: bytes, fields: Mapping[bytes, bytes]) -> QuarantinedEvent:
     flat = [part for pair in fields.items() for part in pair]
-    return QuarantinedEvent(to_queued((name, flat)), fields[b"reason"].decode())
+    return QuarantinedEvent(to_queued_event((name, flat)), fields[b"reason"].decode())
 
 
-def _to_ledger_rows(hour: int, counts: Mapping[bytes, bytes]) -> Iterator[LedgerRow]:
+def _ledger_rows_of_hour(hour: int, hash_fields: Mapping[bytes, bytes]) -> Iterator[LedgerRow]:
     """Yields the rows of an hour from its counts, which are named ``key:channel:count``."""
     lanes: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for name, value in counts.items():
+    for name, value in hash_fields.items():
         key, channel, what = name.decode().split(":", 2)
         lanes[key, channel][what] = int(value)
     for (key, channel), lane in sorted(lanes.items()):

@@ -26,7 +26,7 @@ _SUFFICIENT_FSYNC: Final = {"always": ("always",), "everysec": ("always", "every
 _log = logging.getLogger("touchpoint.ingest_redis")
 
 
-def connect(settings: IngestRedisSettings) -> Redis:
+def connect_without_retries(settings: IngestRedisSettings) -> Redis:
     """Returns a client without the retries of the library, which would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,
@@ -44,53 +44,59 @@ def connect(settings: IngestRedisSettings) -> Redis:
     return Redis.from_pool(ConnectionPool(connection_class=SSLConnection if tls else Connection, **options))
 
 
-def load_script(redis: Redis, name: str) -> AsyncScript:
+def register_script_file(redis: Redis, name: str) -> AsyncScript:
     """Returns a script of the folder ``scripts``; a server that does not know it gets it."""
     return redis.register_script((Path(__file__).parent / "scripts" / f"{name}.lua").read_text())
 
 
-async def check_durability_if_reachable(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
+async def require_durable_server_if_reachable(
+    redis: Redis, required_fsync: Literal["always", "everysec"]
+) -> None:
     """Refuses a server that may lose acknowledged events; one that cannot be reached is not checked.
 
     Raises:
-        StartupError: as `check_durability`.
+        StartupError: as `require_durable_server`.
     """
     try:
-        await check_durability(redis, fsync)
+        await require_durable_server(redis, required_fsync)
     except (Unreachable, Silent):
         _log.warning("the ingest queue cannot be reached; events are refused until it can")
 
 
-async def check_durability(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
+async def require_durable_server(redis: Redis, required_fsync: Literal["always", "everysec"]) -> None:
     """Refuses a server that may lose acknowledged events.
 
     Raises:
         StartupError: it is too old, evicts keys, or writes no log, or writes it too seldom.
         RedisError, OSError: it cannot be reached.
     """
-    problem = _durability_problem(await redis.info()) or await _unsafe_fsync(redis, fsync)
+    problem = _durability_problem(await redis.info()) or await _fsync_problem_unless_hidden(
+        redis, required_fsync
+    )
     if problem:
         raise StartupError(f"The Redis server of ingest.queue {problem}.")
 
 
-def _durability_problem(facts: dict[str, Any]) -> str | None:
-    if int(str(facts["redis_version"]).partition(".")[0]) < OLDEST_VERSION:
-        return f"is version {facts['redis_version']}: install {OLDEST_VERSION} or newer, or Valkey"
-    if facts["maxmemory"] and facts["maxmemory_policy"] != "noeviction":
+def _durability_problem(server_info: dict[str, Any]) -> str | None:
+    if int(str(server_info["redis_version"]).partition(".")[0]) < OLDEST_VERSION:
+        return f"is version {server_info['redis_version']}: install {OLDEST_VERSION} or newer, or Valkey"
+    if server_info["maxmemory"] and server_info["maxmemory_policy"] != "noeviction":
         return "evicts keys when it is full: set `maxmemory-policy noeviction`"
-    if not facts["aof_enabled"]:
+    if not server_info["aof_enabled"]:
         return "keeps its data in memory only: set `appendonly yes` and `appendfsync always`"
     return None
 
 
-async def _unsafe_fsync(redis: Redis, fsync: Literal["always", "everysec"]) -> str | None:
+async def _fsync_problem_unless_hidden(
+    redis: Redis, required_fsync: Literal["always", "everysec"]
+) -> str | None:
     try:
         found = (await redis.config_get("appendfsync"))["appendfsync"]
     except ResponseError:
         return None  # hosted servers hide their configuration: their operator answers for it
-    if found in _SUFFICIENT_FSYNC[fsync]:
+    if found in _SUFFICIENT_FSYNC[required_fsync]:
         return None
     return (
-        f"may lose acknowledged events (`appendfsync {found}`): set `appendfsync {fsync}`, or accept the "
+        f"may lose acknowledged events (`appendfsync {found}`): set `appendfsync {required_fsync}`, or accept the "
         "loss of a second with `fsync=everysec` in the URL"
     )

@@ -31,11 +31,11 @@ class KeyNames:
         self.quarantine: Final = f"{prefix}:quarantine:"
         self._claim = f"{prefix}:claim:".encode()
 
-    def claim_key(self, arrival: ReceivedEvent) -> bytes:
+    def claim_key_or_empty(self, event: ReceivedEvent) -> bytes:
         """Returns the key of the claim of an event id: a digest, so ids of any length cost the same; empty without an id."""
-        if not arrival.claimed:
+        if not event.claimed:
             return b""
-        whole = arrival.workspace_id.bytes + arrival.event_id.encode()
+        whole = event.workspace_id.bytes + event.event_id.encode()
         return self._claim + blake2b(whole, digest_size=16).digest()
 
 
@@ -85,31 +85,31 @@ def ledger_field_prefix(key_id: UUID, channel: IngestEndpoint) -> str:
     return f"{key_id.hex}:{channel.value}"
 
 
-def build_entry(arrival: ReceivedEvent) -> StreamEntry:
+def build_stream_entry(event: ReceivedEvent) -> StreamEntry:
     """Returns the stream entry of a received event.
 
     Raises:
         TypeError: a text that is none (a lone surrogate).
     """
-    received = to_microseconds(arrival.received_at)
+    received = to_microseconds(event.received_at)
     sent = (
-        arrival.event_id,
-        arrival.claimed,
+        event.event_id,
+        event.claimed,
         received,
-        arrival.user_agent,
-        arrival.address,
-        dict(arrival.headers),
+        event.user_agent,
+        event.address,
+        dict(event.headers),
     )
     return StreamEntry(
-        ledger_hash_name(arrival.workspace_id, arrival.received_at),
-        ledger_field_prefix(arrival.key_id, arrival.channel),
+        ledger_hash_name(event.workspace_id, event.received_at),
+        ledger_field_prefix(event.key_id, event.channel),
         received,
         orjson.dumps(sent),
-        arrival.body,
+        event.body,
     )
 
 
-def to_queued(stream_entry: tuple[bytes, list[bytes]]) -> QueuedEvent:
+def to_queued_event(stream_entry: tuple[bytes, list[bytes]]) -> QueuedEvent:
     """Converts a stream entry, an id with names and values in turn, to a queued event."""
     name, fields = stream_entry
     kept = dict(zip(fields[::2], fields[1::2], strict=True))

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 
-from plugins.ingest_redis.server import load_script
+from plugins.ingest_redis.server import register_script_file
 from plugins.ingest_redis.settings import IngestRedisSettings
 from plugins.ingest_redis.stream_entries import KeyNames, StreamEntry
-from service_core.plugin import CallBatcher, EnqueueFailed, EnqueueResult, gather_results
+from service_core.plugin import CallBatcher, EnqueueFailed, EnqueueResult, gather_results_or_expected_errors
 
 CLAIM_WINDOW: Final = 7 * 24 * 3_600_000_000
 """Microseconds a claim holds; a repeat later than that is a new event."""
@@ -55,15 +55,17 @@ class StreamWriter:
     def __init__(self, redis: Redis, keys: KeyNames, settings: IngestRedisSettings) -> None:
         self._keys = keys
         self._settings = settings
-        self._script = load_script(redis, "offer")
+        self._script = register_script_file(redis, "offer")
         self._shared: CallBatcher[OfferedEntry | None, EnqueueResult | None] = CallBatcher(
-            self._commit_batch, lambda fault: EnqueueFailed("queue", fault), _BATCH_SIZE
+            self._offer_batch_with_rejected_counts, lambda fault: EnqueueFailed("queue", fault), _BATCH_SIZE
         )
         self._rejected: Counter[RejectedCount] = Counter()
         self._counting: asyncio.Task[None] | None = None
         self._server_ahead = 0.0
 
-    async def offer(self, offered: Sequence[OfferedEntry]) -> list[EnqueueResult | EnqueueFailed]:
+    async def offer_in_shared_script_calls(
+        self, entries: Sequence[OfferedEntry]
+    ) -> list[EnqueueResult | EnqueueFailed]:
         """Returns the result of each entry once it is durable; a failure where the stream is full or the server does not answer.
 
         Raises:
@@ -71,14 +73,16 @@ class StreamWriter:
         """
         if len(self._shared) >= self._settings.max_pending:
             raise EnqueueFailed("queue")
-        found = await gather_results([self._shared.submit(each) for each in offered], EnqueueFailed)
+        found = await gather_results_or_expected_errors(
+            [self._shared.submit_for_next_batch(each) for each in entries], EnqueueFailed
+        )
         return [EnqueueFailed("queue") if each is None else each for each in found]
 
-    def count_rejected(self, rejected: RejectedCount, events: int) -> None:
+    def count_with_next_call(self, rejected: RejectedCount, events: int) -> None:
         """Counts rejected events with the next call, or soon without one."""
         self._rejected[rejected] += events
         if self._counting is None:
-            self._counting = asyncio.create_task(self._flush_counts())
+            self._counting = asyncio.create_task(self._flush_rejected_counts_until_empty())
 
     async def aclose(self) -> None:
         """Writes what is pending, as far as the server answers."""
@@ -87,37 +91,43 @@ class StreamWriter:
         await self._shared.wait_idle()
         if self._rejected:
             with suppress(EnqueueFailed):
-                await self._shared.submit(None)
+                await self._shared.submit_for_next_batch(None)
 
-    async def _flush_counts(self) -> None:
+    async def _flush_rejected_counts_until_empty(self) -> None:
         """Writes the counts of rejected events by calls of their own."""
         while self._rejected:
             await asyncio.sleep(_COUNTS_DELAY_SECONDS)
             if self._rejected:
                 with suppress(EnqueueFailed):
-                    await self._shared.submit(None)
+                    await self._shared.submit_for_next_batch(None)
         self._counting = None
 
-    async def _commit_batch(self, offered: Sequence[OfferedEntry | None]) -> list[EnqueueResult | None]:
+    async def _offer_batch_with_rejected_counts(
+        self, entries: Sequence[OfferedEntry | None]
+    ) -> list[EnqueueResult | None]:
         """Runs one script call; an item without an entry gets None."""
-        events = [each for each in offered if each is not None]
+        events = [each for each in entries if each is not None]
         rejected, self._rejected = self._rejected, Counter()
         try:
-            outcomes = iter(await self._run_offer_script(events, rejected))
+            outcomes = iter(await self._run_offer_script_until_in_time(events, rejected))
         except BaseException:
             self._rejected.update(rejected)
             raise
-        return [None if each is None else _OUTCOMES[next(outcomes)] for each in offered]
+        return [None if each is None else _OUTCOMES[next(outcomes)] for each in entries]
 
-    async def _run_offer_script(
-        self, events: Sequence[OfferedEntry], rejected: Counter[RejectedCount]
+    async def _run_offer_script_until_in_time(
+        self, entries: Sequence[OfferedEntry], rejected_counts: Counter[RejectedCount]
     ) -> list[int]:
         """Repeats the call until the script meets its deadline, which it may miss after the clock was set."""
         loop = asyncio.get_running_loop()
         give_up = loop.time() + self._settings.timeout_seconds
-        keys: list[bytes | str] = [self._keys.stream, self._keys.sequence, *(event.claim for event in events)]
-        counts = _flatten((*key, number) for key, number in rejected.items())
-        work = [len(rejected), *counts, *_flatten(event.entry for event in events)]
+        keys: list[bytes | str] = [
+            self._keys.stream,
+            self._keys.sequence,
+            *(event.claim for event in entries),
+        ]
+        counts = _flatten((*key, number) for key, number in rejected_counts.items())
+        work = [len(rejected_counts), *counts, *_flatten(event.entry for event in entries)]
         async with asyncio.timeout_at(give_up):
             while True:
                 deadline = int((give_up + self._server_ahead) * 1000)

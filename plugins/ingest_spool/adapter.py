@@ -11,9 +11,9 @@ from uuid import UUID
 
 from plugins.ingest_spool import consumer
 from plugins.ingest_spool.group_commit import create_offer_view
-from plugins.ingest_spool.ledger import read_ledger
+from plugins.ingest_spool.ledger import read_ledger_rows_in_snapshot
 from plugins.ingest_spool.row_format import LedgerKey, hour_number
-from plugins.ingest_spool.schema import check_readable, connect
+from plugins.ingest_spool.schema import check_readable_sqlite_file, open_or_create_spool
 from plugins.ingest_spool.settings import SpoolSettings
 from plugins.ingest_spool.writer import DUPLICATE, GroupCommitWriter
 from service_core.plugin import (
@@ -28,8 +28,8 @@ from service_core.plugin import (
     ReceivedEvent,
     RejectionReason,
     StartupError,
-    gather_results,
-    require_writable_paths,
+    gather_results_or_expected_errors,
+    require_writable_paths_or_parents,
 )
 
 T = TypeVar("T")
@@ -54,9 +54,9 @@ class SpoolQueue:
         Raises:
             StartupError: it cannot, or does not.
         """
-        with self._storage_errors_as_startup_errors():
+        with self._require_writable_and_wrap_storage_errors():
             if self._path.exists():
-                await asyncio.to_thread(check_readable, self._path)
+                await asyncio.to_thread(check_readable_sqlite_file, self._path)
 
     async def start(self) -> None:
         """Creates the file where it is missing, and starts the writer thread.
@@ -64,7 +64,7 @@ class SpoolQueue:
         Raises:
             StartupError: the file cannot be used.
         """
-        with self._storage_errors_as_startup_errors():
+        with self._require_writable_and_wrap_storage_errors():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             await self._writer.start()
 
@@ -77,15 +77,17 @@ class SpoolQueue:
 
     async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
         """Claims the event id and enqueues the event; see `IngestQueue.offer`."""
-        _check_storable(arrival)
-        (decided,) = self._writer.offer((arrival,))
+        _require_utf8_encodable_text(arrival)
+        (decided,) = self._writer.enqueue_for_next_commit((arrival,))
         return await decided
 
     async def offer_all(self, arrivals: Sequence[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
         """Claims and enqueues several events; see `IngestQueue.offer_all`. They wait for one commit, or for two."""
         for arrival in arrivals:
-            _check_storable(arrival)
-        return await gather_results(self._writer.offer(arrivals), EnqueueFailed)
+            _require_utf8_encodable_text(arrival)
+        return await gather_results_or_expected_errors(
+            self._writer.enqueue_for_next_commit(arrivals), EnqueueFailed
+        )
 
     async def count_rejected(
         self,
@@ -93,61 +95,69 @@ class SpoolQueue:
         key_id: UUID,
         channel: IngestEndpoint,
         reason: RejectionReason,
-        at: datetime,
+        received_at: datetime,
         *,
-        events: int = 1,
+        event_count: int = 1,
     ) -> None:
         """Counts rejected events; durable with the next commit or within a second."""
-        self._writer.count_rejected(
-            LedgerKey(workspace_id, hour_number(at), key_id, channel.value), reason.value, events
+        self._writer.count_with_next_commit(
+            LedgerKey(workspace_id, hour_number(received_at), key_id, channel.value),
+            reason.value,
+            event_count,
         )
 
     async def count_duplicate(
-        self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, at: datetime
+        self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, received_at: datetime
     ) -> None:
         """Counts a duplicate that is not offered; durable with the next commit or within a second."""
-        self._writer.count_rejected(
-            LedgerKey(workspace_id, hour_number(at), key_id, channel.value), DUPLICATE, 1
+        self._writer.count_with_next_commit(
+            LedgerKey(workspace_id, hour_number(received_at), key_id, channel.value), DUPLICATE, 1
         )
 
     async def take(self, limit: int) -> list[QueuedEvent]:
         """Returns the oldest queued events, in order of sequence, without removing them."""
-        return await self._read(lambda connection: consumer.lease(connection, limit))
+        return await self._run_on_reader_thread(
+            lambda connection: consumer.list_oldest_queued(connection, limit)
+        )
 
     async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
         """Removes stored and quarantined events and counts them, in one commit."""
         await self._writer.run_on_writer_thread(
-            lambda connection: consumer.acknowledge(connection, stored, quarantined)
+            lambda connection: consumer.acknowledge_and_sweep_expired_claims(connection, stored, quarantined)
         )
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
         """Returns ledger rows with ``start <= hour < end``, oldest first."""
-        return await self._read(lambda connection: read_ledger(connection, workspace_id, start, end))
+        return await self._run_on_reader_thread(
+            lambda connection: read_ledger_rows_in_snapshot(connection, workspace_id, start, end)
+        )
 
     async def state(self) -> QueueState:
         """Returns how many events are queued, and when the oldest was received."""
-        return await self._read(consumer.queue_lag)
+        return await self._run_on_reader_thread(consumer.queue_lag)
 
     async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
         """Returns the quarantined events of a workspace, oldest first."""
-        return await self._read(lambda connection: consumer.list_quarantined(connection, workspace_id, limit))
+        return await self._run_on_reader_thread(
+            lambda connection: consumer.list_quarantined(connection, workspace_id, limit)
+        )
 
     async def replay(self, workspace_id: UUID) -> int:
         """Puts the quarantined events of a workspace back in the queue; returns how many."""
         return await self._writer.run_on_writer_thread(
-            lambda connection: consumer.replay_quarantined(connection, workspace_id)
+            lambda connection: consumer.requeue_all_quarantined(connection, workspace_id)
         )
 
-    async def delete_before(self, before: datetime) -> dict[UUID, int]:
+    async def delete_quarantined_before(self, received_before: datetime) -> dict[UUID, int]:
         """Deletes events received before a time from the quarantine; returns how many of each workspace."""
         return await self._writer.run_on_writer_thread(
-            lambda connection: consumer.delete_quarantined(connection, before)
+            lambda connection: consumer.delete_quarantined_received_before(connection, received_before)
         )
 
     @contextmanager
-    def _storage_errors_as_startup_errors(self) -> Iterator[None]:
+    def _require_writable_and_wrap_storage_errors(self) -> Iterator[None]:
         """Requires that the paths are writable, and raises StartupError for a storage error inside the block."""
-        require_writable_paths("ingest.queue", self._path.parent, self._path)
+        require_writable_paths_or_parents("ingest.queue", self._path.parent, self._path)
         try:
             yield
         except (OSError, sqlite3.Error) as fault:
@@ -157,27 +167,27 @@ class SpoolQueue:
             ) from fault
 
     def _connect(self) -> sqlite3.Connection:
-        return connect(self._path, self._busy_seconds)
+        return open_or_create_spool(self._path, self._busy_seconds)
 
     def _connect_for_offers(self) -> sqlite3.Connection:
         connection = self._connect()
         create_offer_view(connection)
         return connection
 
-    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _run_on_reader_thread(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Runs a query on the reader thread, whose connection is opened by the first one."""
 
         def run_with_connection() -> T:
             if self._reading is None:
                 self._reading = self._connect()
-            return work(self._reading)
+            return query(self._reading)
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, run_with_connection)
 
 
-def _check_storable(arrival: ReceivedEvent) -> None:
+def _require_utf8_encodable_text(event: ReceivedEvent) -> None:
     """Raises EnqueueFailed for text that SQLite cannot store (a lone surrogate), so that it fails no shared commit."""
-    for text in (arrival.event_id, arrival.user_agent, arrival.address, *arrival.headers.values()):
+    for text in (event.event_id, event.user_agent, event.address, *event.headers.values()):
         if text is not None and not text.isascii():
             try:
                 text.encode()

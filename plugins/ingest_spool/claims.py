@@ -23,14 +23,16 @@ def claim_id(workspace_id: bytes, event_id: str) -> bytes:
     return blake2b(workspace_id + event_id.encode(), digest_size=ID_BYTES).digest()
 
 
-def delete_some_expired(connection: sqlite3.Connection, now: datetime, max_claims: int) -> None:
+def delete_expired_in_random_range(
+    connection: sqlite3.Connection, now: datetime, max_scanned_claims: int
+) -> None:
     """Deletes the claims older than seven days among ``max_claims`` neighbouring claims, from a random one on.
 
     Claims are stored in the order of their digests: deleted by age, each would be on another page of the file.
     """
     start = secrets.token_bytes(ID_BYTES)
-    end = connection.execute(_SELECT_LAST_SWEPT, (start, max_claims)).fetchone()
+    end = connection.execute(_SELECT_LAST_SWEPT, (start, max_scanned_claims)).fetchone()
     if end is None:
         start = b""
-        end = connection.execute(_SELECT_LAST_SWEPT, (start, max_claims)).fetchone() or (_LARGEST_ID,)
+        end = connection.execute(_SELECT_LAST_SWEPT, (start, max_scanned_claims)).fetchone() or (_LARGEST_ID,)
     connection.execute(_DELETE_EXPIRED, (start, *end, to_microseconds(now) - CLAIM_WINDOW))

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import orjson
 
-from plugins.ingest_spool.claims import delete_some_expired
+from plugins.ingest_spool.claims import delete_expired_in_random_range
 from plugins.ingest_spool.row_format import (
     MAX_EVENTS_PER_BATCH,
     LedgerKey,
@@ -18,11 +18,11 @@ from plugins.ingest_spool.row_format import (
     parse_events,
     parse_ledger_key,
     parse_ledger_keys,
-    put_back,
+    reinsert_at_former_seq,
     to_microseconds,
-    to_queued,
+    to_queued_event,
 )
-from plugins.ingest_spool.schema import transaction
+from plugins.ingest_spool.schema import write_transaction
 from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, QueueState
 
 _LATE: Final = timedelta(hours=24)
@@ -65,7 +65,7 @@ class EventOutcome(NamedTuple):
     quarantined: QuarantinedEvent | None = None
 
 
-def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
+def list_oldest_queued(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
     """Returns the oldest queued events, in order of sequence; changes nothing, so a second call returns them again."""
     taken: list[QueuedEvent] = []
     for number, known, places, bodies in connection.execute(
@@ -73,7 +73,7 @@ def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
     ):
         ledger_keys = parse_ledger_keys(known)
         taken += [
-            to_queued(
+            to_queued_event(
                 number * MAX_EVENTS_PER_BATCH + place,
                 ledger_keys[entry.ledger_key],
                 entry,
@@ -87,7 +87,7 @@ def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
     return taken[:limit]
 
 
-def acknowledge(
+def acknowledge_and_sweep_expired_claims(
     connection: sqlite3.Connection, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]
 ) -> None:
     """Removes events from the queue, counts and quarantines them in one commit, and deletes some expired claims."""
@@ -96,10 +96,10 @@ def acknowledge(
     }
     outcome_by_seq |= {event.queued.seq: EventOutcome(quarantined=event) for event in quarantined}
     moments = [e.received_at for e in stored] + [q.queued.arrival.received_at for q in quarantined]
-    with transaction(connection):
-        _remove_and_count(connection, outcome_by_seq)
+    with write_transaction(connection):
+        _remove_from_batches_and_count_once(connection, outcome_by_seq)
         if moments:
-            delete_some_expired(
+            delete_expired_in_random_range(
                 connection, max(moments), _MIN_SWEPT_CLAIMS + _SWEPT_CLAIMS_PER_EVENT * len(outcome_by_seq)
             )
 
@@ -110,53 +110,55 @@ def list_quarantined(
     """Returns the quarantined events of a workspace, in order of sequence."""
     rows = connection.execute(_SELECT_QUARANTINED, (str(workspace_id), limit))
     return [
-        QuarantinedEvent(to_queued(seq, *_parse_quarantined(whose, text), body), reason)
+        QuarantinedEvent(to_queued_event(seq, *_parse_quarantined(whose, text), body), reason)
         for seq, whose, text, body, reason in rows
     ]
 
 
-def replay_quarantined(connection: sqlite3.Connection, workspace_id: UUID) -> int:
+def requeue_all_quarantined(connection: sqlite3.Connection, workspace_id: UUID) -> int:
     """Puts the quarantined events of a workspace back in the queue, under their former sequence numbers."""
     everything = -1
-    with transaction(connection):
+    with write_transaction(connection):
         aside = connection.execute(_SELECT_QUARANTINED, (str(workspace_id), everything)).fetchall()
         counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
         for seq, whose, text, body, _ in aside:
             lane, entry = _parse_quarantined(whose, text)
-            put_back(connection, seq, lane, entry, body)
+            reinsert_at_former_seq(connection, seq, lane, entry, body)
             counts[lane][1] -= 1
-        _add_counts(connection, counts)
+        _add_to_ledger(connection, counts)
         connection.execute("DELETE FROM quarantine WHERE workspace = ?", (str(workspace_id),))
     return len(aside)
 
 
-def delete_quarantined(connection: sqlite3.Connection, before: datetime) -> dict[UUID, int]:
+def delete_quarantined_received_before(connection: sqlite3.Connection, cutoff: datetime) -> dict[UUID, int]:
     """Deletes quarantined events received before a time; returns how many of each workspace."""
-    with transaction(connection):
-        gone = connection.execute(_DELETE_QUARANTINED, (to_microseconds(before),)).fetchall()
+    with write_transaction(connection):
+        gone = connection.execute(_DELETE_QUARANTINED, (to_microseconds(cutoff),)).fetchall()
     return Counter(UUID(workspace) for (workspace,) in gone)
 
 
 def queue_lag(connection: sqlite3.Connection) -> QueueState:
     """Returns the number of queued events, and when the oldest was received."""
     (waiting,) = connection.execute("SELECT coalesce(sum(waiting), 0) FROM batch").fetchone()
-    oldest = lease(connection, 1)
+    oldest = list_oldest_queued(connection, 1)
     return QueueState(waiting, oldest[0].arrival.received_at if oldest else None)
 
 
-def _remove_and_count(connection: sqlite3.Connection, outcomes: Mapping[int, EventOutcome]) -> None:
+def _remove_from_batches_and_count_once(
+    connection: sqlite3.Connection, outcome_by_seq: Mapping[int, EventOutcome]
+) -> None:
     """Removes events from their batches and counts them; an event removed before is not counted again."""
     counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
     empty = []
-    batch_numbers = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcomes}))
+    batch_numbers = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcome_by_seq}))
     for number, known, text in connection.execute(_SELECT_BATCHES, (batch_numbers,)).fetchall():
         tallies = [(lane, counts[lane]) for lane in parse_ledger_keys(known)]
         places = parse_events(text)
         for place, entry in enumerate(places):
             seq = number * MAX_EVENTS_PER_BATCH + place
-            if entry is None or seq not in outcomes:
+            if entry is None or seq not in outcome_by_seq:
                 continue
-            outcome, places[place] = outcomes[seq], None
+            outcome, places[place] = outcome_by_seq[seq], None
             lane, tally = tallies[entry.ledger_key]
             stored = outcome.quarantined is None
             for column, holds in enumerate((stored, not stored, outcome.late, outcome.bot)):
@@ -169,19 +171,22 @@ def _remove_and_count(connection: sqlite3.Connection, outcomes: Mapping[int, Eve
         else:
             empty.append(number)
     connection.execute(_DELETE_BATCHES, (dump_json(empty),))
-    _add_counts(connection, counts)
+    _add_to_ledger(connection, counts)
 
 
 def _insert_quarantined(
-    connection: sqlite3.Connection, lane: LedgerKey, entry: StoredEvent, aside: QuarantinedEvent
+    connection: sqlite3.Connection,
+    ledger_key: LedgerKey,
+    stored_event: StoredEvent,
+    quarantined_event: QuarantinedEvent,
 ) -> None:
-    seq, body = aside.queued.seq, aside.queued.arrival.body
-    whose, text = dump_json(tuple(lane)), dump_json(tuple(entry))
-    row = (seq, str(lane.workspace), whose, text, body, aside.reason)
+    seq, body = quarantined_event.queued.seq, quarantined_event.queued.arrival.body
+    whose, text = dump_json(tuple(ledger_key)), dump_json(tuple(stored_event))
+    row = (seq, str(ledger_key.workspace), whose, text, body, quarantined_event.reason)
     connection.execute(_INSERT_QUARANTINED, row)
 
 
-def _add_counts(connection: sqlite3.Connection, counts: LedgerCounts) -> None:
+def _add_to_ledger(connection: sqlite3.Connection, counts: LedgerCounts) -> None:
     connection.execute(_ADD_COUNTS, (dump_json([(*lane, *numbers) for lane, numbers in counts.items()]),))
 
 

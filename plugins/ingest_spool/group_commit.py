@@ -24,7 +24,7 @@ from plugins.ingest_spool.row_format import (
     hour_number,
     to_microseconds,
 )
-from plugins.ingest_spool.schema import transaction
+from plugins.ingest_spool.schema import write_transaction
 from service_core.plugin import EnqueueFailed, EnqueueResult, ReceivedEvent
 
 _CREATE_OFFER_VIEW: Final = f"""
@@ -64,11 +64,13 @@ class OfferBatch:
 
 
 def create_offer_view(connection: sqlite3.Connection) -> None:
-    """Prepares a connection for `commit_batch`."""
+    """Prepares a connection for `commit_offers_and_rejected_counts`."""
     connection.executescript(_CREATE_OFFER_VIEW)
 
 
-def commit_batch(connection: sqlite3.Connection, batch: OfferBatch) -> list[EnqueueResult]:
+def commit_offers_and_rejected_counts(
+    connection: sqlite3.Connection, batch: OfferBatch
+) -> list[EnqueueResult]:
     """Commits offered events, their claims and all counts in one transaction.
 
     Returns:
@@ -79,27 +81,29 @@ def commit_batch(connection: sqlite3.Connection, batch: OfferBatch) -> list[Enqu
     """
     try:
         try:
-            connection.execute(_INSERT_OFFERS, _offer_columns(batch.arrivals, (), batch.rejected))
+            connection.execute(_INSERT_OFFERS, _offer_view_columns(batch.arrivals, (), batch.rejected))
         except sqlite3.IntegrityError:
-            return _commit_with_duplicates(connection, batch)
+            return _commit_without_duplicates_but_count_them(connection, batch)
     except sqlite3.Error as fault:
         raise EnqueueFailed("queue") from fault
     return [EnqueueResult.QUEUED] * len(batch.arrivals)
 
 
-def _commit_with_duplicates(connection: sqlite3.Connection, batch: OfferBatch) -> list[EnqueueResult]:
+def _commit_without_duplicates_but_count_them(
+    connection: sqlite3.Connection, batch: OfferBatch
+) -> list[EnqueueResult]:
     """Commits a batch in which an id is repeated or was claimed before: duplicates are counted and not enqueued."""
-    with transaction(connection):
-        outcomes = _decide_outcomes(connection, batch.arrivals)
+    with write_transaction(connection):
+        outcomes = _queued_or_duplicate_per_event(connection, batch.arrivals)
         fresh, repeated = (
             [arrival for arrival, outcome in zip(batch.arrivals, outcomes, strict=True) if outcome is wanted]
             for wanted in (EnqueueResult.QUEUED, EnqueueResult.DUPLICATE)
         )
-        connection.execute(_REPLACE_OFFERS, _offer_columns(fresh, repeated, batch.rejected))
+        connection.execute(_REPLACE_OFFERS, _offer_view_columns(fresh, repeated, batch.rejected))
     return outcomes
 
 
-def _decide_outcomes(
+def _queued_or_duplicate_per_event(
     connection: sqlite3.Connection, arrivals: Sequence[ReceivedEvent]
 ) -> list[EnqueueResult]:
     """Returns the result of each event by the claims of the last seven days and by the events before it; writes nothing."""
@@ -116,10 +120,10 @@ def _decide_outcomes(
     return outcomes
 
 
-def _offer_columns(
-    fresh: Sequence[ReceivedEvent],
-    repeated: Sequence[ReceivedEvent],
-    rejected: Counter[tuple[LedgerKey, str]],
+def _offer_view_columns(
+    queued: Sequence[ReceivedEvent],
+    duplicates: Sequence[ReceivedEvent],
+    rejected_counts: Counter[tuple[LedgerKey, str]],
 ) -> tuple[object, ...]:
     """Returns the columns of the view ``offer``, in the format of `row_format`.
 
@@ -131,7 +135,7 @@ def _offer_columns(
     ids, moments, places, start = [], [], [], 0
     seen: dict[tuple[object, ...], int] = {}
     received: list[int] = []
-    for arrival in fresh:
+    for arrival in queued:
         workspace, key, channel, event_id, claimed, at, body, user_agent, address, headers = arrival
         now = to_microseconds(at)
         lane = seen.setdefault((workspace, now // HOUR_MICROSECONDS, key, channel), len(seen))
@@ -146,13 +150,13 @@ def _offer_columns(
         start += size
     duplicate = Counter(
         LedgerKey(event.workspace_id, hour_number(event.received_at), event.key_id, event.channel)
-        for event in repeated
+        for event in duplicates
     )
     lanes = [(*key, events, 0) for key, events in zip(seen, received, strict=True)]
     lanes += [(*key, events, events) for key, events in duplicate.items()]
-    lanes += [(*key, events, 0 if reason else events) for (key, reason), events in rejected.items()]
-    refused = [(*key, reason, events) for (key, reason), events in rejected.items() if reason]
-    bodies = b"".join([arrival.body for arrival in fresh])
+    lanes += [(*key, events, 0 if reason else events) for (key, reason), events in rejected_counts.items()]
+    refused = [(*key, reason, events) for (key, reason), events in rejected_counts.items() if reason]
+    bodies = b"".join([arrival.body for arrival in queued])
     return (
         b"".join(ids),
         dump_json(moments),

@@ -26,7 +26,7 @@ _REJECTED: Final = """
 """
 
 
-def read_ledger(
+def read_ledger_rows_in_snapshot(
     connection: sqlite3.Connection, workspace_id: UUID, start: datetime, end: datetime
 ) -> list[LedgerRow]:
     """Returns ledger rows with ``start <= hour < end``, oldest first, all read at one moment."""
@@ -35,7 +35,7 @@ def read_ledger(
     try:
         counted = connection.execute(_COUNTED, parameters).fetchall()
         rejected = connection.execute(_REJECTED, parameters).fetchall()
-        waiting = _count_waiting(connection) if counted else Counter()
+        waiting = _count_queued_by_ledger_key(connection) if counted else Counter()
     finally:
         connection.execute("COMMIT")
     reasons: dict[tuple[int, str, str], dict[str, int]] = defaultdict(dict)
@@ -51,7 +51,7 @@ def read_ledger(
     ]
 
 
-def _count_waiting(connection: sqlite3.Connection) -> Counter[LedgerKey]:
+def _count_queued_by_ledger_key(connection: sqlite3.Connection) -> Counter[LedgerKey]:
     """Returns the number of queued events by ledger key, counted from all batches."""
     waiting: Counter[LedgerKey] = Counter()
     for known, text in connection.execute("SELECT lanes, arrivals FROM batch"):
@@ -61,8 +61,10 @@ def _count_waiting(connection: sqlite3.Connection) -> Counter[LedgerKey]:
     return waiting
 
 
-def _to_ledger_row(counted: tuple[Any, ...], waiting: int, rejected: dict[str, int]) -> LedgerRow:
-    hour, key, channel, received, stored, duplicate, quarantined, late, bots = counted
+def _to_ledger_row(
+    ledger_columns: tuple[Any, ...], queued_count: int, rejected_by_reason: dict[str, int]
+) -> LedgerRow:
+    hour, key, channel, received, stored, duplicate, quarantined, late, bots = ledger_columns
     return LedgerRow(
         hour=hour_start(hour),
         key_id=parse_uuid(key),
@@ -71,8 +73,8 @@ def _to_ledger_row(counted: tuple[Any, ...], waiting: int, rejected: dict[str, i
         stored=stored,
         duplicate=duplicate,
         quarantined=quarantined,
-        in_flight=waiting,
+        in_flight=queued_count,
         late=late,
         bots=bots,
-        rejected_by_reason=rejected,
+        rejected_by_reason=rejected_by_reason,
     )

@@ -79,11 +79,11 @@ def dump_json(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
-def put_back(
-    connection: sqlite3.Connection, seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes
+def reinsert_at_former_seq(
+    connection: sqlite3.Connection, former_seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes
 ) -> None:
     """Puts an event back in the queue under its former sequence number."""
-    number, place = divmod(seq, MAX_EVENTS_PER_BATCH)
+    number, place = divmod(former_seq, MAX_EVENTS_PER_BATCH)
     known, text, bodies = connection.execute(_SELECT_BATCH, (number,)).fetchone() or ("[]", "[]", b"")
     all_lanes = [*orjson.loads(known), tuple(ledger_key)]
     places = orjson.loads(text)
@@ -97,7 +97,7 @@ def put_back(
     )
 
 
-def to_queued(seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes) -> QueuedEvent:
+def to_queued_event(seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes) -> QueuedEvent:
     """Returns a queued event."""
     arrival = ReceivedEvent(
         workspace_id=ledger_key.workspace,

@@ -49,7 +49,7 @@ _WAL_PAGES: Final = 8_000
 """Pages of 4 KiB in the log before a commit moves them to the main file: fewer rewrites of hot pages."""
 
 
-def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+def open_or_create_spool(path: Path, busy_seconds: float) -> sqlite3.Connection:
     """Returns a connection whose commits are on disk when they return; creates the tables of a new file.
 
     It may be handed from one thread to another, but used by one at a time.
@@ -72,7 +72,7 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     return connection
 
 
-def check_readable(path: Path) -> None:
+def check_readable_sqlite_file(path: Path) -> None:
     """Checks the version of a file without creating another file beside it.
 
     Raises:
@@ -84,7 +84,7 @@ def check_readable(path: Path) -> None:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def write_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Runs a write transaction; an error rolls it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -99,7 +99,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _create_tables_of_new_file(connection: sqlite3.Connection, path: Path) -> None:
     """Creates the tables unless the file has them; two processes may try at once."""
     if _is_new_file(connection, path):
-        with transaction(connection):
+        with write_transaction(connection):
             if _is_new_file(connection, path):
                 for statement in TABLES.split(";"):
                     connection.execute(statement)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from plugins.ingest_spool.group_commit import OfferBatch, commit_batch
+from plugins.ingest_spool.group_commit import OfferBatch, commit_offers_and_rejected_counts
 from plugins.ingest_spool.row_format import MAX_EVENTS_PER_BATCH, LedgerKey
 from service_core.plugin import EnqueueFailed, EnqueueResult, ReceivedEvent
 
@@ -54,7 +54,9 @@ class GroupCommitWriter:
         self._loop = asyncio.get_running_loop()
         await self.run_on_writer_thread(lambda _: None)
 
-    def offer(self, arrivals: Sequence[ReceivedEvent]) -> list[asyncio.Future[EnqueueResult]]:
+    def enqueue_for_next_commit(
+        self, arrivals: Sequence[ReceivedEvent]
+    ) -> list[asyncio.Future[EnqueueResult]]:
         """Returns a future for each event, set once it is durable.
 
         Raises:
@@ -70,31 +72,35 @@ class GroupCommitWriter:
         if not self._working:
             self._working = True
             self._stop_timer()
-            loop.call_soon(self._start_commit)
+            loop.call_soon(self._commit_pending_on_writer_thread)
         return futures
 
-    def count_rejected(self, ledger_key: LedgerKey, reason: str, events: int) -> None:
+    def count_with_next_commit(self, ledger_key: LedgerKey, reason: str, events: int) -> None:
         """Counts rejected events with the next commit, or soon without one; without a reason, duplicates."""
         self._next.rejected[ledger_key, reason] += events
         if not self._working and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_COUNTS_DELAY_SECONDS, self._start_commit)
+            self._timer = asyncio.get_running_loop().call_later(
+                _COUNTS_DELAY_SECONDS, self._commit_pending_on_writer_thread
+            )
 
-    async def run_on_writer_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_on_writer_thread(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """Runs other work on the writer thread, between two commits."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_with_connection, work)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._run_and_disconnect_on_error, action
+        )
 
     async def aclose(self) -> None:
         """Commits what is pending, then closes the file."""
         failures = self._failures
         while self._working or (self._next.rejected and self._failures == failures):
             if not self._working:
-                self._start_commit()
+                self._commit_pending_on_writer_thread()
             await self.run_on_writer_thread(lambda _: None)
         self._stop_timer()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown()
 
-    def _start_commit(self) -> None:
+    def _commit_pending_on_writer_thread(self) -> None:
         """Commits the pending offers on the writer thread, as many as one commit takes, and all rejected counts."""
         self._stop_timer()
         batch, futures = (
@@ -110,11 +116,15 @@ class GroupCommitWriter:
 
         def commit_and_report() -> None:
             try:
-                offers = self._run_with_connection(lambda connection: commit_batch(connection, batch))
+                offers = self._run_and_disconnect_on_error(
+                    lambda connection: commit_offers_and_rejected_counts(connection, batch)
+                )
             except Exception as fault:  # noqa: BLE001 - whatever it was, every offer of the batch must hear of it
-                loop.call_soon_threadsafe(self._fail_offers, batch.rejected, futures, fault)
+                loop.call_soon_threadsafe(
+                    self._fail_futures_and_keep_rejected_counts, batch.rejected, futures, fault
+                )
             else:
-                loop.call_soon_threadsafe(self._resolve_offers, futures, offers)
+                loop.call_soon_threadsafe(self._resolve_futures_and_end_commit, futures, offers)
 
         self._thread.submit(commit_and_report)
 
@@ -123,46 +133,48 @@ class GroupCommitWriter:
             self._timer.cancel()
             self._timer = None
 
-    def _resolve_offers(
-        self, futures: list[asyncio.Future[EnqueueResult]], offers: list[EnqueueResult]
+    def _resolve_futures_and_end_commit(
+        self, futures: list[asyncio.Future[EnqueueResult]], results: list[EnqueueResult]
     ) -> None:
         """Sets the results of a commit, unless a caller went away, and schedules the next commit."""
-        for future, offer in zip(futures, offers, strict=True):
+        for future, offer in zip(futures, results, strict=True):
             if not future.done():
                 future.set_result(offer)
-        self._start_next_commit()
+        self._end_commit_and_schedule_next()
 
-    def _fail_offers(
+    def _fail_futures_and_keep_rejected_counts(
         self,
-        rejected: Counter[tuple[LedgerKey, str]],
+        rejected_counts: Counter[tuple[LedgerKey, str]],
         futures: list[asyncio.Future[EnqueueResult]],
-        fault: Exception,
+        error: Exception,
     ) -> None:
         """Fails every offer of the batch, keeps its rejected counts for the next commit, and schedules that."""
         self._failures += 1
-        self._next.rejected.update(rejected)
-        detail = fault.detail if isinstance(fault, EnqueueFailed) else "queue"
+        self._next.rejected.update(rejected_counts)
+        detail = error.detail if isinstance(error, EnqueueFailed) else "queue"
         for future in futures:
             if not future.done():
-                future.set_exception(EnqueueFailed(detail, fault))
-        self._start_next_commit()
+                future.set_exception(EnqueueFailed(detail, error))
+        self._end_commit_and_schedule_next()
 
-    def _start_next_commit(self) -> None:
+    def _end_commit_and_schedule_next(self) -> None:
         """Ends a commit; schedules the next one at once for pending offers, or soon for rejected counts alone."""
         self._committing = 0
         self._working = bool(self._waiting)
         if self._working:
             # After the answers that were just decided: what their readers send next shares the commit.
-            asyncio.get_running_loop().call_soon(self._start_commit)
+            asyncio.get_running_loop().call_soon(self._commit_pending_on_writer_thread)
         elif self._next.rejected:
-            self._timer = asyncio.get_running_loop().call_later(_COUNTS_DELAY_SECONDS, self._start_commit)
+            self._timer = asyncio.get_running_loop().call_later(
+                _COUNTS_DELAY_SECONDS, self._commit_pending_on_writer_thread
+            )
 
-    def _run_with_connection(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run_and_disconnect_on_error(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """Runs work with the open connection on the thread; after an error the next work opens a new one."""
         if self._connection is None:
             self._connection = self._connect()
         try:
-            return work(self._connection)
+            return action(self._connection)
         except BaseException:
             self._disconnect()
             raise

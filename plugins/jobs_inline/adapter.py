@@ -30,7 +30,10 @@ class InlineJobs:
 
     async def run_worker(self, run_next: ExportWork, stop: asyncio.Event) -> None:
         """Runs jobs until ``stop`` is set; jobs under way are cancelled then and run after the next start."""
-        workers = [asyncio.create_task(self._run_worker(run_next)) for _ in range(self._settings.workers)]
+        workers = [
+            asyncio.create_task(self._run_jobs_when_woken_or_due(run_next))
+            for _ in range(self._settings.workers)
+        ]
         try:
             await stop.wait()
         finally:
@@ -38,17 +41,17 @@ class InlineJobs:
                 worker.cancel()
             await asyncio.wait(workers)
 
-    async def _run_worker(self, work: ExportWork) -> None:
+    async def _run_jobs_when_woken_or_due(self, work: ExportWork) -> None:
         while True:
             self._woken.clear()
-            while await _run_one_job(work):
+            while await _run_next_job_or_log_error(work):
                 pass
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.rescan_seconds):
                     await self._woken.wait()
 
 
-async def _run_one_job(work: ExportWork) -> bool:
+async def _run_next_job_or_log_error(work: ExportWork) -> bool:
     """Runs one job; after an error of the store the next wake-up tries again."""
     try:
         return await work()

@@ -8,7 +8,7 @@ from uuid import UUID
 from redis.exceptions import RedisError
 
 from plugins.jobs_rq.job import run_named_function
-from plugins.jobs_rq.server import connect, open_queue
+from plugins.jobs_rq.server import connect_without_retries, open_queue
 from plugins.jobs_rq.settings import RqSettings
 from service_core.plugin import JobQueueUnavailable, StartupError
 
@@ -24,7 +24,9 @@ class RqJobs:
 
     def __init__(self, settings: RqSettings) -> None:
         self._settings = settings
-        self._queue = open_queue(settings, connect(settings, timeout=settings.timeout_seconds))
+        self._queue = open_queue(
+            settings, connect_without_retries(settings, answer_timeout=settings.timeout_seconds)
+        )
 
     async def check(self) -> None:
         """Checks that the server answers; changes nothing, and closes the connection.
@@ -53,11 +55,11 @@ class RqJobs:
             JobQueueUnavailable: the server is away, hung, full or read-only.
         """
         try:
-            await asyncio.to_thread(self._enqueue, str(export_id))
+            await asyncio.to_thread(self._enqueue_expiring_wake_up, str(export_id))
         except (RedisError, OSError) as fault:
             raise JobQueueUnavailable from fault
 
-    def _enqueue(self, export_id: str) -> None:
+    def _enqueue_expiring_wake_up(self, export_id: str) -> None:
         self._queue.enqueue_call(
             run_named_function,
             (export_id,),
@@ -73,6 +75,6 @@ class RqJobs:
 
     def run_worker_process(self, entry: str) -> None:
         """Runs jobs in this process until SIGTERM or SIGINT, which let the job under way end first."""
-        from plugins.jobs_rq.worker import run_worker  # noqa: PLC0415 - a server that only wakes needs none of it
+        from plugins.jobs_rq.worker import run_worker_until_stopped  # noqa: PLC0415 - a server that only wakes needs none of it
 
-        run_worker(self._settings, entry)
+        run_worker_until_stopped(self._settings, entry)

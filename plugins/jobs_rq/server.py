@@ -14,7 +14,7 @@ SERIALIZER: Final = "json"
 """What is in the queue is data: a pickled payload does not parse, and is never run."""
 
 
-def connect(settings: RqSettings, *, timeout: float | None = None) -> Redis:
+def connect_without_retries(settings: RqSettings, *, answer_timeout: float | None = None) -> Redis:
     """Returns a client without the retries of the library, which would block for seconds.
 
     Args:
@@ -27,8 +27,8 @@ def connect(settings: RqSettings, *, timeout: float | None = None) -> Redis:
         "db": settings.database,
         "username": settings.user,
         "password": settings.password,
-        "socket_timeout": timeout,
-        "socket_connect_timeout": timeout or 5,
+        "socket_timeout": answer_timeout,
+        "socket_connect_timeout": answer_timeout or 5,
         "retry": Retry(NoBackoff(), 0),
     }
     tls = settings.url.startswith("rediss:")

@@ -15,7 +15,7 @@ from rq.queue import Queue
 from rq.worker import SpawnWorker
 
 from plugins.jobs_rq.job import ENTRY_VARIABLE, WakeJob
-from plugins.jobs_rq.server import SERIALIZER, connect, open_queue
+from plugins.jobs_rq.server import SERIALIZER, connect_without_retries, open_queue
 from plugins.jobs_rq.settings import RqSettings
 
 MAINTENANCE_SECONDS: Final = 15
@@ -60,16 +60,16 @@ class ExportSpawnWorker(SpawnWorker):
         super().handle_job_failure(job, queue, started_job_registry, error_type_name)
 
 
-def run_worker(settings: RqSettings, entry: str) -> None:
+def run_worker_until_stopped(settings: RqSettings, job_function_name: str) -> None:
     """Runs jobs until SIGTERM or SIGINT; sets the environment variables that the processes of jobs read.
 
     Args:
         settings: the queue.
         entry: dotted name of the function that does one free job, in the process of each job.
     """
-    os.environ[ENTRY_VARIABLE] = entry
+    os.environ[ENTRY_VARIABLE] = job_function_name
     os.environ[QUEUE_URL_VARIABLE] = settings.model_dump_json()
-    redis = connect(settings)
+    redis = connect_without_retries(settings)
     worker = ExportSpawnWorker(
         [open_queue(settings, redis)],
         connection=redis,
@@ -81,9 +81,9 @@ def run_worker(settings: RqSettings, entry: str) -> None:
     worker.work(logging_level="WARNING")
 
 
-def run_work_horse(worker_key: str, job_id: str) -> None:
+def run_one_job_and_exit(worker_key: str, job_id: str) -> None:
     """Runs one job as a process of its own; never returns."""
-    redis = connect(RqSettings.model_validate_json(os.environ[QUEUE_URL_VARIABLE]))
+    redis = connect_without_retries(RqSettings.model_validate_json(os.environ[QUEUE_URL_VARIABLE]))
     worker = ExportSpawnWorker.find_by_key(
         worker_key, connection=redis, job_class=WakeJob, serializer=SERIALIZER
     )
@@ -95,4 +95,4 @@ def run_work_horse(worker_key: str, job_id: str) -> None:
 
 
 if __name__ == "__main__":
-    run_work_horse(*sys.argv[1:])
+    run_one_job_and_exit(*sys.argv[1:])

@@ -57,10 +57,12 @@ class RedisLimiter:
     def __init__(self, settings: LimitsRedisSettings) -> None:
         self._prefix = settings.prefix
         self._patience = settings.timeout_seconds
-        self._redis = Redis.from_pool(_create_pool(settings))
+        self._redis = Redis.from_pool(_create_pool_without_retries(settings))
         self._script = self._redis.register_script(SPEND_SCRIPT)
         self._breaker = CircuitBreaker()
-        self._shared = CallBatcher(self._count_batch, lambda _: RateLimiterUnavailable(), MAX_BATCH_SIZE)
+        self._shared = CallBatcher(
+            self._consume_batch_and_record_health, lambda _: RateLimiterUnavailable(), MAX_BATCH_SIZE
+        )
 
     async def check(self) -> None:
         """Checks that the server answers; changes nothing, and closes the connection.
@@ -85,12 +87,14 @@ class RedisLimiter:
 
     async def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
         """Counts one request against ``key``; see `RateLimiter.consume`."""
-        if not self._breaker.may_try():
+        if not self._breaker.may_call_or_probe_once_a_second():
             raise RateLimiterUnavailable
-        left = await self._shared.submit(_SpendRequest(f"{self._prefix}:limit:{key}", limit, window_seconds))
+        left = await self._shared.submit_for_next_batch(
+            _SpendRequest(f"{self._prefix}:limit:{key}", limit, window_seconds)
+        )
         return RateLimitResult(allowed=left >= 0, limit=limit, remaining=max(left, 0))
 
-    async def _count_batch(self, requests: Sequence[_SpendRequest]) -> list[int]:
+    async def _consume_batch_and_record_health(self, requests: Sequence[_SpendRequest]) -> list[int]:
         arguments = [part for request in requests for part in (request.limit, request.seconds)]
         try:
             async with asyncio.timeout(self._patience):
@@ -102,7 +106,7 @@ class RedisLimiter:
         return left
 
 
-def _create_pool(settings: LimitsRedisSettings) -> ConnectionPool:
+def _create_pool_without_retries(settings: LimitsRedisSettings) -> ConnectionPool:
     """Returns connections without the retries of the library, which would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,

@@ -23,7 +23,7 @@ class CircuitBreaker:
         self._failures = 0
         self._next_try = 0.0
 
-    def may_try(self) -> bool:
+    def may_call_or_probe_once_a_second(self) -> bool:
         """Returns whether to call now; while the circuit is open, True once a second."""
         if self._failures < FAILURE_THRESHOLD:
             return True

@@ -32,7 +32,7 @@ class SmtpMail:
             StartupError: it does not.
         """
         try:
-            await asyncio.to_thread(self._check_sender)
+            await asyncio.to_thread(self._require_sender_accepted)
         except smtplib.SMTPResponseException as fault:
             server_message = fault.smtp_error
             reason = f"{fault.smtp_code} {server_message.decode(errors='replace') if isinstance(server_message, bytes) else server_message}"
@@ -47,11 +47,11 @@ class SmtpMail:
             EmailSenderUnavailable: the server was not reached, or did not take it; its words are not repeated.
         """
         try:
-            await asyncio.to_thread(self._send, self._build_message(message))
+            await asyncio.to_thread(self._send, self._build_mime_message(message))
         except (OSError, ValueError, smtplib.SMTPException) as fault:
             raise EmailSenderUnavailable(type(fault).__name__) from None
 
-    def _build_message(self, message: EmailMessage) -> MimeMessage:
+    def _build_mime_message(self, message: EmailMessage) -> MimeMessage:
         mime_message = MimeMessage()
         mime_message["From"] = self._settings.sender
         mime_message["To"] = message.to
@@ -62,12 +62,14 @@ class SmtpMail:
         return mime_message
 
     def _send(self, email: MimeMessage) -> None:
-        with self._open_connection(self._settings.timeout_seconds) as server:
+        with self._open_authenticated_connection(self._settings.timeout_seconds) as server:
             server.send_message(email)
 
-    def _check_sender(self) -> None:
+    def _require_sender_accepted(self) -> None:
         sender = parseaddr(self._settings.sender)[1]
-        with self._open_connection(min(self._settings.timeout_seconds, CHECK_TIMEOUT_SECONDS)) as server:
+        with self._open_authenticated_connection(
+            min(self._settings.timeout_seconds, CHECK_TIMEOUT_SECONDS)
+        ) as server:
             code, server_message = server.mail(sender)
             if code != _STATUS_OK:
                 raise smtplib.SMTPSenderRefused(code, server_message, sender)
@@ -82,20 +84,20 @@ class SmtpMail:
         )
 
     @contextmanager
-    def _open_connection(self, seconds: float) -> Iterator[smtplib.SMTP]:
+    def _open_authenticated_connection(self, timeout_seconds: float) -> Iterator[smtplib.SMTP]:
         """Gives a connection that may send; ``seconds`` is how long one answer may take."""
         settings = self._settings
-        with self._connect(seconds) as server:
+        with self._connect_by_tls_or_plain(timeout_seconds) as server:
             if settings.security == "starttls":
                 server.starttls(context=ssl.create_default_context())
             if settings.user is not None:
                 server.login(unquote(settings.user), unquote(settings.password or ""))
             yield server
 
-    def _connect(self, seconds: float) -> smtplib.SMTP:
+    def _connect_by_tls_or_plain(self, timeout_seconds: float) -> smtplib.SMTP:
         settings = self._settings
         if settings.security == "tls":
             return smtplib.SMTP_SSL(
-                settings.host, settings.port, timeout=seconds, context=ssl.create_default_context()
+                settings.host, settings.port, timeout=timeout_seconds, context=ssl.create_default_context()
             )
-        return smtplib.SMTP(settings.host, settings.port, timeout=seconds)
+        return smtplib.SMTP(settings.host, settings.port, timeout=timeout_seconds)

@@ -22,7 +22,7 @@ class WebAuthnPasskeys:
         self, party: RelyingParty, challenge: str, account: Account, existing_passkeys: Sequence[Passkey]
     ) -> str:
         """Returns options for ``navigator.credentials.create``."""
-        options: str = await _run_ceremony(
+        options: str = await _run_ceremony_in_thread(
             "build_registration_options", party, challenge, account, existing_passkeys
         )
         return options
@@ -31,27 +31,27 @@ class WebAuthnPasskeys:
         self, party: RelyingParty, challenge: str, response: RegistrationResponse
     ) -> VerifiedRegistration:
         """Returns the new passkey."""
-        registration: VerifiedRegistration = await _run_ceremony(
+        registration: VerifiedRegistration = await _run_ceremony_in_thread(
             "verify_registration_response_of_browser", party, challenge, response
         )
         return registration
 
     async def authentication_options(self, party: RelyingParty, challenge: str) -> str:
         """Returns options for ``navigator.credentials.get``."""
-        options: str = await _run_ceremony("build_authentication_options", party, challenge)
+        options: str = await _run_ceremony_in_thread("build_authentication_options", party, challenge)
         return options
 
     async def verify_authentication(
         self, party: RelyingParty, challenge: str, response: AuthenticationResponse, passkey: Passkey
     ) -> int:
         """Returns the signed counter."""
-        counter: int = await _run_ceremony(
+        counter: int = await _run_ceremony_in_thread(
             "verify_assertion_and_return_counter", party, challenge, response, passkey
         )
         return counter
 
 
-async def _run_ceremony(ceremony: str, *args: Any) -> Any:
+async def _run_ceremony_in_thread(ceremony: str, *args: Any) -> Any:
     def import_and_run() -> Any:
         return getattr(import_module("plugins.passkeys_webauthn.ceremonies"), ceremony)(*args)
 

@@ -49,11 +49,11 @@ _Parameters = ParamSpec("_Parameters")
 _Read = TypeVar("_Read")
 
 
-def _map_library_errors(read: Callable[_Parameters, _Read]) -> Callable[_Parameters, _Read]:
-    @wraps(read)
+def _library_errors_as_invalid_response(verify: Callable[_Parameters, _Read]) -> Callable[_Parameters, _Read]:
+    @wraps(verify)
     def verify_or_raise_invalid_response(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Read:
         try:
-            return read(*args, **kwargs)
+            return verify(*args, **kwargs)
         except Exception as fault:
             # The library lets through what its parsers raise, and all they read was sent by a browser.
             raise InvalidPasskeyResponse(str(fault)) from fault
@@ -82,7 +82,7 @@ def build_registration_options(
     return options_to_json(options)
 
 
-@_map_library_errors
+@_library_errors_as_invalid_response
 def verify_registration_response_of_browser(
     party: RelyingParty, challenge: str, attested: RegistrationResponse
 ) -> VerifiedRegistration:
@@ -117,7 +117,7 @@ def build_authentication_options(party: RelyingParty, challenge: str) -> str:
     return options_to_json(options)
 
 
-@_map_library_errors
+@_library_errors_as_invalid_response
 def verify_assertion_and_return_counter(
     party: RelyingParty, challenge: str, asserted: AuthenticationResponse, passkey: Passkey
 ) -> int:

@@ -15,11 +15,11 @@ class Argon2Passwords:
         self._hasher = PasswordHasher(
             time_cost=settings.rounds, memory_cost=settings.memory_kib, parallelism=1
         )
-        self._turn = asyncio.Semaphore(settings.max_concurrent)
+        self._concurrency_limit = asyncio.Semaphore(settings.max_concurrent)
 
     async def hash(self, password: str) -> str:
         """Returns the hash of a password with its parameters and salt."""
-        async with self._turn:
+        async with self._concurrency_limit:
             return await asyncio.to_thread(self._hasher.hash, password.encode("utf-8", "surrogatepass"))
 
     async def verify(self, hashed: str | None, password: str) -> bool:
@@ -27,7 +27,7 @@ class Argon2Passwords:
         if hashed is None:
             await self.hash(password)
             return False
-        async with self._turn:
+        async with self._concurrency_limit:
             return await asyncio.to_thread(self._matches, hashed, password.encode("utf-8", "surrogatepass"))
 
     def _matches(self, hashed: str, password: bytes) -> bool:

@@ -11,7 +11,7 @@ from service_core.plugin import (
     MessageFields,
     NotificationKind,
     app_store_event_names,
-    map_app_store,
+    map_app_store_notification,
 )
 
 PROVIDER: Final = "revenuecat"
@@ -45,7 +45,7 @@ def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
     told_at = _notified_at(event)
     if kind not in _KINDS:
         return MappedMessage(id_, None, told_at)
-    return map_app_store(
+    return map_app_store_notification(
         _parse_notification(event, id_, NotificationKind(kind), told_at), PROVIDER, account_id
     )
 
@@ -58,12 +58,12 @@ def _notified_at(event: MessageFields) -> datetime:
 
 
 def _parse_notification(
-    event: MessageFields, id_: str, kind: NotificationKind, notified_at: datetime
+    event: MessageFields, message_id: str, kind: NotificationKind, notified_at: datetime
 ) -> AppStoreNotification:
-    price, currency = _price(event)
+    price, currency = _paid_price_or_usd(event)
     transfer = kind is NotificationKind.TRANSFER
     return AppStoreNotification(
-        id=id_,
+        id=message_id,
         kind=kind,
         notified_at=notified_at,
         subscription_id=None if transfer else _subscription_id(event),
@@ -78,9 +78,9 @@ def _parse_notification(
         purchased_at=event.epoch_milliseconds("purchased_at_ms"),
         expires_at=event.epoch_milliseconds("expiration_at_ms"),
         reason=event.text("cancel_reason") or event.text("expiration_reason"),
-        identity=_identity(event),
-        external_ids=_external_ids(event),
-        properties=_extra_properties(event),
+        identity=_identity_without_anonymous_ids(event),
+        external_ids=_original_customer_id(event),
+        properties=_known_extra_properties(event),
         test=event.text("environment") == "SANDBOX",
     )
 
@@ -89,7 +89,7 @@ def _subscription_id(event: MessageFields) -> str | None:
     return event.text("original_transaction_id") or event.text("transaction_id")
 
 
-def _price(event: MessageFields) -> tuple[Decimal | None, str | None]:
+def _paid_price_or_usd(event: MessageFields) -> tuple[Decimal | None, str | None]:
     """Returns the price in the paid currency, else in US dollars."""
     paid, currency = event.number("price_in_purchased_currency"), event.currency("currency")
     if paid is not None and currency is not None:
@@ -105,7 +105,7 @@ def _app_user_ids(event: MessageFields) -> list[str]:
     return [id_ for id_ in ids if id_ is not None]
 
 
-def _identity(event: MessageFields) -> dict[str, str]:
+def _identity_without_anonymous_ids(event: MessageFields) -> dict[str, str]:
     attributes = event.object("subscriber_attributes")
     known = {
         "visitor_id": attributes.object(VISITOR_ATTRIBUTE).text("value"),
@@ -115,13 +115,13 @@ def _identity(event: MessageFields) -> dict[str, str]:
     return {name: id_ for name, id_ in known.items() if id_ is not None}
 
 
-def _external_ids(event: MessageFields) -> dict[str, str]:
+def _original_customer_id(event: MessageFields) -> dict[str, str]:
     """Returns the original id of the customer, which never changes, under the provider."""
     customer = event.text("original_app_user_id") or next(iter(_app_user_ids(event)), None)
     return {} if customer is None else {PROVIDER: customer}
 
 
-def _extra_properties(event: MessageFields) -> dict[str, Any]:
+def _known_extra_properties(event: MessageFields) -> dict[str, Any]:
     texts = {name: event.text(name) for name in _TEXT_PROPERTIES}
     shares = {name: event.number(name) for name in _NUMBER_PROPERTIES}
     lists = {name: event.texts(name) for name in _LIST_PROPERTIES}

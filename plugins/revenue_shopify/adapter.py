@@ -81,9 +81,9 @@ class Shopify:
             PlatformUnavailable: the shop cannot be read now.
             CredentialsRejected: the token is not good.
         """
-        from plugins.revenue_shopify.polling import poll_orders  # noqa: PLC0415 - needed where a shop is asked
+        from plugins.revenue_shopify.polling import poll_changed_orders  # noqa: PLC0415 - needed where a shop is asked
 
-        return poll_orders(self.api, request, self.clock)
+        return poll_changed_orders(self.api, request, self.clock)
 
     def with_base_url(self, base_url: str) -> "Shopify":
         """The same, of another version or behind a proxy."""

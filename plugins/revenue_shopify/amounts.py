@@ -10,7 +10,7 @@ _ZERO: Final = Decimal(0)
 _SHIPPING_REFUND: Final = "shipping_refund"
 
 
-def order_amounts(order: MessageFields) -> dict[str, str]:
+def order_amounts_net_of_tax_and_shipping(order: MessageFields) -> dict[str, str]:
     """Returns the amounts of a paid order: revenue is after discounts, without tax and shipping.
 
     ``subtotal_price`` is after discounts and without shipping; where prices include taxes it holds
@@ -23,8 +23,8 @@ def order_amounts(order: MessageFields) -> dict[str, str]:
     tax = told_tax or _ZERO
     subtotal = _required_amount(order, "subtotal_price")
     lines = order.objects("shipping_lines")
-    shipping = _sum_first_amounts(lines, "discounted_price", "price")
-    shipping_tax = _sum_first_amounts(
+    shipping = _sum_first_known_amounts(lines, "discounted_price", "price")
+    shipping_tax = _sum_first_known_amounts(
         (tax_line for line in lines for tax_line in line.objects("tax_lines")), "price"
     )
     included = order.is_true("taxes_included")
@@ -41,7 +41,7 @@ def order_amounts(order: MessageFields) -> dict[str, str]:
     )
 
 
-def refund_amounts(refund: MessageFields) -> dict[str, str]:
+def refund_amounts_as_negative_revenue(refund: MessageFields) -> dict[str, str]:
     """Returns the amounts of a refund, with a negative revenue; empty if no money was paid back.
 
     Raises:
@@ -50,11 +50,13 @@ def refund_amounts(refund: MessageFields) -> dict[str, str]:
     paid_back = [transaction for transaction in refund.objects("transactions") if _is_refund(transaction)]
     if not paid_back:
         return {}
-    currency, money = _required_currency(paid_back[0]), _sum_first_amounts(paid_back, "amount")
+    currency, money = _required_currency(paid_back[0]), _sum_first_known_amounts(paid_back, "amount")
     lines = refund.objects("refund_line_items")
-    tax = _sum_in_currency(lines, "total_tax", currency)
-    shipping, shipping_tax = _refunded_shipping(refund, currency)
-    if money == _sum_in_currency(lines, "subtotal", currency) + shipping:  # as where prices include taxes
+    tax = _sum_absolute_in_currency(lines, "total_tax", currency)
+    shipping, shipping_tax = _refunded_shipping_and_tax(refund, currency)
+    if (
+        money == _sum_absolute_in_currency(lines, "subtotal", currency) + shipping
+    ):  # as where prices include taxes
         shipping -= shipping_tax
     back = money - tax - shipping - shipping_tax
     if back < 0:
@@ -62,7 +64,7 @@ def refund_amounts(refund: MessageFields) -> dict[str, str]:
     return _format_properties(currency, revenue=-back, tax=tax + shipping_tax, shipping=shipping)
 
 
-def _refunded_shipping(refund: MessageFields, currency: str) -> tuple[Decimal, Decimal]:
+def _refunded_shipping_and_tax(refund: MessageFields, currency: str) -> tuple[Decimal, Decimal]:
     """Returns the refunded shipping and its tax; since version 2024-10 of the API it has lines of its own."""
     adjusted = [
         adjustment
@@ -70,23 +72,25 @@ def _refunded_shipping(refund: MessageFields, currency: str) -> tuple[Decimal, D
         if adjustment.text("kind") == _SHIPPING_REFUND
     ]
     if adjusted:
-        return _sum_in_currency(adjusted, "amount", currency), _sum_in_currency(
+        return _sum_absolute_in_currency(adjusted, "amount", currency), _sum_absolute_in_currency(
             adjusted, "tax_amount", currency
         )
     lines = refund.objects("refund_shipping_lines")
-    taxes = (_refunded_shipping_tax(line, currency) for line in lines)
-    return _sum_in_currency(lines, "subtotal_amount", currency), sum(taxes, _ZERO)
+    taxes = (_reported_or_prorated_shipping_tax(line, currency) for line in lines)
+    return _sum_absolute_in_currency(lines, "subtotal_amount", currency), sum(taxes, _ZERO)
 
 
-def _refunded_shipping_tax(line: MessageFields, currency: str) -> Decimal:
+def _reported_or_prorated_shipping_tax(shipping_line: MessageFields, currency: str) -> Decimal:
     """Returns the reported tax, else the refunded share of the tax on the whole shipping."""
-    if line.object("tax_amount_set").values:
-        return abs(_amount_in_currency(line, "tax_amount", currency))
-    whole = line.object("shipping_line")
+    if shipping_line.object("tax_amount_set").values:
+        return abs(_amount_in_currency(shipping_line, "tax_amount", currency))
+    whole = shipping_line.object("shipping_line")
     price = _amount_in_currency(whole, "discounted_price", currency)
-    taxes = _sum_in_currency(whole.objects("tax_lines"), "price", currency)
+    taxes = _sum_absolute_in_currency(whole.objects("tax_lines"), "price", currency)
     share = (
-        taxes * abs(_amount_in_currency(line, "subtotal_amount", currency)) / price if price > 0 else _ZERO
+        taxes * abs(_amount_in_currency(shipping_line, "subtotal_amount", currency)) / price
+        if price > 0
+        else _ZERO
     )
     return to_major(to_minor(share, currency), currency)
 
@@ -103,32 +107,32 @@ def _required_currency(fields: MessageFields) -> str:
     return code
 
 
-def _required_amount(fields: MessageFields, name: str) -> Decimal:
-    amount = fields.number(name)
+def _required_amount(fields: MessageFields, field_name: str) -> Decimal:
+    amount = fields.number(field_name)
     if amount is None:
-        raise ValueError(f"{name} is missing")
+        raise ValueError(f"{field_name} is missing")
     return amount
 
 
-def _sum_first_amounts(parts: Iterable[MessageFields], *names: str) -> Decimal:
+def _sum_first_known_amounts(parts: Iterable[MessageFields], *field_names: str) -> Decimal:
     """Returns the sum of the first known of these amounts of each part."""
-    amounts_by_part = ([part.number(name) for name in names] for part in parts)
+    amounts_by_part = ([part.number(name) for name in field_names] for part in parts)
     return sum(
         (next((amount for amount in amounts if amount is not None), _ZERO) for amounts in amounts_by_part),
         _ZERO,
     )
 
 
-def _sum_in_currency(parts: Iterable[MessageFields], name: str, currency: str) -> Decimal:
+def _sum_absolute_in_currency(parts: Iterable[MessageFields], field_name: str, currency: str) -> Decimal:
     """Returns the sum of the absolute amounts of all parts in a currency, that of the shop or of the buyer."""
-    return sum((abs(_amount_in_currency(part, name, currency)) for part in parts), _ZERO)
+    return sum((abs(_amount_in_currency(part, field_name, currency)) for part in parts), _ZERO)
 
 
-def _amount_in_currency(part: MessageFields, name: str, currency: str) -> Decimal:
-    money_set = part.object(f"{name}_set")
+def _amount_in_currency(part: MessageFields, field_name: str, currency: str) -> Decimal:
+    money_set = part.object(f"{field_name}_set")
     monies = [money_set.object("shop_money"), money_set.object("presentment_money")]
     amounts = [money.number("amount") for money in monies if money.currency("currency_code") == currency]
-    return next((amount for amount in [*amounts, part.number(name)] if amount is not None), _ZERO)
+    return next((amount for amount in [*amounts, part.number(field_name)] if amount is not None), _ZERO)
 
 
 def _format_properties(currency: str, *, revenue: Decimal, **parts: Decimal | None) -> dict[str, str]:

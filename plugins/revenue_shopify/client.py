@@ -36,24 +36,26 @@ class ShopClient:
     ) -> AsyncGenerator[Mapping[str, Any], None]:
         """Yields every page of a list. The URL of the next page is not followed; only its ``page_info`` is used."""
         while True:
-            answer = await self._get_with_retries(path, params)
-            yield _require_object(answer)
+            answer = await self._get_waiting_out_short_rate_limits(path, params)
+            yield _object_or_raise_api_error(answer)
             place = _next_page_info(answer.headers.get("link", ""))
             if place is None:
                 return
             params = {"limit": params["limit"], "page_info": place}
 
-    async def get(self, path: str) -> Mapping[str, Any]:
+    async def get_or_empty_if_missing(self, path: str) -> Mapping[str, Any]:
         """Returns an object; empty if it does not exist any more.
 
         Raises:
             PlatformUnavailable: the shop cannot be read now.
             CredentialsRejected: the token is not good for it.
         """
-        answer = await self._get_with_retries(path, {})
-        return {} if answer.status == HTTPStatus.NOT_FOUND else _require_object(answer)
+        answer = await self._get_waiting_out_short_rate_limits(path, {})
+        return {} if answer.status == HTTPStatus.NOT_FOUND else _object_or_raise_api_error(answer)
 
-    async def _get_with_retries(self, path: str, params: Mapping[str, Any]) -> platform_http.JsonResponse:
+    async def _get_waiting_out_short_rate_limits(
+        self, path: str, params: Mapping[str, Any]
+    ) -> platform_http.JsonResponse:
         """Returns the response. Status 429 is retried up to 4 times if the requested wait is at most 10 seconds."""
         for _ in range(_MAX_ATTEMPTS):
             answer = await self.calls.request_json("GET", f"{self.api}/{path}", params=params)
@@ -65,7 +67,9 @@ class ShopClient:
 
 
 @asynccontextmanager
-async def open_client(api: str, request: PollRequest, clock: Clock) -> AsyncIterator[ShopClient]:
+async def open_client_of_only_shop(
+    base_url_template: str, request: PollRequest, clock: Clock
+) -> AsyncIterator[ShopClient]:
     """Yields a client of the shop that is the account of the connection.
 
     Raises:
@@ -83,22 +87,22 @@ async def open_client(api: str, request: PollRequest, clock: Clock) -> AsyncIter
         "Shopify", "httpx2", clock, timeout_seconds=_TIMEOUT_SECONDS, headers=headers
     )
     async with opened as client:
-        yield ShopClient(api.replace(SHOP_PLACEHOLDER, shops[0]), client)
+        yield ShopClient(base_url_template.replace(SHOP_PLACEHOLDER, shops[0]), client)
 
 
-def _require_object(answer: platform_http.JsonResponse) -> Mapping[str, Any]:
-    payload = answer.require_json()
-    if answer.is_success and isinstance(payload, dict):
+def _object_or_raise_api_error(response: platform_http.JsonResponse) -> Mapping[str, Any]:
+    payload = response.require_json()
+    if response.is_success and isinstance(payload, dict):
         return payload
     errors = payload.get("errors") if isinstance(payload, dict) else None
-    reason = f"Shopify says: {errors or f'status {answer.status}'}"
-    if answer.status in _REJECTED_STATUSES:
+    reason = f"Shopify says: {errors or f'status {response.status}'}"
+    if response.status in _REJECTED_STATUSES:
         raise CredentialsRejected(reason)
-    raise PlatformUnavailable(reason, answer.retry_after, answer.status)
+    raise PlatformUnavailable(reason, response.retry_after, response.status)
 
 
-def _next_page_info(link: str) -> str | None:
+def _next_page_info(link_header: str) -> str | None:
     """Returns the ``page_info`` of the next page; None if the header names none."""
-    named = _NEXT_LINK.search(link)
+    named = _NEXT_LINK.search(link_header)
     places = parse_qs(urlsplit(named[1]).query).get("page_info") if named else None
     return places[0] if places else None

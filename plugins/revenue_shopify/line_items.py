@@ -6,7 +6,7 @@ from typing import Any
 from service_core.plugin import MessageFields
 
 
-def order_items(order: MessageFields) -> Sequence[dict[str, Any]]:
+def order_items_at_undiscounted_price(order: MessageFields) -> Sequence[dict[str, Any]]:
     """Returns the items of an order at their prices before discounts."""
     lines = order.objects("line_items")
     return _drop_unknown(
@@ -14,7 +14,7 @@ def order_items(order: MessageFields) -> Sequence[dict[str, Any]]:
     )
 
 
-def refund_items(refund: MessageFields) -> Sequence[dict[str, Any]]:
+def refunded_items_without_price(refund: MessageFields) -> Sequence[dict[str, Any]]:
     """Returns the refunded items without prices, whether they were restocked or not."""
     lines = refund.objects("refund_line_items")
     return _drop_unknown(

@@ -11,8 +11,11 @@ from datetime import UTC
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from plugins.revenue_shopify.amounts import order_amounts, refund_amounts
-from plugins.revenue_shopify.line_items import order_items, refund_items
+from plugins.revenue_shopify.amounts import (
+    order_amounts_net_of_tax_and_shipping,
+    refund_amounts_as_negative_revenue,
+)
+from plugins.revenue_shopify.line_items import order_items_at_undiscounted_price, refunded_items_without_price
 from plugins.revenue_shopify.webhook_headers import TOPIC_HEADER
 from service_core.plugin import MappedMessage, MessageFields, WebhookDelivery
 
@@ -50,21 +53,21 @@ def map_message(message: Mapping[str, Any], delivery: WebhookDelivery) -> Mapped
     return mapper(MessageFields(message))
 
 
-def map_paid_order(order: MessageFields) -> MappedMessage:
+def map_fully_paid_order(order: MessageFields) -> MappedMessage:
     """Maps an order; raises ValueError unless all of it is paid."""
     if order.text("financial_status") not in PAID_STATUSES:
         raise ValueError("the order is not paid")
-    return _map_order(
+    return _map_order_event(
         _EventKind("orders_paid", "order_paid", "updated_at"),
         order,
-        _with_items(order_amounts(order), order_items(order)),
+        _with_items(order_amounts_net_of_tax_and_shipping(order), order_items_at_undiscounted_price(order)),
     )
 
 
 def map_cancelled_order(order: MessageFields) -> MappedMessage:
     """Maps a cancelled order without amounts; its refunds have messages of their own."""
     reason = order.text("cancel_reason")
-    return _map_order(
+    return _map_order_event(
         _EventKind("orders_cancelled", "order_cancelled", "cancelled_at"), order, {"reason": reason}
     )
 
@@ -73,43 +76,47 @@ def map_fulfilled_order(order: MessageFields) -> MappedMessage:
     """Maps an order; raises ValueError unless all of it is fulfilled."""
     if order.text("fulfillment_status") != "fulfilled":
         raise ValueError("the order is not fulfilled")
-    return _map_order(_EventKind("orders_fulfilled", "order_fulfilled", "updated_at"), order, {})
+    return _map_order_event(_EventKind("orders_fulfilled", "order_fulfilled", "updated_at"), order, {})
 
 
 def map_refund(refund: MessageFields) -> MappedMessage:
     """Maps a refund; it has no amounts when items came back without money."""
     id_, order = refund.required_text("id"), refund.required_text("order_id")
-    return _build_message(
+    return _build_message_without_unknown_values(
         _EventKind(f"refunds_create_{id_}", "refund", "created_at"),
         refund,
-        {**_with_items(refund_amounts(refund), refund_items(refund)), "order_id": order, "refund_id": id_},
+        {
+            **_with_items(refund_amounts_as_negative_revenue(refund), refunded_items_without_price(refund)),
+            "order_id": order,
+            "refund_id": id_,
+        },
         {ORDER_NAMESPACE: order},
-        test=any(transaction.is_true("test") for transaction in refund.objects("transactions")),
+        is_test=any(transaction.is_true("test") for transaction in refund.objects("transactions")),
     )
 
 
-def map_checkout(checkout: MessageFields) -> MappedMessage:
+def map_started_checkout(checkout: MessageFields) -> MappedMessage:
     """Maps a started checkout."""
     token = checkout.text("token") or checkout.required_text("id")
     kind = _EventKind(f"checkouts_create_{token}", "checkout_started", "created_at")
     ids = {PROVIDER: checkout.object("customer").text("id"), CHECKOUT_NAMESPACE: token}
-    return _build_message(kind, checkout, {"checkout_id": token}, ids)
+    return _build_message_without_unknown_values(kind, checkout, {"checkout_id": token}, ids)
 
 
-def map_customer(customer: MessageFields) -> MappedMessage:
+def map_customer_identity(customer: MessageFields) -> MappedMessage:
     """Maps a customer to a message with ids only."""
     id_ = customer.required_text("id")
     kind = _EventKind(f"customers_create_{id_}", None, "created_at")
-    return _build_message(kind, customer, {}, {PROVIDER: id_})
+    return _build_message_without_unknown_values(kind, customer, {}, {PROVIDER: id_})
 
 
 MAPPERS_BY_TOPIC: Final[Mapping[str, Callable[[MessageFields], MappedMessage]]] = MappingProxyType(
     {
-        "checkouts/create": map_checkout,
-        "customers/create": map_customer,
+        "checkouts/create": map_started_checkout,
+        "customers/create": map_customer_identity,
         "orders/cancelled": map_cancelled_order,
         "orders/fulfilled": map_fulfilled_order,
-        "orders/paid": map_paid_order,
+        "orders/paid": map_fully_paid_order,
         "refunds/create": map_refund,
     }
 )
@@ -121,7 +128,9 @@ def _with_items(properties: Mapping[str, Any], items: Sequence[Mapping[str, Any]
     return {**properties, "items": items} if items else {**properties}
 
 
-def _map_order(kind: _EventKind, order: MessageFields, properties: Mapping[str, Any]) -> MappedMessage:
+def _map_order_event(
+    event_kind: _EventKind, order: MessageFields, properties: Mapping[str, Any]
+) -> MappedMessage:
     id_ = order.required_text("id")
     ids = {
         PROVIDER: order.object("customer").text("id"),
@@ -129,40 +138,44 @@ def _map_order(kind: _EventKind, order: MessageFields, properties: Mapping[str, 
         CHECKOUT_NAMESPACE: order.text("checkout_token"),
     }
     named = {"order_id": id_, "order_name": order.text("name")}
-    known = kind._replace(message_id=f"{kind.message_id}_{id_}")
-    return _build_message(known, order, {**properties, **named}, ids, test=order.is_true("test"))
-
-
-def _build_message(
-    kind: _EventKind,
-    about: MessageFields,
-    properties: Mapping[str, Any],
-    ids: Mapping[str, str | None],
-    *,
-    test: bool = False,
-) -> MappedMessage:
-    at = about.iso_datetime(kind.time_field)
-    if at is None:
-        raise ValueError(f"{kind.time_field} is missing")
-    return MappedMessage(
-        message_id=kind.message_id,
-        event_name=kind.event_name,
-        occurred_at=at,
-        identity=_identity(about),
-        properties={name: value for name, value in properties.items() if value is not None},
-        external_ids={name: id_ for name, id_ in ids.items() if id_ is not None},
-        test=test,
+    known = event_kind._replace(message_id=f"{event_kind.message_id}_{id_}")
+    return _build_message_without_unknown_values(
+        known, order, {**properties, **named}, ids, is_test=order.is_true("test")
     )
 
 
-def _identity(about: MessageFields) -> dict[str, str]:
+def _build_message_without_unknown_values(
+    event_kind: _EventKind,
+    subject: MessageFields,
+    properties: Mapping[str, Any],
+    external_ids: Mapping[str, str | None],
+    *,
+    is_test: bool = False,
+) -> MappedMessage:
+    at = subject.iso_datetime_with_offset(event_kind.time_field)
+    if at is None:
+        raise ValueError(f"{event_kind.time_field} is missing")
+    return MappedMessage(
+        message_id=event_kind.message_id,
+        event_name=event_kind.event_name,
+        occurred_at=at,
+        identity=_visitor_id_and_email(subject),
+        properties={name: value for name, value in properties.items() if value is not None},
+        external_ids={name: id_ for name, id_ in external_ids.items() if id_ is not None},
+        test=is_test,
+    )
+
+
+def _visitor_id_and_email(subject: MessageFields) -> dict[str, str]:
     carried = (
         attribute.text("value")
-        for attribute in about.objects("note_attributes")
+        for attribute in subject.objects("note_attributes")
         if attribute.text("name") == VISITOR_ATTRIBUTE
     )
     known = {
         "visitor_id": next((id_ for id_ in carried if id_), None),
-        "email": about.text("email") or about.text("contact_email") or about.object("customer").text("email"),
+        "email": subject.text("email")
+        or subject.text("contact_email")
+        or subject.object("customer").text("email"),
     }
     return {name: id_ for name, id_ in known.items() if id_ is not None}

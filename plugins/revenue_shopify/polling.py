@@ -10,7 +10,7 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from plugins.revenue_shopify.client import ShopClient, open_client
+from plugins.revenue_shopify.client import ShopClient, open_client_of_only_shop
 from plugins.revenue_shopify.mapping import PAID_STATUSES, map_message
 from plugins.revenue_shopify.webhook_headers import TOPIC_HEADER
 from service_core.plugin import (
@@ -37,8 +37,8 @@ class _MissedWebhook(NamedTuple):
     message_id: str | None
 
 
-async def poll_orders(
-    api: str, request: PollRequest, clock: Clock
+async def poll_changed_orders(
+    base_url_template: str, request: PollRequest, clock: Clock
 ) -> AsyncGenerator[Sequence[PolledMessage], None]:
     """Yields the messages of changed orders that were not processed yet: paid, fulfilled, cancelled and refunded.
 
@@ -51,7 +51,7 @@ async def poll_orders(
         params["updated_at_min"] = request.since.isoformat()
     now = clock()
     async with (
-        open_client(api, request, clock) as client,
+        open_client_of_only_shop(base_url_template, request, clock) as client,
         aclosing(client.iterate_pages("orders.json", params)) as pages,
     ):
         async for page in pages:
@@ -59,30 +59,32 @@ async def poll_orders(
             if not isinstance(listed, list) or not all(isinstance(order, dict) for order in listed):
                 raise PlatformUnavailable("Shopify answers something else than a list of orders.")
             for start in range(0, len(listed), _ORDERS_PER_BATCH):
-                yield await _unprocessed_messages(
+                yield await _unprocessed_messages_of_orders(
                     client, listed[start : start + _ORDERS_PER_BATCH], request, now
                 )
 
 
-async def _unprocessed_messages(
-    client: ShopClient, listed: Sequence[Mapping[str, Any]], request: PollRequest, now: datetime
+async def _unprocessed_messages_of_orders(
+    client: ShopClient, orders: Sequence[Mapping[str, Any]], request: PollRequest, now: datetime
 ) -> list[PolledMessage]:
     """Returns the messages of some orders that were not processed yet."""
     missed = [
-        _MissedWebhook(topic, body, _message_id(topic, body, now))
-        for order in listed
-        for topic, body in _webhooks_of_order(order)
+        _MissedWebhook(topic, body, _message_id_or_none(topic, body, now))
+        for order in orders
+        for topic, body in _webhooks_implied_by_order_state(order)
         if topic not in request.excluded_kinds
     ]
     processed = await request.processed_ids(
         {webhook.message_id for webhook in missed if webhook.message_id is not None}
     )
     return [
-        await _polled_message(client, webhook) for webhook in missed if webhook.message_id not in processed
+        await _polled_message_with_payment_time(client, webhook)
+        for webhook in missed
+        if webhook.message_id not in processed
     ]
 
 
-def _webhooks_of_order(order: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _webhooks_implied_by_order_state(order: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields topic and body of the webhooks that the present state of an order implies."""
     fields = MessageFields(order)
     if fields.text("financial_status") in PAID_STATUSES:
@@ -90,42 +92,54 @@ def _webhooks_of_order(order: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[
     if fields.text("cancelled_at") is not None:
         yield "orders/cancelled", order
     if fields.text("fulfillment_status") == "fulfilled":
-        yield "orders/fulfilled", {**order, "updated_at": _fulfilled_at(fields) or order.get("updated_at")}
+        yield (
+            "orders/fulfilled",
+            {**order, "updated_at": _last_fulfillment_time(fields) or order.get("updated_at")},
+        )
     for refund in fields.objects("refunds"):
         yield "refunds/create", refund.values
 
 
-def _message_id(topic: str, body: Mapping[str, Any], now: datetime) -> str | None:
+def _message_id_or_none(topic: str, body: Mapping[str, Any], now: datetime) -> str | None:
     try:
         return map_message(body, WebhookDelivery({TOPIC_HEADER: topic}, b"", now)).message_id
     except ValueError:
         return None
 
 
-async def _polled_message(client: ShopClient, found: _MissedWebhook) -> PolledMessage:
-    body = found.body
-    if found.topic == ORDERS_PAID and found.message_id is not None:
-        body = {**body, "updated_at": await _paid_at(client, MessageFields(body))}
-    return PolledMessage(json.dumps(body, default=str).encode(), {TOPIC_HEADER: found.topic})
+async def _polled_message_with_payment_time(
+    client: ShopClient, missed_webhook: _MissedWebhook
+) -> PolledMessage:
+    body = missed_webhook.body
+    if missed_webhook.topic == ORDERS_PAID and missed_webhook.message_id is not None:
+        body = {**body, "updated_at": await _last_payment_or_order_time(client, MessageFields(body))}
+    return PolledMessage(json.dumps(body, default=str).encode(), {TOPIC_HEADER: missed_webhook.topic})
 
 
-async def _paid_at(client: ShopClient, order: MessageFields) -> str | None:
+async def _last_payment_or_order_time(client: ShopClient, order: MessageFields) -> str | None:
     """Returns the time of the last successful payment; of a free order the time when it was placed."""
-    payload = MessageFields(await client.get(f"orders/{order.required_text('id')}/transactions.json"))
+    payload = MessageFields(
+        await client.get_or_empty_if_missing(f"orders/{order.required_text('id')}/transactions.json")
+    )
     paid = [
         at
         for transaction in payload.objects("transactions")
         if transaction.text("kind") in _PAYMENT_KINDS and transaction.text("status") == "success"
-        if (at := transaction.iso_datetime("processed_at") or transaction.iso_datetime("created_at"))
+        if (
+            at := transaction.iso_datetime_with_offset("processed_at")
+            or transaction.iso_datetime_with_offset("created_at")
+        )
     ]
     if paid:
         return max(paid).isoformat()
     return order.text("processed_at") or order.text("created_at") or order.text("updated_at")
 
 
-def _fulfilled_at(order: MessageFields) -> str | None:
+def _last_fulfillment_time(order: MessageFields) -> str | None:
     """Returns the time of the last fulfillment; None without any."""
     sent = [
-        at for fulfillment in order.objects("fulfillments") if (at := fulfillment.iso_datetime("created_at"))
+        at
+        for fulfillment in order.objects("fulfillments")
+        if (at := fulfillment.iso_datetime_with_offset("created_at"))
     ]
     return max(sent).isoformat() if sent else None

@@ -93,9 +93,9 @@ class Stripe:
             PlatformUnavailable: Stripe cannot be read now.
             CredentialsRejected: the key is not good.
         """
-        from plugins.revenue_stripe.polling import poll_events  # noqa: PLC0415 - needed where Stripe is asked
+        from plugins.revenue_stripe.polling import poll_mapped_events_latest_first  # noqa: PLC0415 - needed where Stripe is asked
 
-        return poll_events(self.api, request, self.clock)
+        return poll_mapped_events_latest_first(self.api, request, self.clock)
 
     def with_base_url(self, base_url: str) -> "Stripe":
         """The same, behind a proxy."""

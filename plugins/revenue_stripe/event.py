@@ -59,9 +59,9 @@ class StripeEvent:
         event_name: str | None,
         properties: Mapping[str, Any] | None = None,
         *,
-        payment: str | None = None,
-        session: str | None = None,
-        **facts: Any,
+        payment_id: str | None = None,
+        checkout_session_id: str | None = None,
+        **states_or_payments: Any,
     ) -> MappedMessage:
         """Returns the mapped message, with all ids of the person.
 
@@ -72,16 +72,20 @@ class StripeEvent:
             checkout_session_id: id of the Checkout session it is about.
             states_or_payments: states or payments.
         """
-        ids = {PROVIDER: self.customer_id, PAYMENT_NAMESPACE: payment, CHECKOUT_SESSION_NAMESPACE: session}
+        ids = {
+            PROVIDER: self.customer_id,
+            PAYMENT_NAMESPACE: payment_id,
+            CHECKOUT_SESSION_NAMESPACE: checkout_session_id,
+        }
         return MappedMessage(
             message_id=self.id,
             event_name=event_name,
             occurred_at=self.occurred_at,
-            identity=self._identity(),
+            identity=self._visitor_id_user_id_and_email(),
             properties={name: value for name, value in (properties or {}).items() if value is not None},
             external_ids={name: id_ for name, id_ in ids.items() if id_ is not None},
             test=self.test,
-            **facts,
+            **states_or_payments,
         )
 
     @property
@@ -105,18 +109,18 @@ class StripeEvent:
             raise ValueError("currency is missing")
         return code
 
-    def required_amount(self, name: str) -> Decimal:
+    def required_amount_in_stripe_units(self, field_name: str) -> Decimal:
         """Returns an amount of the object in Stripe's units.
 
         Raises:
             ValueError: it is missing.
         """
-        amount = self.object.number(name)
+        amount = self.object.number(field_name)
         if amount is None:
-            raise ValueError(f"{name} is missing")
+            raise ValueError(f"{field_name} is missing")
         return amount
 
-    def _identity(self) -> dict[str, str]:
+    def _visitor_id_user_id_and_email(self) -> dict[str, str]:
         about = self.object
         metadata = (
             about.object("metadata"),
@@ -144,5 +148,5 @@ def subscription_details(invoice: MessageFields) -> tuple[MessageFields, Message
     return invoice.object("parent").object("subscription_details"), invoice.object("subscription_details")
 
 
-def _first_text(places: tuple[MessageFields, ...], name: str) -> str | None:
-    return next((text for candidate in places if (text := candidate.text(name))), None)
+def _first_text(candidates: tuple[MessageFields, ...], field_name: str) -> str | None:
+    return next((text for candidate in candidates if (text := candidate.text(field_name))), None)

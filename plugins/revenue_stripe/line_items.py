@@ -11,7 +11,7 @@ _QUANTITY_LIMIT: Final = 1_000_000_000
 """More of one thing than anybody buys."""
 
 
-def invoice_items(invoice: MessageFields, currency: str) -> Sequence[dict[str, Any]]:
+def sold_invoice_items_unless_truncated(invoice: MessageFields, currency: str) -> Sequence[dict[str, Any]]:
     """Returns the lines of an invoice with their prices; none if the message has only some of them.
 
     Lines with a negative amount, such as prorations, are left out.
@@ -20,10 +20,10 @@ def invoice_items(invoice: MessageFields, currency: str) -> Sequence[dict[str, A
     if lines.is_true("has_more"):
         return []
     sold = [line for line in lines.objects("data") if (line.number("amount") or 0) >= 0]
-    return [_map_line(line, currency) for line in sold]
+    return [_map_invoice_line(line, currency) for line in sold]
 
 
-def _map_line(line: MessageFields, currency: str) -> dict[str, Any]:
+def _map_invoice_line(line: MessageFields, currency: str) -> dict[str, Any]:
     """The product and price of a line, in versions of the API since 2025-03-31 and before."""
     pricing, price = line.object("pricing"), line.object("price")
     details = pricing.object("price_details")

@@ -16,16 +16,16 @@ def map_customer(event: StripeEvent) -> MappedMessage:
 
 MAPPERS_BY_TYPE: Final[Mapping[str, Callable[[StripeEvent], MappedMessage]]] = MappingProxyType(
     {
-        "charge.dispute.closed": payments.map_dispute,
-        "charge.refunded": payments.map_refund,
-        "checkout.session.completed": payments.map_checkout_session,
+        "charge.dispute.closed": payments.map_dispute_as_refund_if_lost,
+        "charge.refunded": payments.map_newly_refunded_amount,
+        "checkout.session.completed": payments.map_checkout_session_as_purchase_if_paid,
         "customer.created": map_customer,
         "customer.subscription.created": subscriptions.map_started_subscription,
         "customer.subscription.deleted": subscriptions.map_cancelled_subscription,
         "customer.subscription.updated": subscriptions.map_changed_subscription,
         "invoice.payment_failed": payments.map_failed_invoice,
-        "invoice.payment_succeeded": payments.map_paid_invoice,
-        "payment_intent.succeeded": payments.map_payment,
+        "invoice.payment_succeeded": payments.map_paid_or_free_invoice,
+        "payment_intent.succeeded": payments.map_succeeded_payment,
     }
 )
 """The kinds of message to send to the webhook endpoint."""

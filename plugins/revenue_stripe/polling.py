@@ -24,8 +24,8 @@ _PAGE_SIZE: Final = 100
 _REJECTED_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
-async def poll_events(
-    api: str, request: PollRequest, clock: Clock
+async def poll_mapped_events_latest_first(
+    base_url: str, request: PollRequest, clock: Clock
 ) -> AsyncGenerator[Sequence[PolledMessage], None]:
     """Yields the events of every mapped type, latest first; they may have been processed before.
 
@@ -41,8 +41,8 @@ async def poll_events(
         params["created[gte]"] = int(request.since.timestamp())
     async with _open_client(request.secrets, clock) as calls:
         while True:
-            answer = await calls.request_json("GET", f"{api}/events", params=params)
-            events, has_more = _parse_page(answer)
+            answer = await calls.request_json("GET", f"{base_url}/events", params=params)
+            events, has_more = _parse_event_page_or_raise(answer)
             yield [PolledMessage(json.dumps(event, default=str).encode()) for event in events]
             if not has_more or not events:
                 return
@@ -62,10 +62,12 @@ async def _open_client(
         yield client
 
 
-def _parse_page(answer: platform_http.JsonResponse) -> tuple[Sequence[Mapping[str, Any]], bool]:
+def _parse_event_page_or_raise(
+    response: platform_http.JsonResponse,
+) -> tuple[Sequence[Mapping[str, Any]], bool]:
     """Returns the events of a page and whether there are more; raises for an error response."""
-    payload = answer.require_json()
-    if answer.is_success:
+    payload = response.require_json()
+    if response.is_success:
         try:
             events, has_more = (
                 [event for event in payload["data"] if event["id"]],
@@ -76,7 +78,7 @@ def _parse_page(answer: platform_http.JsonResponse) -> tuple[Sequence[Mapping[st
         return events, has_more
     error = payload.get("error") if isinstance(payload, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
-    reason = f"Stripe says: {message or f'status {answer.status}'}"
-    if answer.status in _REJECTED_STATUSES:
+    reason = f"Stripe says: {message or f'status {response.status}'}"
+    if response.status in _REJECTED_STATUSES:
         raise CredentialsRejected(reason)
-    raise PlatformUnavailable(reason, answer.retry_after, answer.status)
+    raise PlatformUnavailable(reason, response.retry_after, response.status)

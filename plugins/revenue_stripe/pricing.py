@@ -40,17 +40,17 @@ class _RecurringItem:
         return _MONTHS_PER_INTERVAL[self.interval] * self.count
 
 
-def price_subscription(subscription: MessageFields) -> SubscriptionPrice:
+def price_subscription_after_lasting_discounts(subscription: MessageFields) -> SubscriptionPrice:
     """Returns the price of a subscription after discounts that last forever, without metered prices.
 
     Several items, and units with fractions of a cent, become one price for the interval of the first item.
     """
     item_fields = subscription.object("items").objects("data")
-    items = [item for fields in item_fields if (item := _parse_item(fields)) is not None]
+    items = [item for fields in item_fields if (item := _parse_recurring_item(fields)) is not None]
     if not items:
         return SubscriptionPrice(None, None, 1, 1)
     first = items[0]
-    share, off = _lasting_discounts(subscription)
+    share, off = _share_left_and_amount_off_forever(subscription)
     units = [item.unit for item in items if item.unit is not None]
     if len(units) < len(items):
         return SubscriptionPrice(None, first.interval, first.count, 1)
@@ -58,29 +58,34 @@ def price_subscription(subscription: MessageFields) -> SubscriptionPrice:
     if len(items) == 1 and not off and discounted_unit == discounted_unit.to_integral_value():
         return SubscriptionPrice(discounted_unit, first.interval, first.count, first.quantity)
     return SubscriptionPrice(
-        max(_sum_per_first_interval(items, units) * share - off, Decimal(0)), first.interval, first.count, 1
+        max(_total_per_interval_of_first_item(items, units) * share - off, Decimal(0)),
+        first.interval,
+        first.count,
+        1,
     )
 
 
-def _sum_per_first_interval(items: Sequence[_RecurringItem], units: Sequence[Decimal]) -> Decimal:
+def _total_per_interval_of_first_item(
+    items: Sequence[_RecurringItem], unit_prices: Sequence[Decimal]
+) -> Decimal:
     """Returns the total of all items, converted to the interval of the first one."""
     shares = [items[0].months / item.months for item in items]
     total = sum(
         (
             Fraction(unit) * item.quantity * share
-            for item, unit, share in zip(items, units, shares, strict=True)
+            for item, unit, share in zip(items, unit_prices, shares, strict=True)
         ),
         Fraction(0),
     )
     return Decimal(total.numerator) / Decimal(total.denominator)
 
 
-def _parse_item(told: MessageFields) -> _RecurringItem | None:
+def _parse_recurring_item(subscription_item: MessageFields) -> _RecurringItem | None:
     """Returns a recurring item; None for any other. Metered items cost 0."""
-    price = told.object("price")
+    price = subscription_item.object("price")
     recurring = price.object("recurring")
     interval = _INTERVALS.get(recurring.text("interval") or "")
-    count, quantity = recurring.number("interval_count"), told.number("quantity")
+    count, quantity = recurring.number("interval_count"), subscription_item.number("quantity")
     if interval is None or (count is not None and count < 1):
         return None
     metered = recurring.text("usage_type") == "metered"
@@ -97,7 +102,7 @@ def _parse_item(told: MessageFields) -> _RecurringItem | None:
     )
 
 
-def _lasting_discounts(subscription: MessageFields) -> tuple[Decimal, Decimal]:
+def _share_left_and_amount_off_forever(subscription: MessageFields) -> tuple[Decimal, Decimal]:
     """Returns the share of the price left by percentage discounts, and the amount off; only coupons that last forever count."""
     share, off = Decimal(1), Decimal(0)
     for discount in (subscription.object("discount"), *subscription.objects("discounts")):

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from plugins.revenue_stripe.amounts import to_minor_units
 from plugins.revenue_stripe.event import PROVIDER, StripeEvent, referenced_id
-from plugins.revenue_stripe.pricing import price_subscription
+from plugins.revenue_stripe.pricing import price_subscription_after_lasting_discounts
 from service_core.plugin import MappedMessage, MessageFields, SubscriptionState, SubscriptionStatus
 
 _STATUS_BY_NAME: Final = {"incomplete_expired": SubscriptionStatus.EXPIRED} | {
@@ -48,7 +48,7 @@ def _subscription_state(event: StripeEvent) -> SubscriptionState:
     status = _STATUS_BY_NAME.get(about.required_text("status"))
     if status is None:
         raise ValueError(f"the status {about.text('status')} is unknown")
-    items, cost = about.object("items").objects("data"), price_subscription(about)
+    items, cost = about.object("items").objects("data"), price_subscription_after_lasting_discounts(about)
     period_end = about.epoch_seconds("current_period_end") or max(
         (end for item in items if (end := item.epoch_seconds("current_period_end"))), default=None
     )
@@ -77,7 +77,7 @@ def _subscription_state(event: StripeEvent) -> SubscriptionState:
     )
 
 
-def _ends_with_period(about: MessageFields, period_end: datetime | None) -> bool:
+def _ends_with_period(subscription: MessageFields, period_end: datetime | None) -> bool:
     """Returns whether it is cancelled at the end of the paid period, by flag or by date."""
-    cancel_at = about.epoch_seconds("cancel_at")
-    return about.is_true("cancel_at_period_end") or (cancel_at is not None and cancel_at == period_end)
+    cancel_at = subscription.epoch_seconds("cancel_at")
+    return subscription.is_true("cancel_at_period_end") or (cancel_at is not None and cancel_at == period_end)

@@ -39,7 +39,9 @@ class Superwall:
 
         There are several while the secret is changed.
         """
-        return verify_standard_webhook("svix", _decode_secret(secrets.get(WEBHOOK_SECRET, "")), delivery)
+        return verify_standard_webhook(
+            "svix", _decode_secret_or_empty(secrets.get(WEBHOOK_SECRET, "")), delivery
+        )
 
     def map_message(
         self,
@@ -55,7 +57,7 @@ class Superwall:
         return map_message(message, account_id)
 
 
-def _decode_secret(secret: str) -> bytes:
+def _decode_secret_or_empty(secret: str) -> bytes:
     """Returns the decoded secret; empty if it is not a valid Svix secret, so that nothing verifies."""
     try:
         return base64.b64decode(secret.removeprefix(_SECRET_PREFIX), validate=True)

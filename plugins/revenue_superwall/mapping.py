@@ -11,7 +11,7 @@ from service_core.plugin import (
     MessageFields,
     NotificationKind,
     app_store_event_names,
-    map_app_store,
+    map_app_store_notification,
 )
 
 PROVIDER: Final = "superwall"
@@ -55,20 +55,20 @@ def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
         raise ValueError("ts is missing")
     if kind not in _KINDS:
         return MappedMessage(id_, None, told_at)
-    return map_app_store(
+    return map_app_store_notification(
         _parse_notification(data, id_, NotificationKind(kind), told_at), PROVIDER, account_id
     )
 
 
 def _parse_notification(
-    data: MessageFields, id_: str, kind: NotificationKind, notified_at: datetime
+    data: MessageFields, message_id: str, kind: NotificationKind, notified_at: datetime
 ) -> AppStoreNotification:
-    price, currency = _price(data)
+    price, currency = _paid_price_or_usd(data)
     in_trial = data.text("periodType") == "TRIAL"
     # The documents take a renewal in a trial for its conversion, with and without the flag.
     converted = data.is_true("isTrialConversion") or (in_trial and kind is NotificationKind.RENEWAL)
     return AppStoreNotification(
-        id=id_,
+        id=message_id,
         kind=kind,
         notified_at=notified_at,
         subscription_id=data.text("originalTransactionId") or data.text("transactionId"),
@@ -82,14 +82,14 @@ def _parse_notification(
         purchased_at=data.epoch_milliseconds("purchasedAt"),
         expires_at=data.epoch_milliseconds("expirationAt"),
         reason=data.text("cancelReason") or data.text("expirationReason"),
-        identity=_identity(data),
+        identity=_identity_without_alias(data),
         external_ids=_external_ids(data),
-        properties=_extra_properties(data),
+        properties=_known_extra_properties(data),
         test=data.text("environment") == "SANDBOX",
     )
 
 
-def _price(data: MessageFields) -> tuple[Decimal | None, str | None]:
+def _paid_price_or_usd(data: MessageFields) -> tuple[Decimal | None, str | None]:
     """Returns the price in the paid currency, else in US dollars."""
     paid, currency = data.number("priceInPurchasedCurrency"), data.currency("currencyCode")
     if paid is not None and currency is not None:
@@ -98,7 +98,7 @@ def _price(data: MessageFields) -> tuple[Decimal | None, str | None]:
     return dollars, currency if dollars is None else "USD"
 
 
-def _identity(data: MessageFields) -> dict[str, str]:
+def _identity_without_alias(data: MessageFields) -> dict[str, str]:
     attributes, user = data.object("userAttributes"), data.text("originalAppUserId")
     known = {
         "visitor_id": attributes.text(VISITOR_ATTRIBUTE),
@@ -113,7 +113,7 @@ def _external_ids(data: MessageFields) -> dict[str, str]:
     return {} if user is None else {PROVIDER: user}
 
 
-def _extra_properties(data: MessageFields) -> dict[str, Any]:
+def _known_extra_properties(data: MessageFields) -> dict[str, Any]:
     texts = {name: data.text(field) for field, name in _TEXT_PROPERTIES.items()}
     numbers = {name: data.number(field) for field, name in _NUMBER_PROPERTIES.items()}
     return {name: value for name, value in texts.items() if value is not None} | {

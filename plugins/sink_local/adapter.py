@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from service_core.plugin import ByteStreamOpener, require_writable_paths
+from service_core.plugin import ByteStreamOpener, require_writable_paths_or_parents
 
 CHUNK_BYTES: Final = 256 * 1024
 DRAFT_SUFFIX: Final = ".part"
@@ -30,7 +30,7 @@ class LocalSink:
         Raises:
             StartupError: they could not.
         """
-        require_writable_paths("exports.storage", self._folder)
+        require_writable_paths_or_parents("exports.storage", self._folder)
 
     async def start(self) -> None:
         """Creates the folder, readable by the user of the service alone.
@@ -44,22 +44,22 @@ class LocalSink:
     @asynccontextmanager
     async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:  # noqa: ARG002 - downloads name it
         """Gives a file that is stored and durable once the block ends without an error."""
-        place = self._file_path(name)
+        place = self._file_path_or_reject_name(name)
         draft = place.with_name(place.name + DRAFT_SUFFIX)
         file = await asyncio.to_thread(_create_draft, draft)
         try:
             yield file
-            await asyncio.to_thread(_publish_draft, file, draft, place)
+            await asyncio.to_thread(_sync_and_rename_draft, file, draft, place)
         except BaseException:
             await asyncio.to_thread(_discard_draft, file, draft)
             raise
 
-    async def signed_url(self, name: str, lifetime: timedelta) -> None:
+    async def signed_url_if_supported(self, name: str, lifetime: timedelta) -> None:
         """Returns None: the service serves the files itself, by links it signs."""
 
     async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
         """Returns size and content; None when there is no such file."""
-        path = self._file_path(name)
+        path = self._file_path_or_reject_name(name)
         try:
             size = (await asyncio.to_thread(path.stat)).st_size
         except FileNotFoundError:
@@ -68,11 +68,11 @@ class LocalSink:
 
     async def delete(self, name: str) -> None:
         """Deletes the file and its draft."""
-        place = self._file_path(name)
+        place = self._file_path_or_reject_name(name)
         for path in (place, place.with_name(place.name + DRAFT_SUFFIX)):
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
-    def _file_path(self, name: str) -> Path:
+    def _file_path_or_reject_name(self, name: str) -> Path:
         """Returns the path of a file.
 
         Raises:
@@ -87,7 +87,7 @@ def _create_draft(draft: Path) -> BinaryIO:
     return os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
 
 
-def _publish_draft(file: BinaryIO, draft: Path, target: Path) -> None:
+def _sync_and_rename_draft(file: BinaryIO, draft: Path, target: Path) -> None:
     """Writes the bytes and the name of the file to disk."""
     file.flush()
     os.fsync(file.fileno())

@@ -6,7 +6,7 @@ from plugins.sink_s3.settings import S3Settings
 from service_core.plugin import Adapter, ExportStorage, StartupError, hook
 
 
-def _open(settings: S3Settings) -> ExportStorage:
+def _open_sink_or_require_obstore(settings: S3Settings) -> ExportStorage:
     try:
         from plugins.sink_s3.adapter import S3Sink
     except ImportError:
@@ -21,4 +21,4 @@ def _open(settings: S3Settings) -> ExportStorage:
 def adapters() -> Iterable[Adapter]:
     """Returns the adapter for several machines."""
     summary = "Export files in a bucket of any S3-compatible store, which signs the links itself."
-    return (Adapter("sink", "s3", _open, S3Settings, summary),)
+    return (Adapter("sink", "s3", _open_sink_or_require_obstore, S3Settings, summary),)

@@ -12,7 +12,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from plugins.sink_s3.bucket_check import check_bucket
+from plugins.sink_s3.bucket_check import require_reachable_bucket
 from plugins.sink_s3.settings import S3Settings
 from service_core.plugin import ByteStreamOpener, ExportStorageUnavailable
 
@@ -27,7 +27,7 @@ class S3Sink:
 
     def __init__(self, settings: S3Settings) -> None:
         self._settings = settings
-        self._store = S3Store(settings.bucket, **_client_options(settings))
+        self._store = S3Store(settings.bucket, **_client_options_without_unset(settings))
 
     async def check(self) -> None:
         """Checks that the bucket can be reached; writes nothing.
@@ -35,7 +35,7 @@ class S3Sink:
         Raises:
             StartupError: it cannot.
         """
-        await check_bucket(self._settings, _client_options(self._settings))
+        await require_reachable_bucket(self._settings, _client_options_without_unset(self._settings))
 
     @asynccontextmanager
     async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:
@@ -51,7 +51,7 @@ class S3Sink:
             }
             await asyncio.to_thread(obstore.put, self._store, name, file, attributes=cast(Any, shown))
 
-    async def signed_url(self, name: str, lifetime: timedelta) -> str:
+    async def signed_url_if_supported(self, name: str, lifetime: timedelta) -> str:
         """Returns a link signed with the credentials of the service.
 
         Raises:
@@ -83,7 +83,7 @@ class S3Sink:
             yield bytes(chunk)
 
 
-def _client_options(settings: S3Settings) -> dict[str, Any]:
+def _client_options_without_unset(settings: S3Settings) -> dict[str, Any]:
     """Returns the options of the client library; key and secret come from the environment when not given."""
     path_style = settings.path_style if settings.path_style is not None else settings.endpoint is not None
     options = {

@@ -20,7 +20,7 @@ _ACCESS_DENIED: Final = "AccessDenied"
 """Also said of an object that is not there, to whoever may not list the bucket: no mistake can be seen in it."""
 
 
-async def check_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
+async def require_reachable_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
     """Requests an object that does not exist, and refuses any answer but "not found".
 
     Args:
@@ -40,12 +40,12 @@ async def check_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
         await obstore.get_async(store, "touchpoint-check")
     except FileNotFoundError as fault:
         if _find_error_code(fault) == _NO_BUCKET:
-            raise _startup_error(settings, _NO_BUCKET) from None
+            raise _bucket_startup_error(settings, _NO_BUCKET) from None
     except PermissionDeniedError as fault:
         if (code := _find_error_code(fault)) != _ACCESS_DENIED:
-            raise _startup_error(settings, code or _error_text(fault)) from None
+            raise _bucket_startup_error(settings, code or _error_text(fault)) from None
     except BaseError as fault:
-        raise _startup_error(settings, _find_error_code(fault) or _error_text(fault)) from None
+        raise _bucket_startup_error(settings, _find_error_code(fault) or _error_text(fault)) from None
 
 
 def _find_error_code(fault: Exception) -> str | None:
@@ -60,7 +60,7 @@ def _error_text(fault: Exception) -> str:
     return first.removeprefix("Generic S3 error: ")
 
 
-def _startup_error(settings: S3Settings, reason: str) -> StartupError:
+def _bucket_startup_error(settings: S3Settings, reason: str) -> StartupError:
     given = "key and secret in the URL" if settings.user else "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return StartupError(
         f"The bucket {settings.bucket} of exports.storage cannot be used: {reason}. See that it exists, and that region, "

@@ -37,7 +37,7 @@ class KeyVault:
         if not self._settings.must_exist:
             return
         try:
-            parse_keys(self._settings.read())
+            parse_base64_keys(self._settings.read_keys())
         except CipherUnavailable as fault:
             raise StartupError(fault.reason) from None
 
@@ -49,7 +49,7 @@ class KeyVault:
         """
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 10 MB few processes need
 
-        key, *_ = parse_keys(self._settings.read_or_create())
+        key, *_ = parse_base64_keys(self._settings.read_or_create())
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return _FORMAT_VERSION + nonce + AESGCM(key).encrypt(nonce, plaintext, associated_data)
 
@@ -63,7 +63,9 @@ class KeyVault:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
         nonce, rest = ciphertext[1 : 1 + _NONCE_BYTES], ciphertext[1 + _NONCE_BYTES :]
-        for key in parse_keys(self._settings.read()) if ciphertext.startswith(_FORMAT_VERSION) else ():
+        for key in (
+            parse_base64_keys(self._settings.read_keys()) if ciphertext.startswith(_FORMAT_VERSION) else ()
+        ):
             try:
                 return AESGCM(key).decrypt(nonce, rest, associated_data)
             except InvalidTag:
@@ -73,7 +75,7 @@ class KeyVault:
         )
 
 
-def parse_keys(text: str) -> list[bytes]:
+def parse_base64_keys(text: str) -> list[bytes]:
     """Parses keys, in their order.
 
     Raises:

@@ -12,7 +12,7 @@ from service_core.plugin import CipherUnavailable
 KEY_BYTES: Final = 32
 
 
-def create_key_file(path: Path) -> None:
+def create_key_file_unless_present(path: Path) -> None:
     """Creates a key file that only its owner can read; a file created meanwhile is kept.
 
     Raises:

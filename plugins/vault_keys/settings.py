@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from plugins.vault_keys.key_file import create_key_file
+from plugins.vault_keys.key_file import create_key_file_unless_present
 from service_core.plugin import AdapterSettings, CipherUnavailable
 
 
@@ -21,7 +21,7 @@ class MountedKeySettings(AdapterSettings):
         """Whether a missing key is an error."""
         return True
 
-    def read(self) -> str:
+    def read_keys(self) -> str:
         """Returns the keys, one per line.
 
         Raises:
@@ -38,7 +38,7 @@ class MountedKeySettings(AdapterSettings):
 
     def read_or_create(self) -> str:
         """Returns the keys; nothing is created."""
-        return self.read()
+        return self.read_keys()
 
 
 class KeyFileSettings(MountedKeySettings):
@@ -56,8 +56,8 @@ class KeyFileSettings(MountedKeySettings):
             CipherUnavailable: the file cannot be read or made.
         """
         if not self.path.exists():
-            create_key_file(self.path)
-        return self.read()
+            create_key_file_unless_present(self.path)
+        return self.read_keys()
 
 
 class KeyVariableSettings(AdapterSettings):
@@ -79,7 +79,7 @@ class KeyVariableSettings(AdapterSettings):
             raise ValueError("name a variable, as in keyenv://SEALING_KEY")
         return self
 
-    def read(self) -> str:
+    def read_keys(self) -> str:
         """Returns the keys.
 
         Raises:
@@ -94,7 +94,7 @@ class KeyVariableSettings(AdapterSettings):
 
     def read_or_create(self) -> str:
         """Returns the keys; nothing is created."""
-        return self.read()
+        return self.read_keys()
 
 
 KeySettings = KeyFileSettings | MountedKeySettings | KeyVariableSettings

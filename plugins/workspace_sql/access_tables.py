@@ -6,7 +6,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.workspace_sql.column_types import EnumText, Instant, JsonValue
-from plugins.workspace_sql.records import METADATA, annotations_of, create_with, record_table
+from plugins.workspace_sql.records import METADATA, annotations_of, execute_when_created, record_table
 from service_core.plugin import (
     Account,
     AnalyticsSettings,
@@ -28,12 +28,13 @@ from service_core.plugin import (
 )
 
 
-def _dump_settings(settings: AnalyticsSettings) -> dict[str, Any]:
+def _dump_non_default_settings(settings: AnalyticsSettings) -> dict[str, Any]:
     """Returns the settings that differ from the defaults, as JSON values. A later version may change the defaults."""
     values = {
         "conversions": None if settings.conversions is None else sorted(settings.conversions),
         "any_revenue": None if settings.any_revenue else False,
-        "channels": [{"id": channel.id, **channel.conditions} for channel in settings.channels] or None,
+        "channels": [{"id": channel.id, **channel.conditions_by_field} for channel in settings.channels]
+        or None,
         "model": settings.model,
         "window_days": settings.window_days,
     }
@@ -54,7 +55,7 @@ def _load_settings(stored: Mapping[str, Any]) -> AnalyticsSettings:
 WORKSPACES: Final = record_table(
     "workspaces",
     Workspace,
-    sa.Column("rules", JsonValue(_dump_settings, _load_settings), nullable=False),
+    sa.Column("rules", JsonValue(_dump_non_default_settings, _load_settings), nullable=False),
     unique=["public_id"],
 )
 
@@ -72,7 +73,7 @@ CHANGE_COUNTER: Final = sa.Table(
     sa.Column("value", sa.BigInteger, nullable=False),
 )
 """One row. Its value grows with each transaction that changes a workspace or a credential."""
-create_with(CHANGE_COUNTER, "INSERT INTO change_counter VALUES (1, 1)")
+execute_when_created(CHANGE_COUNTER, "INSERT INTO change_counter VALUES (1, 1)")
 
 # accounts
 

@@ -52,25 +52,27 @@ _MARK_SUPERSEDED: Final = (
 class SqlAdSpend(SqlStore):
     """Implements the port `AdSpendStore`."""
 
-    async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
+    async def add_new_spend_versions(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
         """Saves entity names, then new versions of days, in batches."""
         lock = f"{AD_SPEND.name} {workspace_id}"
-        entities = _latest_entity_names(workspace_id, rows)
+        entities = _latest_entity_name_rows(workspace_id, rows)
         for start in range(0, len(entities), _BATCH_SIZE):
             async with self._database.write(lock, no_timeout=True) as connection:
-                save = upsert(connection, AD_ENTITIES, AD_ENTITIES.c.keys(), condition=_is_not_older)
+                save = upsert(connection, AD_ENTITIES, AD_ENTITIES.c.keys(), update_condition=_is_not_older)
                 await connection.execute(save, entities[start : start + _BATCH_SIZE])
-        for batch in _batches([_spend_row(workspace_id, row) for row in rows]):
+        for batch in _batches_by_account_and_level([_spend_row_columns(workspace_id, row) for row in rows]):
             async with self._database.write(lock, no_timeout=True) as connection:
                 await connection.run_sync(_insert_changed_versions, batch)
 
-    async def spend(self, plan: SpendQuery) -> list[SpendSum]:
+    async def sum_latest_spend(self, query: SpendQuery) -> list[SpendSum]:
         """Returns sums of the latest versions."""
         async with self._database.read() as connection:
-            rows = await connection.execute(_sum_query(plan))
-            return [_spend_sum(row, len(plan.group_by)) for row in rows]
+            rows = await connection.execute(_latest_spend_sum_query(query))
+            return [_spend_sum_of_row(row, len(query.group_by)) for row in rows]
 
-    async def list_ad_entities(self, workspace_id: UUID, level: AdLevel) -> list[tuple[str, str, AdEntity]]:
+    async def list_ad_entities_with_latest_names(
+        self, workspace_id: UUID, level: AdLevel
+    ) -> list[tuple[str, str, AdEntity]]:
         """Returns platform, account and entity of everything with spend."""
         column = AD_ENTITIES.c
         query = (
@@ -91,7 +93,7 @@ def _is_not_older(given: Any) -> sa.ColumnElement[bool]:
     return sa.and_(AD_ENTITIES.c.fetched_at <= given.fetched_at)
 
 
-def _spend_row(workspace_id: UUID, row: SpendRow) -> _Row:
+def _spend_row_columns(workspace_id: UUID, row: SpendRow) -> _Row:
     columns = {name: value for name, value in row_of(row).items() if name != "entity"}
     return columns | {
         "workspace_id": workspace_id,
@@ -101,7 +103,7 @@ def _spend_row(workspace_id: UUID, row: SpendRow) -> _Row:
     }
 
 
-def _batches(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
+def _batches_by_account_and_level(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
     """Splits rows into batches of one account and level. Versions of a day keep their order and stay together."""
     for _, account_rows in groupby(sorted(rows, key=_day_of), _account_of):
         batch: list[_Row] = []
@@ -116,7 +118,7 @@ def _batches(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
 
 def _insert_changed_versions(connection: sa.Connection, batch: Sequence[_Row]) -> None:
     """Inserts the rows that differ from the version before, and marks which version of a day is the latest."""
-    stored = connection.execute(_latest_versions(batch)).mappings()
+    stored = connection.execute(_latest_versions_query(batch)).mappings()
     latest: dict[Any, _Row] = {_day_of(row): row for row in map(dict, stored)}
     new: dict[Any, _Row] = {}
     superseded: dict[Any, _Row] = {}
@@ -137,7 +139,7 @@ def _insert_changed_versions(connection: sa.Connection, batch: Sequence[_Row]) -
         connection.execute(upsert(connection, AD_SPEND, _SPEND.keys()), rows)
 
 
-def _latest_versions(batch: Sequence[_Row]) -> sa.Select[Any]:
+def _latest_versions_query(batch: Sequence[_Row]) -> sa.Select[Any]:
     """Returns the query for the latest versions of the days and entities of a batch."""
     days = [row["day"] for row in batch]
     return sa.select(AD_SPEND).where(
@@ -148,7 +150,7 @@ def _latest_versions(batch: Sequence[_Row]) -> sa.Select[Any]:
     )
 
 
-def _latest_entity_names(workspace_id: UUID, rows: Sequence[SpendRow]) -> list[_Row]:
+def _latest_entity_name_rows(workspace_id: UUID, rows: Sequence[SpendRow]) -> list[_Row]:
     """Returns one row per entity, with the names of the row that was fetched last."""
     latest = {
         (row.platform, row.account_id, row.entity.level, row.entity.id): row
@@ -167,13 +169,13 @@ def _latest_entity_names(workspace_id: UUID, rows: Sequence[SpendRow]) -> list[_
     ]
 
 
-def _sum_query(plan: SpendQuery) -> sa.Select[Any]:
+def _latest_spend_sum_query(plan: SpendQuery) -> sa.Select[Any]:
     tables: sa.FromClause = AD_SPEND
     if any(name in _ENTITY_COLUMNS for name in plan.group_by):
         same = (_SPEND[name] == AD_ENTITIES.c[name] for name in ("workspace_id", *_ENTITY_KEY))
         tables = AD_SPEND.join(AD_ENTITIES, sa.and_(*same))
     keys = [AD_ENTITIES.c[name] if name in _ENTITY_COLUMNS else _SPEND[name] for name in plan.group_by]
-    sums = (_sum_if_complete(_SPEND[name]) for name in _FIGURES)
+    sums = (_sum_or_null_if_any_missing(_SPEND[name]) for name in _FIGURES)
     query = (
         sa.select(*keys, _SPEND.currency, sa.func.count(), *sums)
         .select_from(tables)
@@ -188,16 +190,16 @@ def _sum_query(plan: SpendQuery) -> sa.Select[Any]:
     return query if plan.platforms is None else query.where(_SPEND.platform.in_(plan.platforms))
 
 
-def _sum_if_complete(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+def _sum_or_null_if_any_missing(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     """Returns the sum, or NULL if a row has no value: a sum of the others would be too small."""
     return sa.case((sa.func.count() == sa.func.count(column), sa.func.sum(column)))
 
 
-def _spend_sum(row: sa.Row[Any], width: int) -> SpendSum:
-    currency, rows, *sums = row[width:]
+def _spend_sum_of_row(row: sa.Row[Any], key_count: int) -> SpendSum:
+    currency, rows, *sums = row[key_count:]
     figures = {
         name: None if value is None else int(value) for name, value in zip(_FIGURES, sums, strict=True)
     }
     millionths = figures.pop("conversions")
     conversions = None if millionths is None else millionths / _MILLION
-    return SpendSum(tuple(row[:width]), currency, rows, conversions=conversions, **figures)
+    return SpendSum(tuple(row[:key_count]), currency, rows, conversions=conversions, **figures)

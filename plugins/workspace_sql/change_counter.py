@@ -38,19 +38,19 @@ class ChangeCounter:
         self._value: int | None = None
         self._fresh_until = 0.0
 
-    def current(self) -> int | None:
+    def current_within_5_milliseconds(self) -> int | None:
         """Returns the counter, read at most `CACHE_SECONDS` ago; None if it cannot be read."""
         now = time.monotonic()
         if now < self._fresh_until:
             return self._value
         self._fresh_until = now + CACHE_SECONDS
         try:
-            self._read()
+            self._reread_if_database_changed()
         except sqlite3.Error:
             self._version = self._value = None
         return self._value
 
-    def _read(self) -> None:
+    def _reread_if_database_changed(self) -> None:
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._value = self._connection.execute("SELECT value FROM change_counter").fetchone()[0]
@@ -65,17 +65,17 @@ class ChangeCounter:
         self._connection.close()
 
 
-def request_increment(connection: AsyncConnection) -> None:
+def request_increment_at_commit(connection: AsyncConnection) -> None:
     """Marks the transaction to increase the counter at its commit, which invalidates the caches of all processes."""
     connection.info[_INCREMENT_REQUESTED] = True
 
 
-def reset_request(connection: AsyncConnection) -> None:
+def forget_increment_request(connection: AsyncConnection) -> None:
     """Removes the mark that a failed transaction left on the connection."""
     connection.info.pop(_INCREMENT_REQUESTED, None)
 
 
-async def commit_increment(connection: AsyncConnection) -> int | None:
+async def increment_if_requested(connection: AsyncConnection) -> int | None:
     """Increases the counter if the transaction requested it. Called last, because all writers share this row.
 
     Returns:

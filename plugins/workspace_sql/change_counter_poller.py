@@ -22,8 +22,8 @@ class PolledChangeCounter:
         ask: reads the counter; raises after a short timeout.
     """
 
-    def __init__(self, ask: Callable[[], Awaitable[int]]) -> None:
-        self._ask = ask
+    def __init__(self, read_counter: Callable[[], Awaitable[int]]) -> None:
+        self._read_counter = read_counter
         self._value = 0
         self._read_at = -MAX_AGE_SECONDS
         self._polling: asyncio.Task[None] | None = None
@@ -32,7 +32,7 @@ class PolledChangeCounter:
     async def start(self) -> None:
         """Reads the counter once, and starts to poll it."""
         await self._refresh()
-        self._polling = asyncio.create_task(self._poll())
+        self._polling = asyncio.create_task(self._poll_every_250_milliseconds())
 
     async def aclose(self) -> None:
         """Stops polling."""
@@ -41,7 +41,7 @@ class PolledChangeCounter:
             self._polling.cancel()
             await asyncio.wait([self._polling])
 
-    def current(self) -> int | None:
+    def current_unless_older_than_5_seconds(self) -> int | None:
         """Returns the counter; None if it is older than `MAX_AGE_SECONDS`."""
         return None if time.monotonic() - self._read_at > MAX_AGE_SECONDS else self._value
 
@@ -52,11 +52,11 @@ class PolledChangeCounter:
 
     async def _refresh(self) -> None:
         started_at = time.monotonic()
-        value = await self._ask()
+        value = await self._read_counter()
         if started_at >= self._read_at:
             self._value, self._read_at = value, started_at
 
-    async def _poll(self) -> None:
+    async def _poll_every_250_milliseconds(self) -> None:
         while not self._closing:
             await asyncio.sleep(POLL_SECONDS)
             try:

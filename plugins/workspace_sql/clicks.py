@@ -23,7 +23,9 @@ class SqlClicks(SqlStore):
 
     async def record_clicks(self, clicks: Sequence[Click]) -> None:
         """Adds clicks, and counts those of people, in one transaction."""
-        await self._database.run_in_transaction(lambda connection: _record_clicks(connection, clicks))
+        await self._database.run_in_transaction(
+            lambda connection: _insert_new_clicks_and_count_people(connection, clicks)
+        )
 
     async def count_clicks(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
@@ -47,7 +49,7 @@ class SqlClicks(SqlStore):
 class SqlRecentLinkClicks(SqlStore):
     """Implements the port `RecentLinkClicks`."""
 
-    async def latest_click_by_tag(
+    async def latest_human_click_by_tag(
         self, workspace_id: UUID, ip: str, since: datetime
     ) -> Mapping[str, datetime]:
         """Returns the tags of links that people at an IP address clicked, with the time of the latest click."""
@@ -79,11 +81,11 @@ class SqlLinkLookup(SqlStore):
         return {row["state"]["tracking_identifier"]: _tagged_link(row["id"], row["state"]) for row in rows}
 
 
-def _record_clicks(connection: sa.Connection, clicks: Sequence[Click]) -> None:
+def _insert_new_clicks_and_count_people(connection: sa.Connection, clicks: Sequence[Click]) -> None:
     new = _insert_new_clicks(connection, clicks)
     human = sorted((click for click in new if not click.is_bot), key=lambda click: click.link_id)
     if human:
-        _add_to_counts(connection, human, _count_hourly_unique_clicks(connection, human))
+        _add_to_click_counts(connection, human, _record_and_count_hourly_unique_clicks(connection, human))
 
 
 def _insert_new_clicks(connection: sa.Connection, clicks: Sequence[Click]) -> list[Click]:
@@ -93,7 +95,9 @@ def _insert_new_clicks(connection: sa.Connection, clicks: Sequence[Click]) -> li
     return [click for click in clicks if click.id in inserted]
 
 
-def _count_hourly_unique_clicks(connection: sa.Connection, clicks: Sequence[Click]) -> Counter[UUID]:
+def _record_and_count_hourly_unique_clicks(
+    connection: sa.Connection, clicks: Sequence[Click]
+) -> Counter[UUID]:
     """Returns by link how many visitors had not clicked it in the hour of their click."""
     visits = sorted({(click.hour_since_epoch, click.link_id, click.visitor_hash) for click in clicks})
     rows = [{"hour": hour, "link_id": link, "visitor": visitor} for hour, link, visitor in visits]
@@ -101,11 +105,18 @@ def _count_hourly_unique_clicks(connection: sa.Connection, clicks: Sequence[Clic
     return Counter(connection.execute(insert, rows).scalars())
 
 
-def _add_to_counts(connection: sa.Connection, clicks: Sequence[Click], unique: Counter[UUID]) -> None:
-    workspaces = {click.link_id: click.workspace_id for click in clicks}
-    total = Counter(click.link_id for click in clicks)
+def _add_to_click_counts(
+    connection: sa.Connection, human_clicks: Sequence[Click], unique_clicks_by_link: Counter[UUID]
+) -> None:
+    workspaces = {click.link_id: click.workspace_id for click in human_clicks}
+    total = Counter(click.link_id for click in human_clicks)
     rows = [
-        {"link_id": link, "workspace_id": owner, "clicks": total[link], "unique_clicks": unique[link]}
+        {
+            "link_id": link,
+            "workspace_id": owner,
+            "clicks": total[link],
+            "unique_clicks": unique_clicks_by_link[link],
+        }
         for link, owner in workspaces.items()
     ]
     counts = CLICK_COUNTS.c
@@ -113,7 +124,9 @@ def _add_to_counts(connection: sa.Connection, clicks: Sequence[Click], unique: C
         connection,
         CLICK_COUNTS,
         counts.keys(),
-        changes=lambda given: {name: counts[name] + given[name] for name in ("clicks", "unique_clicks")},
+        updated_values=lambda given: {
+            name: counts[name] + given[name] for name in ("clicks", "unique_clicks")
+        },
     )
     connection.execute(add, rows)
 

@@ -24,18 +24,20 @@ _MAX_VALUES: Final = 400
 class SqlConnections(SqlStore):
     """Implements the port `Connections`."""
 
-    async def list_connections(self, workspace_id: UUID) -> list[Connection]:
+    async def list_connections_oldest_first(self, workspace_id: UUID) -> list[Connection]:
         """Returns the connections of a workspace, oldest first."""
         own = sa.select(CONNECTIONS).where(_ROW.workspace_id == workspace_id)
         return await self._database.fetch_records(Connection, own.order_by(_ROW.created_at, _ROW.provider))
 
-    async def save_connection(self, connection: Connection) -> None:
+    async def save_connection_keeping_created_at(self, connection: Connection) -> None:
         """Adds or replaces a connection. A present one keeps ``created_at``."""
         row = row_of(connection)
         async with self._database.write(connection.workspace_id) as transaction:
-            await transaction.execute(upsert(transaction, CONNECTIONS, row, keep=["created_at"]).values(row))
+            await transaction.execute(
+                upsert(transaction, CONNECTIONS, row, kept_columns=["created_at"]).values(row)
+            )
 
-    async def mark_synced(self, workspace_id: UUID, provider: str, at: datetime) -> None:
+    async def mark_synced_unless_synced_later(self, workspace_id: UUID, provider: str, at: datetime) -> None:
         """Moves ``last_synced_at`` forward. Other columns stay, but a pending connection becomes connected."""
         own = matches(CONNECTIONS, workspace_id=workspace_id, provider=provider)
         earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < at)
@@ -44,7 +46,7 @@ class SqlConnections(SqlStore):
         update = sa.update(CONNECTIONS).where(own, earlier).values(last_synced_at=at, status=status)
         await self._database.execute(update, workspace_id)
 
-    async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
+    async def remove_connection_if_present(self, workspace_id: UUID, provider: str) -> bool:
         """Deletes a connection with its credentials and its poll state."""
         async with self._database.write() as transaction:
             for table in (ENCRYPTED_SECRETS, POLL_STATES, CONNECTIONS):
@@ -62,13 +64,13 @@ class SqlEncryptedSecrets(SqlStore):
         rows = await self._database.fetch_rows(sa.select(_SECRET.ciphertext).where(own))
         return rows[0]["ciphertext"] if rows else None
 
-    async def connections_with_encrypted_secrets(self) -> list[tuple[UUID, str]]:
+    async def list_connections_with_encrypted_secrets(self) -> list[tuple[UUID, str]]:
         """Returns workspace and provider of every connection with credentials."""
         query = sa.select(_SECRET.workspace_id, _SECRET.provider)
         rows = await self._database.fetch_rows(query.order_by(_SECRET.workspace_id, _SECRET.provider))
         return [(row["workspace_id"], row["provider"]) for row in rows]
 
-    async def save_encrypted_secrets(
+    async def replace_or_delete_encrypted_secrets(
         self, workspace_id: UUID, provider: str, ciphertext: bytes | None
     ) -> None:
         """Replaces the credentials of a connection, or deletes them if None is given."""
@@ -84,7 +86,7 @@ class SqlEncryptedSecrets(SqlStore):
 class SqlPollStates(SqlStore):
     """Implements the port `PollStates`."""
 
-    async def poll_states(self, workspace_id: UUID) -> dict[str, PollState]:
+    async def states_by_provider(self, workspace_id: UUID) -> dict[str, PollState]:
         """Returns the poll states of a workspace by provider."""
         query = sa.select(POLL_STATES).where(POLL_STATES.c.workspace_id == workspace_id)
         rows = await self._database.fetch_rows(query)
@@ -100,11 +102,11 @@ class SqlPollStates(SqlStore):
 class SqlProcessedMessages(SqlStore):
     """Implements the port `ProcessedMessages`."""
 
-    async def processed_messages(
-        self, workspace_id: UUID, provider: str, ids: Collection[str]
+    async def find_processed_ids(
+        self, workspace_id: UUID, provider: str, message_ids: Collection[str]
     ) -> frozenset[str]:
         """Returns the given message ids that were processed."""
-        by_digest = {_digest(provider, id_): id_ for id_ in ids}
+        by_digest = {_digest(provider, id_): id_ for id_ in message_ids}
         digests, processed = list(by_digest), set[str]()
         row = PROCESSED_MESSAGES.c
         async with self._database.read() as connection:
@@ -114,10 +116,10 @@ class SqlProcessedMessages(SqlStore):
                 processed |= {by_digest[digest] for digest in (await connection.execute(query)).scalars()}
         return frozenset(processed)
 
-    async def mark_processed(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
+    async def mark_processed(self, workspace_id: UUID, provider: str, message_ids: Collection[str]) -> None:
         """Adds message ids. Known ones stay as they are."""
         rows: Sequence[dict[str, object]] = [
-            {"workspace_id": workspace_id, "digest": _digest(provider, id_)} for id_ in sorted(ids)
+            {"workspace_id": workspace_id, "digest": _digest(provider, id_)} for id_ in sorted(message_ids)
         ]
         if rows:
             async with self._database.write() as connection:

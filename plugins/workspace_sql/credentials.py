@@ -7,7 +7,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.access_tables import CREDENTIALS, WORKSPACES
-from plugins.workspace_sql.change_counter import request_increment
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import prefixed_columns, record_of, row_of
@@ -38,25 +38,25 @@ class SqlCredentials(SqlStore):
         """Adds a workspace."""
         async with self._database.write() as connection:
             await connection.execute(sa.insert(WORKSPACES).values(row_of(workspace)))
-            request_increment(connection)
+            request_increment_at_commit(connection)
 
     async def list_workspaces(self) -> list[Workspace]:
         """Returns every workspace, oldest first."""
         query = sa.select(WORKSPACES).order_by(WORKSPACES.c.created_at, WORKSPACES.c.id)
         return await self._database.fetch_records(Workspace, query)
 
-    async def save_credential(self, credential: Credential, digest: str | None = None) -> None:
+    async def save_credential(self, credential: Credential, new_digest: str | None = None) -> None:
         """Adds or replaces a credential. A revoked one stays revoked, and None keeps the stored digest."""
         row = row_of(credential)
-        if digest is not None:
-            row["digest"] = digest
+        if new_digest is not None:
+            row["digest"] = new_digest
         revoked_at = sa.func.coalesce(CREDENTIALS.c.revoked_at, sa.literal(credential.revoked_at, Instant()))
         update = sa.update(CREDENTIALS).where(CREDENTIALS.c.id == credential.id)
         async with self._database.write(credential.workspace_id) as connection:
             changed = await connection.execute(update.values({**row, "revoked_at": revoked_at}))
             if changed.rowcount == 0:
                 await connection.execute(sa.insert(CREDENTIALS).values(row))
-            request_increment(connection)
+            request_increment_at_commit(connection)
 
     async def list_keys(self, workspace_id: UUID) -> list[Credential]:
         """Returns every credential of a workspace, revoked ones included, oldest first."""
@@ -74,4 +74,4 @@ class SqlWorkspaceSettings(SqlStore):
         row = {name: value for name, value in row_of(workspace).items() if name != "triggers"}
         async with self._database.write(workspace.id) as connection:
             await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
-            request_increment(connection)
+            request_increment_at_commit(connection)

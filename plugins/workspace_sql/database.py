@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
-from plugins.workspace_sql.change_counter import commit_increment, reset_request
-from plugins.workspace_sql.driver_errors import map_driver_errors
+from plugins.workspace_sql.change_counter import forget_increment_request, increment_if_requested
+from plugins.workspace_sql.driver_errors import driver_errors_as_store_unavailable
 from plugins.workspace_sql.records import record_of
-from plugins.workspace_sql.schema import UnknownSchemaVersion, upgrade
+from plugins.workspace_sql.schema import UnknownSchemaVersion, run_missing_migrations
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine
 from plugins.workspace_sql.statements import insert_if_absent
 from plugins.workspace_sql.write_locks import LockKey
@@ -46,13 +46,13 @@ class Database(ABC):
         """
         try:
             await self._open()
-            async with self._write((SCHEMA_LOCK,), no_timeout=True) as connection:
-                await connection.run_sync(upgrade)
+            async with self._write_transaction((SCHEMA_LOCK,), no_timeout=True) as connection:
+                await connection.run_sync(run_missing_migrations)
             await self._start_counter()
         except BaseException as fault:  # a start may also be canceled
             await self.aclose()
             if isinstance(fault, (OSError, sqlite3.Error, SQLAlchemyError, UnknownSchemaVersion)):
-                raise StartupError(self._startup_message(driver_message(fault))) from fault
+                raise StartupError(self._startup_message(driver_message_without_statement(fault))) from fault
             raise
 
     async def aclose(self) -> None:
@@ -80,8 +80,8 @@ class Database(ABC):
         Raises:
             StoreUnavailable: the database does not answer.
         """
-        with map_driver_errors():
-            async with self._read() as connection:
+        with driver_errors_as_store_unavailable():
+            async with self._read_transaction() as connection:
                 yield connection
 
     @asynccontextmanager
@@ -99,11 +99,13 @@ class Database(ABC):
             RequestInProgress: another process performs the same request.
             StoreUnavailable: the database does not answer.
         """
-        with map_driver_errors():
-            async with self._write(lock_keys, idempotency_digest, no_timeout=no_timeout) as connection:
-                reset_request(connection)
+        with driver_errors_as_store_unavailable():
+            async with self._write_transaction(
+                lock_keys, idempotency_digest, no_timeout=no_timeout
+            ) as connection:
+                forget_increment_request(connection)
                 yield connection
-                change_version = await commit_increment(connection)
+                change_version = await increment_if_requested(connection)
             self._after_commit(change_version)
 
     async def fetch_rows(
@@ -126,7 +128,7 @@ class Database(ABC):
         """
         return [record_of(model, row) for row in await self.fetch_rows(query)]
 
-    async def fetch_record(self, model: type[_Record], query: sa.Select[Any]) -> _Record | None:
+    async def fetch_first_record(self, model: type[_Record], query: sa.Select[Any]) -> _Record | None:
         """Returns the first row of a query as a dataclass, or None.
 
         Raises:
@@ -153,7 +155,7 @@ class Database(ABC):
             insert = insert_if_absent(connection, table).values(row).returning(*table.primary_key)
             return (await connection.execute(insert)).first() is not None
 
-    async def delete_record(
+    async def delete_and_return_record(
         self, model: type[_Record], table: sa.Table, condition: sa.ColumnElement[bool]
     ) -> _Record | None:
         """Deletes a row, and returns it as a dataclass. Of several callers one gets it.
@@ -166,14 +168,16 @@ class Database(ABC):
             row = (await connection.execute(delete)).mappings().first()
         return None if row is None else record_of(model, row)
 
-    async def fetch_one(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> sa.RowMapping | None:
+    async def fetch_first_row_by_key(
+        self, query: sa.Select[Any], parameters: Mapping[str, Any]
+    ) -> sa.RowMapping | None:
         """Returns the first row of a query by key, or None. It is fast enough for every click on a link.
 
         Raises:
             StoreUnavailable: the database does not answer.
         """
-        with map_driver_errors():
-            return await self._fetch_one(query, parameters)
+        with driver_errors_as_store_unavailable():
+            return await self._fetch_first_row_by_key(query, parameters)
 
     async def run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
         """Runs a function in a transaction without lock keys. It is fast enough for small batches of clicks.
@@ -181,15 +185,15 @@ class Database(ABC):
         Raises:
             StoreUnavailable: the database does not answer.
         """
-        with map_driver_errors():
+        with driver_errors_as_store_unavailable():
             await self._run_in_transaction(work)
 
     @abstractmethod
-    def _read(self) -> AbstractAsyncContextManager[AsyncConnection]:
+    def _read_transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """Implements `read`, with exceptions of the driver."""
 
     @abstractmethod
-    def _write(
+    def _write_transaction(
         self, lock_keys: Sequence[LockKey], idempotency_digest: str | None = None, *, no_timeout: bool = False
     ) -> AbstractAsyncContextManager[AsyncConnection]:
         """Implements `write`, with exceptions of the driver."""
@@ -210,22 +214,24 @@ class Database(ABC):
     def _startup_message(self, reason: str) -> str:
         """Returns why the database cannot be used and what to do, without its password."""
 
-    async def _fetch_one(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> sa.RowMapping | None:
-        """Implements `fetch_one`, with exceptions of the driver."""
-        async with self._read() as connection:
+    async def _fetch_first_row_by_key(
+        self, query: sa.Select[Any], parameters: Mapping[str, Any]
+    ) -> sa.RowMapping | None:
+        """Implements `fetch_first_row_by_key`, with exceptions of the driver."""
+        async with self._read_transaction() as connection:
             row: sa.RowMapping | None = (await connection.execute(query, parameters)).mappings().first()
         return row
 
     async def _run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
         """Implements `run_in_transaction`, with exceptions of the driver."""
-        async with self._write(()) as connection:
+        async with self._write_transaction(()) as connection:
             await connection.run_sync(work)
 
     @asynccontextmanager
-    async def _transaction(self, **options: Any) -> AsyncIterator[AsyncConnection]:
+    async def _pooled_transaction(self, **execution_options: Any) -> AsyncIterator[AsyncConnection]:
         """Opens a transaction on a connection of the pool."""
         async with self._started_engine().connect() as plain:
-            connection = await plain.execution_options(**options)
+            connection = await plain.execution_options(**execution_options)
             async with connection.begin():
                 yield connection
 
@@ -246,7 +252,7 @@ def close_on_return(engine: sa.Engine) -> None:
     event.listen(engine, "checkin", lambda _connection, entry: entry.close())
 
 
-def driver_message(fault: Exception) -> str:
+def driver_message_without_statement(fault: Exception) -> str:
     """Returns the message of the driver, without the statement that SQLAlchemy appends."""
     original = getattr(fault, "orig", None) or fault
     return str(original).partition("\n")[0].rstrip(".")

@@ -11,7 +11,7 @@ _DEADLINE: Final[ContextVar[float | None]] = ContextVar("deadline", default=None
 
 
 @contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
+def set_task_deadline(seconds: float | None) -> Iterator[None]:
     """Sets the deadline of all waits in the block together, and restores the previous one after it; None sets no limit."""
     new_deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     previous = _DEADLINE.set(new_deadline)

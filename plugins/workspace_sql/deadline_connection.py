@@ -41,7 +41,7 @@ class DeadlineConnection(psycopg.AsyncConnection[Any]):
             raise
 
 
-async def connect(*arguments: Any, **options: Any) -> DeadlineConnection:
+async def connect_before_deadline(*arguments: Any, **options: Any) -> DeadlineConnection:
     """Connects before the deadline of the task.
 
     Raises:

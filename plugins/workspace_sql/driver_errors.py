@@ -15,7 +15,7 @@ _STATEMENT_ERRORS: Final = (IntegrityError, DataError, ProgrammingError, NotSupp
 
 
 @contextmanager
-def map_driver_errors() -> Iterator[None]:
+def driver_errors_as_store_unavailable() -> Iterator[None]:
     """Raises `StoreUnavailable` for errors of the driver in the block that mean that the database is unavailable.
 
     Raises:

@@ -19,31 +19,35 @@ _ROW = EXCHANGE_RATES.c
 class SqlExchangeRates(SqlStore):
     """Implements the port `ExchangeRateStore`."""
 
-    async def save_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
+    async def save_rates(self, source_id: str, rates: Sequence[DayRate], read_at: datetime) -> None:
         """Adds or replaces rates in batches, and last the time at which the source was read."""
         for start in range(0, len(rates), _BATCH_SIZE):
-            rows = [{"source": source, **row_of(rate)} for rate in rates[start : start + _BATCH_SIZE]]
+            rows = [{"source": source_id, **row_of(rate)} for rate in rates[start : start + _BATCH_SIZE]]
             async with self._database.write(EXCHANGE_RATES.name, no_timeout=True) as connection:
                 await connection.execute(upsert(connection, EXCHANGE_RATES, _ROW.keys()), rows)
-        row = {"source": source, "read_at": read_at}
+        row = {"source": source_id, "read_at": read_at}
         async with self._database.write(EXCHANGE_RATES.name, no_timeout=True) as connection:
             await connection.execute(upsert(connection, RATE_SOURCES, row).values(row))
 
-    async def rates(self, source: str, currencies: Collection[str], first: date, last: date) -> list[DayRate]:
+    async def list_rates_published_between(
+        self, source_id: str, currencies: Collection[str], first_day: date, last_day: date
+    ) -> list[DayRate]:
         """Returns the rates of currencies published from ``first`` to ``last``."""
         query = sa.select(EXCHANGE_RATES).where(
-            _ROW.source == source, _ROW.currency.in_(sorted(currencies)), _ROW.day.between(first, last)
+            _ROW.source == source_id,
+            _ROW.currency.in_(sorted(currencies)),
+            _ROW.day.between(first_day, last_day),
         )
         return await self._database.fetch_records(DayRate, query)
 
-    async def rate_coverage(self, source: str) -> RateCoverage | None:
+    async def rate_coverage_or_none_if_never_read(self, source_id: str) -> RateCoverage | None:
         """Returns which rates of a source are stored, or None if it was never read."""
         covered = sa.select(
             sa.func.min(_ROW.day), sa.func.max(_ROW.day), sa.func.count(_ROW.currency.distinct())
-        ).where(_ROW.source == source)
+        ).where(_ROW.source == source_id)
         async with self._database.read() as connection:
             read_at = await connection.scalar(
-                sa.select(RATE_SOURCES.c.read_at).where(RATE_SOURCES.c.source == source)
+                sa.select(RATE_SOURCES.c.read_at).where(RATE_SOURCES.c.source == source_id)
             )
             if read_at is None:
                 return None

@@ -19,7 +19,7 @@ _ACTIVE: Final = (ExportStatus.QUEUED, ExportStatus.RUNNING)
 class SqlExports(SqlStore):
     """Implements the port `Exports`."""
 
-    async def add_export(self, export: Export, max_active: int) -> Export | None:
+    async def add_export_or_find_retried(self, export: Export, max_active: int) -> Export | None:
         """Adds a job. No other job of the workspace is added meanwhile."""
         retried = _ROW.ticket == export.ticket, _ROW.created_at > export.retry_window_start
         active = matches(EXPORTS, workspace_id=export.workspace_id) & _ROW.status.in_(_ACTIVE)
@@ -36,7 +36,7 @@ class SqlExports(SqlStore):
 
     async def find_export(self, export_id: UUID) -> Export | None:
         """Returns the job with this id."""
-        return await self._database.fetch_record(Export, sa.select(EXPORTS).where(_ROW.id == export_id))
+        return await self._database.fetch_first_record(Export, sa.select(EXPORTS).where(_ROW.id == export_id))
 
     async def list_exports(self, workspace_id: UUID, limit: int) -> list[Export]:
         """Returns the latest jobs of a workspace, newest first."""
@@ -67,7 +67,7 @@ class SqlExportJobs(SqlStore):
         update = sa.update(EXPORTS).where(unchanged, same_lease).values(row_of(after))
         return bool(await self._database.execute(update))
 
-    async def list_due_exports(self, now: datetime) -> list[Export]:
+    async def list_timed_out_exports(self, now: datetime) -> list[Export]:
         """Returns jobs whose ``due_at`` has passed."""
         due = sa.select(EXPORTS).where(_ROW.due_at <= now)
         return await self._database.fetch_records(Export, due.order_by(_ROW.due_at))

@@ -18,7 +18,7 @@ _ROW = ITEM_COSTS.c
 class SqlItemCosts(SqlStore):
     """Implements the port `ItemCostStore`."""
 
-    async def save_costs(
+    async def save_or_replace_costs(
         self, workspace_id: UUID, import_id: UUID, costs: Sequence[ItemCost], imported_at: datetime
     ) -> None:
         """Adds or replaces the costs of an import in one transaction."""
@@ -27,7 +27,7 @@ class SqlItemCosts(SqlStore):
         async with self._database.write(f"{ITEM_COSTS.name} {workspace_id}") as connection:
             await connection.execute(upsert(connection, ITEM_COSTS, _ROW.keys()), rows)
 
-    async def costs(self, workspace_id: UUID) -> list[ItemCost]:
+    async def list_costs(self, workspace_id: UUID) -> list[ItemCost]:
         """Returns every cost of a workspace, by item and day."""
         own = sa.select(ITEM_COSTS).where(_ROW.workspace_id == workspace_id)
         ordered = own.order_by(_ROW.known_by, _ROW.item, _ROW.effective_from)

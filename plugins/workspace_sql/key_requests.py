@@ -5,7 +5,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.access_tables import CREDENTIALS, KEY_REQUESTS
-from plugins.workspace_sql.change_counter import request_increment
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import record_of, row_of
 from service_core.plugin import REQUEST_LIFETIME, Credential, KeyRequest, RequestStatus
@@ -16,7 +16,7 @@ _ROW = KEY_REQUESTS.c
 class SqlKeyRequests(SqlStore):
     """Implements the port `KeyRequests`."""
 
-    async def add_key_request(
+    async def add_key_request_or_get_retried(
         self, request: KeyRequest, link_digest: str, retry_digest: str | None
     ) -> KeyRequest:
         """Adds a request, or returns the one that an identical retry within 24 hours repeats."""
@@ -36,35 +36,40 @@ class SqlKeyRequests(SqlStore):
 
     async def get_key_request(self, request_id: UUID) -> KeyRequest | None:
         """Returns the request with this id."""
-        return await self._database.fetch_record(
+        return await self._database.fetch_first_record(
             KeyRequest, sa.select(KEY_REQUESTS).where(_ROW.id == request_id)
         )
 
     async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
         """Returns the request whose approval link has this digest."""
         query = sa.select(KEY_REQUESTS).where(_ROW.link_digest == link_digest)
-        return await self._database.fetch_record(KeyRequest, query)
+        return await self._database.fetch_first_record(KeyRequest, query)
 
-    async def save_key_decision(self, decided: KeyRequest) -> bool:
+    async def save_decision_if_pending(self, decided_request: KeyRequest) -> bool:
         """Saves the approval or denial of a pending request."""
-        open_ = _ROW.status == RequestStatus.PENDING, _ROW.expires_at > decided.decided_at
+        open_ = _ROW.status == RequestStatus.PENDING, _ROW.expires_at > decided_request.decided_at
         changes = {
-            name: getattr(decided, name) for name in ("status", "decided_at", "decided_by", "rate_limit")
+            name: getattr(decided_request, name)
+            for name in ("status", "decided_at", "decided_by", "rate_limit")
         }
-        update = sa.update(KEY_REQUESTS).where(_ROW.id == decided.id, *open_).values(changes)
+        update = sa.update(KEY_REQUESTS).where(_ROW.id == decided_request.id, *open_).values(changes)
         return bool(await self._database.execute(update))
 
-    async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
+    async def collect_approved_key_once(
+        self, request: KeyRequest, new_credential: Credential, key_digest: str
+    ) -> bool:
         """Marks an approved request as collected and adds its key."""
         approved = _ROW.status == RequestStatus.APPROVED
-        recent = _ROW.decided_at > credential.created_at - REQUEST_LIFETIME
-        changes = {"status": RequestStatus.COLLECTED, "key_id": credential.id}
+        recent = _ROW.decided_at > new_credential.created_at - REQUEST_LIFETIME
+        changes = {"status": RequestStatus.COLLECTED, "key_id": new_credential.id}
         update = sa.update(KEY_REQUESTS).where(_ROW.id == request.id, approved, recent).values(changes)
         async with self._database.write() as connection:
             if (await connection.execute(update)).rowcount == 0:
                 return False
-            await connection.execute(sa.insert(CREDENTIALS).values({**row_of(credential), "digest": digest}))
-            request_increment(connection)
+            await connection.execute(
+                sa.insert(CREDENTIALS).values({**row_of(new_credential), "digest": key_digest})
+            )
+            request_increment_at_commit(connection)
             return True
 
     async def list_pending_requests(self, workspace_id: UUID) -> list[KeyRequest]:

@@ -16,14 +16,16 @@ _ROW = MATCHED_VISITS.c
 class SqlMatchedVisits(SqlStore):
     """Implements the port `MatchedVisits`."""
 
-    async def mark_visit_matched(self, workspace_id: UUID, visit: str, now: datetime) -> bool:
+    async def mark_visit_matched_unless_already(
+        self, workspace_id: UUID, visit_key: str, now: datetime
+    ) -> bool:
         """Marks a visit as matched. Returns False if it was before."""
-        row = {"workspace_id": workspace_id, "visit": _digest(visit), "matched_at": now}
+        row = {"workspace_id": workspace_id, "visit": _digest(visit_key), "matched_at": now}
         return await self._database.insert_if_absent(MATCHED_VISITS, row)
 
-    async def list_matched(self, workspace_id: UUID, visits: Collection[str]) -> frozenset[str]:
+    async def select_matched_visits(self, workspace_id: UUID, visit_keys: Collection[str]) -> frozenset[str]:
         """Returns the given visits that are matched."""
-        by_digest = {_digest(visit): visit for visit in visits}
+        by_digest = {_digest(visit): visit for visit in visit_keys}
         query = sa.select(_ROW.visit).where(_ROW.workspace_id == workspace_id, _ROW.visit.in_(by_digest))
         return frozenset(by_digest[row["visit"]] for row in await self._database.fetch_rows(query))
 

@@ -21,7 +21,7 @@ class SqlMembers(SqlStore):
     async def get_member(self, workspace_id: UUID, account_id: UUID) -> Member | None:
         """Returns the membership of an account in a workspace."""
         query = sa.select(MEMBERS).where(matches(MEMBERS, workspace_id=workspace_id, account_id=account_id))
-        return await self._database.fetch_record(Member, query)
+        return await self._database.fetch_first_record(Member, query)
 
     async def list_members(self, workspace_id: UUID) -> list[Member]:
         """Returns the members of a workspace, oldest first."""
@@ -41,11 +41,11 @@ class SqlMembers(SqlStore):
         rows = await self._database.fetch_rows(query)
         return [(record_of(Workspace, row), record_of(Member, row, "member_")) for row in rows]
 
-    async def save_member(self, member: Member) -> bool:
+    async def save_member_unless_no_owner_left(self, member: Member) -> bool:
         """Adds a member or changes a role. Returns False if the workspace would have no owner."""
         async with self._database.write(member.workspace_id) as connection:
             demotes = member.role is not Role.OWNER
-            if demotes and await _is_only_owner(connection, member.workspace_id, member.account_id):
+            if demotes and await _is_last_owner(connection, member.workspace_id, member.account_id):
                 return False
             own = matches(MEMBERS, workspace_id=member.workspace_id, account_id=member.account_id)
             changed = await connection.execute(sa.update(MEMBERS).where(own).values(role=member.role))
@@ -53,18 +53,18 @@ class SqlMembers(SqlStore):
                 await connection.execute(sa.insert(MEMBERS).values(row_of(member)))
             return True
 
-    async def remove_member(self, workspace_id: UUID, account_id: UUID) -> bool:
+    async def remove_member_unless_last_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
         """Deletes a membership and its grants. Returns False if there is none or no owner would be left."""
         own = {"workspace_id": workspace_id, "account_id": account_id}
         async with self._database.write(workspace_id) as connection:
-            if await _is_only_owner(connection, workspace_id, account_id):
+            if await _is_last_owner(connection, workspace_id, account_id):
                 return False
             removed = await connection.execute(sa.delete(MEMBERS).where(matches(MEMBERS, **own)))
             await connection.execute(sa.delete(OAUTH_GRANTS).where(matches(OAUTH_GRANTS, **own)))
             return bool(removed.rowcount)
 
 
-async def _is_only_owner(connection: AsyncConnection, workspace_id: UUID, account_id: UUID) -> bool:
+async def _is_last_owner(connection: AsyncConnection, workspace_id: UUID, account_id: UUID) -> bool:
     """Returns whether the account is the last owner. The transaction holds the lock of the workspace."""
     owners = matches(MEMBERS, workspace_id=workspace_id, role=Role.OWNER)
     query = sa.select(MEMBERS.c.account_id).where(owners)
@@ -74,7 +74,7 @@ async def _is_only_owner(connection: AsyncConnection, workspace_id: UUID, accoun
 class SqlInvitations(SqlStore):
     """Implements the port `Invitations`."""
 
-    async def save_invitation(self, invitation: Invitation, digest: str) -> None:
+    async def replace_open_invitation(self, invitation: Invitation, digest: str) -> None:
         """Adds an invitation. It replaces the open ones of the same e-mail address and workspace."""
         same = matches(INVITATIONS, workspace_id=invitation.workspace_id, email=invitation.email)
         row = {**row_of(invitation), "digest": digest}
@@ -85,7 +85,7 @@ class SqlInvitations(SqlStore):
     async def get_invitation(self, digest: str) -> Invitation | None:
         """Returns the invitation with this digest."""
         query = sa.select(INVITATIONS).where(INVITATIONS.c.digest == digest)
-        return await self._database.fetch_record(Invitation, query)
+        return await self._database.fetch_first_record(Invitation, query)
 
     async def list_open_invitations(self, workspace_id: UUID) -> list[Invitation]:
         """Returns the invitations of a workspace that were not accepted, oldest first."""
@@ -93,7 +93,7 @@ class SqlInvitations(SqlStore):
         ordered = query.order_by(INVITATIONS.c.created_at, INVITATIONS.c.id)
         return await self._database.fetch_records(Invitation, ordered)
 
-    async def accept_invitation(self, invitation_id: UUID, member: Member) -> bool:
+    async def accept_open_invitation(self, invitation_id: UUID, member: Member) -> bool:
         """Accepts an open invitation and adds the member. A present member keeps the role."""
         now = member.created_at
         acceptable = INVITATIONS.c.id == invitation_id, _OPEN, INVITATIONS.c.expires_at > now

@@ -64,12 +64,12 @@ _ONE_TIME_TOKEN: Final = (
 class SqlOAuthGrants(SqlStore):
     """Implements the port `OAuthGrants`."""
 
-    async def list_grants(self, workspace_id: UUID) -> list[OAuthGrant]:
+    async def list_active_grants(self, workspace_id: UUID) -> list[OAuthGrant]:
         """Returns the active grants of a workspace, oldest first."""
         query = sa.select(OAUTH_GRANTS).where(_GRANT.workspace_id == workspace_id, _ACTIVE)
         return await self._database.fetch_records(OAuthGrant, query.order_by(_GRANT.created_at, _GRANT.id))
 
-    async def find_access_token(self, digest: str) -> AccessToken | None:
+    async def find_access_token_even_if_expired(self, digest: str) -> AccessToken | None:
         """Returns the access token with this digest, expired or not, with grant, account and workspace."""
         rows = await self._database.fetch_rows(_ACCESS_TOKEN, {"sought": digest})
         for row in rows:
@@ -86,7 +86,7 @@ class SqlOAuthGrants(SqlStore):
 class SqlOAuthClients(SqlStore):
     """Implements the port `OAuthClients`."""
 
-    async def add_client(self, client: OAuthClient) -> None:
+    async def add_client_and_delete_unused(self, client: OAuthClient) -> None:
         """Adds a client, and deletes clients without a grant that are older than 90 days."""
         granted = sa.select(_GRANT.id).where(_GRANT.client_id == OAUTH_CLIENTS.c.id)
         old = OAUTH_CLIENTS.c.created_at < client.created_at - UNUSED_CLIENT_LIFETIME
@@ -97,13 +97,13 @@ class SqlOAuthClients(SqlStore):
     async def find_client(self, client_id: str) -> OAuthClient | None:
         """Returns the client with this id."""
         query = sa.select(OAUTH_CLIENTS).where(OAUTH_CLIENTS.c.id == client_id)
-        return await self._database.fetch_record(OAuthClient, query)
+        return await self._database.fetch_first_record(OAuthClient, query)
 
 
 class SqlOneTimeTokens(SqlStore):
     """Implements the port `OneTimeTokens`."""
 
-    async def open_grant(self, token: OneTimeToken, digest: str) -> None:
+    async def add_grant_and_end_stale_grants(self, token: OneTimeToken, digest: str) -> None:
         """Adds a grant with its authorization code. Grants that can no longer be continued end."""
         row = {
             "digest": digest,
@@ -114,11 +114,11 @@ class SqlOneTimeTokens(SqlStore):
             "challenge": token.challenge,
         }
         async with self._database.write(token.grant.account_id) as connection:
-            await _end_expired_grants(connection, token.grant)
+            await _end_stale_grants_of_same_member(connection, token.grant)
             await connection.execute(sa.insert(OAUTH_GRANTS).values(row_of(token.grant)))
             await connection.execute(sa.insert(ONE_TIME_TOKENS).values(row))
 
-    async def find_token(self, digest: str) -> OneTimeToken | None:
+    async def find_token_even_if_used(self, digest: str) -> OneTimeToken | None:
         """Returns the token with this digest: also a used or expired one, or one of an ended grant."""
         rows = await self._database.fetch_rows(_ONE_TIME_TOKEN, {"sought": digest})
         for row in rows:
@@ -131,7 +131,9 @@ class SqlOneTimeTokens(SqlStore):
             )
         return None
 
-    async def replace_token(self, digest: str, issued: IssuedTokens | None, now: datetime) -> bool:
+    async def use_token_once_or_end_grant(
+        self, digest: str, replacements: IssuedTokens | None, now: datetime
+    ) -> bool:
         """Uses a token and adds the tokens that replace it. Using it a second time ends the grant."""
         unused = sa.update(ONE_TIME_TOKENS).where(_TOKEN.digest == digest, _TOKEN.used_at.is_(None))
         grant = sa.select(_GRANT.id, _GRANT.ended_at).join(ONE_TIME_TOKENS).where(_TOKEN.digest == digest)
@@ -141,18 +143,18 @@ class SqlOneTimeTokens(SqlStore):
                 return False
             grant_id, ended_at = row
             is_first_use = (await connection.execute(unused.values(used_at=now))).rowcount == 1
-            if not is_first_use or issued is None:
-                await _end_grant(connection, grant_id, now)
+            if not is_first_use or replacements is None:
+                await _end_grant_and_delete_access_tokens(connection, grant_id, now)
                 return False
             if ended_at is not None:
                 return False
-            await _add_tokens(connection, grant_id, issued, now)
+            await _add_tokens_and_delete_expired(connection, grant_id, replacements, now)
             return True
 
     async def end_grant(self, grant_id: UUID, now: datetime) -> None:
         """Ends a grant with its tokens."""
         async with self._database.write() as connection:
-            await _end_grant(connection, grant_id, now)
+            await _end_grant_and_delete_access_tokens(connection, grant_id, now)
 
     async def list_account_grants(self, account_id: UUID, workspace_id: UUID) -> list[OAuthGrant]:
         """Returns the active grants of an account in a workspace, oldest first."""
@@ -161,7 +163,7 @@ class SqlOneTimeTokens(SqlStore):
         return await self._database.fetch_records(OAuthGrant, query)
 
 
-async def _add_tokens(
+async def _add_tokens_and_delete_expired(
     connection: AsyncConnection, grant_id: Any, issued: IssuedTokens, now: datetime
 ) -> None:
     """Adds an access token and a refresh token, and deletes expired access tokens of the grant."""
@@ -181,18 +183,22 @@ async def _add_tokens(
     await connection.execute(sa.insert(ONE_TIME_TOKENS).values(refresh))
 
 
-async def _end_grant(connection: AsyncConnection, grant_id: Any, now: datetime) -> None:
+async def _end_grant_and_delete_access_tokens(
+    connection: AsyncConnection, grant_id: Any, now: datetime
+) -> None:
     await connection.execute(
         sa.update(OAUTH_GRANTS).where(_GRANT.id == grant_id, _ACTIVE).values(ended_at=now)
     )
     await connection.execute(sa.delete(OAUTH_ACCESS_TOKENS).where(OAUTH_ACCESS_TOKENS.c.grant_id == grant_id))
 
 
-async def _end_expired_grants(connection: AsyncConnection, grant: OAuthGrant) -> None:
+async def _end_stale_grants_of_same_member(connection: AsyncConnection, new_grant: OAuthGrant) -> None:
     """Ends grants of the same account and workspace whose code or refresh token expired unused."""
     usable = sa.select(_TOKEN.digest).where(
-        _TOKEN.grant_id == _GRANT.id, _TOKEN.used_at.is_(None), _TOKEN.expires_at > grant.created_at
+        _TOKEN.grant_id == _GRANT.id, _TOKEN.used_at.is_(None), _TOKEN.expires_at > new_grant.created_at
     )
-    own = matches(OAUTH_GRANTS, account_id=grant.account_id, workspace_id=grant.workspace_id)
-    ended = sa.update(OAUTH_GRANTS).where(own, _ACTIVE, ~usable.exists()).values(ended_at=grant.created_at)
+    own = matches(OAUTH_GRANTS, account_id=new_grant.account_id, workspace_id=new_grant.workspace_id)
+    ended = (
+        sa.update(OAUTH_GRANTS).where(own, _ACTIVE, ~usable.exists()).values(ended_at=new_grant.created_at)
+    )
     await connection.execute(ended)

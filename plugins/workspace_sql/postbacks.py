@@ -39,12 +39,12 @@ _EventTimes = dict[tuple[UUID, str, bool], list[datetime]]
 class SqlPostbackOutbox(SqlStore):
     """Implements the port `PostbackOutbox`."""
 
-    async def add_postbacks(
+    async def add_postbacks_skipping_duplicates(
         self, postbacks: Sequence[Postback], deduplication_windows: Mapping[UUID, timedelta]
     ) -> None:
         """Adds new postbacks and marks their queues as due."""
         async with self._database.write(_lock_key(postbacks[0].workspace_id)) as connection:
-            await connection.run_sync(_add_postbacks, postbacks, deduplication_windows)
+            await connection.run_sync(_insert_new_postbacks_and_mark_queues, postbacks, deduplication_windows)
 
     async def list_latest_postbacks(
         self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
@@ -70,7 +70,7 @@ class SqlPostbackQueues(SqlStore):
         )
         return [PostbackQueue(*row.values()) for row in await self._database.fetch_rows(query)]
 
-    async def claim_queue(
+    async def claim_or_extend_queue(
         self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
     ) -> AccountHealth | None:
         """Claims a queue, and returns the health of its account. Returns None while another process holds it."""
@@ -88,7 +88,7 @@ class SqlPostbackQueues(SqlStore):
         due = sa.select(POSTBACKS).where(_waits_in(queue), _ROW.next_attempt_at <= now)
         return await self._database.fetch_records(Postback, due.order_by(_ROW.event_at, _ROW.id).limit(limit))
 
-    async def save_results(self, postbacks: Sequence[Postback]) -> None:
+    async def save_results_unless_finished(self, postbacks: Sequence[Postback]) -> None:
         """Saves results of open postbacks. One that was sent is saved as sent, also if its rule was deleted."""
         async with self._database.write() as connection:
             for postback in postbacks:
@@ -102,7 +102,7 @@ class SqlPostbackQueues(SqlStore):
                 update = sa.update(POSTBACKS).where(_ROW.id == postback.id, replaceable)
                 await connection.execute(update.values(result))
 
-    async def release_queue(
+    async def release_queue_and_save_health(
         self, queue: PostbackQueue, holder: UUID, health: AccountHealth, not_before: datetime | None
     ) -> None:
         """Releases a queue, and saves the health of its account and when its next postback is due."""
@@ -119,7 +119,7 @@ class SqlPostbackQueues(SqlStore):
 class SqlPostbackReader(SqlStore):
     """Implements the port `PostbackReader`."""
 
-    async def list_event_postbacks(
+    async def list_postbacks_by_event(
         self, workspace_id: UUID, event_ids: Collection[str]
     ) -> dict[str, list[PostbackSummary]]:
         """Returns the postbacks of events, by event id."""
@@ -133,7 +133,7 @@ class SqlPostbackReader(SqlStore):
             by_event[row["event_id"]].append(record_of(PostbackSummary, row))
         return dict(by_event)
 
-    async def count_postbacks(
+    async def count_final_postbacks_by_bucket(
         self, workspace_id: UUID, bucket_edges: Sequence[datetime]
     ) -> list[PostbackCount]:
         """Returns counts of finished postbacks by bucket, without those of tests."""
@@ -149,7 +149,7 @@ class SqlPostbackReader(SqlStore):
         return [PostbackCount(*row.values()) for row in await self._database.fetch_rows(query)]
 
 
-def skip_postbacks_of_rule(connection: sa.Connection, rule_id: UUID, now: datetime) -> None:
+def skip_open_postbacks_of_rule(connection: sa.Connection, rule_id: UUID, now: datetime) -> None:
     """Skips the open postbacks of a rule that is deleted."""
     skipped = {
         "status": PostbackStatus.SKIPPED,
@@ -176,20 +176,26 @@ def _waits_in(queue: PostbackQueue) -> sa.ColumnElement[bool]:
     return sa.and_(*same, _ROW.next_attempt_at.is_not(None))
 
 
-def _add_postbacks(
+def _insert_new_postbacks_and_mark_queues(
     connection: sa.Connection, postbacks: Sequence[Postback], windows: Mapping[UUID, timedelta]
 ) -> None:
-    stored = _stored_keys(connection, postbacks)
+    stored = _stored_rule_and_event_ids(connection, postbacks)
     by_key = {(postback.rule_id, postback.event_id): postback for postback in postbacks}
     new = [postback for key, postback in by_key.items() if key not in stored]
-    event_times = _sent_or_open_events(connection, new)
-    added = [_skip_if_duplicate(event_times, postback, windows[postback.rule_id]) for postback in new]
+    event_times = _sent_or_open_event_times(connection, new)
+    added = [
+        _skip_if_duplicate_within_window(event_times, postback, windows[postback.rule_id]) for postback in new
+    ]
     if added:
         connection.execute(sa.insert(POSTBACKS), [row_of(postback) for postback in added])
-    _mark_queues_due(connection, [postback for postback in added if postback.next_attempt_at is not None])
+    _add_queues_or_advance_next_attempt(
+        connection, [postback for postback in added if postback.next_attempt_at is not None]
+    )
 
 
-def _stored_keys(connection: sa.Connection, postbacks: Sequence[Postback]) -> frozenset[tuple[UUID, str]]:
+def _stored_rule_and_event_ids(
+    connection: sa.Connection, postbacks: Sequence[Postback]
+) -> frozenset[tuple[UUID, str]]:
     query = sa.select(_ROW.rule_id, _ROW.event_id).where(
         _ROW.rule_id.in_({postback.rule_id for postback in postbacks}),
         _ROW.event_id.in_({postback.event_id for postback in postbacks}),
@@ -197,7 +203,7 @@ def _stored_keys(connection: sa.Connection, postbacks: Sequence[Postback]) -> fr
     return frozenset((rule_id, event_id) for rule_id, event_id in connection.execute(query))
 
 
-def _sent_or_open_events(connection: sa.Connection, postbacks: Collection[Postback]) -> _EventTimes:
+def _sent_or_open_event_times(connection: sa.Connection, postbacks: Collection[Postback]) -> _EventTimes:
     """Returns the event times of sent and open postbacks, by rule, platform event id and test flag."""
     query = sa.select(_ROW.rule_id, _ROW.platform_event_id, _ROW.is_test, _ROW.event_at).where(
         _ROW.rule_id.in_({postback.rule_id for postback in postbacks}),
@@ -210,7 +216,9 @@ def _sent_or_open_events(connection: sa.Connection, postbacks: Collection[Postba
     return event_times
 
 
-def _skip_if_duplicate(event_times: _EventTimes, postback: Postback, window: timedelta) -> Postback:
+def _skip_if_duplicate_within_window(
+    event_times: _EventTimes, postback: Postback, window: timedelta
+) -> Postback:
     """Returns the postback, skipped if one with the same platform event id is within the window.
 
     An open postback is added to ``event_times``.
@@ -224,14 +232,16 @@ def _skip_if_duplicate(event_times: _EventTimes, postback: Postback, window: tim
     return postback
 
 
-def _mark_queues_due(connection: sa.Connection, postbacks: Iterable[Postback]) -> None:
+def _add_queues_or_advance_next_attempt(connection: sa.Connection, postbacks: Iterable[Postback]) -> None:
     """Adds the queues of postbacks, or moves their next attempt to an earlier time."""
     rows = [
         {**dict(zip(_QUEUE_KEY, queue, strict=True)), **row_of(AccountHealth()), "next_at": next_at}
         for queue, next_at in {postback.queue: postback.next_attempt_at for postback in postbacks}.items()
     ]
     if rows:
-        connection.execute(upsert(connection, POSTBACK_QUEUES, rows[0], changes=_earlier_attempt), rows)
+        connection.execute(
+            upsert(connection, POSTBACK_QUEUES, rows[0], updated_values=_earlier_attempt), rows
+        )
 
 
 def _earlier_attempt(given: Any) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from plugins.workspace_sql.access_tables import CHANGE_COUNTER
 from plugins.workspace_sql.change_counter_poller import PolledChangeCounter
-from plugins.workspace_sql.database import Database, driver_message
-from plugins.workspace_sql.deadline import deadline
+from plugins.workspace_sql.database import Database, driver_message_without_statement
+from plugins.workspace_sql.deadline import set_task_deadline
 from plugins.workspace_sql.request_locks import lock_id
 from plugins.workspace_sql.settings import PostgresSettings
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from plugins.workspace_sql.write_locks import KeyedLocks, LockKey, lock_ids
+from plugins.workspace_sql.write_locks import KeyedLocks, LockKey, sorted_lock_ids
 from service_core.plugin import RequestInProgress, StartupError
 
 _COUNTED: Final = sa.select(CHANGE_COUNTER.c.value)
@@ -54,7 +54,7 @@ class PostgresDatabase(Database):
             )
         super().__init__()
         self._settings = settings
-        self._turns = KeyedLocks()
+        self._local_locks = KeyedLocks()
         self._counter_engine: AsyncEngine | None = None
         self._change_counter = PolledChangeCounter(self._read_counter)
 
@@ -64,13 +64,13 @@ class PostgresDatabase(Database):
         Raises:
             StartupError: it does not.
         """
-        engine = _engine(self._settings, 1)
+        engine = _create_engine(self._settings, 1)
         try:
-            with deadline(self._settings.timeout_seconds):
+            with set_task_deadline(self._settings.timeout_seconds):
                 async with engine.connect() as connection:
                     await connection.execute(sa.select(1))
         except (OSError, SQLAlchemyError) as fault:
-            raise StartupError(self._startup_message(driver_message(fault))) from None
+            raise StartupError(self._startup_message(driver_message_without_statement(fault))) from None
         finally:
             await engine.dispose()
 
@@ -83,23 +83,23 @@ class PostgresDatabase(Database):
 
     def change_version(self) -> int | None:
         """Returns the change counter; None while it is unknown."""
-        return self._change_counter.current()
+        return self._change_counter.current_unless_older_than_5_seconds()
 
     @asynccontextmanager
-    async def _read(self) -> AsyncIterator[AsyncConnection]:
+    async def _read_transaction(self) -> AsyncIterator[AsyncConnection]:
         """Opens a read-only transaction that reads one state, at most until the timeout."""
-        with deadline(self._settings.timeout_seconds):
+        with set_task_deadline(self._settings.timeout_seconds):
             async with self._started_engine().connect() as plain:
                 yield await plain.execution_options(**_READING)
 
     @asynccontextmanager
-    async def _write(
+    async def _write_transaction(
         self, lock_keys: Sequence[LockKey], idempotency_digest: str | None = None, *, no_timeout: bool = False
     ) -> AsyncIterator[AsyncConnection]:
         """Opens a transaction that holds the locks of its keys and of its idempotent request."""
-        ids = lock_ids(lock_keys)
-        with deadline(None if no_timeout else self._settings.timeout_seconds):
-            async with self._turns.acquire(ids), self._transaction(**_WRITING) as connection:
+        ids = sorted_lock_ids(lock_keys)
+        with set_task_deadline(None if no_timeout else self._settings.timeout_seconds):
+            async with self._local_locks.acquire(ids), self._pooled_transaction(**_WRITING) as connection:
                 if no_timeout:
                     await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
                 if idempotency_digest is not None and not await connection.scalar(
@@ -107,7 +107,7 @@ class PostgresDatabase(Database):
                 ):
                     raise RequestInProgress
                 if ids:
-                    await connection.execute(_acquire_locks(ids))
+                    await connection.execute(_acquire_locks_statement(ids))
                 yield connection
 
     def _after_commit(self, change_version: int | None) -> None:
@@ -115,15 +115,15 @@ class PostgresDatabase(Database):
             self._change_counter.set_at_least(change_version)
 
     async def _open(self) -> None:
-        self._engine = _engine(self._settings, self._settings.connections)
-        self._counter_engine = _engine(self._settings, 1, isolation_level="AUTOCOMMIT")
+        self._engine = _create_engine(self._settings, self._settings.connections)
+        self._counter_engine = _create_engine(self._settings, 1, isolation_level="AUTOCOMMIT")
 
     async def _start_counter(self) -> None:
         await self._change_counter.start()
 
     async def _read_counter(self) -> int:
         assert self._counter_engine is not None, "start() comes first"
-        with deadline(_COUNTER_TIMEOUT_SECONDS):
+        with set_task_deadline(_COUNTER_TIMEOUT_SECONDS):
             async with self._counter_engine.connect() as connection:
                 value: int = (await connection.execute(_COUNTED)).scalar_one()
                 return value
@@ -140,14 +140,14 @@ def _try_request_lock(idempotency_digest: str) -> sa.Select[tuple[bool]]:
     return sa.select(sa.func.pg_try_advisory_xact_lock(lock_id(idempotency_digest)))
 
 
-def _acquire_locks(ids: Sequence[int]) -> sa.Select[Any]:
+def _acquire_locks_statement(ids: Sequence[int]) -> sa.Select[Any]:
     """Returns the statement that takes advisory locks in the given order."""
     return sa.select(*(sa.func.pg_advisory_xact_lock(id_) for id_ in ids))
 
 
-def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngine:
+def _create_engine(settings: PostgresSettings, max_connections: int, **options: Any) -> AsyncEngine:
     """Returns an engine with at most ``size`` connections; one that a restart of the server cut is replaced."""
-    from plugins.workspace_sql.deadline_connection import connect  # noqa: PLC0415 - needs the driver
+    from plugins.workspace_sql.deadline_connection import connect_before_deadline  # noqa: PLC0415 - needs the driver
 
     rules = {
         "statement_timeout": int(settings.timeout_seconds * 1000),
@@ -155,7 +155,7 @@ def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngin
         "timezone": "UTC",
     }
     arguments = {
-        "async_creator_fn": connect,
+        "async_creator_fn": connect_before_deadline,
         "application_name": "touchpoint",
         "connect_timeout": math.ceil(settings.timeout_seconds),
         **_ALIVE,
@@ -170,7 +170,7 @@ def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngin
     )
     return create_async_engine(
         address,
-        pool_size=size,
+        pool_size=max_connections,
         max_overflow=0,
         pool_timeout=settings.timeout_seconds,
         pool_pre_ping=True,

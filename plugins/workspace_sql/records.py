@@ -26,7 +26,7 @@ _OWNERS: Final[Mapping[str, str]] = {"workspace_id": "workspaces", "account_id":
 """Columns of type UUID that refer to a table; their rows are deleted with the row they refer to."""
 
 
-def reference_column(table: str, *, nullable: bool = False, **options: Any) -> sa.Column[Any]:
+def cascading_reference_column(table: str, *, nullable: bool = False, **options: Any) -> sa.Column[Any]:
     """Returns a column such as ``workspace_id`` that refers to a table such as ``workspaces``."""
     key = sa.ForeignKey(f"{table}.id", ondelete="CASCADE")
     return sa.Column(f"{table.removesuffix('s')}_id", key, nullable=nullable, **options)
@@ -68,7 +68,7 @@ def record_table(
 def _derived_column(name: str, annotation: Any, **options: Any) -> sa.Column[Any]:
     type_, optional = column_type_of(annotation), is_optional(annotation)
     if name in _OWNERS and isinstance(type_, sa.Uuid):
-        return reference_column(_OWNERS[name], nullable=optional, **options)
+        return cascading_reference_column(_OWNERS[name], nullable=optional, **options)
     return sa.Column(name, type_, nullable=optional, **options)
 
 
@@ -100,10 +100,10 @@ def prefixed_columns(table: sa.Table, prefix: str) -> list[sa.Label[Any]]:
 
 def partial_index(table: sa.Table, name: str, columns: str, condition: str) -> None:
     """Creates an index of some rows together with the table. An `Index` would load the dialects of all engines."""
-    create_with(table, f"CREATE INDEX ix_{name} ON {table.name} ({columns}) WHERE {condition}")
+    execute_when_created(table, f"CREATE INDEX ix_{name} ON {table.name} ({columns}) WHERE {condition}")
 
 
-def create_with(table: sa.Table, statement: str) -> None:
+def execute_when_created(table: sa.Table, statement: str) -> None:
     """Executes a statement when the table is created."""
     sa.event.listen(
         table, "after_create", lambda _table, connection, **_: connection.exec_driver_sql(statement)

@@ -29,7 +29,7 @@ class RequestLocks:
         self._file = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "rb+", buffering=0)
 
     @contextmanager
-    def acquire(self, idempotency_digest: str | None) -> Iterator[None]:
+    def hold_lock_or_raise_in_progress(self, idempotency_digest: str | None) -> Iterator[None]:
         """Holds the lock of a request in the block; None, or a system without such locks, locks nothing.
 
         Raises:

@@ -5,7 +5,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.workspace_sql.column_types import CODE_POINT_TEXT, EnumText, Instant
-from plugins.workspace_sql.records import METADATA, partial_index, record_table, reference_column
+from plugins.workspace_sql.records import METADATA, cascading_reference_column, partial_index, record_table
 from service_core.plugin import (
     AdEntity,
     AdLevel,
@@ -23,7 +23,7 @@ _AD_KEY: Final = ("workspace_id", "level", "platform", "account_id", "entity_id"
 AD_SPEND: Final = record_table(
     "ad_spend",
     SpendRow,
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("level", EnumText(AdLevel), nullable=False),
     sa.Column("entity_id", sa.Text, nullable=False),
     sa.Column("conversions", sa.BigInteger),
@@ -37,7 +37,7 @@ partial_index(AD_SPEND, "ad_spend_latest", "workspace_id, level, day", "is_lates
 AD_ENTITIES: Final = record_table(
     "ad_entities",
     AdEntity,
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("platform", sa.Text),
     sa.Column("account_id", sa.Text),
     sa.Column("entity_id", sa.Text),
@@ -49,7 +49,7 @@ AD_ENTITIES: Final = record_table(
 ITEM_COSTS: Final = record_table(
     "item_costs",
     ItemCost,
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("item", CODE_POINT_TEXT, nullable=False),
     sa.Column("import_id", sa.Uuid, nullable=False),
     sa.Column("imported_at", Instant, nullable=False),
@@ -76,7 +76,7 @@ _SUBSCRIPTION_KEY: Final = ("workspace_id", "subscription")
 
 
 def _subscription_columns() -> tuple[sa.Column[Any], ...]:
-    return reference_column("workspaces"), sa.Column("subscription", sa.Uuid)
+    return cascading_reference_column("workspaces"), sa.Column("subscription", sa.Uuid)
 
 
 REPORTED_STATES: Final = record_table(

@@ -22,7 +22,7 @@ class UnknownSchemaVersion(Exception):
     """The database has the schema of another version of Touchpoint."""
 
 
-def enable_wal(file: Path, busy_seconds: float) -> None:
+def enable_wal_retrying_while_locked(file: Path, busy_seconds: float) -> None:
     """Switches a database file to write-ahead logging. Several processes may do so at the same time.
 
     Raises:
@@ -54,7 +54,7 @@ def require_database_file(file: Path) -> None:
         connection.execute("PRAGMA schema_version")
 
 
-def upgrade(connection: sa.Connection) -> None:
+def run_missing_migrations(connection: sa.Connection) -> None:
     """Runs the missing migrations in the transaction of the caller. A new database gets all tables.
 
     The caller holds the schema lock, so that of two processes that start together the second one finds
@@ -63,7 +63,7 @@ def upgrade(connection: sa.Connection) -> None:
     Raises:
         UnknownSchemaVersion: no migration leads from the schema of the database to that of this version.
     """
-    present, newest = _schema_version(connection), _newest_version()
+    present, newest = _stored_schema_version(connection), _newest_version()
     if present == newest:
         return
     # Most starts find nothing to do, and need not load Alembic.
@@ -93,7 +93,7 @@ def _newest_version() -> str:
     return max(script.stem for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
 
 
-def _schema_version(connection: sa.Connection) -> str | None:
+def _stored_schema_version(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     version: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))

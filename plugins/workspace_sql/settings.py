@@ -57,7 +57,7 @@ class PostgresSettings(AdapterSettings):
         return f"{self.host or 'the local socket'}{port}/{self.database}"
 
     @model_validator(mode="after")
-    def _names_a_database(self) -> Self:
+    def _require_database_name(self) -> Self:
         if not self.database or "/" in self.database:
             raise ValueError("name a database, as in postgresql://user:password@host:5432/touchpoint")
         return self

@@ -12,7 +12,7 @@ from plugins.workspace_sql.access_tables import (
     SIGNUPS,
     WORKSPACES,
 )
-from plugins.workspace_sql.change_counter import request_increment
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import record_of, row_of
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
@@ -37,28 +37,32 @@ class SqlSignups(SqlStore):
     """Implements the port `Signups`."""
 
     async def add_signup(
-        self, signup: Signup, secrets: SignupDigests, key_request: KeyRequest | None
+        self, signup: Signup, digests: SignupDigests, key_request: KeyRequest | None
     ) -> None:
         """Adds a signup and the key request it contains."""
         async with self._database.write() as connection:
-            await connection.execute(sa.insert(SIGNUPS).values({**row_of(signup), **row_of(secrets)}))
+            await connection.execute(sa.insert(SIGNUPS).values({**row_of(signup), **row_of(digests)}))
             if key_request is not None:
                 await connection.execute(sa.insert(KEY_REQUESTS).values(row_of(key_request)))
 
-    async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
+    async def find_signup(self, lookup: SignupLookup, id_or_digest: str) -> Signup | None:
         """Returns the signup with this id or digest."""
-        condition = _ROW.id == UUID(value) if by is SignupLookup.ID else _ROW[by.value] == value
-        return await self._database.fetch_record(Signup, sa.select(SIGNUPS).where(condition))
+        condition = (
+            _ROW.id == UUID(id_or_digest) if lookup is SignupLookup.ID else _ROW[lookup.value] == id_or_digest
+        )
+        return await self._database.fetch_first_record(Signup, sa.select(SIGNUPS).where(condition))
 
-    async def save_order_id(self, signup_id: UUID, order: str) -> None:
+    async def save_order_id(self, signup_id: UUID, order_id: str) -> None:
         """Saves the id of the order at the checkout."""
-        await self._database.execute(sa.update(SIGNUPS).where(_ROW.id == signup_id).values(order=order))
+        await self._database.execute(sa.update(SIGNUPS).where(_ROW.id == signup_id).values(order=order_id))
 
-    async def replace_welcome_link(self, signup_id: UUID, welcome: str) -> None:
+    async def replace_welcome_link(self, signup_id: UUID, link_digest: str) -> None:
         """Replaces the digest of the welcome link."""
-        await self._database.execute(sa.update(SIGNUPS).where(_ROW.id == signup_id).values(welcome=welcome))
+        await self._database.execute(
+            sa.update(SIGNUPS).where(_ROW.id == signup_id).values(welcome=link_digest)
+        )
 
-    async def cancel_signup(self, signup_id: UUID) -> bool:
+    async def cancel_pending_signup(self, signup_id: UUID) -> bool:
         """Cancels a pending signup."""
         pending = matches(SIGNUPS, id=signup_id, status=SignupStatus.PENDING)
         update = sa.update(SIGNUPS).where(pending).values(status=SignupStatus.CANCELED)
@@ -85,7 +89,7 @@ class SqlSignups(SqlStore):
             contained = KEY_REQUESTS.c.id == signup["key_request_id"]
             ready = {"workspace_id": workspace.id, "expires_at": now + REQUEST_LIFETIME}
             await connection.execute(sa.update(KEY_REQUESTS).where(contained).values(ready))
-            request_increment(connection)
+            request_increment_at_commit(connection)
             return account
 
 

@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 
 from plugins.workspace_sql.change_counter import ChangeCounter
-from plugins.workspace_sql.database import Database, close_on_return, driver_message
+from plugins.workspace_sql.database import Database, close_on_return, driver_message_without_statement
 from plugins.workspace_sql.request_locks import RequestLocks
-from plugins.workspace_sql.schema import enable_wal, require_database_file
+from plugins.workspace_sql.schema import enable_wal_retrying_while_locked, require_database_file
 from plugins.workspace_sql.settings import SqliteSettings
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from plugins.workspace_sql.write_locks import LockKey
-from service_core.plugin import StartupError, require_writable_paths
+from service_core.plugin import StartupError, require_writable_paths_or_parents
 
 
 class SqliteDatabase(Database):
@@ -47,7 +47,7 @@ class SqliteDatabase(Database):
             try:
                 await asyncio.to_thread(require_database_file, self._settings.file)
             except sqlite3.Error as fault:
-                raise StartupError(self._startup_message(driver_message(fault))) from None
+                raise StartupError(self._startup_message(driver_message_without_statement(fault))) from None
 
     async def aclose(self) -> None:
         """Closes all files and connections; a connection in use is closed when it is returned."""
@@ -63,21 +63,23 @@ class SqliteDatabase(Database):
     def change_version(self) -> int | None:
         """Returns the change counter; None while the file cannot be read."""
         assert self._change_counter is not None, "start() comes first"
-        return self._change_counter.current()
+        return self._change_counter.current_within_5_milliseconds()
 
     @asynccontextmanager
-    async def _read(self) -> AsyncIterator[AsyncConnection]:
+    async def _read_transaction(self) -> AsyncIterator[AsyncConnection]:
         async with self._started_engine().connect() as connection:
             yield connection
 
-    async def _fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+    async def _fetch_first_row_by_key(
+        self, query: sa.Select[Any], parameters: Mapping[str, Any]
+    ) -> sa.RowMapping | None:
         """Returns the first row, read without a thread, because a look-up by key takes less time than the switch."""
         assert self._read_engine is not None, "start() comes first"
         with self._read_engine.connect() as connection:
-            return connection.execute(query, values).mappings().first()
+            return connection.execute(query, parameters).mappings().first()
 
     @asynccontextmanager
-    async def _write(
+    async def _write_transaction(
         self,
         lock_keys: Sequence[LockKey],  # noqa: ARG002 - a file has one writer
         idempotency_digest: str | None = None,
@@ -92,8 +94,8 @@ class SqliteDatabase(Database):
             RequestInProgress: another process holds it.
         """
         assert self._request_locks is not None, "start() comes first"
-        with self._request_locks.acquire(idempotency_digest):
-            async with self._write_lock, self._transaction(writes=True) as connection:
+        with self._request_locks.hold_lock_or_raise_in_progress(idempotency_digest):
+            async with self._write_lock, self._pooled_transaction(writes=True) as connection:
                 yield connection
 
     def _after_commit(self, generation: int | None) -> None:  # noqa: ARG002 - the counter is read from the file
@@ -103,9 +105,9 @@ class SqliteDatabase(Database):
     async def _run_in_transaction(self, work: Callable[[Connection], None]) -> None:
         """Runs the whole transaction in one thread, instead of a switch for each of its statements."""
         async with self._write_lock:
-            await asyncio.to_thread(self._run_work, work)
+            await asyncio.to_thread(self._run_in_thread_transaction, work)
 
-    def _run_work(self, work: Callable[[Connection], None]) -> None:
+    def _run_in_thread_transaction(self, work: Callable[[Connection], None]) -> None:
         assert self._write_engine is not None, "start() comes first"
         with self._write_engine.connect() as plain:
             connection = plain.execution_options(writes=True)
@@ -116,9 +118,9 @@ class SqliteDatabase(Database):
         file = self._settings.file
         self._require_writable()
         file.parent.mkdir(parents=True, exist_ok=True)
-        await asyncio.to_thread(enable_wal, file, self._settings.busy_seconds)
+        await asyncio.to_thread(enable_wal_retrying_while_locked, file, self._settings.busy_seconds)
         self._request_locks = RequestLocks(_lock_file(file))
-        self._engine = _engine(self._settings)
+        self._engine = _create_async_engine(self._settings)
 
     async def _start_counter(self) -> None:
         self._change_counter = ChangeCounter(self._settings.file)
@@ -127,7 +129,9 @@ class SqliteDatabase(Database):
 
     def _require_writable(self) -> None:
         """Checks that the file and its folder can be written; SQLite keeps its log next to the file."""
-        require_writable_paths("storage.workspace", self._settings.file.parent, self._settings.file)
+        require_writable_paths_or_parents(
+            "storage.workspace", self._settings.file.parent, self._settings.file
+        )
 
     def _startup_message(self, reason: str) -> str:
         return (
@@ -140,7 +144,7 @@ def _lock_file(file: Path) -> Path:
     return file.with_name(f"{file.name}-locks")
 
 
-def _engine(settings: SqliteSettings) -> AsyncEngine:
+def _create_async_engine(settings: SqliteSettings) -> AsyncEngine:
     engine = create_async_engine(
         f"sqlite+aiosqlite:///{settings.file}", connect_args={"timeout": settings.busy_seconds}
     )
@@ -159,8 +163,8 @@ def _create_write_engine(settings: SqliteSettings) -> Engine:
 
 
 def _configure_connections(engine: Engine) -> None:
-    event.listen(engine, "connect", _set_pragmas)
-    event.listen(engine, "begin", _begin_transaction)
+    event.listen(engine, "connect", _enable_foreign_keys_and_full_sync)
+    event.listen(engine, "begin", _begin_immediate_if_writing)
 
 
 def _create_read_engine(file: Path) -> Engine:
@@ -174,7 +178,7 @@ def _create_read_engine(file: Path) -> Engine:
     )
 
 
-def _set_pragmas(connection: Any, _record: object) -> None:
+def _enable_foreign_keys_and_full_sync(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys = ON")
@@ -182,6 +186,6 @@ def _set_pragmas(connection: Any, _record: object) -> None:
     cursor.close()
 
 
-def _begin_transaction(connection: Connection) -> None:
+def _begin_immediate_if_writing(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -27,9 +27,9 @@ def upsert(
     table: sa.Table,
     columns: Iterable[str],
     *,
-    keep: Iterable[str] = (),
-    changes: Callable[[Any], Mapping[str, Any]] | None = None,
-    condition: Callable[[Any], sa.ColumnElement[bool]] | None = None,
+    kept_columns: Iterable[str] = (),
+    updated_values: Callable[[Any], Mapping[str, Any]] | None = None,
+    update_condition: Callable[[Any], sa.ColumnElement[bool]] | None = None,
 ) -> Any:
     """Returns an INSERT that updates the row with the same primary key.
 
@@ -43,10 +43,14 @@ def upsert(
     """
     insert = dialect_insert(connection, table)
     key = [column.name for column in table.primary_key]
-    fixed = {*key, *keep}
+    fixed = {*key, *kept_columns}
     given = insert.excluded
-    values = changes(given) if changes else {name: given[name] for name in columns if name not in fixed}
-    where = condition(given) if condition else None
+    values = (
+        updated_values(given)
+        if updated_values
+        else {name: given[name] for name in columns if name not in fixed}
+    )
+    where = update_condition(given) if update_condition else None
     return insert.on_conflict_do_update(index_elements=key, set_=values, where=where)
 
 
@@ -60,7 +64,7 @@ def is_free(table: sa.Table, now: datetime) -> sa.ColumnElement[bool]:
     return sa.or_(table.c.holder.is_(None), table.c.held_until <= now)
 
 
-def time_buckets(edges: Sequence[datetime], *before: tuple[int, datetime, datetime]) -> sa.CTE:
+def time_buckets(edges: Sequence[datetime], *extra_buckets: tuple[int, datetime, datetime]) -> sa.CTE:
     """Returns a table expression with the columns ``bucket``, ``low`` and ``high``.
 
     Args:
@@ -68,5 +72,5 @@ def time_buckets(edges: Sequence[datetime], *before: tuple[int, datetime, dateti
         before: further buckets, with their number, begin and end.
     """
     columns = sa.column("bucket", sa.Integer), sa.column("low", Instant), sa.column("high", Instant)
-    bounds = [*before, *((position, *pair) for position, pair in enumerate(pairwise(edges)))]
+    bounds = [*extra_buckets, *((position, *pair) for position, pair in enumerate(pairwise(edges)))]
     return sa.values(*columns).data(bounds).cte("buckets")

@@ -29,7 +29,7 @@ from service_core.plugin import (
     SubscriptionPayment,
     SubscriptionState,
     lifecycle_states,
-    status_periods,
+    status_periods_since_first_alive,
     subscription_movements,
 )
 
@@ -44,32 +44,34 @@ _Report = TypeVar("_Report", SubscriptionState, SubscriptionPayment)
 class SqlSubscriptions(SqlStore):
     """Implements the port `SubscriptionStore`."""
 
-    async def add_subscription_reports(
+    async def add_new_subscription_reports(
         self, workspace_id: UUID, states: Sequence[SubscriptionState], payments: Sequence[SubscriptionPayment]
     ) -> None:
         """Adds new reports, and replaces what is computed from them, in one transaction."""
         lock = f"{REPORTED_STATES.name} {workspace_id}"
         async with self._database.write(lock, no_timeout=True) as connection:
-            await connection.run_sync(_add_reports, workspace_id, states, payments)
+            await connection.run_sync(_insert_reports_and_recompute, workspace_id, states, payments)
 
-    async def sum_movements(self, plan: MovementQuery) -> list[MovementSum]:
+    async def sum_movements(self, query: MovementQuery) -> list[MovementSum]:
         """Returns sums of movements. Amounts with different denominators are added here."""
         async with self._database.read() as connection:
-            return _add_fractions(await connection.execute(_movement_sums(plan)), len(plan.group_by))
+            return _sum_over_denominators(
+                await connection.execute(_movement_sum_query(query)), len(query.group_by)
+            )
 
-    async def subscriptions(self, page: SubscriptionPage) -> list[LifecycleState]:
+    async def list_subscriptions(self, page: SubscriptionPage) -> list[LifecycleState]:
         """Returns a page of subscriptions, each with the state reported last before the end of the range."""
         async with self._database.read() as connection:
-            return await connection.run_sync(_read_page, page)
+            return await connection.run_sync(_read_subscription_page, page)
 
     async def count_by_lifecycle_status(
-        self, workspace_id: UUID, at: datetime, provider: str | None = None
+        self, workspace_id: UUID, before: datetime, provider: str | None = None
     ) -> dict[LifecycleStatus, int]:
         """Returns how many subscriptions had each status just before a time."""
         status = STATUS_PERIODS.c.lifecycle_status
         query = (
             sa.select(status, sa.func.count().label("count"))
-            .where(_status_at(workspace_id, at, provider))
+            .where(_in_status_period_just_before(workspace_id, before, provider))
             .group_by(status)
         )
         return {row["lifecycle_status"]: row["count"] for row in await self._database.fetch_rows(query)}
@@ -80,22 +82,22 @@ def _subscription_uuid(report: SubscriptionState | SubscriptionPayment) -> UUID:
     return uuid5(NAMESPACE_URL, f"{report.provider}\n{report.account_id}\n{report.subscription_id}")
 
 
-def _add_reports(
+def _insert_reports_and_recompute(
     connection: sa.Connection,
     workspace_id: UUID,
     states: Sequence[SubscriptionState],
     payments: Sequence[SubscriptionPayment],
 ) -> None:
     changed = {
-        *_insert_new(connection, REPORTED_STATES, workspace_id, states),
-        *_insert_new(connection, SUBSCRIPTION_PAYMENTS, workspace_id, payments),
+        *_insert_new_reports(connection, REPORTED_STATES, workspace_id, states),
+        *_insert_new_reports(connection, SUBSCRIPTION_PAYMENTS, workspace_id, payments),
     }
     ordered = sorted(changed)
     for start in range(0, len(ordered), _BATCH_SIZE):
-        _replace_computed_rows(connection, workspace_id, ordered[start : start + _BATCH_SIZE])
+        _replace_movements_and_status_periods(connection, workspace_id, ordered[start : start + _BATCH_SIZE])
 
 
-def _insert_new(
+def _insert_new_reports(
     connection: sa.Connection, table: sa.Table, workspace_id: UUID, reports: Sequence[Any]
 ) -> frozenset[UUID]:
     """Inserts reports and returns the subscriptions of those that were not stored before."""
@@ -106,9 +108,15 @@ def _insert_new(
     return frozenset(connection.execute(insert, rows).scalars())
 
 
-def _replace_computed_rows(connection: sa.Connection, workspace_id: UUID, subscriptions: list[UUID]) -> None:
-    reported = _reports(connection, SubscriptionState, workspace_id, subscriptions)
-    payments = _reports(connection, SubscriptionPayment, workspace_id, subscriptions)
+def _replace_movements_and_status_periods(
+    connection: sa.Connection, workspace_id: UUID, subscriptions: list[UUID]
+) -> None:
+    reported = _reports_by_subscription_without_tests(
+        connection, SubscriptionState, workspace_id, subscriptions
+    )
+    payments = _reports_by_subscription_without_tests(
+        connection, SubscriptionPayment, workspace_id, subscriptions
+    )
     states = {subscription: list(lifecycle_states(reported[subscription])) for subscription in subscriptions}
     movement_rows = [
         {**_key(workspace_id, subscription), "position": position, **_movement_row(movement)}
@@ -120,7 +128,7 @@ def _replace_computed_rows(connection: sa.Connection, workspace_id: UUID, subscr
     period_rows = [
         {**_key(workspace_id, subscription), **_period_row(period, states[subscription][0].state)}
         for subscription in subscriptions
-        for period in status_periods(states[subscription])
+        for period in status_periods_since_first_alive(states[subscription])
     ]
     for table, rows in ((MOVEMENTS, movement_rows), (STATUS_PERIODS, period_rows)):
         connection.execute(sa.delete(table).where(_is_one_of(table, workspace_id, subscriptions)))
@@ -146,7 +154,7 @@ def _is_one_of(table: sa.Table, workspace_id: UUID, subscriptions: Iterable[UUID
     return sa.and_(table.c.workspace_id == workspace_id, table.c.subscription.in_(list(subscriptions)))
 
 
-def _reports(
+def _reports_by_subscription_without_tests(
     connection: sa.Connection,
     model: type[_Report],
     workspace_id: UUID,
@@ -164,10 +172,12 @@ def _reports(
     return reports
 
 
-def _read_page(connection: sa.Connection, page: SubscriptionPage) -> list[LifecycleState]:
-    subscriptions: Sequence[UUID] = connection.scalars(_page_query(page)).all()
+def _read_subscription_page(connection: sa.Connection, page: SubscriptionPage) -> list[LifecycleState]:
+    subscriptions: Sequence[UUID] = connection.scalars(_subscription_page_query(page)).all()
     known = REPORTED_STATES.c.at < page.end
-    states = _reports(connection, SubscriptionState, page.workspace_id, subscriptions, known)
+    states = _reports_by_subscription_without_tests(
+        connection, SubscriptionState, page.workspace_id, subscriptions, known
+    )
     return [_last_state_before(page.end, states[subscription]) for subscription in subscriptions]
 
 
@@ -175,7 +185,7 @@ def _last_state_before(end: datetime, states: Iterable[SubscriptionState]) -> Li
     return [state for state in lifecycle_states(states) if state.since < end][-1]
 
 
-def _movement_sums(plan: MovementQuery) -> sa.Select[Any]:
+def _movement_sum_query(plan: MovementQuery) -> sa.Select[Any]:
     """Returns the query for sums by bucket. Each bucket is a range of times, so later rows are not read."""
     column = MOVEMENTS.c
     buckets = time_buckets(plan.edges, (-1, _BEGINNING_OF_TIME, plan.edges[0]))
@@ -191,7 +201,7 @@ def _movement_sums(plan: MovementQuery) -> sa.Select[Any]:
     )
 
 
-def _add_fractions(rows: Iterable[Any], width: int) -> list[MovementSum]:
+def _sum_over_denominators(rows: Iterable[Any], key_count: int) -> list[MovementSum]:
     """Returns one sum per bucket, kind, keys and currency.
 
     Args:
@@ -200,7 +210,7 @@ def _add_fractions(rows: Iterable[Any], width: int) -> list[MovementSum]:
     """
     sums: dict[tuple[Any, ...], list[Any]] = {}
     for bucket, kind, *keys, currency, denominator, count, numerator, active, amount in rows:
-        group = bucket, kind, tuple(keys[:width]), currency
+        group = bucket, kind, tuple(keys[:key_count]), currency
         total = sums.setdefault(group, [0, Fraction(0), 0, 0])
         values = count, Fraction(int(numerator), denominator), int(active), int(amount)
         for position, value in enumerate(values):
@@ -208,10 +218,10 @@ def _add_fractions(rows: Iterable[Any], width: int) -> list[MovementSum]:
     return [MovementSum(*group, *total) for group, total in sums.items()]
 
 
-def _page_query(page: SubscriptionPage) -> sa.Select[Any]:
+def _subscription_page_query(page: SubscriptionPage) -> sa.Select[Any]:
     column = STATUS_PERIODS.c
     is_alive = sa.or_(column.dead_since.is_(None), column.dead_since > page.start)
-    had_status = _status_at(page.workspace_id, page.end, page.provider)
+    had_status = _in_status_period_just_before(page.workspace_id, page.end, page.provider)
     query = sa.select(column.subscription).where(had_status, is_alive)
     if page.status is not None:
         query = query.where(column.status == page.status)
@@ -219,7 +229,9 @@ def _page_query(page: SubscriptionPage) -> sa.Select[Any]:
     return query.order_by(*order).limit(page.limit).offset(page.offset)
 
 
-def _status_at(workspace_id: UUID, at: datetime, provider: str | None) -> sa.ColumnElement[bool]:
+def _in_status_period_just_before(
+    workspace_id: UUID, at: datetime, provider: str | None
+) -> sa.ColumnElement[bool]:
     """Returns the condition for the one period of each subscription that contains the time just before ``at``."""
     column = STATUS_PERIODS.c
     conditions = [

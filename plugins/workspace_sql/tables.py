@@ -7,7 +7,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.workspace_sql.column_types import CODE_POINT_TEXT, Instant, JsonValue
-from plugins.workspace_sql.records import METADATA, partial_index, record_table, reference_column
+from plugins.workspace_sql.records import METADATA, cascading_reference_column, partial_index, record_table
 from service_core.plugin import (
     AccountHealth,
     Asset,
@@ -39,7 +39,7 @@ RESOURCES: Final = sa.Table(
     "resources",
     METADATA,
     sa.Column("id", sa.Uuid, primary_key=True),
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("state", sa.JSON, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
@@ -54,7 +54,7 @@ RESOURCE_KEYS: Final = sa.Table(
     "resource_keys",
     METADATA,
     sa.Column("key", sa.Text, primary_key=True),
-    reference_column("resources", index=True),
+    cascading_reference_column("resources", index=True),
 )
 """Keys that one live resource of the deployment may have, such as a slug of a link domain."""
 
@@ -70,7 +70,7 @@ AUDIT_LOG: Final = sa.Table(
     "audit_log",
     METADATA,
     sa.Column("id", sa.Uuid, primary_key=True),
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("resource_id", sa.Uuid, nullable=False),
     sa.Column("actor_id", sa.Uuid, nullable=False),
@@ -87,7 +87,7 @@ IDEMPOTENCY_RECORDS: Final = sa.Table(
     "idempotency_records",
     METADATA,
     sa.Column("digest", sa.Text, primary_key=True),
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("answer", sa.JSON, nullable=False),
     sa.Column("expires_at", Instant, nullable=False, index=True),
 )
@@ -115,7 +115,7 @@ CLICK_COUNTS: Final = record_table(
     "click_counts",
     ClickCount,
     sa.Column("link_id", sa.Uuid),
-    reference_column("workspaces", index=True),
+    cascading_reference_column("workspaces", index=True),
     key=["link_id"],
 )
 """Clicks of people, counted as they arrive, so that a list of links reads no clicks."""
@@ -123,7 +123,7 @@ CLICK_COUNTS: Final = record_table(
 MATCHED_VISITS: Final = sa.Table(
     "matched_visits",
     METADATA,
-    reference_column("workspaces", primary_key=True),
+    cascading_reference_column("workspaces", primary_key=True),
     sa.Column("visit", sa.Text, primary_key=True),
     sa.Column("matched_at", Instant, nullable=False),
 )
@@ -141,7 +141,7 @@ CONNECTIONS: Final = record_table(
 ENCRYPTED_SECRETS: Final = sa.Table(
     "encrypted_secrets",
     METADATA,
-    reference_column("workspaces", primary_key=True),
+    cascading_reference_column("workspaces", primary_key=True),
     sa.Column("provider", sa.Text, primary_key=True),
     sa.Column("ciphertext", sa.LargeBinary, nullable=False),
 )
@@ -150,7 +150,7 @@ ENCRYPTED_SECRETS: Final = sa.Table(
 POLL_STATES: Final = record_table(
     "poll_states",
     PollState,
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("provider", sa.Text),
     key=["workspace_id", "provider"],
 )
@@ -159,7 +159,7 @@ POLL_STATES: Final = record_table(
 PROCESSED_MESSAGES: Final = sa.Table(
     "processed_messages",
     METADATA,
-    reference_column("workspaces", primary_key=True),
+    cascading_reference_column("workspaces", primary_key=True),
     sa.Column("digest", sa.LargeBinary, primary_key=True),
     sqlite_with_rowid=False,
 )
@@ -168,7 +168,7 @@ PROCESSED_MESSAGES: Final = sa.Table(
 SYNC_LEASES: Final = sa.Table(
     "sync_leases",
     METADATA,
-    reference_column("workspaces", primary_key=True),
+    cascading_reference_column("workspaces", primary_key=True),
     sa.Column("kind", sa.Text, primary_key=True),
     sa.Column("holder", sa.Uuid, nullable=False),
     sa.Column("held_until", Instant, nullable=False),
@@ -178,7 +178,7 @@ SYNC_LEASES: Final = sa.Table(
 USAGE_ALERTS: Final = sa.Table(
     "usage_alerts",
     METADATA,
-    reference_column("workspaces", primary_key=True),
+    cascading_reference_column("workspaces", primary_key=True),
     sa.Column("period_start", Instant, primary_key=True),
     sa.Column("percent", sa.Integer, primary_key=True, autoincrement=False),
 )
@@ -205,7 +205,7 @@ partial_index(
 POSTBACK_QUEUES: Final = record_table(
     "postback_queues",
     AccountHealth,
-    reference_column("workspaces"),
+    cascading_reference_column("workspaces"),
     sa.Column("platform", sa.Text),
     sa.Column("account_id", sa.Text),
     sa.Column("next_at", Instant),

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from plugins.workspace_sql.access_tables import WORKSPACES
-from plugins.workspace_sql.change_counter import request_increment
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
-from plugins.workspace_sql.postbacks import skip_postbacks_of_rule
+from plugins.workspace_sql.postbacks import skip_open_postbacks_of_rule
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.statements import matches
 from plugins.workspace_sql.tables import AUDIT_LOG, IDEMPOTENCY_RECORDS, RESOURCE_KEYS, RESOURCES
@@ -68,12 +68,12 @@ class _Resources(_InTransaction):
     """Implements the port `ResourceRepository`."""
 
     async def get(self, model: type[_Resource], resource_id: UUID) -> _Resource | None:
-        query = self._live(model).where(RESOURCES.c.id == resource_id)
+        query = self._select_live(model).where(RESOURCES.c.id == resource_id)
         state = await self._connection.scalar(query)
         return None if state is None else model.model_validate(state)
 
     async def get_many(self, model: type[_Resource], ids: Collection[UUID]) -> dict[UUID, _Resource]:
-        resources = await self._fetch(model, self._live(model).where(RESOURCES.c.id.in_(ids)))
+        resources = await self._fetch(model, self._select_live(model).where(RESOURCES.c.id.in_(ids)))
         return {resource.id: resource for resource in resources}
 
     async def list_all(
@@ -83,7 +83,7 @@ class _Resources(_InTransaction):
         field_filters: Mapping[str, str] = NO_FILTER,
         mentioning_id: UUID | None = None,
     ) -> list[_Resource]:
-        query = self._newest_first(model, field_filters)
+        query = self._select_live_newest_first(model, field_filters)
         if mentioning_id is not None:
             query = query.where(sa.cast(RESOURCES.c.state, sa.Text).contains(f'"{mentioning_id}"'))
         return await self._fetch(model, query)
@@ -96,18 +96,20 @@ class _Resources(_InTransaction):
         after: KeysetCursor | None = None,
         field_filters: Mapping[str, str] = NO_FILTER,
     ) -> list[_Resource]:
-        query = self._newest_first(model, field_filters).limit(limit)
+        query = self._select_live_newest_first(model, field_filters).limit(limit)
         if after is not None:
             mark = sa.tuple_(after.created_at, after.id, types=[column.type for column in _SORT_KEY])
             query = query.where(sa.tuple_(*_SORT_KEY) < mark)
         return await self._fetch(model, query)
 
-    async def search_by_name(self, model: type[_Resource], text: str, limit: int) -> list[_Resource]:
+    async def search_by_name_prefix_first(
+        self, model: type[_Resource], text: str, limit: int
+    ) -> list[_Resource]:
         names, sought = RESOURCES.c.search_text, text.lower()
         # LIKE gives some characters a meaning, and SQLite refuses long patterns.
         contains = sa.func.replace(names, sought, "") != names
         starts = sa.func.substr(names, 1, len(sought)) == sought
-        query = self._live(model).where(contains).order_by(starts.desc(), names, RESOURCES.c.id)
+        query = self._select_live(model).where(contains).order_by(starts.desc(), names, RESOURCES.c.id)
         return await self._fetch(model, query.limit(limit))
 
     async def save(self, record: Resource) -> None:
@@ -130,13 +132,13 @@ class _Resources(_InTransaction):
             await self._connection.execute(sa.insert(RESOURCES).values({**row, **constant}))
         await self._release_keys(record)
         for key in record.unique_keys():
-            await self._claim_key(key, record.id)
+            await self._claim_key_or_conflict(key, record.id)
 
     async def remove(self, record: Resource, now: datetime) -> None:
         removed = sa.update(RESOURCES).where(self._is_resource(record)).values(deleted_at=now)
         await self._connection.execute(removed)
         await self._release_keys(record)
-        await self._connection.run_sync(skip_postbacks_of_rule, record.id, now)
+        await self._connection.run_sync(skip_open_postbacks_of_rule, record.id, now)
 
     async def is_key_in_use(self, key: str) -> bool:
         query = sa.select(sa.literal(1)).where(RESOURCE_KEYS.c.key == key)
@@ -145,7 +147,7 @@ class _Resources(_InTransaction):
     async def _fetch(self, model: type[_Resource], query: sa.Select[tuple[Any]]) -> list[_Resource]:
         return [model.model_validate(state) for state in await self._connection.scalars(query)]
 
-    async def _claim_key(self, key: str, resource_id: UUID) -> None:
+    async def _claim_key_or_conflict(self, key: str, resource_id: UUID) -> None:
         try:
             async with self._connection.begin_nested():
                 await self._connection.execute(
@@ -161,11 +163,13 @@ class _Resources(_InTransaction):
     def _is_resource(self, record: Resource) -> sa.ColumnElement[bool]:
         return matches(RESOURCES, id=record.id, workspace_id=self._workspace_id)
 
-    def _newest_first(self, model: type[Resource], field_filters: Mapping[str, str]) -> sa.Select[tuple[Any]]:
+    def _select_live_newest_first(
+        self, model: type[Resource], field_filters: Mapping[str, str]
+    ) -> sa.Select[tuple[Any]]:
         wanted = (RESOURCES.c.state[name].as_string() == text for name, text in field_filters.items())
-        return self._live(model).where(*wanted).order_by(*(column.desc() for column in _SORT_KEY))
+        return self._select_live(model).where(*wanted).order_by(*(column.desc() for column in _SORT_KEY))
 
-    def _live(self, model: type[Resource]) -> sa.Select[tuple[Any]]:
+    def _select_live(self, model: type[Resource]) -> sa.Select[tuple[Any]]:
         own = matches(RESOURCES, workspace_id=self._workspace_id, type=model.resource_type)
         return sa.select(RESOURCES.c.state).where(own, RESOURCES.c.deleted_at.is_(None))
 
@@ -186,11 +190,11 @@ class _AuditLog(_InTransaction):
         await self._connection.execute(sa.insert(AUDIT_LOG).values(row))
 
     async def get(self, entry_id: UUID) -> AuditEntry | None:
-        entries = await self._fetch(self._own().where(AUDIT_LOG.c.id == entry_id))
+        entries = await self._fetch_entries(self._select_own_entries().where(AUDIT_LOG.c.id == entry_id))
         return entries[0] if entries else None
 
     async def list_entries(self, audit_filter: AuditFilter, limit: int, offset: int) -> list[AuditEntry]:
-        query = self._own().where(AUDIT_LOG.c.created_at <= audit_filter.until)
+        query = self._select_own_entries().where(AUDIT_LOG.c.created_at <= audit_filter.until)
         if audit_filter.since is not None:
             query = query.where(AUDIT_LOG.c.created_at >= audit_filter.since)
         wanted = (
@@ -200,19 +204,19 @@ class _AuditLog(_InTransaction):
         )
         query = query.where(*(column == value for column, value in wanted if value is not None))
         newest = query.order_by(AUDIT_LOG.c.created_at.desc(), AUDIT_LOG.c.id.desc())
-        return await self._fetch(newest.limit(limit).offset(offset))
+        return await self._fetch_entries(newest.limit(limit).offset(offset))
 
-    async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
+    async def mark_undone_if_not_yet(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
         own = matches(AUDIT_LOG, id=entry_id, workspace_id=self._workspace_id)
         mark = sa.update(AUDIT_LOG).where(own, AUDIT_LOG.c.undone_by.is_(None))
         marked = await self._connection.execute(mark.values(undone_by=undone_by, undone_at=now))
         return bool(marked.rowcount)
 
-    def _own(self) -> sa.Select[Any]:
+    def _select_own_entries(self) -> sa.Select[Any]:
         columns = AUDIT_LOG.c.entry, AUDIT_LOG.c.undone_by, AUDIT_LOG.c.undone_at
         return sa.select(*columns).where(AUDIT_LOG.c.workspace_id == self._workspace_id)
 
-    async def _fetch(self, query: sa.Select[Any]) -> list[AuditEntry]:
+    async def _fetch_entries(self, query: sa.Select[Any]) -> list[AuditEntry]:
         rows = await self._connection.execute(query)
         return [
             AuditEntry.model_validate({**entry, "undone_by": undone_by, "undone_at": undone_at})
@@ -223,14 +227,14 @@ class _AuditLog(_InTransaction):
 class _IdempotencyRecords(_InTransaction):
     """Implements the port `IdempotencyRecords`."""
 
-    async def find_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
+    async def find_unexpired_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
         own = matches(IDEMPOTENCY_RECORDS, digest=digest, workspace_id=self._workspace_id)
         query = sa.select(IDEMPOTENCY_RECORDS.c.answer).where(own, IDEMPOTENCY_RECORDS.c.expires_at > now)
         answer: Mapping[str, Any] | None = await self._connection.scalar(query)
         return answer
 
-    async def save_answer(
-        self, digest: str, answer: Mapping[str, Any], now: datetime, until: datetime
+    async def save_answer_and_delete_expired(
+        self, digest: str, answer: Mapping[str, Any], now: datetime, expires_at: datetime
     ) -> None:
         record = IDEMPOTENCY_RECORDS.c
         expired = sa.select(record.digest).where(record.expires_at <= now)
@@ -240,7 +244,7 @@ class _IdempotencyRecords(_InTransaction):
             "digest": digest,
             "workspace_id": self._workspace_id,
             "answer": dict(answer),
-            "expires_at": until,
+            "expires_at": expires_at,
         }
         await self._connection.execute(sa.insert(IDEMPOTENCY_RECORDS).values(row))
 
@@ -248,8 +252,8 @@ class _IdempotencyRecords(_InTransaction):
 class _WorkspaceTriggers(_InTransaction):
     """Implements the port `WorkspaceTriggers`."""
 
-    async def set_triggers(self, names: Collection[str]) -> None:
-        own, triggers = WORKSPACES.c.id == self._workspace_id, frozenset(names)
+    async def replace_trigger_event_names(self, event_names: Collection[str]) -> None:
+        own, triggers = WORKSPACES.c.id == self._workspace_id, frozenset(event_names)
         if await self._connection.scalar(sa.select(WORKSPACES.c.triggers).where(own)) != triggers:
             await self._connection.execute(sa.update(WORKSPACES).where(own).values(triggers=triggers))
-            request_increment(self._connection)
+            request_increment_at_commit(self._connection)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.change_counter import request_increment
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.column_types import plain_type
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import METADATA
@@ -28,7 +28,7 @@ class SqlTransfer(SqlStore):
                 async for page in rows.partitions(_PAGE_SIZE):
                     yield table.name, [dict(row) for row in page]
 
-    async def import_rows(self, pages: AsyncIterator[RowPage]) -> None:
+    async def import_rows_into_empty_store(self, pages: AsyncIterator[RowPage]) -> None:
         """Inserts all rows in one transaction."""
         async with self._database.write(no_timeout=True) as connection:
             await _lock_tables(connection)
@@ -37,7 +37,7 @@ class SqlTransfer(SqlStore):
                     raise StartupError("The new workspace store is not empty. Name an empty database.")
             async for name, rows in pages:
                 await connection.execute(sa.insert(_plain_table(METADATA.tables[name])), rows)
-            request_increment(connection)
+            request_increment_at_commit(connection)
 
 
 def _content_tables() -> list[sa.Table]:

@@ -31,11 +31,13 @@ _BY_KEY: Final = (
 class SqlUniqueKeyLookup(SqlStore):
     """Implements the port `UniqueKeyLookup`."""
 
-    async def find_by_unique_key(
+    async def find_live_by_unique_key(
         self, model: type[_Resource], key: str
     ) -> tuple[Workspace, _Resource] | None:
         """Returns the live resource of a type that has a unique key, and its workspace."""
-        row = await self._database.fetch_one(_BY_KEY, {"sought": key, "of_type": model.resource_type})
+        row = await self._database.fetch_first_row_by_key(
+            _BY_KEY, {"sought": key, "of_type": model.resource_type}
+        )
         if row is None:
             return None
         return record_of(Workspace, row, "workspace_"), model.model_validate(row["state"])
@@ -49,7 +51,7 @@ class SqlShareLinkViews(SqlStore):
         row = {"link_id": link_id, "count": 1, "last_viewed_at": now}
         one_more = {"count": SHARE_LINK_VIEWS.c["count"] + 1, "last_viewed_at": now}
         async with self._database.write() as connection:
-            count = upsert(connection, SHARE_LINK_VIEWS, row, changes=lambda _given: one_more)
+            count = upsert(connection, SHARE_LINK_VIEWS, row, updated_values=lambda _given: one_more)
             await connection.execute(count.values(row))
 
     async def get_view_counts(

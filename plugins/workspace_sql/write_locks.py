@@ -17,9 +17,9 @@ LockKey = UUID | str
 """Id or name of what a transaction reads and then writes, such as a workspace or an e-mail address."""
 
 
-def lock_ids(names: Iterable[LockKey]) -> list[int]:
+def sorted_lock_ids(lock_keys: Iterable[LockKey]) -> list[int]:
     """Returns negative lock ids, so that no request lock is among them, in the order in which all transactions lock."""
-    return sorted({-1 - lock_id(hashlib.sha256(str(name).encode()).hexdigest()) for name in names})
+    return sorted({-1 - lock_id(hashlib.sha256(str(name).encode()).hexdigest()) for name in lock_keys})
 
 
 class KeyedLocks:

@@ -31,7 +31,7 @@ class CustomChannel:
     campaign: str | None = None
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def conditions_by_field(self) -> dict[str, str]:
         """The conditions that are set."""
         named = {"source": self.source, "medium": self.medium, "campaign": self.campaign}
         return {name: text for name, text in named.items() if text}
@@ -64,31 +64,33 @@ def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSetting
         BadRequest: too many or empty names, an id without ``custom:``, or a channel without conditions.
     """
     if settings.conversions is not None:
-        _validate_event_names(settings.conversions)
+        _validate_conversion_event_names(settings.conversions)
     if len(settings.channels) > MAX_CUSTOM_CHANNELS:
         raise _invalid_parameter_error("channels", f"At most {MAX_CUSTOM_CHANNELS} channels")
     for channel in settings.channels:
-        _validate_channel(channel)
+        _validate_custom_channel(channel)
     if settings.window_days is not None and not 1 <= settings.window_days <= MAX_WINDOW_DAYS:
         raise _invalid_parameter_error("window_days", f"A window has 1 to {MAX_WINDOW_DAYS} days")
     return settings
 
 
-def _validate_event_names(names: frozenset[str]) -> None:
-    if len(names) > MAX_CONVERSION_EVENTS or not all(0 < len(name) <= _MAX_TEXT_LENGTH for name in names):
+def _validate_conversion_event_names(event_names: frozenset[str]) -> None:
+    if len(event_names) > MAX_CONVERSION_EVENTS or not all(
+        0 < len(name) <= _MAX_TEXT_LENGTH for name in event_names
+    ):
         raise _invalid_parameter_error(
             "conversions", f"At most {MAX_CONVERSION_EVENTS} event names, none of them empty"
         )
 
 
-def _validate_channel(channel: CustomChannel) -> None:
+def _validate_custom_channel(channel: CustomChannel) -> None:
     if not _CHANNEL_ID_PATTERN.fullmatch(channel.id):
         raise _invalid_parameter_error(
             "channels", f"{channel.id!r} is not an id of a custom channel, such as custom:newsletter"
         )
-    if not channel.conditions:
+    if not channel.conditions_by_field:
         raise _invalid_parameter_error("channels", f"{channel.id} names no source, medium or campaign")
-    for name, text in channel.conditions.items():
+    for name, text in channel.conditions_by_field.items():
         if len(text) > _MAX_TEXT_LENGTH or text.count("*") > _MAX_WILDCARDS:
             raise _invalid_parameter_error(
                 "channels", f"{channel.id}: {name} has more than {_MAX_WILDCARDS} stars, or is too long"

@@ -75,8 +75,8 @@ async def create_workspace_with_keys(
     await credential_store.create_workspace(workspace)
     return CreatedWorkspace(
         workspace,
-        write_key=await create_workspace_key(credential_store, workspace, CredentialKind.WRITE, now),
-        agent_key=await create_workspace_key(credential_store, workspace, CredentialKind.AGENT, now),
+        write_key=await create_write_or_agent_key(credential_store, workspace, CredentialKind.WRITE, now),
+        agent_key=await create_write_or_agent_key(credential_store, workspace, CredentialKind.AGENT, now),
     )
 
 
@@ -97,25 +97,25 @@ def build_workspace(
     return Workspace(
         id=new_id(),
         public_id=new_public_id(),
-        name=validate_name(name),
+        name=trim_and_require_name(name),
         domain=domain,
         timezone=validate_time_zone(timezone),
-        currency=_validate_currency(currency),
-        plan=validate_plan_id(plan),
+        currency=_uppercase_three_letter_currency(currency),
+        plan=require_known_plan_id(plan),
         active=True,
         created_at=now,
         secret=secrets.token_bytes(32),
     )
 
 
-async def create_named_key(
+async def create_named_key_within_plan_limit(
     credential_store: CredentialStore,
     workspace: Workspace,
     now: datetime,
     *,
     name: str,
     scopes: Iterable[Scope] = (Scope.READ,),
-    rate_limit: int = DEFAULT_RATE_LIMIT,
+    requested_rate_limit: int = DEFAULT_RATE_LIMIT,
 ) -> KeyWithSecret:
     """Creates a named key.
 
@@ -130,20 +130,22 @@ async def create_named_key(
     Raises:
         BadRequest: the name is blank, or there is no scope.
     """
-    key = build_named_key(workspace, now, name=name, scopes=scopes, rate_limit=rate_limit)
+    key = build_named_key_within_plan_limit(
+        workspace, now, name=name, scopes=scopes, requested_rate_limit=requested_rate_limit
+    )
     await credential_store.save_credential(key.credential, sha256_hex(key.secret))
     return key
 
 
-def build_named_key(
+def build_named_key_within_plan_limit(
     workspace: Workspace,
     now: datetime,
     *,
     name: str,
     scopes: Iterable[Scope] = (Scope.READ,),
-    rate_limit: int = DEFAULT_RATE_LIMIT,
+    requested_rate_limit: int = DEFAULT_RATE_LIMIT,
 ) -> KeyWithSecret:
-    """Returns a new named key without storing it. The arguments are those of `create_named_key`.
+    """Returns a new named key without storing it. The arguments are those of `create_named_key_within_plan_limit`.
 
     Raises:
         BadRequest: the name is blank, or there is no scope.
@@ -151,29 +153,31 @@ def build_named_key(
     scope_set = frozenset(scopes)
     if not scope_set:
         raise BadRequest("A key needs at least one scope", "missing_field", field="scopes")
-    limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(rate_limit)
+    limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit_to_1_and_plan_maximum(
+        requested_rate_limit
+    )
     kind = CredentialKind.NAMED
     return _build_key_with_secret(
         workspace,
         new_agent_token(),
         now,
         kind=kind,
-        name=validate_name(name),
+        name=trim_and_require_name(name),
         scopes=scope_set,
         rate_limit=limit,
     )
 
 
-async def create_workspace_key(
+async def create_write_or_agent_key(
     credential_store: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
     """Creates and stores a write key without scopes, or for any other kind an agent key that can read."""
-    key = build_workspace_key(workspace, kind, now)
+    key = build_write_or_agent_key(workspace, kind, now)
     await credential_store.save_credential(key.credential, sha256_hex(key.secret))
     return key
 
 
-def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetime) -> KeyWithSecret:
+def build_write_or_agent_key(workspace: Workspace, kind: CredentialKind, now: datetime) -> KeyWithSecret:
     """Returns a new write key, or for any other kind an agent key, without storing it."""
     if kind is CredentialKind.WRITE:
         secret, name, scopes, limit = new_write_key(), "Write key", frozenset[Scope](), INGEST_RATE_LIMIT
@@ -184,17 +188,17 @@ def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetim
     )
 
 
-async def regenerate_workspace_key(
+async def revoke_and_reissue_workspace_key(
     credential_store: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
     """Revokes all active keys of a kind, then creates one, so old and new are never valid together."""
     for credential in await credential_store.list_keys(workspace.id):
         if credential.kind is kind and credential.revoked_at is None:
             await credential_store.save_credential(replace(credential, revoked_at=now))
-    return await create_workspace_key(credential_store, workspace, kind, now)
+    return await create_write_or_agent_key(credential_store, workspace, kind, now)
 
 
-async def revoke_key(
+async def revoke_key_if_active(
     credential_store: CredentialStore, workspace: Workspace, key_id: UUID, now: datetime
 ) -> Credential:
     """Revokes a key at once in every process. Revoking it again changes nothing.
@@ -235,7 +239,7 @@ def _build_key_with_secret(
     return KeyWithSecret(credential, secret)
 
 
-def validate_name(name: str) -> str:
+def trim_and_require_name(name: str) -> str:
     """Returns the name without surrounding space.
 
     Raises:
@@ -247,25 +251,25 @@ def validate_name(name: str) -> str:
     return trimmed
 
 
-def validate_time_zone(name: str) -> str:
+def validate_time_zone(iana_name: str) -> str:
     """Returns the name of the time zone if it exists.
 
     Raises:
         BadRequest: it is unknown.
     """
     try:
-        ZoneInfo(name)
+        ZoneInfo(iana_name)
     except (ValueError, OSError, KeyError):
         raise BadRequest(
-            f"Unknown time zone {name}",
+            f"Unknown time zone {iana_name}",
             "invalid_parameter",
             field="timezone",
             hint="Use an IANA name such as Europe/Berlin.",
         ) from None
-    return name
+    return iana_name
 
 
-def _validate_currency(code: str) -> str:
+def _uppercase_three_letter_currency(code: str) -> str:
     """Returns the code in upper case. Only its form is checked: three ASCII letters."""
     upper = code.upper()
     if len(upper) != CURRENCY_CODE_LENGTH or not (upper.isascii() and upper.isalpha()):
@@ -278,17 +282,17 @@ def _validate_currency(code: str) -> str:
     return upper
 
 
-def validate_plan_id(plan: str) -> str:
+def require_known_plan_id(plan_id: str) -> str:
     """Returns the plan id if the plan exists.
 
     Raises:
         BadRequest: it is unknown.
     """
-    if plan not in BILLING_PLANS:
+    if plan_id not in BILLING_PLANS:
         raise BadRequest(
-            f"Unknown plan {plan}",
+            f"Unknown plan {plan_id}",
             "invalid_parameter",
             field="plan",
             hint=f"Plans: {', '.join(BILLING_PLANS)}.",
         )
-    return plan
+    return plan_id

@@ -15,7 +15,7 @@ class BillingPlan:
     postbacks_limit: int | None
     max_key_rate_limit: int | None
 
-    def clamp_rate_limit(self, rate_limit: int) -> int:
+    def clamp_rate_limit_to_1_and_plan_maximum(self, rate_limit: int) -> int:
         """Returns a request limit per 60 seconds within the plan: at least 1, at most the plan's maximum."""
         positive_limit = max(1, rate_limit)
         return (

@@ -45,18 +45,20 @@ class CredentialCache:
         self._entries: OrderedDict[str, tuple[datetime, AuthContext | None]] = OrderedDict()
         self._loads: dict[str, asyncio.Task[AuthContext | None]] = {}
 
-    def _get_cached(self, digest: str, *, allow_stale: bool = False) -> AuthContext | _NotCached | None:
+    def _cached_if_version_unchanged(
+        self, digest: str, *, serve_stale_during_outage: bool = False
+    ) -> AuthContext | _NotCached | None:
         """Returns the cached entry of a digest if it is younger than 300 seconds; never waits.
 
         A new change version of the store clears the cache first.
         """
         version = self._credential_store.change_version()
         if version is None:
-            if not allow_stale:
+            if not serve_stale_during_outage:
                 self._loads.clear()  # their results may be stale, too
                 return _NotCached.DIGEST
         elif version != self._version:
-            self._clear(version)
+            self._clear_for_version(version)
         entry = self._entries.get(digest)
         if entry is None:
             return _NotCached.DIGEST
@@ -67,23 +69,27 @@ class CredentialCache:
         self._entries.move_to_end(digest)
         return entry[1]
 
-    async def find_by_digest(self, digest: str, *, allow_stale: bool = False) -> AuthContext | None:
+    async def find_cached_or_load_once(
+        self, digest: str, *, serve_stale_during_outage: bool = False
+    ) -> AuthContext | None:
         """Returns the credential of a digest. Concurrent look-ups of the same digest share one store request."""
-        cached = self._get_cached(digest, allow_stale=allow_stale)
+        cached = self._cached_if_version_unchanged(
+            digest, serve_stale_during_outage=serve_stale_during_outage
+        )
         if not isinstance(cached, _NotCached):
             return cached
         task = self._loads.get(digest)
         if task is None:
-            task = self._loads[digest] = asyncio.create_task(self._load(digest))
+            task = self._loads[digest] = asyncio.create_task(self._load_and_cache_if_unchanged(digest))
         return await asyncio.shield(task)
 
-    def _clear(self, version: int) -> None:
+    def _clear_for_version(self, version: int) -> None:
         # Running look-ups may have read the old state: later callers must not share them.
         self._version = version
         self._entries.clear()
         self._loads.clear()
 
-    async def _load(self, digest: str) -> AuthContext | None:
+    async def _load_and_cache_if_unchanged(self, digest: str) -> AuthContext | None:
         """Reads a digest from the store. Caches the result unless the store changed meanwhile."""
         version_at_start = self._version
         try:

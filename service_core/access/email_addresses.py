@@ -11,13 +11,13 @@ _EMAIL_PATTERN: Final = re.compile(
 )
 
 
-def normalize_email(text: str) -> str:
+def normalize_or_reject_email(email: str) -> str:
     """Returns the e-mail address in lower case, without surrounding space.
 
     Raises:
         BadRequest: ``invalid_email``.
     """
-    address = text.strip().lower()
+    address = email.strip().lower()
     if len(address) > MAX_EMAIL_LENGTH or not _EMAIL_PATTERN.fullmatch(address) or ".." in address:
         raise BadRequest("email must be an e-mail address", "invalid_email", field="email")
     return address

@@ -26,7 +26,7 @@ class FixedWindowCounter:
 
     def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
         """Counts one request for ``key``. Refused requests are not counted."""
-        counts = self._current_counts(window_seconds)
+        counts = self._counts_of_current_window(window_seconds)
         used = counts.get(key, 0)
         if used >= limit:
             return RateLimitResult(allowed=False, limit=limit, remaining=0)
@@ -35,7 +35,7 @@ class FixedWindowCounter:
             del counts[next(iter(counts))]
         return RateLimitResult(allowed=True, limit=limit, remaining=limit - used - 1)
 
-    def _current_counts(self, seconds: int) -> dict[str, int]:
+    def _counts_of_current_window(self, seconds: int) -> dict[str, int]:
         """Returns the counters of the current window; a new window starts with none and drops the previous one."""
         number = int(self._clock().timestamp()) // seconds
         window = self._windows.get(seconds)

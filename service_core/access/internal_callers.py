@@ -35,7 +35,9 @@ DASHBOARD_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
 """Role to its scopes in the web application."""
 
 
-def dashboard_caller(account: Account, member: Member, workspace: Workspace, now: datetime) -> Caller:
+def build_dashboard_caller_with_role_scopes(
+    account: Account, member: Member, workspace: Workspace, now: datetime
+) -> Caller:
     """Returns the caller for a request of a signed-in person in the web application, with the scopes of the role.
 
     Args:
@@ -68,8 +70,8 @@ def dashboard_caller(account: Account, member: Member, workspace: Workspace, now
     return Caller(workspace, credential, now, RequestInterface.DASHBOARD, acting_user=acting_user)
 
 
-def read_only_caller(
-    workspace: Workspace, now: datetime, name: str, *, credential_id: UUID | None = None
+def build_unlimited_read_only_caller(
+    workspace: Workspace, now: datetime, purpose: str, *, credential_id: UUID | None = None
 ) -> Caller:
     """Returns a caller that can read one workspace. It has no rate limit.
 
@@ -83,7 +85,7 @@ def read_only_caller(
         id=credential_id or workspace.id,
         workspace_id=workspace.id,
         kind=CredentialKind.AGENT,
-        name=name,
+        name=purpose,
         scopes=AGENT_SCOPES,
         rate_limit=0,
         hint="",

@@ -7,10 +7,10 @@ IPV6_PREFIX: Final = 64
 _TRUNCATED_PREFIX_LENGTH: Final = {4: 24, 6: 48}
 
 
-def rate_limit_prefix(address: str | None) -> str | None:
+def full_ipv4_or_ipv6_slash_64(ip_text: str | None) -> str | None:
     """Returns an IPv4 address unchanged and an IPv6 address as its /64; None for any other text."""
     try:
-        parsed = ip_address((address or "").partition("%")[0])
+        parsed = ip_address((ip_text or "").partition("%")[0])
     except ValueError:
         return None
     if isinstance(parsed, IPv6Address):
@@ -20,10 +20,10 @@ def rate_limit_prefix(address: str | None) -> str | None:
     return str(parsed)
 
 
-def truncate_ip(address: str | None) -> str | None:
+def truncate_to_ipv4_24_or_ipv6_48(ip_text: str | None) -> str | None:
     """Returns the /24 or /48 of an IP address, the part that may be stored for long; None for any other text."""
     try:
-        parsed = ip_address((address or "").partition("%")[0])
+        parsed = ip_address((ip_text or "").partition("%")[0])
     except ValueError:
         return None
     if isinstance(parsed, IPv6Address):

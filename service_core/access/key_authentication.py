@@ -31,32 +31,34 @@ class KeyAuthenticator:
     ) -> None:
         self._cache = CredentialCache(credential_store, clock, capacity)
 
-    async def authenticate(self, authorization: str | None) -> AuthContext:
+    async def authenticate(self, authorization_header: str | None) -> AuthContext:
         """Returns the agent key or named key of an ``Authorization`` header.
 
         Raises:
             Unauthorized: the header is missing or malformed, or the token is unknown. The response is the same for all.
         """
-        token = parse_bearer_token(authorization)
+        token = parse_bearer_token(authorization_header)
         if token is None or not AGENT_TOKEN_PATTERN.fullmatch(token):
             raise invalid_api_key_error()
-        auth_context = await self._cache.find_by_digest(sha256_hex(token))
+        auth_context = await self._cache.find_cached_or_load_once(sha256_hex(token))
         if auth_context is None or auth_context.credential.kind not in READ_KEY_KINDS:
             raise invalid_api_key_error()
         return auth_context
 
-    async def find_active_write_key(self, key: str) -> AuthContext | None:
+    async def find_write_key_of_active_workspace(self, key: str) -> AuthContext | None:
         """Returns the write key of an active workspace; None for any other text."""
         if not WRITE_KEY_PATTERN.fullmatch(key):
             return None
-        return _active_write_key(await self._cache.find_by_digest(sha256_hex(key), allow_stale=True))
+        return _write_key_of_active_workspace(
+            await self._cache.find_cached_or_load_once(sha256_hex(key), serve_stale_during_outage=True)
+        )
 
 
-def parse_bearer_token(authorization: str | None) -> str | None:
+def parse_bearer_token(authorization_header: str | None) -> str | None:
     """Returns the token of ``Bearer <token>``, with the scheme in any case; None for anything else."""
-    if authorization is None:
+    if authorization_header is None:
         return None
-    scheme, _, token = authorization.partition(" ")
+    scheme, _, token = authorization_header.partition(" ")
     return token if scheme.lower() == "bearer" and token and " " not in token else None
 
 
@@ -65,7 +67,7 @@ def invalid_api_key_error() -> Unauthorized:
     return Unauthorized("Invalid or missing API key", headers={"WWW-Authenticate": BEARER_CHALLENGE})
 
 
-def _active_write_key(auth_context: AuthContext | None) -> AuthContext | None:
+def _write_key_of_active_workspace(auth_context: AuthContext | None) -> AuthContext | None:
     if auth_context is None or not auth_context.workspace.active:
         return None
     return auth_context if auth_context.credential.kind is CredentialKind.WRITE else None

@@ -7,16 +7,16 @@ from uuid import UUID
 
 from service_core.access.api_keys import (
     KeyWithSecret,
-    create_named_key,
-    regenerate_workspace_key,
-    revoke_key,
-    validate_name,
+    create_named_key_within_plan_limit,
+    revoke_and_reissue_workspace_key,
+    revoke_key_if_active,
+    trim_and_require_name,
 )
 from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
 from service_core.access.members.models import Member
 from service_core.access.models import Credential, CredentialKind, Workspace
 from service_core.access.ports import CredentialStore
-from service_core.access.roles import Permission, require_can_grant, require_permission
+from service_core.access.roles import Permission, require_can_grant_key_scopes, require_permission
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.operations import Scope
@@ -36,21 +36,21 @@ class KeyManagement:
         self._credential_store = credential_store
         self._clock = clock
 
-    async def list_keys(self, workspace: Workspace, member: Member) -> list[Credential]:
+    async def list_active_keys(self, workspace: Workspace, acting_member: Member) -> list[Credential]:
         """Returns the active keys: write key, agent key, then named keys, oldest first.
 
         Raises:
             Forbidden: ``role_required``.
         """
-        require_permission(member.role, Permission.MANAGE)
+        require_permission(acting_member.role, Permission.MANAGE)
         active = [
             key for key in await self._credential_store.list_keys(workspace.id) if key.revoked_at is None
         ]
         order = [CredentialKind.WRITE, CredentialKind.AGENT, CredentialKind.NAMED]
         return sorted(active, key=lambda key: order.index(key.kind))
 
-    async def create_key(
-        self, workspace: Workspace, member: Member, name: str, scopes: Iterable[Scope]
+    async def create_named_key_if_permitted(
+        self, workspace: Workspace, acting_member: Member, name: str, scopes: Iterable[Scope]
     ) -> KeyWithSecret:
         """Creates a named key.
 
@@ -59,12 +59,18 @@ class KeyManagement:
             BadRequest: the name is blank or too long, or there is no scope.
         """
         scope_set = frozenset(scopes)
-        require_can_grant(member.role, scope_set)
-        return await create_named_key(
-            self._credential_store, workspace, self._clock(), name=_validate_key_name(name), scopes=scope_set
+        require_can_grant_key_scopes(acting_member.role, scope_set)
+        return await create_named_key_within_plan_limit(
+            self._credential_store,
+            workspace,
+            self._clock(),
+            name=_trim_and_check_key_name(name),
+            scopes=scope_set,
         )
 
-    async def rename_key(self, workspace: Workspace, member: Member, key_id: UUID, name: str) -> None:
+    async def rename_active_named_key(
+        self, workspace: Workspace, acting_member: Member, key_id: UUID, new_name: str
+    ) -> None:
         """Renames a named key.
 
         Raises:
@@ -72,12 +78,12 @@ class KeyManagement:
             NotFound: the workspace has no such active named key.
             BadRequest: the name is blank or too long.
         """
-        require_permission(member.role, Permission.MANAGE)
-        key = await self._find_named_key(workspace, key_id)
-        await self._credential_store.save_credential(replace(key, name=_validate_key_name(name)))
+        require_permission(acting_member.role, Permission.MANAGE)
+        key = await self._require_active_named_key(workspace, key_id)
+        await self._credential_store.save_credential(replace(key, name=_trim_and_check_key_name(new_name)))
 
-    async def set_rate_limit(
-        self, workspace: Workspace, member: Member, key_id: UUID, rate_limit: int
+    async def set_named_key_limit_within_plan(
+        self, workspace: Workspace, acting_owner: Member, key_id: UUID, requested_rate_limit: int
     ) -> None:
         """Sets the requests per 60 seconds of a named key, at most the limit of the plan.
 
@@ -85,42 +91,46 @@ class KeyManagement:
             Forbidden: ``owner_required``.
             NotFound: the workspace has no such active named key.
         """
-        require_permission(member.role, Permission.GRANT_WRITES)
-        key = await self._find_named_key(workspace, key_id)
-        allowed = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(rate_limit)
+        require_permission(acting_owner.role, Permission.GRANT_WRITES)
+        key = await self._require_active_named_key(workspace, key_id)
+        allowed = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit_to_1_and_plan_maximum(
+            requested_rate_limit
+        )
         await self._credential_store.save_credential(replace(key, rate_limit=allowed))
 
-    async def revoke_named_key(self, workspace: Workspace, member: Member, key_id: UUID) -> None:
+    async def revoke_active_named_key(
+        self, workspace: Workspace, acting_member: Member, key_id: UUID
+    ) -> None:
         """Revokes a named key at once.
 
         Raises:
             Forbidden: ``role_required``.
             NotFound: the workspace has no such active named key.
         """
-        require_permission(member.role, Permission.MANAGE)
-        key = await self._find_named_key(workspace, key_id)
-        await revoke_key(self._credential_store, workspace, key.id, self._clock())
+        require_permission(acting_member.role, Permission.MANAGE)
+        key = await self._require_active_named_key(workspace, key_id)
+        await revoke_key_if_active(self._credential_store, workspace, key.id, self._clock())
 
-    async def regenerate_key(
-        self, workspace: Workspace, member: Member, kind: CredentialKind
+    async def revoke_and_reissue_key(
+        self, workspace: Workspace, acting_member: Member, kind: CredentialKind
     ) -> KeyWithSecret:
         """Replaces the agent key or the write key. The old key is revoked at once.
 
         Raises:
             Forbidden: ``role_required``.
         """
-        require_permission(member.role, Permission.MANAGE)
-        return await regenerate_workspace_key(self._credential_store, workspace, kind, self._clock())
+        require_permission(acting_member.role, Permission.MANAGE)
+        return await revoke_and_reissue_workspace_key(self._credential_store, workspace, kind, self._clock())
 
-    async def _find_named_key(self, workspace: Workspace, key_id: UUID) -> Credential:
+    async def _require_active_named_key(self, workspace: Workspace, key_id: UUID) -> Credential:
         for key in await self._credential_store.list_keys(workspace.id):
             if key.id == key_id and key.kind is CredentialKind.NAMED and key.revoked_at is None:
                 return key
         raise NotFound
 
 
-def _validate_key_name(name: str) -> str:
-    trimmed = validate_name(name)
+def _trim_and_check_key_name(name: str) -> str:
+    trimmed = trim_and_require_name(name)
     if len(trimmed) > MAX_KEY_NAME_LENGTH:
         raise BadRequest(
             f"A name has at most {MAX_KEY_NAME_LENGTH} characters", "invalid_parameter", field="name"

@@ -27,7 +27,7 @@ class CredentialStore(Protocol):
     async def list_workspaces(self) -> list[Workspace]:
         """Returns all workspaces, oldest first."""
 
-    async def save_credential(self, credential: Credential, digest: str | None = None) -> None:
+    async def save_credential(self, credential: Credential, new_digest: str | None = None) -> None:
         """Adds a credential with its digest, or replaces the one with its id.
 
         Without ``digest`` the stored one stays. Revoking sets ``revoked_at``; a revoked credential stays revoked whatever is
@@ -52,7 +52,7 @@ class TransferableStore(Protocol):
             StoreUnavailable: it cannot be read.
         """
 
-    async def import_rows(self, pages: AsyncIterator[RowPage]) -> None:
+    async def import_rows_into_empty_store(self, pages: AsyncIterator[RowPage]) -> None:
         """Saves all pages, or nothing.
 
         Raises:

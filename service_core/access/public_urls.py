@@ -16,15 +16,15 @@ class PublicUrls:
     root_url: str
     web_url: str
 
-    def poll_url(self, kind: str, resource_id: UUID) -> str:
+    def poll_url(self, resource_path: str, resource_id: UUID) -> str:
         """Returns the URL to poll a resource.
 
         Args:
             kind: ``keys/requests`` or ``signup``.
             resource_id: id of the key request or signup.
         """
-        return f"{self.root_url}/v1/{kind}/{resource_id}"
+        return f"{self.root_url}/v1/{resource_path}/{resource_id}"
 
-    def approval_url(self, token: str) -> str:
+    def approval_url(self, approval_token: str) -> str:
         """Returns the URL of the page where a person approves or denies a key request."""
-        return f"{self.web_url}/approve?request={token}"
+        return f"{self.web_url}/approve?request={approval_token}"

@@ -45,7 +45,9 @@ class RateLimits:
         self._standby = FixedWindowCounter(clock)
         self._standby_limit_per_process = max(1, STANDBY_LIMIT // processes)
 
-    async def consume_request(self, subject: RateLimited, *, fail_closed: bool = False) -> RateLimitResult:
+    async def count_request_or_raise(
+        self, subject: RateLimited, *, refuse_if_limiter_unavailable: bool = False
+    ) -> RateLimitResult:
         """Counts one request. Called for every request before its path is matched.
 
         Args:
@@ -64,7 +66,7 @@ class RateLimits:
             result = await self._limiter.consume(key, subject.rate_limit, WINDOW_SECONDS)
         except RateLimiterUnavailable:
             result = self._consume_standby_limit(key)
-            if fail_closed:
+            if refuse_if_limiter_unavailable:
                 raise _limiter_unavailable_error(rate_headers(result)) from None
         if not result.allowed:
             raise TooManyRequests(
@@ -72,7 +74,7 @@ class RateLimits:
             )
         return result
 
-    async def consume_mutation(self, subject: RateLimited) -> RateLimitResult:
+    async def count_mutation_or_raise(self, subject: RateLimited) -> RateLimitResult:
         """Counts one mutation, dry runs included. The request itself was counted before.
 
         Returns:

@@ -92,7 +92,7 @@ class RequestAuthenticator:
         if requirement is CredentialRequirement.PUBLIC:
             return None
         if requirement is CredentialRequirement.WRITE_KEY:
-            return await self._authenticate_write_key(
+            return await self._authenticate_write_key_with_lookup_limit(
                 headers.get("x-service-api-key") or headers.get("x-api-key")
             )
         authorization = headers.get("authorization")
@@ -100,12 +100,14 @@ class RequestAuthenticator:
         if token is None or not any(form.fullmatch(token) for form in ACCEPTED_TOKENS[requirement]):
             raise invalid_api_key_error()
         if ACCESS_TOKEN_PATTERN.fullmatch(token):
-            return await self.authenticate_oauth_token(token)
+            return await self.authenticate_unexpired_oauth_token(token)
         if SIGNUP_SECRET_PATTERN.fullmatch(token):
-            return await self._authenticate_signup(token)
+            return await self._authenticate_signup_secret(token)
         return await self._authenticator.authenticate(authorization)
 
-    def require_internal_token(self, requirement: CredentialRequirement, headers: Mapping[str, str]) -> None:
+    def check_internal_token_if_required(
+        self, requirement: CredentialRequirement, headers: Mapping[str, str]
+    ) -> None:
         """Checks the internal token for endpoints that require it.
 
         Raises:
@@ -117,34 +119,34 @@ class RequestAuthenticator:
         if not self._internal_token or not hmac.compare_digest(sent, self._internal_token.encode()):
             raise Forbidden("This route is internal to the deployment", "internal_credential_required")
 
-    async def authenticate_oauth_token(self, token: str) -> AuthContext:
+    async def authenticate_unexpired_oauth_token(self, token: str) -> AuthContext:
         """Returns the person and client behind an OAuth access token, with the scopes the person's role still allows.
 
         Raises:
             Unauthorized: the token is unknown or expired, or its grant has ended.
         """
         access_token = (
-            await self._grants.find_access_token(sha256_hex(token))
+            await self._grants.find_access_token_even_if_expired(sha256_hex(token))
             if ACCESS_TOKEN_PATTERN.fullmatch(token)
             else None
         )
         if access_token is None or self._clock() >= access_token.expires_at:
             raise invalid_api_key_error()
-        return _auth_context_of_token(access_token, token)
+        return _auth_context_with_role_scopes(access_token, token)
 
-    async def _authenticate_signup(self, secret: str) -> SignupCaller:
+    async def _authenticate_signup_secret(self, secret: str) -> SignupCaller:
         signup = await self._signups.find_signup(SignupLookup.SECRET, sha256_hex(secret))
         if signup is None:
             raise invalid_api_key_error()
         workspace = await self._workspaces.find_by_id(signup.workspace_id) if signup.workspace_id else None
         return SignupCaller(signup.id, workspace, self._clock())
 
-    async def _authenticate_write_key(self, key: str | None) -> AuthContext:
+    async def _authenticate_write_key_with_lookup_limit(self, key: str | None) -> AuthContext:
         if not key:
             raise Unauthorized(
                 "Missing API key. Please provide X-API-Key header or Authorization Bearer token."
             )
-        auth_context = await self._authenticator.find_active_write_key(key)
+        auth_context = await self._authenticator.find_write_key_of_active_workspace(key)
         if auth_context is None:
             raise Unauthorized("Invalid API key")
         return replace(
@@ -152,7 +154,7 @@ class RequestAuthenticator:
         )
 
 
-def require_oauth(requirement: CredentialRequirement, auth_context: AuthContext) -> None:
+def reject_api_key_if_oauth_required(requirement: CredentialRequirement, auth_context: AuthContext) -> None:
     """Rejects API keys on endpoints that require the consent of a person.
 
     Raises:
@@ -166,7 +168,7 @@ def require_oauth(requirement: CredentialRequirement, auth_context: AuthContext)
         )
 
 
-def _auth_context_of_token(access_token: AccessToken, token: str) -> AuthContext:
+def _auth_context_with_role_scopes(access_token: AccessToken, token: str) -> AuthContext:
     grant = access_token.grant
     credential = Credential(
         id=grant.id,

@@ -88,7 +88,7 @@ def require_permission(role: Role | None, permission: Permission) -> None:
     raise Forbidden(f"This needs the role {' or '.join(permitted_roles)}", code)
 
 
-def require_can_grant(role: Role | None, scopes: Iterable[Scope]) -> None:
+def require_can_grant_key_scopes(role: Role | None, scopes: Iterable[Scope]) -> None:
     """Rejects a role that may not grant these scopes to a named key.
 
     Raises:

@@ -37,14 +37,14 @@ def require_active_workspace(auth_context: AuthContext) -> None:
         )
 
 
-def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
+def parse_known_scopes(scope_names: Iterable[str]) -> frozenset[Scope]:
     """Returns the scopes with these names.
 
     Raises:
         BadRequest: ``unknown_scope``, with the known scopes as the hint.
     """
     known = {scope.value: scope for scope in Scope}
-    requested = list(names)
+    requested = list(scope_names)
     for name in requested:
         if name not in known:
             raise BadRequest(

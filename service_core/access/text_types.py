@@ -10,7 +10,7 @@ _INVISIBLE_CHARACTERS: Final = frozenset("\u200b\u200e\u200f\u061c\u2028\u2029\u
 }
 
 
-def _require_single_line(text: str) -> str:
+def _require_single_visible_line(text: str) -> str:
     if any(
         character in _INVISIBLE_CHARACTERS or unicodedata.category(character) == "Cc" for character in text
     ):
@@ -21,11 +21,13 @@ def _require_single_line(text: str) -> str:
 SingleLineName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
-    AfterValidator(_require_single_line),
+    AfterValidator(_require_single_visible_line),
 ]
 """A name of 1 to 200 characters."""
 
 SingleLineText = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=1000), AfterValidator(_require_single_line)
+    str,
+    StringConstraints(strip_whitespace=True, max_length=1000),
+    AfterValidator(_require_single_visible_line),
 ]
 """A text of at most 1,000 characters; it may be empty."""

@@ -32,17 +32,19 @@ class WorkspaceCache:
 
     async def find_by_id(self, workspace_id: UUID) -> Workspace | None:
         """Returns the workspace, or None."""
-        await self._refresh()
+        await self._reload_if_changed()
         return self._by_id.get(workspace_id)
 
-    async def find_by_public_id(self, public_id: str, *, allow_stale: bool = False) -> Workspace | None:
+    async def find_by_public_id(
+        self, public_id: str, *, serve_stale_during_outage: bool = False
+    ) -> Workspace | None:
         """Returns the workspace with this public id, or None."""
-        await self._refresh(allow_stale=allow_stale)
+        await self._reload_if_changed(serve_stale_during_outage=serve_stale_during_outage)
         return self._by_public_id.get(public_id)
 
-    async def _refresh(self, *, allow_stale: bool = False) -> None:
+    async def _reload_if_changed(self, *, serve_stale_during_outage: bool = False) -> None:
         version = self._credential_store.change_version()
-        if version is None and allow_stale and self._clock() < self._valid_until:
+        if version is None and serve_stale_during_outage and self._clock() < self._valid_until:
             return
         if version is None or version != self._version:
             self._by_id = {

@@ -168,14 +168,14 @@ class Relation(StrEnum):
         with a page view engaged.
     ``CONVERSIONS``
         Events that `is_conversion`, one per (`canonical_event_name`, order id) within 7 days
-        (`deduplicate_orders`, over all history). Columns as EVENTS. Events of bots are never conversions.
+        (`deduplicate_order_reports_within_7_days`, over all history). Columns as EVENTS. Events of bots are never conversions.
     ``PAYMENTS``
         Charges and refunds. Columns: ``kind`` (``charge``, ``refund``), ``amount`` (minor units, positive);
         ``gross``, ``discount``, ``tax``, ``shipping`` and ``fee`` of a charge, each absent if unknown
-        (`list_charge_components`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
+        (`charge_components_zero_if_tracked`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
         ``first_order`` (a charge, the first ever of the person), ``person_is_new`` (the first event ever of
         the person is in the range). Reports of one order within 7 days count once, the one with the highest
-        `source_precedence`, then the earliest (`deduplicate_orders`). Of the refunds of one order within 7
+        `report_precedence_storefront_first`, then the earliest (`deduplicate_order_reports_within_7_days`). Of the refunds of one order within 7
         days, all refunds of the source with the highest precedence count. A refund is booked at its own
         instant, with `QueryScope.order_refunds` at that of its order: the latest charge of its order id not
         after it, else its own.

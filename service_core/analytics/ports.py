@@ -239,13 +239,15 @@ class EventReader(Protocol):
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Returns the event names in the span, most frequent first, ties by name."""
 
-    async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
+    async def list_custom_properties_by_event(
+        self, scope: QueryScope, limit_per_event_name: int
+    ) -> list[CustomPropertySummary]:
         """Returns custom top-level ``event_data`` keys, at most ``limit`` per event name.
 
         Ordered by event name, then count descending, then key.
         """
 
-    async def list_active_visitors(
+    async def list_visitors_with_recently_received_events(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
         """Returns visitors with an event in the span that was received since an instant, newest ``last_seen`` first.
@@ -253,7 +255,7 @@ class EventReader(Protocol):
         Only such events count for the totals of a visitor; ties are ordered by visitor id.
         """
 
-    async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+    async def first_and_last_event_time(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Returns the timestamps of the first and last event of the workspace; None without any."""
 
 
@@ -282,5 +284,5 @@ class TouchPath:
 class TouchPathReader(Protocol):
     """Aggregated touch paths."""
 
-    async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
+    async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> Sequence[TouchPath]:
         """Returns every different path with its counts; conversions without a touch are omitted."""

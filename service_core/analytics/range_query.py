@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from service_core.access.models import Caller
-from service_core.kernel.date_range import parse_start_end_dates
+from service_core.kernel.date_range import parse_inclusive_start_end_dates
 from service_core.kernel.schemas import QueryModel
 from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
 from service_core.kernel.wall_clock import local_date
@@ -22,7 +22,7 @@ class RangeQuery(QueryModel):
     end_date: str | None = Field(default=None, description="End, inclusive: a date or an ISO 8601 instant.")
     include_bots: bool = Field(default=False, description="Count events of bots, too.")
 
-    def resolve_range(self, caller: Caller) -> ResolvedRange:
+    def resolve_range_or_default(self, caller: Caller) -> ResolvedRange:
         """Returns the range in the time zone of the caller's workspace; without both dates, the default range.
 
         Raises:
@@ -32,7 +32,9 @@ class RangeQuery(QueryModel):
             default = self.default_range(caller)
             if default is not None:
                 return default
-        return parse_start_end_dates(self.start_date, self.end_date, caller.workspace.zone, caller.now)
+        return parse_inclusive_start_end_dates(
+            self.start_date, self.end_date, caller.workspace.zone, caller.now
+        )
 
     def default_range(self, caller: Caller) -> ResolvedRange | None:  # noqa: ARG002 - subclasses need the caller
         """Returns the range of a request without dates; None if dates are required."""

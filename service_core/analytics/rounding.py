@@ -31,10 +31,10 @@ def to_decimal_amount(minor: int | None, currency: str) -> Decimal | None:
     return None if minor is None else to_major(minor, currency)
 
 
-def amount_per_unit(minor: int | None, units: int, currency: str) -> Decimal | None:
+def rounded_amount_per_unit_or_none(minor_amount: int | None, units: int, currency: str) -> Decimal | None:
     """Returns an amount per unit at the decimals of the currency; None if it is unknown or there are no units."""
-    if minor is None or not units:
+    if minor_amount is None or not units:
         return None
     return round_decimal(
-        Fraction(minor, units * 10 ** currency_decimals(currency)), currency_decimals(currency)
+        Fraction(minor_amount, units * 10 ** currency_decimals(currency)), currency_decimals(currency)
     )

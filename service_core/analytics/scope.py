@@ -13,7 +13,9 @@ from service_core.kernel.time_ranges import TimeRange
 
 
 @lru_cache(1024)
-def conversion_set_for(rules: AnalyticsSettings, triggers: frozenset[str] = frozenset()) -> ConversionSet:
+def own_conversions_or_builtin_with_triggers(
+    rules: AnalyticsSettings, trigger_events: frozenset[str] = frozenset()
+) -> ConversionSet:
     """Returns the conversion set of a workspace, or the built-in one; synonyms count as one.
 
     Args:
@@ -21,7 +23,7 @@ def conversion_set_for(rules: AnalyticsSettings, triggers: frozenset[str] = froz
         triggers: events that are sent to an ad platform; they are conversions too.
     """
     if rules.conversions is None:
-        names = DEFAULT_CONVERSION_SET.names.union(*map(list_event_synonyms, triggers))
+        names = DEFAULT_CONVERSION_SET.names.union(*map(list_event_synonyms, trigger_events))
         return replace(DEFAULT_CONVERSION_SET, names=names, any_revenue=rules.any_revenue)
     return ConversionSet(frozenset().union(*map(list_event_synonyms, rules.conversions)), rules.any_revenue)
 
@@ -32,23 +34,23 @@ def scope_for_caller(
     *,
     filters: Sequence[Predicate] = (),
     include_bots: bool = False,
-    order_refunds: bool = False,
+    book_refunds_at_order: bool = False,
 ) -> QueryScope:
     """Returns the scope of a span in the caller's workspace, with its time zone, currency and conversion set."""
     return replace(
-        scope_for_workspace(caller.workspace, span),
+        scope_for_workspace_without_bots(caller.workspace, span),
         filters=tuple(filters),
         include_bots=include_bots,
-        order_refunds=order_refunds,
+        order_refunds=book_refunds_at_order,
     )
 
 
-def scope_for_workspace(workspace: Workspace, span: TimeRange) -> QueryScope:
+def scope_for_workspace_without_bots(workspace: Workspace, span: TimeRange) -> QueryScope:
     """Returns the scope of everything in a workspace and span, without bots."""
     return QueryScope(
         workspace_id=workspace.id,
         span=span,
         currency=workspace.currency,
         zone=workspace.timezone,
-        conversions=conversion_set_for(workspace.rules, workspace.triggers),
+        conversions=own_conversions_or_builtin_with_triggers(workspace.rules, workspace.triggers),
     )

@@ -21,12 +21,12 @@ class BoundOperation:
     dependencies: Mapping[str, object]
     caller_parameter: str | None = None
 
-    async def call(
-        self, inputs: Mapping[str, Any], caller: Caller | SignupCaller | AnonymousCaller | None
+    async def call_handler_and_wrap_result(
+        self, handler_arguments: Mapping[str, Any], caller: Caller | SignupCaller | AnonymousCaller | None
     ) -> HandlerResponse[Any]:
         """Calls the handler and returns its response; a bare result gets the operation's first status."""
         caller_argument = {self.caller_parameter: caller} if self.caller_parameter else {}
-        result = await self.operation.handler(**inputs, **self.dependencies, **caller_argument)
+        result = await self.operation.handler(**handler_arguments, **self.dependencies, **caller_argument)
         return (
             result
             if isinstance(result, HandlerResponse)

@@ -16,13 +16,17 @@ from pydantic import ValidationError
 
 from service_core.access.models import AnonymousCaller, AuthContext, Caller, IdempotentRequest, SignupCaller
 from service_core.access.rate_limits import RateLimits, rate_headers
-from service_core.access.request_authentication import RequestAuthenticator, require_oauth
+from service_core.access.request_authentication import RequestAuthenticator, reject_api_key_if_oauth_required
 from service_core.access.scopes import require_active_workspace, require_scope
 from service_core.api.bound_operation import BoundOperation
 from service_core.api.http_messages import ApiRequest, ApiResponse, JsonCodec
-from service_core.api.render import PREFLIGHT_RESPONSE, json_response, render_result
+from service_core.api.render import (
+    PREFLIGHT_RESPONSE,
+    json_response_with_default_headers,
+    render_json_or_file_stream,
+)
 from service_core.api.routes import V1_PREFIX, RouteMatch, Routes
-from service_core.ingestion.sanitize_json import sanitize_json_bytes, sanitize_text
+from service_core.ingestion.sanitize_json import replace_nul_and_surrogates, sanitize_json_bytes
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import (
     ApiError,
@@ -41,7 +45,7 @@ from service_core.kernel.operations import (
     RoutePrefix,
     Scope,
 )
-from service_core.kernel.request_parsing import parse_body, parse_query_parameters
+from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
 
 MAX_BODY_BYTES: Final = 1_000_000
 """Most bytes of a request body. A host keeps at most one byte more."""
@@ -87,46 +91,46 @@ class Dispatcher:
         """Returns the response of a request. Raises only when it is cancelled."""
         if request.method == "OPTIONS":
             return PREFLIGHT_RESPONSE
-        match = self._routes.match(request.method, request.path)
+        match = self._routes.match_route_head_as_get(request.method, request.path)
         state = _RequestState()
         try:
-            result = await self._handle(request, match, state)
-            response = render_result(
+            result = await self._authenticate_authorize_and_call_handler(request, match, state)
+            response = render_json_or_file_stream(
                 self._codec, result.status, result.body, {**state.headers, **result.headers}
             )
         except ApiError as api_error:
-            response = self._render_api_error(api_error, match, state)
+            response = self._map_log_and_render_api_error(api_error, match, state)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an id and the log the place
-            response = self._render_internal_error(error, match, state)
+            response = self._log_and_render_internal_error(error, match, state)
         return _without_body(response) if request.method == "HEAD" else response
 
     def route_template(self, method: str, path: str) -> str | None:
         """Returns the path template of a request's operation, or None."""
-        match = self._routes.match(method, path)
+        match = self._routes.match_route_head_as_get(method, path)
         if match.bound_operation is None:
             return None
         prefix = f"/{V1_PREFIX}" if match.prefix is RoutePrefix.V1 else ""
         return prefix + match.bound_operation.operation.path
 
-    async def _handle(
+    async def _authenticate_authorize_and_call_handler(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState
     ) -> HandlerResponse[Any]:
-        subject = await self._authenticate_and_count(request, match, state)
+        subject = await self._authenticate_and_consume_request_limit(request, match, state)
         if match.bound_operation is None:
             raise MethodNotAllowed(match.allowed_methods) if match.allowed_methods else NotFound
         operation = match.bound_operation.operation
         if subject is not None:
-            await self._authorize(subject, operation, state)
-            self._authenticator.require_internal_token(operation.credential, request.headers)
+            await self._consume_mutation_limit_and_authorize(subject, operation, state)
+            self._authenticator.check_internal_token_if_required(operation.credential, request.headers)
         if operation.body is not None:
             request = replace(request, body=sanitize_json_bytes(request.body))
-        content = self._decode_body(request.body, operation)
-        inputs = self._parse_inputs(operation, request, match.path_values, content)
-        return await match.bound_operation.call(
+        content = self._decode_body_up_to_1_mb(request.body, operation)
+        inputs = self._parse_handler_arguments(operation, request, match.path_values, content)
+        return await match.bound_operation.call_handler_and_wrap_result(
             inputs, self._build_caller(subject, request, operation, content)
         )
 
-    async def _authenticate_and_count(
+    async def _authenticate_and_consume_request_limit(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState
     ) -> AuthContext | SignupCaller | None:
         """Authenticates the request and counts it against the request limit, before its path is examined."""
@@ -134,22 +138,27 @@ class Dispatcher:
             _credential_requirement(match), request.headers
         )
         if subject is not None:
-            fail_closed = match.bound_operation is not None and match.bound_operation.operation.fails_closed
-            result = await self._rate_limits.consume_request(subject, fail_closed=fail_closed)
+            fail_closed = (
+                match.bound_operation is not None
+                and match.bound_operation.operation.is_refused_without_limit_store
+            )
+            result = await self._rate_limits.count_request_or_raise(
+                subject, refuse_if_limiter_unavailable=fail_closed
+            )
             state.headers.update(rate_headers(result))
         return subject
 
-    async def _authorize(
+    async def _consume_mutation_limit_and_authorize(
         self, subject: AuthContext | SignupCaller, operation: Operation, state: _RequestState
     ) -> None:
         """Checks the mutation limit, the scope, and that the workspace is active."""
         state.is_mutation = operation.rate_limit is RateLimitClass.MUTATION
         if operation.consumes_mutation_limit:
-            result = await self._rate_limits.consume_mutation(subject)
+            result = await self._rate_limits.count_mutation_or_raise(subject)
             state.headers["X-RateLimit-Mutation-Remaining"] = str(result.remaining)
         if isinstance(subject, SignupCaller):
             return
-        require_oauth(operation.credential, subject)
+        reject_api_key_if_oauth_required(operation.credential, subject)
         if isinstance(operation.scope, Scope):
             require_scope(subject, operation.scope)
         if operation.requires_active_workspace:
@@ -160,7 +169,7 @@ class Dispatcher:
         subject: AuthContext | SignupCaller | None,
         request: ApiRequest,
         operation: Operation,
-        content: Any,
+        decoded_body: Any,
     ) -> Caller | SignupCaller | AnonymousCaller:
         """Returns the caller that the handler receives."""
         if subject is None:
@@ -172,33 +181,33 @@ class Dispatcher:
             subject.credential,
             self._clock(),
             request.interface,
-            _idempotent_request(operation, request, content),
+            _idempotent_request_if_supported(operation, request, decoded_body),
             subject.acting_user,
             request.client_ip,
         )
 
-    def _parse_inputs(
-        self, operation: Operation, request: ApiRequest, path_values: Mapping[str, str], content: Any
+    def _parse_handler_arguments(
+        self, operation: Operation, request: ApiRequest, path_values: Mapping[str, str], decoded_body: Any
     ) -> dict[str, Any]:
         """Returns the handler's arguments from query, body and path."""
         inputs: dict[str, Any] = {}
         if operation.query is not None:
             pairs = parse_qsl(request.query, keep_blank_values=True, errors="replace")
-            cleaned = [(name, sanitize_text(value)) for name, value in pairs]
-            inputs["query"] = parse_query_parameters(operation.query, cleaned)
+            cleaned = [(name, replace_nul_and_surrogates(value)) for name, value in pairs]
+            inputs["query"] = parse_query_parameters_leniently(operation.query, cleaned)
         if operation.body is not None:
-            inputs["body"] = parse_body(operation.body, request.body, content)
+            inputs["body"] = parse_body_strictly(operation.body, request.body, decoded_body)
         if operation.raw:
             inputs["raw"] = request.body
         if operation.path_model is not None:
             try:
-                path_values = {name: sanitize_text(value) for name, value in path_values.items()}
+                path_values = {name: replace_nul_and_surrogates(value) for name, value in path_values.items()}
                 inputs["path"] = operation.path_model.model_validate(path_values)
             except ValidationError:
                 raise NotFound from None
         return inputs
 
-    def _decode_body(self, body: bytes, operation: Operation) -> Any:
+    def _decode_body_up_to_1_mb(self, body: bytes, operation: Operation) -> Any:
         """Checks the body size and returns the decoded JSON body; None if the operation takes no body."""
         if len(body) > MAX_BODY_BYTES:
             raise PayloadTooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
@@ -211,15 +220,19 @@ class Dispatcher:
         except (ValueError, RecursionError):
             raise BadRequest("The body must be a JSON object", "invalid_json") from None
 
-    def _render_api_error(self, error: ApiError, match: RouteMatch, state: _RequestState) -> ApiResponse:
+    def _map_log_and_render_api_error(
+        self, error: ApiError, match: RouteMatch, state: _RequestState
+    ) -> ApiResponse:
         if match.bound_operation is not None and match.bound_operation.operation.map_error is not None:
             error = match.bound_operation.operation.map_error(error)
         if error.status == ServiceUnavailable.status and error.__cause__ is not None:
             _log.warning("%s: %s", error.code, _exception_types(error.__cause__))
         body = error.body() | _mutation_error_fields(state)
-        return json_response(self._codec, error.status, body, {**state.headers, **error.headers})
+        return json_response_with_default_headers(
+            self._codec, error.status, body, {**state.headers, **error.headers}
+        )
 
-    def _render_internal_error(
+    def _log_and_render_internal_error(
         self, error: Exception, match: RouteMatch, state: _RequestState
     ) -> ApiResponse:
         error_id = str(new_id())
@@ -229,7 +242,9 @@ class Dispatcher:
         _log.error("error %s in %s: %s\n%s", error_id, name, _exception_types(error), traceback_text)
         body = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
         headers = {**state.headers, "X-Error-Id": error_id}
-        return json_response(self._codec, 500, body | _mutation_error_fields(state), headers)
+        return json_response_with_default_headers(
+            self._codec, 500, body | _mutation_error_fields(state), headers
+        )
 
 
 def _credential_requirement(match: RouteMatch) -> CredentialRequirement:
@@ -239,11 +254,13 @@ def _credential_requirement(match: RouteMatch) -> CredentialRequirement:
     return match.bound_operation.operation.credential
 
 
-def _idempotent_request(operation: Operation, request: ApiRequest, content: Any) -> IdempotentRequest | None:
+def _idempotent_request_if_supported(
+    operation: Operation, request: ApiRequest, decoded_body: Any
+) -> IdempotentRequest | None:
     """Returns what a retry would repeat, if the request has an ``Idempotency-Key`` that its operation honours."""
     key = request.headers.get("idempotency-key")
     return (
-        IdempotentRequest(key, request.method, request.path, content)
+        IdempotentRequest(key, request.method, request.path, decoded_body)
         if key and operation.idempotent
         else None
     )

@@ -11,13 +11,13 @@ from service_core.api.openapi_errors import (
     IDEMPOTENCY_KEY_PARAMETER,
     RATE_HEADERS,
     error_responses,
-    error_statuses,
+    list_error_statuses,
 )
 from service_core.api.openapi_security import ADDITIONAL_SCHEMES, SCHEMES_BY_REQUIREMENT, SECURITY_SCHEMES
 from service_core.api.routes import V1_PREFIX
 from service_core.kernel.file_response import FILE_MEDIA_TYPES, FileResponse
 from service_core.kernel.operations import Operation, RoutePrefix, Scope
-from service_core.kernel.request_parsing import describe_aliases
+from service_core.kernel.request_parsing import describe_parameter_aliases
 
 API_VERSION: Final = "1.0.0"
 _COMPONENT_PREFIX: Final = "#/components/schemas/"
@@ -30,7 +30,7 @@ def build_openapi(operations: Sequence[Operation], *, public_url: str) -> dict[s
         operations: all operations of the API.
         public_url: root URL of the deployment, without a trailing slash.
     """
-    schemas = _Schemas(operations)
+    schemas = _OperationSchemas(operations)
     paths: dict[str, dict[str, Any]] = {}
     for op in operations:
         paths.setdefault(_full_path(op), {})[op.method.lower()] = _describe_operation(op, schemas)
@@ -66,11 +66,11 @@ class ResponseSchemaGenerator(GenerateJsonSchema):
         return False
 
 
-class _Schemas:
+class _OperationSchemas:
     """Schemas of all models, generated together so that shared ones become one component."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        models = [entry for op in operations for entry in _operation_models(op)]
+        models = [entry for op in operations for entry in _iterate_models_to_describe(op)]
         schemas, definitions = TypeAdapter.json_schemas(
             models, ref_template=_COMPONENT_PREFIX + "{model}", schema_generator=ResponseSchemaGenerator
         )
@@ -100,7 +100,9 @@ class _Schemas:
         return resolved
 
 
-def _operation_models(op: Operation) -> Iterable[tuple[tuple[str, str], JsonSchemaMode, TypeAdapter[Any]]]:
+def _iterate_models_to_describe(
+    op: Operation,
+) -> Iterable[tuple[tuple[str, str], JsonSchemaMode, TypeAdapter[Any]]]:
     for part, model in (("query", op.query), ("path", op.path_model), ("body", op.body)):
         if model is not None:
             yield (part, op.id), "validation", TypeAdapter(model)
@@ -112,7 +114,7 @@ def _full_path(op: Operation) -> str:
     return f"/{V1_PREFIX}{op.path}" if op.prefix is RoutePrefix.V1 else op.path
 
 
-def _describe_operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _describe_operation(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
     result: dict[str, Any] = {
         "operationId": op.id,
         "summary": op.summary.rstrip("."),
@@ -148,19 +150,19 @@ def _describe_parameters(
     described = []
     for name, raw in schema.get("properties", {}).items():
         field_schema = dict(raw)
-        aliases = describe_aliases(model, name) if model else ""
+        aliases = describe_parameter_aliases(model, name) if model else ""
         description = " ".join(filter(None, [field_schema.pop("description", None), aliases]))
         parameter = {
             "name": name,
             "in": location,
             "required": location == "path" or name in required,
-            "schema": _remove_null_choice(field_schema),
+            "schema": _remove_null_choice_and_default(field_schema),
         }
         described.append(parameter | ({"description": description} if description else {}))
     return described
 
 
-def _remove_null_choice(schema: dict[str, Any]) -> dict[str, Any]:
+def _remove_null_choice_and_default(schema: dict[str, Any]) -> dict[str, Any]:
     """Returns the schema of a parameter without null, because parameters are absent rather than null."""
     rest = {key: value for key, value in schema.items() if (key, value) != ("default", None)}
     choices = [choice for choice in rest.pop("anyOf", []) if choice != {"type": "null"}]
@@ -169,16 +171,16 @@ def _remove_null_choice(schema: dict[str, Any]) -> dict[str, Any]:
     return rest | ({"anyOf": choices} if choices else {})
 
 
-def _response_content(op: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _response_content(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
     if op.answer is FileResponse:
         return {kind: {"schema": {"type": "string"}} for kind in FILE_MEDIA_TYPES}
     return {"application/json": {"schema": schemas.body_schema("answer", op)}}
 
 
-def _describe_responses(op: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _describe_responses(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in RATE_HEADERS} if op.scope else {}
     answer = {"description": op.summary, "content": _response_content(op, schemas)}
     answer |= {"headers": headers} if headers else {}
     success = {str(status): answer for status in op.statuses}
-    errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in error_statuses(op)}
+    errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in list_error_statuses(op)}
     return dict(sorted((errors | success).items()))

@@ -24,7 +24,7 @@ _COMMON_STATUSES: Final = (405, 413, 500)
 _AUTHENTICATED_STATUSES: Final = (400, 401, 403, 404, 429, 503)
 
 
-def error_statuses(op: Operation) -> tuple[int, ...]:
+def list_error_statuses(op: Operation) -> tuple[int, ...]:
     """Returns the error statuses an operation may return."""
     inputs = (400,) if op.query or op.body else ()
     path = (404,) if op.path_model else ()
@@ -67,20 +67,20 @@ _HEADERS_BY_STATUS: Final[Mapping[int, Mapping[str, Any]]] = {
 
 def error_responses() -> dict[str, Any]:
     """Returns one OpenAPI response per status, named by the status."""
-    return {str(status): _describe_response(status, text) for status, text in _DESCRIPTIONS.items()}
+    return {str(status): _describe_error_response(status, text) for status, text in _DESCRIPTIONS.items()}
 
 
-def _describe_response(status: int, text: str) -> dict[str, Any]:
+def _describe_error_response(status: int, text: str) -> dict[str, Any]:
     described: dict[str, Any] = {
         "description": text,
-        "content": {"application/json": {"schema": _error_schema(status)}},
+        "content": {"application/json": {"schema": _error_schema_with_codes_of_status(status)}},
     }
     if status in _HEADERS_BY_STATUS:
         described["headers"] = dict(_HEADERS_BY_STATUS[status])
     return described
 
 
-def _error_schema(status: int) -> dict[str, Any]:
+def _error_schema_with_codes_of_status(status: int) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "error": {"type": "string", "description": "One sentence; never branch on it."}
     }

@@ -43,7 +43,7 @@ async def get_ready(*, checker: ReadinessChecker) -> HandlerResponse[ReadinessRe
     Degraded, with status 503, when one of them does not answer, when an event has waited for more than 5 minutes, or
     when the ledger does not balance.
     """
-    report = await checker.current_report()
+    report = await checker.report_at_most_one_second_old()
     answer = ReadinessResponse(
         status=_status_text(report.ok),
         checks={name: _status_text(ok) for name, ok in report.checks.items()},

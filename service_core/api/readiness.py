@@ -63,18 +63,18 @@ class ReadinessChecker:
         self._probes = tuple(probes)
         self._clock = clock
         self._latest: tuple[datetime, ReadinessReport] | None = None
-        self._asking = asyncio.Lock()
+        self._run_lock = asyncio.Lock()
 
-    async def current_report(self) -> ReadinessReport:
+    async def report_at_most_one_second_old(self) -> ReadinessReport:
         """Returns the latest report, or a new one if it is older than a second."""
-        async with self._asking:
+        async with self._run_lock:
             now = self._clock()
             if self._latest is None or not timedelta() <= now - self._latest[0] < REPORT_LIFETIME:
-                self._latest = now, await self._run_probes()
+                self._latest = now, await self._run_probes_concurrently()
             return self._latest[1]
 
-    async def _run_probes(self) -> ReadinessReport:
-        results = await asyncio.gather(*(_run_probe(probe) for probe in self._probes))
+    async def _run_probes_concurrently(self) -> ReadinessReport:
+        results = await asyncio.gather(*(_run_probe_or_fail_after_2_seconds(probe) for probe in self._probes))
         ages = [result.queue_age_seconds for result in results if result.queue_age_seconds is not None]
         newest = [result.newest_event_at for result in results if result.newest_event_at is not None]
         return ReadinessReport(
@@ -84,7 +84,7 @@ class ReadinessChecker:
         )
 
 
-async def _run_probe(probe: Probe) -> ProbeResult:
+async def _run_probe_or_fail_after_2_seconds(probe: Probe) -> ProbeResult:
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
             return await probe.check()
@@ -92,12 +92,12 @@ async def _run_probe(probe: Probe) -> ProbeResult:
         return ProbeResult(ok=False)
 
 
-def build_store_probe(events: EventReader, credential_store: CredentialStore) -> Probe:
+def build_store_probe_with_newest_event(events: EventReader, credential_store: CredentialStore) -> Probe:
     """Returns the probe of the event store, which reports the newest event."""
 
     async def read_newest_event_time() -> ProbeResult:
         spans = [
-            await events.event_time_range(workspace.id)
+            await events.first_and_last_event_time(workspace.id)
             for workspace in await credential_store.list_workspaces()
         ]
         return ProbeResult(ok=True, newest_event_at=max((span[1] for span in spans if span), default=None))
@@ -105,7 +105,9 @@ def build_store_probe(events: EventReader, credential_store: CredentialStore) ->
     return Probe("store", read_newest_event_time)
 
 
-def build_queue_probe(queue: IngestQueue, credential_store: CredentialStore, clock: Clock) -> Probe:
+def build_queue_age_and_ledger_probe(
+    queue: IngestQueue, credential_store: CredentialStore, clock: Clock
+) -> Probe:
     """Returns the probe of the queue: it answers, is at most 5 minutes behind, and all recent ledger rows balance."""
 
     async def check_queue_age_and_ledger() -> ProbeResult:
@@ -123,7 +125,7 @@ def build_queue_probe(queue: IngestQueue, credential_store: CredentialStore, clo
     return Probe("queue", check_queue_age_and_ledger)
 
 
-def build_limiter_probe(limiter: RateLimiter) -> Probe:
+def build_limiter_probe_by_consuming(limiter: RateLimiter) -> Probe:
     """Returns the probe that counts one request against a test limit of the limit store."""
 
     async def consume_test_limit() -> ProbeResult:
@@ -133,7 +135,7 @@ def build_limiter_probe(limiter: RateLimiter) -> Probe:
     return Probe("limiter", consume_test_limit)
 
 
-def build_cache_probe(credential_store: CredentialStore) -> Probe:
+def build_change_version_probe(credential_store: CredentialStore) -> Probe:
     """Returns the probe of the credential store's change version, on which caches rely."""
 
     async def check_change_version() -> ProbeResult:

@@ -35,26 +35,32 @@ PREFLIGHT_RESPONSE: Final = ApiResponse(
 """The response to ``OPTIONS`` on any path. Credentials mode is never allowed."""
 
 
-def render_result(codec: JsonCodec, status: int, answer: Any, headers: Mapping[str, str]) -> ApiResponse:
+def render_json_or_file_stream(
+    codec: JsonCodec, status: int, result_body: Any, headers: Mapping[str, str]
+) -> ApiResponse:
     """Returns the response for a result: a file as a stream, anything else as JSON."""
-    if not isinstance(answer, FileResponse):
-        return json_response(codec, status, answer, headers)
+    if not isinstance(result_body, FileResponse):
+        return json_response_with_default_headers(codec, status, result_body, headers)
     described = {
-        "Content-Type": answer.media_type,
-        "Content-Length": str(answer.size),
-        "Content-Disposition": f'attachment; filename="{answer.name}"',
+        "Content-Type": result_body.media_type,
+        "Content-Length": str(result_body.size),
+        "Content-Disposition": f'attachment; filename="{result_body.name}"',
         "X-Content-Type-Options": "nosniff",
     }
-    return ApiResponse(status, {**described, **DEFAULT_HEADERS, **headers}, open_stream=answer.open_stream)
+    return ApiResponse(
+        status, {**described, **DEFAULT_HEADERS, **headers}, open_stream=result_body.open_stream
+    )
 
 
-def json_response(codec: JsonCodec, status: int, content: Any, headers: Mapping[str, str]) -> ApiResponse:
+def json_response_with_default_headers(
+    codec: JsonCodec, status: int, body: Any, headers: Mapping[str, str]
+) -> ApiResponse:
     """Returns a JSON response with the default headers; a 503 carries ``Retry-After: 5``."""
     retry = {"Retry-After": "5"} if status == 503 else {}  # noqa: PLR2004
     return ApiResponse(
         status,
         {"Content-Type": "application/json", **DEFAULT_HEADERS, **retry, **headers},
-        codec.dumps(content, json_default),
+        codec.dumps(body, json_default),
     )
 
 

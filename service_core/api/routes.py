@@ -42,20 +42,22 @@ class Routes:
             table.setdefault(segments, {})[bound.operation.method] = bound
         self._templates = sorted(templates.items(), key=lambda entry: _template_sort_key(entry[0]))
 
-    def match(self, method: str, path: str) -> RouteMatch:
+    def match_route_head_as_get(self, method: str, path: str) -> RouteMatch:
         """Returns the match of a method and path. ``GET`` answers ``HEAD``. A trailing slash makes a different path."""
         segments = tuple(unquote(segment) for segment in path.removeprefix("/").split("/"))
         surface = RoutePrefix.V1 if segments[0] == V1_PREFIX else RoutePrefix.ROOT
-        methods, values = self._match_methods(segments)
+        methods, values = self._match_fixed_paths_before_templates(segments)
         bound = methods.get("GET" if method == "HEAD" else method)
         return RouteMatch(surface, bound, values, _allowed_methods(methods))
 
-    def _match_methods(self, segments: _Segments) -> tuple[Mapping[str, BoundOperation], Mapping[str, str]]:
+    def _match_fixed_paths_before_templates(
+        self, segments: _Segments
+    ) -> tuple[Mapping[str, BoundOperation], Mapping[str, str]]:
         plain = self._plain.get(segments)
         if plain is not None:
             return plain, {}
         for template, methods in self._templates:
-            values = _match_template(template, segments)
+            values = _path_values_or_none_if_different(template, segments)
             if values is not None:
                 return methods, values
         return {}, {}
@@ -76,7 +78,7 @@ def _template_sort_key(template: _Segments) -> list[bool]:
     return [_parameter_name(segment) is not None for segment in template]
 
 
-def _match_template(template: _Segments, segments: _Segments) -> dict[str, str] | None:
+def _path_values_or_none_if_different(template: _Segments, segments: _Segments) -> dict[str, str] | None:
     if len(template) != len(segments):
         return None
     values: dict[str, str] = {}

@@ -27,7 +27,7 @@ from service_core.ingestion import operations as ingestion
 from service_core.kernel.operations import Operation
 from service_core.workspace import onboarding, search
 from service_core.workspace.analyses.resource import ANALYSES
-from service_core.workspace.dashboards.card_reports import hidden_card_effects
+from service_core.workspace.dashboards.card_reports import describe_cards_hidden_by_deletion
 from service_core.workspace.dashboards.resource import DASHBOARDS
 from service_core.workspace.identity.models import REVOKED_LINK_TYPE
 from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
@@ -70,7 +70,7 @@ def operations() -> Iterable[Operation]:
 @hook
 def resources() -> Iterable[ResourceDefinition]:
     return (
-        REPORTS.with_effects(hidden_card_effects),
+        REPORTS.with_effects(describe_cards_hidden_by_deletion),
         DASHBOARDS,
         ANALYSES,
         SHARE_LINKS,

@@ -43,10 +43,10 @@ class AuditEntry(ResponseModel):
     @property
     def undoable(self) -> bool:
         """Whether an undo can be requested: an update, reorder or delete that was not undone yet."""
-        return self.is_reversible and self.undone_by is None
+        return self.has_reversible_action_and_type and self.undone_by is None
 
     @property
-    def is_reversible(self) -> bool:
+    def has_reversible_action_and_type(self) -> bool:
         """Whether changes of this kind can be undone."""
         return self.action in UNDOABLE_ACTIONS and self.resource.type not in NOT_UNDOABLE_TYPES
 

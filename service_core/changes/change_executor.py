@@ -43,7 +43,7 @@ class ChangeExecutor:
         }
         self._in_flight = InFlightRequests()
 
-    async def execute(
+    async def preview_or_apply_change(
         self, caller: Caller, planner: ChangePlanner, *, dry_run: bool | None
     ) -> HandlerResponse[Envelope]:
         """Plans a change and applies it, or shows it in a dry run.
@@ -58,15 +58,15 @@ class ChangeExecutor:
         """
         if caller.interface is RequestInterface.MCP if dry_run is None else dry_run:
             async with self.transactions.read(caller.workspace.id) as transaction:
-                return HandlerResponse(await self._preview(transaction, planner), 200)
+                return HandlerResponse(await self._preview_change(transaction, planner), 200)
         digest = idempotency_digest(caller)
-        with self._in_flight.track(digest):
+        with self._in_flight.mark_running_or_conflict(digest):
             try:
-                return await self._apply(caller, planner, digest)
+                return await self._replay_or_apply_change(caller, planner, digest)
             except RequestInProgress:
                 raise request_in_progress_error() from None
 
-    async def _preview(self, transaction: Transaction, planner: ChangePlanner) -> Envelope:
+    async def _preview_change(self, transaction: Transaction, planner: ChangePlanner) -> Envelope:
         change = await planner(transaction)
         if change.new is not None:
             current_keys = change.prior.unique_keys() if change.prior else ()
@@ -75,11 +75,13 @@ class ChangeExecutor:
                     raise change.new.unique_key_error(key)
         return await self._build_envelope(transaction, change, dry_run=True)
 
-    async def _apply(
+    async def _replay_or_apply_change(
         self, caller: Caller, planner: ChangePlanner, digest: str | None
     ) -> HandlerResponse[Envelope]:
         async with self.transactions.write(caller.workspace.id, digest) as transaction:
-            stored_answer = await transaction.idempotency.find_answer(digest, caller.now) if digest else None
+            stored_answer = (
+                await transaction.idempotency.find_unexpired_answer(digest, caller.now) if digest else None
+            )
             if stored_answer is not None:
                 return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
             change = await planner(transaction)
@@ -87,13 +89,15 @@ class ChangeExecutor:
                 return HandlerResponse(await self._build_envelope(transaction, change, dry_run=False), 200)
             resource_type, audit_id = self._type_of(change), new_id()
             envelope = await self._build_envelope(transaction, change, dry_run=False, audit_id=audit_id)
-            await _save_records(transaction, change, caller.now)
+            await _save_or_remove_records(transaction, change, caller.now)
             if resource_type.triggers:
-                await transaction.triggers.set_triggers(await resource_type.triggers(transaction.resources))
-            await _add_audit_entry(transaction, caller, change, envelope, audit_id)
+                await transaction.triggers.replace_trigger_event_names(
+                    await resource_type.triggers(transaction.resources)
+                )
+            await _add_audit_entry_and_mark_undone(transaction, caller, change, envelope, audit_id)
             if digest:
                 answer = envelope.model_dump(mode="json", by_alias=True)
-                await transaction.idempotency.save_answer(
+                await transaction.idempotency.save_answer_and_delete_expired(
                     digest, answer, caller.now, caller.now + RECORD_LIFETIME
                 )
             if resource_type.on_change:
@@ -120,7 +124,7 @@ class ChangeExecutor:
         return self.resource_types[change.resource.resource_type]
 
 
-async def _save_records(transaction: Transaction, change: Change, now: datetime) -> None:
+async def _save_or_remove_records(transaction: Transaction, change: Change, now: datetime) -> None:
     if change.new is None:
         await transaction.resources.remove(change.resource, now)
         return
@@ -131,7 +135,7 @@ async def _save_records(transaction: Transaction, change: Change, now: datetime)
         raise change.new.unique_key_error(conflict.key) from None
 
 
-async def _add_audit_entry(
+async def _add_audit_entry_and_mark_undone(
     transaction: Transaction, caller: Caller, change: Change, envelope: Envelope, audit_id: UUID
 ) -> None:
     diff = envelope.diff
@@ -149,7 +153,7 @@ async def _add_audit_entry(
         created_at=caller.now,
     )
     await transaction.audit.add(entry)
-    if change.undone_entry_id and not await transaction.audit.mark_undone(
+    if change.undone_entry_id and not await transaction.audit.mark_undone_if_not_yet(
         change.undone_entry_id, audit_id, caller.now
     ):
         raise Conflict("This change was undone before", "already_undone")

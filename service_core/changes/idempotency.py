@@ -45,7 +45,7 @@ class InFlightRequests:
         self._digests: set[str] = set()
 
     @contextmanager
-    def track(self, digest: str | None) -> Iterator[None]:
+    def mark_running_or_conflict(self, digest: str | None) -> Iterator[None]:
         """Marks a request as running during the context.
 
         Raises:

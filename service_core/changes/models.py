@@ -95,7 +95,7 @@ class Change:
             return False
         return not changed_fields(self.prior.state, self.new.state)
 
-    def resulting_state(self, *, dry_run: bool) -> State | None:
+    def new_state_without_hidden_fields(self, *, dry_run: bool) -> State | None:
         """Returns the state after the change; generated fields are None in a dry run."""
         if self.new is None:
             return None
@@ -105,12 +105,14 @@ class Change:
 
     def public_states(self, *, dry_run: bool) -> tuple[State | None, State | None]:
         """Returns the record before and after, without its hidden fields."""
-        return self.prior.public_state if self.prior else None, self.resulting_state(dry_run=dry_run)
+        return self.prior.public_state if self.prior else None, self.new_state_without_hidden_fields(
+            dry_run=dry_run
+        )
 
     def build_diff(self, effects: Iterable[State], *, dry_run: bool) -> Diff:
         """Returns the change as it is shown, stored and undone."""
         before, after = self.public_states(dry_run=dry_run)
-        field_changes = list(_field_changes(before or {}, after or {}))
+        field_changes = list(_nested_field_changes(before or {}, after or {}))
         is_update = before is not None and after is not None
         changed_names = changed_fields(before, after) if before is not None and after is not None else ()
         fields = tuple(dict.fromkeys((*self.always_shown_fields, *changed_names)))
@@ -141,7 +143,7 @@ def _copy_state(state: State | None) -> dict[str, Any] | None:
     return None if state is None else dict(state)
 
 
-def _field_changes(before: State, after: State, path: str = "") -> Iterator[FieldChange]:
+def _nested_field_changes(before: State, after: State, path: str = "") -> Iterator[FieldChange]:
     for name in dict.fromkeys([*before, *after]):
         if not path and name in METADATA_FIELDS:
             continue
@@ -149,7 +151,7 @@ def _field_changes(before: State, after: State, path: str = "") -> Iterator[Fiel
         if old_value == new_value:
             continue
         if _is_nested_object(old_value) and _is_nested_object(new_value) and (old_value or new_value):
-            yield from _field_changes(old_value or {}, new_value or {}, f"{path}{name}.")
+            yield from _nested_field_changes(old_value or {}, new_value or {}, f"{path}{name}.")
         else:
             yield FieldChange.model_validate({"field": path + name, "from": old_value, "to": new_value})
 

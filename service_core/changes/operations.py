@@ -16,7 +16,7 @@ from service_core.kernel.paging import (
     decode_offset_cursor,
     encode_offset_cursor,
 )
-from service_core.kernel.timestamps import parse_date_or_timestamp
+from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 
 
 def requested_dry_run(query: DryRunQuery, body: DryRunBody) -> bool | None:
@@ -32,7 +32,7 @@ async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecu
     cursor = decode_offset_cursor(query.cursor, scope_digest) if query.cursor else OffsetCursor(0, caller.now)
     audit_filter = AuditFilter(
         until=cursor.first_requested_at,
-        since=_parse_since(query.since, caller),
+        since=_parse_since_in_workspace_zone(query.since, caller),
         resource_type=query.resource_type,
         resource_id=query.resource_id,
         actor_id=query.actor_id,
@@ -65,15 +65,15 @@ async def undo_change(
     Needs the scope of the write it reverses. A creation is not undone but deleted, an entry can be undone once, and
     later changes are not overwritten.
     """
-    return await executor.execute(
+    return await executor.preview_or_apply_change(
         caller, plan_undo(caller, executor.resource_types, path.auditId), dry_run=body.dry_run
     )
 
 
-def _parse_since(text: str | None, caller: Caller) -> datetime | None:
+def _parse_since_in_workspace_zone(text: str | None, caller: Caller) -> datetime | None:
     if text is None:
         return None
-    span = parse_date_or_timestamp(text, caller.workspace.zone)
+    span = parse_span_of_date_or_timestamp(text, caller.workspace.zone)
     if span is None:
         raise BadRequest("since must be a date or a timestamp (ISO 8601)", "invalid_parameter", field="since")
     return span.start

@@ -22,7 +22,7 @@ class ListQuery(QueryModel):
     limit: Annotated[int, Clamp(1, 500)] = 100
     cursor: str | None = Field(None, description="`next_cursor` of the page before.")
 
-    def record_filters(self) -> Mapping[str, str]:
+    def filters_by_record_field(self) -> Mapping[str, str]:
         """Returns the parameters other than page size and cursor: field name to the text the field must equal."""
         return {
             name: str(value)

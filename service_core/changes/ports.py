@@ -49,7 +49,7 @@ class AuditLog(Protocol):
     """Audit entries of one workspace."""
 
     async def add(self, entry: AuditEntry) -> None:
-        """Adds an entry. Only `mark_undone` changes it later."""
+        """Adds an entry. Only `mark_undone_if_not_yet` changes it later."""
 
     async def get(self, entry_id: UUID) -> AuditEntry | None:
         """Returns the entry with this id."""
@@ -57,18 +57,18 @@ class AuditLog(Protocol):
     async def list_entries(self, audit_filter: AuditFilter, limit: int, offset: int) -> list[AuditEntry]:
         """Returns matching entries, newest first, ties by id."""
 
-    async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
+    async def mark_undone_if_not_yet(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
         """Marks an entry as undone by another one; False if it already was."""
 
 
 class IdempotencyRecords(Protocol):
     """Responses of idempotent requests of one workspace."""
 
-    async def find_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
+    async def find_unexpired_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
         """Returns the stored response of a digest unless it has expired."""
 
-    async def save_answer(
-        self, digest: str, answer: Mapping[str, Any], now: datetime, until: datetime
+    async def save_answer_and_delete_expired(
+        self, digest: str, answer: Mapping[str, Any], now: datetime, expires_at: datetime
     ) -> None:
         """Stores a response and deletes expired ones."""
 
@@ -76,7 +76,7 @@ class IdempotencyRecords(Protocol):
 class WorkspaceTriggers(Protocol):
     """The trigger event names of one workspace, derived from its conversion rules."""
 
-    async def set_triggers(self, names: Collection[str]) -> None:
+    async def replace_trigger_event_names(self, event_names: Collection[str]) -> None:
         """Stores which events trigger conversion rules. Cached copies of the workspace become invalid at once."""
 
 
@@ -115,5 +115,5 @@ class Transactions(Protocol):
 class UniqueKeyLookup(Protocol):
     """Finds records by a key that is unique in the deployment, without knowing their workspace."""
 
-    async def find_by_unique_key(self, model: type[R], key: str) -> tuple[Workspace, R] | None:
+    async def find_live_by_unique_key(self, model: type[R], key: str) -> tuple[Workspace, R] | None:
         """Returns the record of a type with this unique key and its workspace, or None."""

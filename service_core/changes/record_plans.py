@@ -56,7 +56,7 @@ def plan_delete(model: type[Resource], resource_id: UUID) -> ChangePlanner:
 def plan_update(
     model: type[R],
     resource_id: UUID,
-    update: Callable[[R, ResourceRepository], Awaitable[R]],
+    build_updated_record: Callable[[R, ResourceRepository], Awaitable[R]],
     *,
     action: Action = Action.UPDATE,
     expected_updated_at: datetime | None = None,
@@ -78,6 +78,6 @@ def plan_update(
     async def plan(transaction: Transaction) -> Change:
         record = await get_or_404(transaction.resources, model, resource_id)
         check_not_stale(record, expected_updated_at)
-        return Change(action, record, await update(record, transaction.resources))
+        return Change(action, record, await build_updated_record(record, transaction.resources))
 
     return plan

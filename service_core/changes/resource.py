@@ -86,7 +86,7 @@ class Resource(BaseModel):
 
     @property
     def search_text(self) -> str:
-        """The search names as `RecordReader.search_by_name` matches them: one per line, lower case."""
+        """The search names as `RecordReader.search_by_name_prefix_first` matches them: one per line, lower case."""
         return "\n".join(self.search_names()).replace("\0", "").lower()
 
     def unique_keys(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class RecordReader(Protocol):
             field_filters: as in `list_all`.
         """
 
-    async def search_by_name(self, model: type[R], text: str, limit: int) -> list[R]:
+    async def search_by_name_prefix_first(self, model: type[R], text: str, limit: int) -> list[R]:
         """Returns records of a type whose search names contain a text, case-insensitive.
 
         Records whose name starts with the text come first; then they are sorted by name, ties by id.
@@ -199,7 +199,7 @@ class ResourceType:
     on_change: Callable[..., Awaitable[None]] | None = None
     check_restorable: Callable[..., Awaitable[None]] | None = None
 
-    def bind(self, provide: Callable[[str, str, Any], object]) -> "ResourceType":
+    def with_dependencies(self, provide_dependency: Callable[[str, str, Any], object]) -> "ResourceType":
         """Returns the type with the dependencies of its functions filled in.
 
         Args:
@@ -208,15 +208,15 @@ class ResourceType:
         bound: dict[str, Any] = {}
         for field in fields(self):
             function = getattr(self, field.name)
-            if inspect.isfunction(function) and (types := keyword_types(function)):
+            if inspect.isfunction(function) and (types := keyword_only_annotations(function)):
                 dependencies = {
-                    name: provide(function.__name__, name, type_) for name, type_ in types.items()
+                    name: provide_dependency(function.__name__, name, type_) for name, type_ in types.items()
                 }
                 bound[field.name] = partial(function, **dependencies)
         return replace(self, **bound)
 
 
-def keyword_types(function: Callable[..., Any]) -> dict[str, Any]:
+def keyword_only_annotations(function: Callable[..., Any]) -> dict[str, Any]:
     """Returns the annotations of the keyword-only parameters of a function."""
     hints, parameters = get_type_hints(function), inspect.signature(function).parameters
     return {

@@ -18,7 +18,13 @@ from service_core.changes.optimistic_locking import VersionedBody
 from service_core.changes.pagination import ListQuery, paginate_records
 from service_core.changes.ports import ResourceRepository, Transaction
 from service_core.changes.record_plans import get_or_404, new_record_fields, plan_delete, plan_update
-from service_core.changes.resource import RecordReader, Resource, ResourceType, State, keyword_types
+from service_core.changes.resource import (
+    RecordReader,
+    Resource,
+    ResourceType,
+    State,
+    keyword_only_annotations,
+)
 from service_core.changes.schemas import DryRunBody, DryRunQuery
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, operation
 from service_core.kernel.schemas import ResponseModel
@@ -158,7 +164,7 @@ class _EndpointBuilder:
         self._label = label or self._name.replace("_", " ")
         self._errors = (409, 422, *errors)
         path = f"{_camel_case(self._field)}Path"
-        self._path = _model(path, "Path parameters.", BaseModel, {self._parameter: UUID})
+        self._path = _derive_model(path, "Path parameters.", BaseModel, {self._parameter: UUID})
 
     def build_list(self, listing: Listing) -> Operation:
         item: Any = listing.item or self._answer
@@ -166,7 +172,7 @@ class _EndpointBuilder:
         name = f"{_camel_case(self._field)}List"
         plural, singular = self._list_field.replace("_", " ").capitalize(), self._field.replace("_", " ")
         doc = f"{plural if listing.query else f'Every {singular}'}, newest first."
-        answer = _model(name, doc, ResponseModel, {self._list_field: list[item], **cursor})
+        answer = _derive_model(name, doc, ResponseModel, {self._list_field: list[item], **cursor})
 
         async def list_records(query: Any = None, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
             async with changes.transactions.read(caller.workspace.id) as transaction:
@@ -179,16 +185,16 @@ class _EndpointBuilder:
                         self._model,
                         query,
                         caller,
-                        field_filters=query.record_filters(),
+                        field_filters=query.filters_by_record_field(),
                         predicate=lambda record: query.matches(record.as_of(caller.now)),
                     )
-                items = await self._serialize(
+                items = await self._serialize_as_answer_model(
                     changes, records, [record.as_of(caller.now) for record in page], item
                 )
             return answer.model_validate({self._list_field: items, **paging})
 
         inputs = {"query": listing.query} if listing.query else {}
-        return self._declare(
+        return self._declare_operation(
             f"GET {self._collection}",
             f"list_{self._plural}",
             listing.doc,
@@ -202,10 +208,10 @@ class _EndpointBuilder:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records = transaction.resources
                 record = await get_or_404(records, self._model, self._record_id(path))
-                return (await self._serialize(changes, records, [record], self._answer))[0]
+                return (await self._serialize_as_answer_model(changes, records, [record], self._answer))[0]
 
         inputs = {"path": self._path}
-        return self._declare(
+        return self._declare_operation(
             f"GET {self._route}", f"get_{self._name}", doc, get_record, inputs=inputs, answer=self._answer
         )
 
@@ -214,7 +220,7 @@ class _EndpointBuilder:
             body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
         ) -> HandlerResponse[Envelope]:
             new = getattr(body, self._field)
-            prepared = await self._run_prepare(new, caller, dependencies)
+            prepared = await self._run_prepare_if_any(new, caller, dependencies)
 
             async def plan(transaction: Transaction) -> Change:
                 result = await function(new, WriteContext(caller, transaction.resources, prepared))
@@ -224,18 +230,18 @@ class _EndpointBuilder:
                     else Change(Action.CREATE, None, result, GENERATED_FIELDS)
                 )
 
-            return await changes.execute(caller, plan, dry_run=body.dry_run)
+            return await changes.preview_or_apply_change(caller, plan, dry_run=body.dry_run)
 
         route = f"POST {self._collection}"
-        inputs = {"body": self._request_body(route, function, 0)}
-        return self._declare_write(route, function, create_record, inputs, idempotent=True)
+        inputs = {"body": self._wrap_request_body_model(route, function, 0)}
+        return self._declare_write_operation(route, function, create_record, inputs, idempotent=True)
 
     def build_update(self, function: Handler) -> Operation:
         async def update_record(
             path: Any, body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
         ) -> HandlerResponse[Envelope]:
             patch = getattr(body, self._field)
-            prepared = await self._run_prepare(patch, caller, dependencies)
+            prepared = await self._run_prepare_if_any(patch, caller, dependencies)
 
             async def update(record: Resource, records: ResourceRepository) -> Resource:
                 changed: Resource = await function(record, patch, WriteContext(caller, records, prepared))
@@ -243,20 +249,20 @@ class _EndpointBuilder:
 
             expected = patch.expected_updated_at if isinstance(patch, VersionedBody) else None
             plan = plan_update(self._model, self._record_id(path), update, expected_updated_at=expected)
-            return await changes.execute(caller, plan, dry_run=body.dry_run)
+            return await changes.preview_or_apply_change(caller, plan, dry_run=body.dry_run)
 
         route = f"PATCH {self._route}"
-        inputs = {"path": self._path, "body": self._request_body(route, function, 1)}
-        return self._declare_write(route, function, update_record, inputs)
+        inputs = {"path": self._path, "body": self._wrap_request_body_model(route, function, 1)}
+        return self._declare_write_operation(route, function, update_record, inputs)
 
     def build_delete(self, doc: str) -> Operation:
         async def delete_record(
             path: Any, query: DryRunQuery, body: DryRunBody, *, caller: Caller, changes: ChangeExecutor
         ) -> HandlerResponse[Envelope]:
             plan = plan_delete(self._model, self._record_id(path))
-            return await changes.execute(caller, plan, dry_run=requested_dry_run(query, body))
+            return await changes.preview_or_apply_change(caller, plan, dry_run=requested_dry_run(query, body))
 
-        return self._declare(
+        return self._declare_operation(
             f"DELETE {self._route}",
             f"delete_{self._name}",
             doc,
@@ -273,13 +279,15 @@ class _EndpointBuilder:
         record_id: UUID = getattr(path, self._parameter)
         return record_id
 
-    async def _run_prepare(self, body: BaseModel, caller: Caller, dependencies: Mapping[str, Any]) -> Any:
+    async def _run_prepare_if_any(
+        self, body: BaseModel, caller: Caller, dependencies: Mapping[str, Any]
+    ) -> Any:
         if self._prepare is None:
             return None
         prepared = self._prepare(body, caller=caller, **dependencies)
         return await prepared if inspect.isawaitable(prepared) else prepared
 
-    async def _serialize(
+    async def _serialize_as_answer_model(
         self,
         changes: ChangeExecutor,
         records: RecordReader,
@@ -295,7 +303,9 @@ class _EndpointBuilder:
             for state in states
         ]
 
-    def _request_body(self, route: str, function: Handler, position: int) -> type[BaseModel]:
+    def _wrap_request_body_model(
+        self, route: str, write_function: Handler, body_position: int
+    ) -> type[BaseModel]:
         """Returns the body model of a write: the model the function takes, in the field named as the resource.
 
         Args:
@@ -303,29 +313,29 @@ class _EndpointBuilder:
             function: the create or update function.
             position: of its parameter that takes the model.
         """
-        parameter = list(inspect.signature(function).parameters)[position]
-        body_model = get_type_hints(function)[parameter]
-        name = _camel_case(function.__name__)
-        return _model(name, f"Body of `{route}`.", DryRunBody, {self._field: body_model})
+        parameter = list(inspect.signature(write_function).parameters)[body_position]
+        body_model = get_type_hints(write_function)[parameter]
+        name = _camel_case(write_function.__name__)
+        return _derive_model(name, f"Body of `{route}`.", DryRunBody, {self._field: body_model})
 
-    def _declare_write(
+    def _declare_write_operation(
         self, route: str, function: Handler, handler: Handler, inputs: Mapping[str, Any], **options: Any
     ) -> Operation:
-        return self._declare(
+        return self._declare_operation(
             route,
             function.__name__,
             inspect.getdoc(function) or "",
             handler,
             inputs=inputs,
             answer=HandlerResponse[Envelope],
-            dependencies=keyword_types(self._prepare) if self._prepare else {},
+            dependencies=keyword_only_annotations(self._prepare) if self._prepare else {},
             scope=self._scope,
             rate_limit=RateLimitClass.MUTATION,
             errors=self._errors,
             **options,
         )
 
-    def _declare(
+    def _declare_operation(
         self,
         route: str,
         name: str,
@@ -356,7 +366,7 @@ class _EndpointBuilder:
         )(handler)
 
 
-def _model(name: str, doc: str, base: type[BaseModel], fields: Mapping[str, Any]) -> type[BaseModel]:
+def _derive_model(name: str, doc: str, base: type[BaseModel], fields: Mapping[str, Any]) -> type[BaseModel]:
     """Returns a subclass of a model with further required fields."""
     required: dict[str, Any] = {field: (type_, ...) for field, type_ in fields.items()}
     return create_model(name, __base__=base, __doc__=doc, **required)

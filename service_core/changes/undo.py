@@ -34,7 +34,7 @@ def plan_undo(caller: Caller, resource_types: Mapping[str, ResourceType], entry_
         require_scope(caller, resource_type.scope)
         _require_reversible(entry)
         current = await transaction.resources.get(resource_type.model, entry.resource.id)
-        new = _restore_record(entry, resource_type, current, caller)
+        new = _restore_prior_state_if_unchanged(entry, resource_type, current, caller)
         if current is None and resource_type.check_restorable:
             await resource_type.check_restorable(transaction.resources, new)
         return Change(Action.UNDO, current, new, undone_entry_id=entry.id)
@@ -49,13 +49,13 @@ def _require_reversible(entry: AuditEntry) -> None:
             "undo_create_unsupported",
             hint="Send DELETE instead.",
         )
-    if not entry.is_reversible:
+    if not entry.has_reversible_action_and_type:
         raise Conflict("This change cannot be undone", "not_undoable")
     if entry.undone_by is not None:
         raise Conflict("This change was undone before", "already_undone")
 
 
-def _restore_record(
+def _restore_prior_state_if_unchanged(
     entry: AuditEntry, resource_type: ResourceType, current: Resource | None, caller: Caller
 ) -> Resource:
     """Returns the record as it was before the entry. Raises `Conflict` if it was changed later."""

@@ -85,28 +85,30 @@ class JsonHttpClient:
     clock: Clock
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    async def request_json(self, method: str, url: str, **content: Any) -> JsonResponse:
+    async def request_json(self, method: str, url: str, **request_options: Any) -> JsonResponse:
         """Sends a request and returns the response, whatever its status.
 
         Raises:
             PlatformUnavailable: there was none.
         """
         try:
-            headers = {**self.headers, **content.pop("headers", {})}
-            answer = await self.send_request(method, url, headers=headers, **content)
+            headers = {**self.headers, **request_options.pop("headers", {})}
+            answer = await self.send_request(method, url, headers=headers, **request_options)
         except self.transport_errors as fault:
             raise PlatformUnavailable(f"{self.platform} does not answer ({type(fault).__name__}).") from None
         payload: Any = None
         with suppress(ValueError):
-            payload = json.loads(answer.content, parse_float=Decimal)
-        wait = parse_retry_after(answer.headers.get("retry-after"), self.clock())
+            payload = json.loads(answer.content, parse_reported_float=Decimal)
+        wait = parse_retry_after_seconds(answer.headers.get("retry-after"), self.clock())
         return JsonResponse(self.platform, answer.status_code, payload, answer.headers, wait)
 
-    async def post_json(self, url: str, body: Any, **content: Any) -> JsonResponse:
+    async def post_json(self, url: str, body: Any, **request_options: Any) -> JsonResponse:
         """Sends a POST request with a JSON body; see `request_json`."""
         written = json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
-        return await self.request_json("POST", url, content=written, headers=headers, **content)
+        return await self.request_json(
+            "POST", url, request_options=written, headers=headers, **request_options
+        )
 
 
 @asynccontextmanager
@@ -131,7 +133,7 @@ async def open_json_client(
     Raises:
         PlatformUnavailable: the library is not installed.
     """
-    with require_http_client(platform):
+    with missing_http_client_as_unavailable(platform):
         library = import_module(library_name)
     async with library.AsyncClient(timeout=timeout_seconds, verify=_ssl_context(library)) as http:
         yield JsonHttpClient(platform, http.request, library.HTTPError, clock, headers or {})
@@ -148,19 +150,19 @@ def drop_empty(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
-def require_credentials(secrets: Mapping[str, str], names: Collection[str]) -> None:
+def require_credentials(secrets: Mapping[str, str], required_names: Collection[str]) -> None:
     """Checks that credentials are present.
 
     Raises:
         CredentialsRejected: some are missing.
     """
-    missing = [name for name in names if not secrets.get(name)]
+    missing = [name for name in required_names if not secrets.get(name)]
     if missing:
         raise CredentialsRejected(f"The credential {', '.join(missing)} is missing.")
 
 
 @contextmanager
-def require_http_client(platform: str) -> Iterator[None]:
+def missing_http_client_as_unavailable(platform: str) -> Iterator[None]:
     """Raises `PlatformUnavailable` if the HTTP client that the block imports is not installed.
 
     Raises:
@@ -175,7 +177,7 @@ def require_http_client(platform: str) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def time_limit(seconds: float, platform: str) -> AsyncIterator[None]:
+async def time_limit_as_unavailable(seconds: float, platform: str) -> AsyncIterator[None]:
     """Limits the time of the block.
 
     Raises:
@@ -188,7 +190,7 @@ async def time_limit(seconds: float, platform: str) -> AsyncIterator[None]:
         raise PlatformUnavailable(f"{platform} does not answer within {seconds:g} seconds.") from None
 
 
-def parse_retry_after(header: str | None, now: datetime) -> float | None:
+def parse_retry_after_seconds(header: str | None, now: datetime) -> float | None:
     """Returns the seconds of a ``Retry-After`` header, a number or a date; None if it is neither."""
     text = (header or "").strip()
     if text.replace(".", "", 1).isdecimal():

@@ -25,7 +25,7 @@ async def search_docs(
             excerpt=match.excerpt,
             score=match.score,
         )
-        for match in documentation.search_index.search(query.q, query.limit)
+        for match in documentation.search_index.search_all_words_else_any(query.q, query.limit)
     ]
     return DocsSearchResponse(query=query.q, results=results, count=len(results))
 

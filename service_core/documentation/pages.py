@@ -60,25 +60,27 @@ class Page:
         return self.path.rpartition("/")[0]
 
     @property
-    def summary(self) -> str:
+    def first_sentence_if_prose(self) -> str:
         """Its first sentence; empty if it begins with a table, a list or code."""
         opening = self.sections[0].text.split("\n\n", 1)[0] if self.sections else ""
         if not opening or not _PROSE.match(opening):
             return ""
-        return re.split(r"(?<=[.:]) (?=[A-Z])", strip_markdown(opening), maxsplit=1)[0].rstrip(":")
+        return re.split(r"(?<=[.:]) (?=[A-Z])", markdown_as_one_plain_line(opening), maxsplit=1)[0].rstrip(
+            ":"
+        )
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """Its sections in order, headings of level one to three."""
-        parts = list(_split_sections(self.text))
-        anchors = heading_anchors(title for title, _ in parts)
+        parts = list(_split_sections_ignoring_code_fences(self.text))
+        anchors = unique_heading_anchors(title for title, _ in parts)
         return tuple(
-            Section(strip_markdown(title), anchor, text)
+            Section(markdown_as_one_plain_line(title), anchor, text)
             for (title, text), anchor in zip(parts, anchors, strict=True)
         )
 
 
-def load_pages(folder: Path | None = None) -> tuple[Page, ...]:
+def load_pages_index_first(folder: Path | None = None) -> tuple[Page, ...]:
     """Returns all pages, the index first, then sorted by path.
 
     Args:
@@ -94,24 +96,24 @@ def load_pages(folder: Path | None = None) -> tuple[Page, ...]:
 
 
 def load_pictures(folder: Path | None = None) -> dict[str, bytes]:
-    """Returns path to content of all SVG pictures; see `load_pages`."""
+    """Returns path to content of all SVG pictures; see `load_pages_index_first`."""
     root = folder or (BUNDLED_DOCS if BUNDLED_DOCS.is_dir() else SOURCE_DOCS)
     return {file.relative_to(root).as_posix(): file.read_bytes() for file in root.rglob("*.svg")}
 
 
-def heading_anchors(titles: Iterable[str]) -> list[str]:
+def unique_heading_anchors(titles: Iterable[str]) -> list[str]:
     """Returns the ids of the headings of one page, in the usual Markdown form: words joined by hyphens."""
     seen: dict[str, int] = {}
     anchors = []
     for title in titles:
-        words = re.sub(r"[^\w\- ]", "", strip_markdown(title).lower()).strip().replace(" ", "-")
+        words = re.sub(r"[^\w\- ]", "", markdown_as_one_plain_line(title).lower()).strip().replace(" ", "-")
         count = seen.get(words, 0)
         seen[words] = count + 1
         anchors.append(f"{words}-{count}" if count else words)
     return anchors
 
 
-def strip_markdown(text: str) -> str:
+def markdown_as_one_plain_line(text: str) -> str:
     """Returns Markdown as one line of plain text."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"(?m)^\|[-|: ]+\|$|^ {0,3}(?:```|~~~).*$", "", text)
@@ -120,7 +122,7 @@ def strip_markdown(text: str) -> str:
     return " ".join(text.split())
 
 
-def _split_sections(text: str) -> Iterator[tuple[str, str]]:
+def _split_sections_ignoring_code_fences(text: str) -> Iterator[tuple[str, str]]:
     """Yields headings with the text below them; ``#`` lines in code blocks are not headings."""
     title, lines = "", list[str]()
     fenced = False

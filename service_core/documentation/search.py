@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from service_core.documentation.pages import Page, Section, strip_markdown
+from service_core.documentation.pages import Page, Section, markdown_as_one_plain_line
 
 _MAX_WORDS: Final = 24
 _SEARCH_SQL: Final = """
@@ -49,12 +49,12 @@ class SearchIndex:
         self._index.executemany(
             "INSERT INTO sections (rowid, page, heading, body) VALUES (?, ?, ?, ?)",
             (
-                (row_id, page.title, section.title, strip_markdown(section.text))
+                (row_id, page.title, section.title, markdown_as_one_plain_line(section.text))
                 for row_id, (page, section) in enumerate(self._sections)
             ),
         )
 
-    def search(self, text: str, limit: int) -> list[SectionMatch]:
+    def search_all_words_else_any(self, text: str, limit: int) -> list[SectionMatch]:
         """Returns the best sections with all words of a text, or with some words if none has all."""
         words = _query_words(text)
         return self._run_query(" ".join(words), limit) or self._run_query(" OR ".join(words), limit)

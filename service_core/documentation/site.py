@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from service_core.documentation.pages import INDEX, Page, load_pages, load_pictures
+from service_core.documentation.pages import INDEX, Page, load_pages_index_first, load_pictures
 from service_core.documentation.search import SearchIndex
 
 _LLMS_TXT_TITLE: Final = (
@@ -41,7 +41,7 @@ class Documentation:
     @cached_property
     def pages(self) -> Mapping[str, Page]:
         """Path to page."""
-        return MappingProxyType({page.path: page for page in load_pages(self._folder)})
+        return MappingProxyType({page.path: page for page in load_pages_index_first(self._folder)})
 
     @cached_property
     def pictures(self) -> Mapping[str, bytes]:
@@ -60,7 +60,7 @@ class Documentation:
 
     def llms_txt(self) -> str:
         """Returns ``llms.txt``: every page with its Markdown URL and a summary."""
-        return "\n".join([_LLMS_TXT_TITLE, *self._index_lines()])
+        return "\n".join([_LLMS_TXT_TITLE, *self._index_lines_grouped_by_folder()])
 
     def llms_full_txt(self) -> str:
         """Returns ``llms-full.txt``: the text of all pages."""
@@ -70,7 +70,7 @@ class Documentation:
         )
         return "\n".join(parts)
 
-    def _index_lines(self) -> Iterator[str]:
+    def _index_lines_grouped_by_folder(self) -> Iterator[str]:
         other_folders = {page.folder for page in self.pages.values()} - _FOLDER_TITLES.keys()
         for folder in (*_FOLDER_TITLES, *sorted(other_folders)):
             folder_pages = [page for page in self.pages.values() if page.folder == folder]
@@ -80,5 +80,5 @@ class Documentation:
                 yield ""
 
     def _index_line(self, page: Page) -> str:
-        summary = f": {page.summary}" if page.summary else ""
+        summary = f": {page.first_sentence_if_prose}" if page.first_sentence_if_prose else ""
         return f"- [{page.title}]({self.page_url(page, suffix='.md')}){summary}"

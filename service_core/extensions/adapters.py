@@ -39,7 +39,7 @@ class ServerSettings(AdapterSettings):
         return int(self.path.name) if self.path is not None else 0
 
     @model_validator(mode="after")
-    def _require_server(self) -> Self:
+    def _require_host_and_numeric_path(self) -> Self:
         example = f"{urlsplit(self.url).scheme}://localhost/0"
         if self.host is None:
             raise ValueError(f"name a server, as in {example}")
@@ -85,7 +85,7 @@ class Adapter:
     local_data: LocalDataKind | None = None
 
 
-def parse_adapter_settings(adapter: Adapter, url: str, folder: Path) -> AdapterSettings:
+def parse_adapter_settings(adapter: Adapter, url: str, base_folder: Path) -> AdapterSettings:
     """Returns the settings of a URL, validated by the adapter's model.
 
     Args:
@@ -97,11 +97,11 @@ def parse_adapter_settings(adapter: Adapter, url: str, folder: Path) -> AdapterS
         StartupError: a part is unknown or invalid, or the path is missing where the adapter stores local data.
     """
     if adapter.local_data is not None:
-        _require_path(adapter, url)
+        _require_path_without_host(adapter, url)
     try:
-        return adapter.settings.model_validate(_parse_url_fields(url, folder))
+        return adapter.settings.model_validate(_parse_url_fields(url, base_folder))
     except ValidationError as error:
-        problems = "; ".join(map(_describe_validation_error, error.errors()))
+        problems = "; ".join(map(_describe_invalid_url_part, error.errors()))
         options = ", ".join(
             sorted(adapter.settings.model_fields.keys() - AdapterSettings.model_fields.keys())
         )
@@ -115,7 +115,7 @@ def parse_adapter_settings(adapter: Adapter, url: str, folder: Path) -> AdapterS
         ) from None
 
 
-def _require_path(adapter: Adapter, url: str) -> None:
+def _require_path_without_host(adapter: Adapter, url: str) -> None:
     parts = urlsplit(url)
     path_name = (parts.netloc.rpartition("@")[2] + parts.path).strip("/") or "NAME"
     if parts.netloc or not parts.path.strip("/"):
@@ -126,7 +126,7 @@ def _require_path(adapter: Adapter, url: str) -> None:
         )
 
 
-def _describe_validation_error(error: ErrorDetails) -> str:
+def _describe_invalid_url_part(error: ErrorDetails) -> str:
     """Returns the text about one invalid part of a URL."""
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
@@ -135,7 +135,7 @@ def _describe_validation_error(error: ErrorDetails) -> str:
     return f"{name}: {reason}" if name else reason
 
 
-def _parse_url_fields(url: str, folder: Path) -> dict[str, object]:
+def _parse_url_fields(url: str, base_folder: Path) -> dict[str, object]:
     """Returns the parts of an adapter URL as fields of its settings model.
 
     ``scheme:///relative`` is relative to ``folder``, ``scheme:////absolute`` is absolute.
@@ -144,7 +144,7 @@ def _parse_url_fields(url: str, folder: Path) -> dict[str, object]:
     fields: dict[str, object] = {**dict(parse_qsl(parts.query, keep_blank_values=True)), "url": url}
     if parts.path.lstrip("/"):
         path = unquote(parts.path)
-        fields["path"] = folder / path.removeprefix("/") if not parts.netloc else Path(path)
+        fields["path"] = base_folder / path.removeprefix("/") if not parts.netloc else Path(path)
     authority = {
         "host": parts.hostname,
         "port": parts.port,

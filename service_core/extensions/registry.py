@@ -21,9 +21,9 @@ from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter, LocalDataKind, parse_adapter_settings
 from service_core.extensions.hooks import ENTRY_POINT_GROUP, Hooks
 from service_core.kernel.errors import StartupError
-from service_core.kernel.installed_ids import with_installed_ids
+from service_core.kernel.installed_ids import restrict_or_document_installed_ids
 from service_core.kernel.operations import Operation
-from service_core.kernel.unique_index import index_unique
+from service_core.kernel.unique_index import index_unique_or_startup_error
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Registry:
     conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
 
     @property
-    def providers(self) -> InstalledProviders:
+    def connectable_providers(self) -> InstalledProviders:
         """What a workspace can connect."""
         senders = self.conversion_senders.keys() - self.ad_platforms.keys()
-        return InstalledProviders.of(
+        return InstalledProviders.index_by_id_requiring_one_kind(
             [
                 *(InstalledProvider(id_, ProviderKind.ADS, reports_spend=True) for id_ in self.ad_platforms),
                 *(InstalledProvider(id_, ProviderKind.ADS) for id_ in sorted(senders)),
@@ -61,7 +61,7 @@ class Registry:
         senders = self.conversion_senders.values()
         return frozenset(sender.id for sender in senders if sender.platform.has_browser_pixel)
 
-    def open_adapter(self, port: str, url: str, *, folder: Path) -> Any:
+    def open_adapter(self, port: str, url: str, *, base_folder: Path) -> Any:
         """Returns the adapter selected by a URL.
 
         Args:
@@ -72,10 +72,10 @@ class Registry:
         Raises:
             StartupError: no installed adapter has the scheme, or the adapter rejects the URL.
         """
-        adapter = self.adapter_for_url(port, url)
-        return adapter.open(parse_adapter_settings(adapter, url, folder))
+        adapter = self.adapter_for_url_scheme(port, url)
+        return adapter.open(parse_adapter_settings(adapter, url, base_folder))
 
-    def adapter_for_url(self, port: str, url: str) -> Adapter:
+    def adapter_for_url_scheme(self, port: str, url: str) -> Adapter:
         """Returns the adapter declaration for the scheme of a URL.
 
         Raises:
@@ -92,19 +92,24 @@ class Registry:
             )
         return adapter
 
-    def local_data_of_url(self, port: str, url: str, *, folder: Path) -> tuple[LocalDataKind, Path] | None:
+    def local_data_of_url(
+        self, port: str, url: str, *, base_folder: Path
+    ) -> tuple[LocalDataKind, Path] | None:
         """Returns the kind and path of the local data of a URL; None if a server stores it.
 
         Raises:
             StartupError: as `open_adapter`.
         """
-        adapter = self.adapter_for_url(port, url)
-        path = parse_adapter_settings(adapter, url, folder).path
+        adapter = self.adapter_for_url_scheme(port, url)
+        path = parse_adapter_settings(adapter, url, base_folder).path
         return None if adapter.local_data is None or path is None else (adapter.local_data, path)
 
 
-def load_plugins(
-    extra: Iterable[tuple[str, object]] = (), *, discover: bool = True, catalog: bool = True
+def collect_plugins_into_registry(
+    extra_plugins: Iterable[tuple[str, object]] = (),
+    *,
+    discover_entry_points: bool = True,
+    with_catalog: bool = True,
 ) -> Registry:
     """Returns the frozen registry of all installed plugins.
 
@@ -120,51 +125,56 @@ def load_plugins(
     """
     manager = pluggy.PluginManager(ENTRY_POINT_GROUP)
     manager.add_hookspecs(Hooks)
-    for name, plugin in extra:
+    for name, plugin in extra_plugins:
         _register_plugin(manager, plugin, name)
-    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: p.name) if discover else ():
+    for point in (
+        sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: p.name) if discover_entry_points else ()
+    ):
         if not manager.has_plugin(point.name):
-            _register_plugin(manager, _import_plugin(point), point.name)
-    _check_hooks(manager)
-    resources = tuple(_collect_hook(manager.hook.resources, ResourceDefinition))
+            _register_plugin(manager, _import_plugin_or_startup_error(point), point.name)
+    _refuse_unknown_hooks(manager)
+    resources = tuple(_collect_hook_values_of_type(manager.hook.resources, ResourceDefinition))
     resource_operations = [operation for resource in resources for operation in resource.operations]
-    ad_platforms = index_unique(
-        _collect_hook(manager.hook.ad_platforms, AdPlatform),
+    ad_platforms = index_unique_or_startup_error(
+        _collect_hook_values_of_type(manager.hook.ad_platforms, AdPlatform),
         lambda p: p.id,
         lambda p: f"the ad platform {p.id!r}",
     )
-    revenue_providers = index_unique(
-        _collect_hook(manager.hook.revenue_providers, RevenueProvider),
+    revenue_providers = index_unique_or_startup_error(
+        _collect_hook_values_of_type(manager.hook.revenue_providers, RevenueProvider),
         lambda p: p.id,
         lambda p: f"the revenue provider {p.id!r}",
     )
     installed_ids = {"ad_platforms": tuple(ad_platforms), "revenue_providers": tuple(revenue_providers)}
-    operations = [*_collect_hook(manager.hook.operations, Operation), *resource_operations]
+    operations = [*_collect_hook_values_of_type(manager.hook.operations, Operation), *resource_operations]
     return Registry(
-        adapters=index_unique(
-            _collect_hook(manager.hook.adapters, Adapter),
+        adapters=index_unique_or_startup_error(
+            _collect_hook_values_of_type(manager.hook.adapters, Adapter),
             lambda a: (a.port, a.scheme),
             lambda a: f"an adapter for {a.port!r} that serves {a.scheme}://",
         ),
         operations=tuple(
-            index_unique(
+            index_unique_or_startup_error(
                 [_with_installed_ids(operation, installed_ids) for operation in operations],
                 lambda op: (op.prefix, op.method, op.path),
                 lambda op: f"{op.method} {op.path}",
             ).values()
         ),
-        catalog=Catalog.of(
-            _collect_hook(manager.hook.metrics, Metric), _collect_hook(manager.hook.dimensions, Dimension)
+        catalog=Catalog.from_validated_definitions(
+            _collect_hook_values_of_type(manager.hook.metrics, Metric),
+            _collect_hook_values_of_type(manager.hook.dimensions, Dimension),
         )
-        if catalog
+        if with_catalog
         else Catalog({}),
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
-        models=AttributionModels.of(_collect_hook(manager.hook.attribution_models, AttributionModel)),
+        models=AttributionModels.index_by_unique_id(
+            _collect_hook_values_of_type(manager.hook.attribution_models, AttributionModel)
+        ),
         resources=resources,
         ad_platforms=ad_platforms,
         revenue_providers=revenue_providers,
-        conversion_senders=index_unique(
-            _collect_hook(manager.hook.conversion_senders, ConversionSender),
+        conversion_senders=index_unique_or_startup_error(
+            _collect_hook_values_of_type(manager.hook.conversion_senders, ConversionSender),
             lambda s: s.id,
             lambda s: f"the sender of conversions {s.id!r}",
         ),
@@ -173,11 +183,11 @@ def load_plugins(
 
 def _with_installed_ids(operation: Operation, ids: Mapping[str, Sequence[str]]) -> Operation:
     """Returns the operation with the installed ids in its query parameters."""
-    query = operation.query and with_installed_ids(operation.query, ids)
+    query = operation.query and restrict_or_document_installed_ids(operation.query, ids)
     return operation if query is operation.query else replace(operation, query=query)
 
 
-def _collect_hook(hook: pluggy.HookCaller, kind: Any) -> list[Any]:
+def _collect_hook_values_of_type(hook: pluggy.HookCaller, expected_type: Any) -> list[Any]:
     """Returns the values of one hook from all plugins in registration order. Errors name the plugin."""
     values: list[Any] = []
     for plugin in hook.get_hookimpls():
@@ -187,8 +197,10 @@ def _collect_hook(hook: pluggy.HookCaller, kind: Any) -> list[Any]:
         except Exception as error:
             raise StartupError(f"{subject} failed. {_describe_exception(error)}.") from error
         for value in returned:
-            if not isinstance(value, kind):
-                raise StartupError(f"{subject} returns {value!r}, which is not a {_type_name(kind)}.")
+            if not isinstance(value, expected_type):
+                raise StartupError(
+                    f"{subject} returns {value!r}, which is not a {_type_name(expected_type)}."
+                )
         values += returned
     return values
 
@@ -202,7 +214,7 @@ def _type_name(kind: Any) -> str:
     return " or ".join(type_.__name__ for type_ in get_args(kind) or (kind,))
 
 
-def _import_plugin(entry_point: Any) -> object:
+def _import_plugin_or_startup_error(entry_point: Any) -> object:
     try:
         return entry_point.load()
     except Exception as fault:
@@ -211,7 +223,7 @@ def _import_plugin(entry_point: Any) -> object:
         ) from fault
 
 
-def _check_hooks(manager: pluggy.PluginManager) -> None:
+def _refuse_unknown_hooks(manager: pluggy.PluginManager) -> None:
     """Raises an error for a hook implementation without a specification."""
     try:
         manager.check_pending()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from service_core.ingestion.campaign import URL_CAMPAIGN_PARAMETERS
 from service_core.ingestion.lru_cache import LruCache
-from service_core.ingestion.page_urls import parse_query_string, split_url
+from service_core.ingestion.page_urls import parse_first_query_values, split_url
 
 BROWSER_USER_AGENT: Final = "Mozilla/5.0 (access log)"
 """``User-Agent`` of every request, so that the source is a browser. The logged user agent is in the context."""
@@ -75,7 +75,7 @@ class AccessLogParser:
     def parse_line(self, line: str) -> LoggedPageView | LineSkipReason:
         """Returns the page view of a line, or the reason why it is skipped."""
         match = _LINE.match(line)
-        timestamp = _parse_timestamp(match[2]) if match else None
+        timestamp = _parse_log_timestamp_as_utc(match[2]) if match else None
         if match is None or timestamp is None:
             return LineSkipReason.MALFORMED
         address, _, request, status, referrer, agent = match.groups()
@@ -83,23 +83,25 @@ class AccessLogParser:
         target = target.rpartition(" HTTP/")[0] or target
         if skipped := _line_skip_reason(method, target, int(status)):
             return skipped
-        event_id = self._line_event_id(line.strip())
+        event_id = self._count_line_and_derive_event_id(line.strip())
         agent = agent if agent and agent != "-" else None
         body = {
             "event": "pageview",
             "event_id": event_id,
             "anonymous_id": "log_" + _sha256_hex(f"{address}|{agent}")[:16],
             "timestamp": timestamp.isoformat(),
-            "properties": self._page_properties(target, referrer),
+            "properties": self._url_campaign_and_referrer_properties(target, referrer),
             "context": {"library": "access_log", "version": "1"} | ({"userAgent": agent} if agent else {}),
         }
         return LoggedPageView(body, event_id, BROWSER_USER_AGENT, address)
 
-    def _page_properties(self, target: str, referrer: str | None) -> dict[str, str]:
-        url = target if "://" in target else self._site + target
+    def _url_campaign_and_referrer_properties(
+        self, request_target: str, referrer: str | None
+    ) -> dict[str, str]:
+        url = request_target if "://" in request_target else self._site + request_target
         properties = {
             name: value
-            for name, value in parse_query_string(split_url(url).query).items()
+            for name, value in parse_first_query_values(split_url(url).query).items()
             if name in URL_CAMPAIGN_PARAMETERS
         }
         properties["url"] = url
@@ -107,7 +109,7 @@ class AccessLogParser:
             properties["referrer"] = referrer
         return properties
 
-    def _line_event_id(self, line: str) -> str:
+    def _count_line_and_derive_event_id(self, line: str) -> str:
         """Returns an event id derived from the line. Counts the line: a repeated one gets a number, as it is a request, too."""
         digest = _sha256_hex(line)[:32]
         earlier_count = self._line_counts.get(digest) or 0
@@ -115,10 +117,10 @@ class AccessLogParser:
         return f"log_{digest}_{earlier_count + 1}" if earlier_count else f"log_{digest}"
 
 
-def _line_skip_reason(method: str, target: str, status: int) -> LineSkipReason | None:
-    if not target:
+def _line_skip_reason(method: str, request_target: str, status: int) -> LineSkipReason | None:
+    if not request_target:
         return LineSkipReason.MALFORMED
-    path = split_url(target).path
+    path = split_url(request_target).path
     suffix = _SUFFIX.search(path)
     reasons = {
         LineSkipReason.METHOD: method != "GET",
@@ -129,7 +131,7 @@ def _line_skip_reason(method: str, target: str, status: int) -> LineSkipReason |
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def _parse_timestamp(text: str) -> datetime | None:
+def _parse_log_timestamp_as_utc(text: str) -> datetime | None:
     match = _TIME.fullmatch(text)
     if match is None or match[2] not in _MONTHS:
         return None

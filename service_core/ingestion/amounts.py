@@ -23,7 +23,9 @@ _CURRENCY: Final = re.compile(r"[A-Za-z]{3}")
 _MAX_DIGITS: Final = 64
 
 
-def parse_revenue(properties: Mapping[str, Any], default_currency: str) -> tuple[int | None, str | None]:
+def parse_first_amount_in_minor_units(
+    properties: Mapping[str, Any], default_currency: str
+) -> tuple[int | None, str | None]:
     """Returns the amount in minor units and its currency.
 
     Args:
@@ -38,7 +40,7 @@ def parse_revenue(properties: Mapping[str, Any], default_currency: str) -> tuple
     sent = sent.strip() if isinstance(sent, str) else ""
     sent_currency = sent.upper() if _CURRENCY.fullmatch(sent) else None
     for field in AMOUNT_FIELDS:
-        if field in properties and (amount := _parse_decimal(properties[field])) is not None:
+        if field in properties and (amount := _parse_decimal_number_or_text(properties[field])) is not None:
             currency = sent_currency or default_currency
             minor = to_minor(amount, currency)
             if abs(minor) <= MAX_MINOR_UNITS:
@@ -46,14 +48,18 @@ def parse_revenue(properties: Mapping[str, Any], default_currency: str) -> tuple
     return None, sent_currency
 
 
-def charge_components(properties: Mapping[str, Any], currency: str) -> dict[str, int]:
+def valid_charge_components_in_minor_units(properties: Mapping[str, Any], currency: str) -> dict[str, int]:
     """Returns the `CHARGE_COMPONENTS` a charge reports, in minor units of its currency; negative ones are left out."""
-    amounts = {name: _parse_decimal(properties[name]) for name in CHARGE_COMPONENTS if name in properties}
+    amounts = {
+        name: _parse_decimal_number_or_text(properties[name])
+        for name in CHARGE_COMPONENTS
+        if name in properties
+    }
     minor = {name: to_minor(amount, currency) for name, amount in amounts.items() if amount is not None}
     return {name: amount for name, amount in minor.items() if 0 <= amount <= MAX_MINOR_UNITS}
 
 
-def _parse_decimal(value: object) -> Decimal | None:
+def _parse_decimal_number_or_text(value: object) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else repr(value)

@@ -15,9 +15,14 @@ from service_core.access.workspace_cache import WorkspaceCache
 from service_core.ingestion import cors
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
-from service_core.ingestion.sanitize_json import sanitize
+from service_core.ingestion.sanitize_json import sanitize_json_value
 from service_core.ingestion.track import INVALID_KEY, IngestResponse, TrackHeaders, enqueue_failed_response
-from service_core.ingestion.validation import REJECTION_MESSAGES, read_event_id, to_text, validate_event
+from service_core.ingestion.validation import (
+    REJECTION_MESSAGES,
+    read_event_id_or_hash_of_long_one,
+    text_of_string_or_number,
+    validate_name_and_identity,
+)
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import new_id
 
@@ -72,56 +77,58 @@ class BatchEndpoint:
     encode: Encode
     on_failure: Callable[[EnqueueFailed], None]
 
-    async def handle(self, request: BatchRequest) -> IngestResponse:
+    async def check_and_enqueue_batch(self, request: BatchRequest) -> IngestResponse:
         """Checks workspace, origin, size and rate limit, then enqueues the valid events in one commit.
 
         Rejected events are counted in the ledger. The response lists accepted, duplicate and rejected events.
         """
-        workspace = await find_public_workspace(self.workspaces, request.document)
+        workspace = await find_active_workspace_named_in_body(self.workspaces, request.document)
         if workspace is None:
             return INVALID_KEY.response
-        if not cors.is_origin_allowed(request.origin, workspace):
+        if not cors.is_origin_listed_or_none_listed(request.origin, workspace):
             return ORIGIN_NOT_ALLOWED
         now = self.clock()
         rejections = _Rejections(self.queue, workspace.id, now)
         events = request.document.get("events")
         if not isinstance(events, list):
-            await rejections.reject(RejectionReason.INVALID_JSON, 1)
+            await rejections.count_rejected_in_ledger(RejectionReason.INVALID_JSON, 1)
             return _EVENTS_REQUIRED
         if len(events) > MAX_EVENTS:
-            await rejections.reject(RejectionReason.TOO_LARGE, len(events))
+            await rejections.count_rejected_in_ledger(RejectionReason.TOO_LARGE, len(events))
             return _TOO_MANY_EVENTS
         if events and not self.consume_rate_limit(workspace.id, now, len(events)):
-            await rejections.reject(RejectionReason.RATE_LIMITED, len(events))
+            await rejections.count_rejected_in_ledger(RejectionReason.RATE_LIMITED, len(events))
             return _RATE_LIMITED
-        return await self._enqueue_events(events, request, rejections)
+        return await self._enqueue_valid_events(events, request, rejections)
 
-    async def _enqueue_events(
+    async def _enqueue_valid_events(
         self, events: list[Any], request: BatchRequest, rejections: "_Rejections"
     ) -> IngestResponse:
         """Enqueues the valid events; responds with 500 if there are some and none of them was stored."""
         arrivals: list[ReceivedEvent] = []
         indexes: list[int] = []
         for index, event in enumerate(events):
-            validated = validate_event(event)
+            validated = validate_name_and_identity(event)
             if isinstance(validated, RejectionReason):
-                rejections.add(index, event, validated)
+                rejections.record_rejection(index, event, validated)
             else:
                 indexes.append(index)
-                arrivals.append(self._received_event(event, validated.event_id, request, rejections))
-        outcomes = await self._enqueue(arrivals)
+                arrivals.append(self._build_received_event(event, validated.event_id, request, rejections))
+        outcomes = await self._enqueue_all_or_list_failures(arrivals)
         failures = [outcome for outcome in outcomes if isinstance(outcome, EnqueueFailed)]
         for index, outcome in zip(indexes, outcomes, strict=True):
             if isinstance(outcome, EnqueueFailed):
                 self.on_failure(outcome)
-                rejections.add(index, events[index], RejectionReason.ENQUEUE_FAILED)
-        await rejections.count_in_ledger()
+                rejections.record_rejection(index, events[index], RejectionReason.ENQUEUE_FAILED)
+        await rejections.count_recorded_in_ledger()
         if failures and len(failures) == len(arrivals):
             return enqueue_failed_response(failures[0].detail).response
         counts = outcomes.count(EnqueueResult.QUEUED), outcomes.count(EnqueueResult.DUPLICATE)
-        return _batch_response(len(events), *counts, rejections.errors)
+        return _build_batch_response(len(events), *counts, rejections.errors)
 
-    async def _enqueue(self, arrivals: list[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
+    async def _enqueue_all_or_list_failures(
+        self, arrivals: list[ReceivedEvent]
+    ) -> list[EnqueueResult | EnqueueFailed]:
         if not arrivals:
             return []
         try:
@@ -129,7 +136,7 @@ class BatchEndpoint:
         except EnqueueFailed as failure:
             return [failure] * len(arrivals)
 
-    def _received_event(
+    def _build_received_event(
         self, event: object, event_id: str | None, request: BatchRequest, rejections: "_Rejections"
     ) -> ReceivedEvent:
         return ReceivedEvent(  # positional: keywords take three times as long
@@ -139,21 +146,21 @@ class BatchEndpoint:
             event_id or str(new_id()),
             event_id is not None,
             rejections.at,
-            self._encode_event(event),
+            self._encode_or_sanitize_event(event),
             request.headers.user_agent,
             request.client_ip,
             request.headers.stored_headers,
         )
 
-    def _encode_event(self, event: object) -> bytes:
+    def _encode_or_sanitize_event(self, event: object) -> bytes:
         """Returns the event as a JSON body of its own; nesting that is too deep is cut off."""
         try:
             return self.encode(event)
         except TypeError:
-            return self.encode(sanitize(event))
+            return self.encode(sanitize_json_value(event))
 
 
-def _batch_response(
+def _build_batch_response(
     received: int, accepted: int, duplicates: int, errors: list[dict[str, Any]]
 ) -> IngestResponse:
     body = {
@@ -166,13 +173,19 @@ def _batch_response(
     return IngestResponse(200, body)
 
 
-async def find_public_workspace(workspaces: WorkspaceCache, document: Mapping[str, Any]) -> Workspace | None:
+async def find_active_workspace_named_in_body(
+    workspaces: WorkspaceCache, document: Mapping[str, Any]
+) -> Workspace | None:
     """Returns the active workspace whose public id the body names; None if there is none.
 
     While the store is unavailable, a cached workspace is used, because a page that is being left does not retry.
     """
-    public_id = to_text(document.get("workspace_id")) or to_text(document.get("workspaceId"))
-    workspace = await workspaces.find_by_public_id(public_id, allow_stale=True) if public_id else None
+    public_id = text_of_string_or_number(document.get("workspace_id")) or text_of_string_or_number(
+        document.get("workspaceId")
+    )
+    workspace = (
+        await workspaces.find_by_public_id(public_id, serve_stale_during_outage=True) if public_id else None
+    )
     return workspace if workspace is not None and workspace.active else None
 
 
@@ -186,19 +199,24 @@ class _Rejections:
     errors: list[dict[str, Any]] = field(default_factory=list)
     reasons: dict[RejectionReason, int] = field(default_factory=dict)
 
-    def add(self, index: int, event: object, reason: RejectionReason) -> None:
+    def record_rejection(self, event_index: int, event: object, reason: RejectionReason) -> None:
         """Records the rejection of one event."""
-        event_id = read_event_id(event) if isinstance(event, dict) else None
-        self.errors.append({"index": index, "event_id": event_id, "error": REJECTION_MESSAGES[reason]})
+        event_id = read_event_id_or_hash_of_long_one(event) if isinstance(event, dict) else None
+        self.errors.append({"index": event_index, "event_id": event_id, "error": REJECTION_MESSAGES[reason]})
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
-    async def count_in_ledger(self) -> None:
+    async def count_recorded_in_ledger(self) -> None:
         """Adds all recorded rejections to the ledger."""
         for reason, events in self.reasons.items():
-            await self.reject(reason, events)
+            await self.count_rejected_in_ledger(reason, events)
 
-    async def reject(self, reason: RejectionReason, events: int) -> None:
+    async def count_rejected_in_ledger(self, reason: RejectionReason, event_count: int) -> None:
         """Adds rejected events to the ledger."""
         await self.queue.count_rejected(
-            self.workspace_id, self.workspace_id, IngestEndpoint.BATCH, reason, self.at, events=events
+            self.workspace_id,
+            self.workspace_id,
+            IngestEndpoint.BATCH,
+            reason,
+            self.at,
+            event_count=event_count,
         )

@@ -22,7 +22,7 @@ def classify_bot(
     headers: Mapping[str, str],
     *,
     spam_referrer: bool = False,
-    high_rate: bool = False,
+    high_rate_as_note_only: bool = False,
     self_declared: bool = False,
 ) -> tuple[bool, tuple[str, ...]]:
     """Returns whether a bot sent the event, and the sorted reasons.
@@ -39,7 +39,7 @@ def classify_bot(
         HEADLESS: device is not None and device.headless,
         PREFETCH: any(_is_prefetch(headers.get(name, "")) for name in _PURPOSE_HEADERS),
         REFERRER_SPAM: spam_referrer,
-        RATE: high_rate,
+        RATE: high_rate_as_note_only,
     }
     reasons = tuple(sorted(reason for reason, holds in signs.items() if holds))
     return self_declared or any(reason not in _INFORMATIONAL_REASONS for reason in reasons), reasons

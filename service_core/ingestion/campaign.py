@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-from service_core.ingestion.page_urls import MAX_URL_LENGTH, parse_query_string
-from service_core.ingestion.validation import to_text
+from service_core.ingestion.page_urls import MAX_URL_LENGTH, parse_first_query_values
+from service_core.ingestion.validation import text_of_string_or_number
 
 UTM_FIELDS: Final = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id")
 
@@ -65,7 +65,7 @@ class Campaign:
         """Returns whether the event has no UTM value, click id or link tag."""
         return not (self.utm or self.click_ids or self.lyr)
 
-    def fill_utm_from_link(self, utm_by_tag: Mapping[str, Mapping[str, str]]) -> None:
+    def fill_utm_from_link_if_none_sent(self, utm_by_tag: Mapping[str, Mapping[str, str]]) -> None:
         """Sets the UTM values to those of the tracking link of the tag, unless the event has any UTM value.
 
         Args:
@@ -74,7 +74,7 @@ class Campaign:
         if utm_by_tag and self.lyr and not self.utm and (utm := utm_by_tag.get(self.lyr)):
             self.utm, self.utm_from_link = dict(utm), True
 
-    def values(self) -> Iterator[str]:
+    def sent_values_and_link_tag(self) -> Iterator[str]:
         """Yields UTM values that were sent, click ids and the link tag; UTM values of the tracking link are left out."""
         if not self.utm_from_link:
             yield from self.utm.values()
@@ -83,15 +83,15 @@ class Campaign:
             yield self.lyr
 
 
-def parse_campaign(properties: Mapping[str, Any]) -> Campaign:
+def parse_campaign_and_install_referrer(properties: Mapping[str, Any]) -> Campaign:
     """Returns the campaign of an event's properties; the install referrer fills missing values."""
     campaign = Campaign()
     click_ids: dict[str, str] = {}
-    _collect_campaign_values(properties, campaign, click_ids, "clickId", "clickIdType")
+    _add_missing_campaign_values(properties, campaign, click_ids, "clickId", "clickIdType")
     install_referrer = properties.get("install_referrer_url")
     if isinstance(install_referrer, str):
-        for level in _install_referrer_parameters(install_referrer[:MAX_URL_LENGTH]):
-            _collect_campaign_values(level, campaign, click_ids, "tp_click_id", "tp_click_id_type")
+        for level in _outer_and_nested_referrer_parameters(install_referrer[:MAX_URL_LENGTH]):
+            _add_missing_campaign_values(level, campaign, click_ids, "tp_click_id", "tp_click_id_type")
     if click_ids:
         campaign.click_ids = {kind: click_ids[kind] for kind in CLICK_IDS if kind in click_ids}
     return campaign
@@ -101,15 +101,19 @@ def link_tag_without_utm(properties: Mapping[str, Any]) -> str | None:
     """Returns the link tag of an event that has no UTM values of its own, else None."""
     if "lyr" not in properties and "install_referrer_url" not in properties:
         return None
-    campaign = parse_campaign(properties)
+    campaign = parse_campaign_and_install_referrer(properties)
     return None if campaign.utm else campaign.lyr
 
 
-def _collect_campaign_values(
-    source: Mapping[str, Any], campaign: Campaign, click_ids: dict[str, str], id_name: str, type_name: str
+def _add_missing_campaign_values(
+    parameters: Mapping[str, Any],
+    campaign: Campaign,
+    click_ids: dict[str, str],
+    click_id_field: str,
+    click_type_field: str,
 ) -> None:
     """Adds campaign values to ``campaign`` and ``click_ids`` in place; values that are set already stay."""
-    for name, sent in source.items():
+    for name, sent in parameters.items():
         if name not in URL_CAMPAIGN_PARAMETERS or (value := campaign_text(sent)) is None:
             continue
         if name in _UTM_NAMES:
@@ -118,23 +122,27 @@ def _collect_campaign_values(
             campaign.lyr = campaign.lyr or value
         else:
             click_ids.setdefault(_CLICK_ID_NAMES[name], value)
-    kind = source.get(type_name)
-    if isinstance(kind, str) and kind in _CLICK_ID_NAMES and (value := campaign_text(source.get(id_name))):
+    kind = parameters.get(click_type_field)
+    if (
+        isinstance(kind, str)
+        and kind in _CLICK_ID_NAMES
+        and (value := campaign_text(parameters.get(click_id_field)))
+    ):
         click_ids.setdefault(_CLICK_ID_NAMES[kind], value)
 
 
-def _install_referrer_parameters(url: str) -> Iterator[dict[str, str]]:
+def _outer_and_nested_referrer_parameters(install_referrer: str) -> Iterator[dict[str, str]]:
     """Yields the parameters of an install referrer, then those inside its ``referrer`` parameter."""
-    query = url.partition("?")[2] or url
+    query = install_referrer.partition("?")[2] or install_referrer
     if "=" not in query:
         query = unquote_plus(query)
-    outer = parse_query_string(query)
+    outer = parse_first_query_values(query)
     yield outer
     if inner := outer.get("referrer"):
-        yield parse_query_string(inner)
+        yield parse_first_query_values(inner)
 
 
 def campaign_text(value: object) -> str | None:
     """Returns a campaign value as trimmed and cut text; None if it is empty, unknown or of another type."""
-    text = to_text(value)
+    text = text_of_string_or_number(value)
     return text[:_MAX_VALUE_LENGTH] if text and text != NOT_SET else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from service_core.ingestion.campaign import CONSENT_REQUIRED_FIELDS
-from service_core.ingestion.page_urls import remove_parameters
+from service_core.ingestion.page_urls import remove_query_parameters
 
 _URL_FIELDS: Final = frozenset({"url", "referrer", "install_referrer_url"})
 _TOUCH_PREFIXES: Final = ("first_touch_", "last_touch_")
@@ -17,7 +17,7 @@ def is_consent_denied(properties: Mapping[str, Any]) -> bool:
     return properties.get("consent") == "denied"
 
 
-def strip_identifiers(properties: Mapping[str, Any]) -> dict[str, Any]:
+def strip_click_and_browser_ids(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the properties without click and browser ids, also inside URLs and reported touches."""
     remaining: dict[str, Any] = {}
     for name, value in properties.items():
@@ -29,7 +29,7 @@ def strip_identifiers(properties: Mapping[str, Any]) -> dict[str, Any]:
         )
         if (touch_field or name) not in identifier_fields:
             is_url = (touch_field or name) in url_fields and isinstance(value, str)
-            remaining[name] = strip_identifiers_from_url(value) if is_url else value
+            remaining[name] = strip_click_ids_from_url(value) if is_url else value
     return remaining
 
 
@@ -38,6 +38,6 @@ def _touch_field_name(name: str) -> str | None:
     return next((name.removeprefix(start) for start in _TOUCH_PREFIXES if name.startswith(start)), None)
 
 
-def strip_identifiers_from_url(url: str) -> str:
+def strip_click_ids_from_url(url: str) -> str:
     """Returns the URL without click id parameters."""
-    return remove_parameters(url, CONSENT_REQUIRED_FIELDS)
+    return remove_query_parameters(url, CONSENT_REQUIRED_FIELDS)

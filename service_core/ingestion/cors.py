@@ -13,13 +13,13 @@ _ORIGIN: Final = re.compile(r"https?://([a-z0-9-]+\.)*[a-z0-9-]+(:\d{1,5})?")
 ALLOWED_HEADERS: Final = "Content-Type, X-Batch-Size, X-Container-Version"
 
 
-def parse_origins(text: str) -> tuple[str, ...]:
+def parse_and_validate_origins(lines: str) -> tuple[str, ...]:
     """Returns the origins of a text, separated by white space, in lower case and without duplicates.
 
     Raises:
         Unprocessable: ``invalid_field``, a text that is not an origin, or more than 50 origins.
     """
-    origins = tuple(dict.fromkeys(map(_normalize_origin, text.split())))
+    origins = tuple(dict.fromkeys(map(_normalize_origin, lines.split())))
     invalid = next((origin for origin in origins if not _ORIGIN.fullmatch(origin)), None)
     if invalid is not None:
         raise Unprocessable(
@@ -30,7 +30,7 @@ def parse_origins(text: str) -> tuple[str, ...]:
     return origins
 
 
-def is_origin_allowed(origin: str | None, workspace: Workspace) -> bool:
+def is_origin_listed_or_none_listed(origin: str | None, workspace: Workspace) -> bool:
     """Returns whether a page of this origin may send requests; any may if the workspace lists none."""
     if not workspace.allowed_origins:
         return True

@@ -44,14 +44,14 @@ _MAX_PIXEL_DIGITS: Final = 5
 _MAX_LANGUAGE_LENGTH: Final = 35
 
 
-def user_agent_columns(device: Device | None) -> dict[str, Any]:
+def columns_known_from_user_agent(device: Device | None) -> dict[str, Any]:
     """Returns the device columns that a user agent determines."""
     if device is None:
         return {}
     return {name: value for name in _USER_AGENT_COLUMNS if (value := getattr(device, name)) is not None}
 
 
-def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+def sdk_reported_device_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the device columns of the properties, or else of the context, with normalized names.
 
     Values that cannot be normalized are left out.
@@ -59,7 +59,7 @@ def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> di
     columns = {}
     for column, path in _SDK_FIELDS.items():
         for sent in (properties.get(column), context.get(column), _context_value(context, *path)):
-            if sent is not None and (value := _normalize_value(column, sent)) is not None:
+            if sent is not None and (value := _normalize_device_value(column, sent)) is not None:
                 columns[column] = value
                 break
     return columns
@@ -76,7 +76,7 @@ def _context_value(context: Mapping[str, Any], group: str, leaf: str | None) -> 
     return value.get(leaf) if leaf and isinstance(value, dict) else value
 
 
-def _normalize_value(column: str, value: object) -> str | int | None:
+def _normalize_device_value(column: str, value: object) -> str | int | None:
     if column.startswith("screen_"):
         number = campaign_text(value) or ""
         return int(number) if number.isdecimal() and len(number) <= _MAX_PIXEL_DIGITS else None

@@ -9,12 +9,23 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from service_core.access.models import Workspace
-from service_core.ingestion.amounts import charge_components, parse_revenue
+from service_core.ingestion.amounts import (
+    parse_first_amount_in_minor_units,
+    valid_charge_components_in_minor_units,
+)
 from service_core.ingestion.bot_detection import classify_bot
-from service_core.ingestion.campaign import campaign_text, parse_campaign
+from service_core.ingestion.campaign import campaign_text, parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules import RULES_VERSION
-from service_core.ingestion.consent import is_consent_denied, strip_identifiers, strip_identifiers_from_url
-from service_core.ingestion.device_columns import first_accepted_language, sdk_columns, user_agent_columns
+from service_core.ingestion.consent import (
+    is_consent_denied,
+    strip_click_and_browser_ids,
+    strip_click_ids_from_url,
+)
+from service_core.ingestion.device_columns import (
+    columns_known_from_user_agent,
+    first_accepted_language,
+    sdk_reported_device_columns,
+)
 from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, SESSION_START
 from service_core.ingestion.event_source import (
     API,
@@ -22,7 +33,7 @@ from service_core.ingestion.event_source import (
     MOBILE_APP,
     WEB,
     SdkUserAgents,
-    client_ip,
+    reported_or_connection_ip,
     webhook_provider,
 )
 from service_core.ingestion.models import STOREFRONT_HEADER, Event, QueuedEvent, ReceivedEvent
@@ -31,8 +42,11 @@ from service_core.ingestion.parse_event import ParsedEvent
 from service_core.ingestion.ports import GeoLocator, SessionState, UserAgentParser
 from service_core.ingestion.reported_touches import reported_touch_columns
 from service_core.ingestion.traffic_classification import TrafficClassifier
-from service_core.ingestion.traffic_source_columns import campaign_columns, traffic_source_columns
-from service_core.ingestion.validation import to_text
+from service_core.ingestion.traffic_source_columns import (
+    campaign_columns_within_consent,
+    traffic_source_columns,
+)
+from service_core.ingestion.validation import text_of_string_or_number
 
 _TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
 _BROWSER_SOURCES: Final = frozenset({BROWSER, WEB})
@@ -65,7 +79,7 @@ class Enricher:
         self._classifier = classifier
         self._agents = sdk_user_agents or SdkUserAgents()
 
-    def enrich(
+    def build_event_row(
         self,
         queued: QueuedEvent,
         parsed: ParsedEvent,
@@ -87,69 +101,77 @@ class Enricher:
         """
         arrival, properties = queued.arrival, parsed.properties
         denied = is_consent_denied(properties)
-        source = webhook_provider(arrival) or self._agents.classify(arrival.channel, arrival.user_agent)
+        source = webhook_provider(arrival) or self._agents.classify_event_source(
+            arrival.channel, arrival.user_agent
+        )
         page = parse_page_context(properties, workspace, self._classifier)
-        campaign = parse_campaign(properties)
-        campaign.fill_utm_from_link(utm_by_tag)
-        address = client_ip(parsed.ip, arrival.address, source)
-        is_bot, reasons = self._classify_bot(parsed, arrival, source, page, high_rate=high_rate)
-        amount, currency = parse_revenue(properties, workspace.currency)
+        campaign = parse_campaign_and_install_referrer(properties)
+        campaign.fill_utm_from_link_if_none_sent(utm_by_tag)
+        address = reported_or_connection_ip(parsed.ip, arrival.address, source)
+        is_bot, reasons = self._classify_bot_unless_webhook(
+            parsed, arrival, source, page, high_rate=high_rate
+        )
+        amount, currency = parse_first_amount_in_minor_units(properties, workspace.currency)
         return Event(
             workspace_id=arrival.workspace_id,
             seq=queued.seq,
             event_id=arrival.event_id,
             received_at=arrival.received_at,
             source=source,
-            **_event_columns(parsed),
+            **_name_time_identity_and_sdk_columns(parsed),
             **traffic_source_columns(campaign, page, session, self._classifier, workspace.rules.channels),
-            **campaign_columns(campaign, properties, consent_denied=denied),
+            **campaign_columns_within_consent(campaign, properties, consent_denied=denied),
             **_page_columns(page, session, consent_denied=denied),
             revenue=amount,
             currency=currency,
-            order_id=_first_id_text(properties, _ORDER_FIELDS),
-            **self._device_columns(parsed, arrival, source),
-            **self._location_columns(address, source),
+            order_id=_first_non_empty_id(properties, _ORDER_FIELDS),
+            **self._device_columns_unless_webhook(parsed, arrival, source),
+            **self._location_columns_of_end_user(address, source),
             is_bot=is_bot,
             bot_reasons=reasons,
             is_test=properties.get("test") is True,
-            event_data=_event_data_column(parsed, consent_denied=denied),
+            event_data=_properties_and_aliased_id(parsed, consent_denied=denied),
             ip=None if denied else address,
             told=reported_touch_columns(
                 properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
             ),
-            **_payment_columns(arrival, properties, amount, currency),
+            **_payment_id_and_charge_columns(arrival, properties, amount, currency),
             touchable=not is_bot and (parsed.name in _TOUCH_EVENTS or not campaign.is_empty),
             interactive=properties.get("interactive") is not False and not _is_system_event(parsed.name),
             rules_version=RULES_VERSION,
         )
 
-    def _classify_bot(
+    def _classify_bot_unless_webhook(
         self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str, page: PageContext, *, high_rate: bool
     ) -> tuple[bool, tuple[str, ...]]:
         if webhook_provider(arrival):
             return False, ()
         by_browser = source in _BROWSER_SOURCES
-        agent = _reported_user_agent(parsed.context) or (to_text(arrival.user_agent) if by_browser else None)
+        agent = _reported_user_agent(parsed.context) or (
+            text_of_string_or_number(arrival.user_agent) if by_browser else None
+        )
         return classify_bot(
             self._devices.parse(agent) if agent else None,
             arrival.headers if by_browser else {},
             spam_referrer=page.is_spam_referrer,
-            high_rate=high_rate,
+            high_rate_as_note_only=high_rate,
             self_declared=parsed.properties.get("bot") is True,
         )
 
-    def _device_columns(self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str) -> dict[str, Any]:
+    def _device_columns_unless_webhook(
+        self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str
+    ) -> dict[str, Any]:
         if webhook_provider(arrival):
             return {}
         reported = _reported_user_agent(parsed.context)
         if source == API:
-            return user_agent_columns(self._devices.parse(reported)) if reported else {}
-        agent = reported or to_text(arrival.user_agent)
-        columns = sdk_columns(parsed.properties, parsed.context)
+            return columns_known_from_user_agent(self._devices.parse(reported)) if reported else {}
+        agent = reported or text_of_string_or_number(arrival.user_agent)
+        columns = sdk_reported_device_columns(parsed.properties, parsed.context)
         columns.setdefault("language", first_accepted_language(arrival.headers.get("accept-language")))
-        return columns | user_agent_columns(self._devices.parse(agent) if agent else None)
+        return columns | columns_known_from_user_agent(self._devices.parse(agent) if agent else None)
 
-    def _location_columns(self, ip: str | None, source: str) -> dict[str, Any]:
+    def _location_columns_of_end_user(self, ip: str | None, source: str) -> dict[str, Any]:
         if ip is None or self._geo is None or source not in _LOCATED_SOURCES:
             return {}
         location = self._geo.locate(ip)
@@ -163,7 +185,7 @@ class Enricher:
         }
 
 
-def _event_columns(parsed: ParsedEvent) -> dict[str, Any]:
+def _name_time_identity_and_sdk_columns(parsed: ParsedEvent) -> dict[str, Any]:
     """Returns the columns of name, time, ids, session and SDK."""
     library, version = parsed.context.get("library"), parsed.context.get("version")
     if isinstance(library, dict):
@@ -189,7 +211,7 @@ def _event_columns(parsed: ParsedEvent) -> dict[str, Any]:
 
 def _page_columns(page: PageContext, session: SessionState | None, *, consent_denied: bool) -> dict[str, Any]:
     url, referrer = (
-        strip_identifiers_from_url(address) if consent_denied and address else address
+        strip_click_ids_from_url(address) if consent_denied and address else address
         for address in (page.url, page.referrer)
     )
     return {
@@ -202,24 +224,26 @@ def _page_columns(page: PageContext, session: SessionState | None, *, consent_de
     }
 
 
-def _event_data_column(parsed: ParsedEvent, *, consent_denied: bool) -> Mapping[str, Any]:
+def _properties_and_aliased_id(parsed: ParsedEvent, *, consent_denied: bool) -> Mapping[str, Any]:
     """Returns the payload column: the properties as sent, plus the id that `$alias` merges."""
-    data = strip_identifiers(parsed.properties) if consent_denied else parsed.properties
+    data = strip_click_and_browser_ids(parsed.properties) if consent_denied else parsed.properties
     return {**data, "previous_id": parsed.ids.aliased_id} if parsed.ids.aliased_id else data
 
 
 def _reported_user_agent(context: Mapping[str, Any]) -> str | None:
-    return to_text(context.get("userAgent")) or to_text(context.get("user_agent"))
+    return text_of_string_or_number(context.get("userAgent")) or text_of_string_or_number(
+        context.get("user_agent")
+    )
 
 
-def _payment_columns(
+def _payment_id_and_charge_columns(
     arrival: ReceivedEvent, properties: Mapping[str, Any], amount: int | None, currency: str | None
 ) -> dict[str, Any]:
     """Returns the payment id, and for a webhook its message id and the components of a charge.
 
     For other events with an amount the event id that the client sent stands in for a missing payment id.
     """
-    provider, payment = webhook_provider(arrival), _first_id_text(properties, _PAYMENT_FIELDS)
+    provider, payment = webhook_provider(arrival), _first_non_empty_id(properties, _PAYMENT_FIELDS)
     if provider is None:
         client_event_id = arrival.event_id if arrival.claimed and amount is not None else None
         return {"payment_id": payment or client_event_id}
@@ -231,13 +255,13 @@ def _payment_columns(
     return (
         columns
         if amount is None or amount < 0 or currency is None
-        else columns | charge_components(properties, currency)
+        else columns | valid_charge_components_in_minor_units(properties, currency)
     )
 
 
-def _first_id_text(properties: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    for name in names:
-        if text := to_text(properties.get(name)):
+def _first_non_empty_id(properties: Mapping[str, Any], field_names: Sequence[str]) -> str | None:
+    for name in field_names:
+        if text := text_of_string_or_number(properties.get(name)):
             return text[:_MAX_ID_LENGTH]
     return None
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from service_core.ingestion.event_names import ALIAS_EVENT, IDENTIFY_EVENT
-from service_core.ingestion.validation import IDENTITY_FIELDS, normalize_identifier
+from service_core.ingestion.validation import IDENTITY_FIELDS, trimmed_identifier_or_none
 
 _PLACEHOLDERS: Final = frozenset(
     {
@@ -50,7 +50,7 @@ def is_placeholder_id(value: str) -> bool:
     return value.lower() in _PLACEHOLDERS or _ZEROS.fullmatch(value) is not None
 
 
-def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str, Any]) -> EventIds:
+def parse_event_ids(event_name: str, body: Mapping[str, Any], properties: Mapping[str, Any]) -> EventIds:
     """Returns the identifiers of a validated event. Placeholders are dropped unless all ids are placeholders.
 
     Args:
@@ -60,18 +60,18 @@ def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str,
     """
     distinct, user, anonymous, visitor = (_first_identifier(body, names) for names in IDENTITY_FIELDS)
     previous = None
-    if name == IDENTIFY_EVENT:
+    if event_name == IDENTIFY_EVENT:
         user = user or _first_identifier(properties, _USER_ID_FIELDS)
         anonymous = (
             anonymous
             or _first_identifier(properties, _ANONYMOUS_ID_FIELDS)
             or _first_identifier(properties, _PREVIOUS_ID_FIELDS)
         )
-    elif name == ALIAS_EVENT:
+    elif event_name == ALIAS_EVENT:
         previous = _first_identifier(body, _PREVIOUS_ID_FIELDS) or _first_identifier(
             properties, _PREVIOUS_ID_FIELDS
         )
-        user = _alias_target_id(body, properties, previous) or user
+        user = _first_new_user_id_other_than(body, properties, previous) or user
     sent = (distinct, user, anonymous, visitor)
     if any(value and not is_placeholder_id(value) for value in sent):
         distinct, user, anonymous, visitor = (
@@ -80,13 +80,13 @@ def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str,
     device = anonymous or visitor or distinct or user
     if device is None:
         raise ValueError("an accepted event has an identity")
-    strong = _select_strong_id(user, distinct, (anonymous, visitor))
+    strong = _user_id_or_separate_distinct_id(user, distinct, (anonymous, visitor))
     aliased = None if previous is None or previous == strong or is_placeholder_id(previous) else previous
     second = visitor if visitor != device else None
     return EventIds(device, anonymous, distinct, user, strong, aliased, second)
 
 
-def _select_strong_id(
+def _user_id_or_separate_distinct_id(
     user_id: str | None, distinct_id: str | None, weak_ids: tuple[str | None, ...]
 ) -> str | None:
     """Returns the user id, or else the distinct id if a different weak id was sent; None for a placeholder."""
@@ -95,29 +95,29 @@ def _select_strong_id(
     return None if user_id is None or is_placeholder_id(user_id) else user_id
 
 
-def _alias_target_id(
-    body: Mapping[str, Any], properties: Mapping[str, Any], previous: str | None
+def _first_new_user_id_other_than(
+    body: Mapping[str, Any], properties: Mapping[str, Any], previous_id: str | None
 ) -> str | None:
     """Returns the first new user id of body or properties that is not the previous id."""
     candidates = (
-        normalize_identifier(source.get(name))
+        trimmed_identifier_or_none(source.get(name))
         for name in _NEW_USER_ID_FIELDS
         for source in (body, properties)
     )
-    return next((value for value in candidates if value and value != previous), None)
+    return next((value for value in candidates if value and value != previous_id), None)
 
 
-def _first_identifier(source: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    for name in names:
-        if name in source and (value := normalize_identifier(source[name])):
+def _first_identifier(fields: Mapping[str, Any], field_names: Iterable[str]) -> str | None:
+    for name in field_names:
+        if name in fields and (value := trimmed_identifier_or_none(fields[name])):
             return value
     return None
 
 
-def generate_session_id(secret: bytes, visitor_id: str, timestamp: datetime) -> str:
+def generate_hourly_session_id(workspace_secret: bytes, visitor_id: str, timestamp: datetime) -> str:
     """Returns the session id of an event without one: one per visitor and UTC hour.
 
     Deterministic, so retries and late events agree.
     """
     message = f"{visitor_id}|{timestamp:%Y%m%d%H}".encode()
-    return "sess_" + hmac.digest(secret, message, hashlib.sha256).hex()[:16]
+    return "sess_" + hmac.digest(workspace_secret, message, hashlib.sha256).hex()[:16]

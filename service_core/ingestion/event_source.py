@@ -21,9 +21,9 @@ class SdkUserAgents:
     mobile: tuple[str, ...] = ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native")
     server: tuple[str, ...] = ("touchpoint-python", "touchpoint-node")
 
-    def classify(self, channel: IngestEndpoint, user_agent: str | None) -> str:
+    def classify_event_source(self, endpoint: IngestEndpoint, user_agent: str | None) -> str:
         """Returns the source column: `MOBILE_APP`, `API`, `BROWSER`, or `WEB` for browser batches."""
-        if channel is IngestEndpoint.BATCH:
+        if endpoint is IngestEndpoint.BATCH:
             return WEB
         agent = (user_agent or "").lower()
         if any(token.lower() in agent for token in self.mobile):
@@ -38,7 +38,9 @@ def webhook_provider(arrival: ReceivedEvent) -> str | None:
     return arrival.headers.get(PROVIDER_HEADER) if arrival.channel is IngestEndpoint.WEBHOOK else None
 
 
-def client_ip(reported_ip: object, connection_ip: str | None, source: str) -> str | None:
+def reported_or_connection_ip(
+    reported_ip: object, connection_ip: str | None, event_source: str
+) -> str | None:
     """Returns the end user's IP address.
 
     Args:
@@ -48,11 +50,11 @@ def client_ip(reported_ip: object, connection_ip: str | None, source: str) -> st
     """
     if reported_ip is not None and not isinstance(reported_ip, bool) and str(reported_ip).strip() == "0":
         return None
-    own = _parse_ip(reported_ip) if isinstance(reported_ip, str) else None
-    return own or (_parse_ip(connection_ip) if connection_ip and source != API else None)
+    own = _normalized_ip_or_none(reported_ip) if isinstance(reported_ip, str) else None
+    return own or (_normalized_ip_or_none(connection_ip) if connection_ip and event_source != API else None)
 
 
-def _parse_ip(text: str) -> str | None:
+def _normalized_ip_or_none(text: str) -> str | None:
     try:
         address = ip_address(text.strip())
     except ValueError:

@@ -16,7 +16,7 @@ _MILLISECONDS_FROM: Final = 1e11
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
 
 
-def resolve_event_time(sent: object, received_at: datetime) -> tuple[datetime, str]:
+def replace_or_clamp_event_time(sent_time: object, received_at: datetime) -> tuple[datetime, str]:
     """Returns the event's time in UTC, and how the sent time was adjusted: `NONE`, `CLAMPED` or `REPLACED`.
 
     Args:
@@ -24,9 +24,9 @@ def resolve_event_time(sent: object, received_at: datetime) -> tuple[datetime, s
         received_at: aware UTC; it replaces an unreadable time or one before 2020, and limits a future one. A missing
             time becomes this, too, without counting as adjusted.
     """
-    if sent is None or sent == "":
+    if sent_time is None or sent_time == "":
         return received_at, NONE
-    instant = parse_client_time(sent)
+    instant = parse_iso_or_epoch_time(sent_time)
     if instant is None or instant < EARLIEST_EVENT_TIME:
         return received_at, REPLACED
     if instant > received_at:
@@ -34,14 +34,14 @@ def resolve_event_time(sent: object, received_at: datetime) -> tuple[datetime, s
     return instant, NONE
 
 
-def parse_client_time(sent: object) -> datetime | None:
+def parse_iso_or_epoch_time(sent_time: object) -> datetime | None:
     """Parses a time sent by a client to UTC; None if it cannot be parsed."""
     try:
-        if isinstance(sent, str):
-            text = sent.strip()
+        if isinstance(sent_time, str):
+            text = sent_time.strip()
             return _from_epoch(float(text)) if _NUMBER.fullmatch(text) else _from_iso(text)
-        if isinstance(sent, int | float) and not isinstance(sent, bool):
-            return _from_epoch(sent)
+        if isinstance(sent_time, int | float) and not isinstance(sent_time, bool):
+            return _from_epoch(sent_time)
     except (ValueError, OverflowError):
         return None
     return None

@@ -10,8 +10,8 @@ _V = TypeVar("_V")
 class LruCache(Generic[_K, _V]):
     """Keeps the ``limit`` most recently used values."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, max_entries: int) -> None:
+        self._max_entries = max_entries
         self._values: OrderedDict[_K, _V] = OrderedDict()
 
     def __contains__(self, key: _K) -> bool:
@@ -28,7 +28,7 @@ class LruCache(Generic[_K, _V]):
         """Stores a value."""
         self._values[key] = value
         self._values.move_to_end(key)
-        if len(self._values) > self._limit:
+        if len(self._values) > self._max_entries:
             self._values.popitem(last=False)
 
     def clear(self) -> None:

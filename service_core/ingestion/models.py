@@ -227,7 +227,7 @@ class Event:
     rules_version: Annotated[int, "Version of the rules it was enriched by."] = 1
 
     @property
-    def weak_ids(self) -> tuple[str, ...]:
+    def weak_ids_joined_to_strong_id(self) -> tuple[str, ...]:
         """Returns the weak ids joined to the strong id, the device id first; empty without a strong id."""
         if self.strong_id is None:
             return ()

@@ -10,7 +10,7 @@ from service_core.access.models import Caller
 from service_core.ingestion import ledger
 from service_core.ingestion.models import IngestEndpoint
 from service_core.ingestion.ports import IngestQueue
-from service_core.kernel.date_range import RangeResponse, parse_start_end_dates
+from service_core.kernel.date_range import RangeResponse, parse_inclusive_start_end_dates
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import QueryModel, ResponseModel
@@ -75,7 +75,9 @@ async def get_ledger(query: LedgerQuery, *, caller: Caller, queue: IngestQueue) 
 
     Hours that the range only touches are whole in the answer.
     """
-    date_range = parse_start_end_dates(query.start_date, query.end_date, caller.workspace.zone, caller.now)
+    date_range = parse_inclusive_start_end_dates(
+        query.start_date, query.end_date, caller.workspace.zone, caller.now
+    )
     if date_range.span.end - date_range.span.start > MAX_RANGE:
         raise BadRequest("The range may cover 31 days", "range_too_long", field="end_date")
     ledger_rows = await queue.ledger_rows(

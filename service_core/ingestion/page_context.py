@@ -41,7 +41,9 @@ def parse_page_context(
     host, path, query = split_url(url) if url else (None, campaign_text(properties.get("path")), "")
     referrer_host = parse_referrer_host(referrer) if referrer else None
     own_hosts = (
-        (*_workspace_hosts(workspace.domain, workspace.allowed_origins), host or "") if referrer_host else ()
+        (*_hosts_of_domain_and_origins(workspace.domain, workspace.allowed_origins), host or "")
+        if referrer_host
+        else ()
     )
     return PageContext(
         url=url,
@@ -51,14 +53,14 @@ def parse_page_context(
         referrer=referrer,
         referrer_host=referrer_host,
         external_referrer_host=referrer_host
-        if referrer_host and classifier.is_external(referrer_host, own_hosts)
+        if referrer_host and classifier.is_other_site_and_no_payment_or_login(referrer_host, own_hosts)
         else None,
         is_spam_referrer=referrer_host is not None and classifier.is_spam(referrer_host),
     )
 
 
 @lru_cache(1024)
-def _workspace_hosts(domain: str | None, origins: tuple[str, ...]) -> tuple[str, ...]:
+def _hosts_of_domain_and_origins(domain: str | None, origins: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(
         host for own in (domain, *origins) if own and (host := parse_referrer_host(own) or own.lower())
     )

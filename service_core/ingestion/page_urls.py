@@ -52,7 +52,7 @@ def _normalize_host(authority: str) -> str | None:
     return host.rstrip(".").removeprefix("www.") or None
 
 
-def parse_query_string(query: str) -> dict[str, str]:
+def parse_first_query_values(query: str) -> dict[str, str]:
     """Returns the decoded query parameters; the first value of a repeated name wins."""
     values: dict[str, str] = {}
     for name, value in parse_qsl(query, errors="replace", max_num_fields=None):
@@ -60,24 +60,24 @@ def parse_query_string(query: str) -> dict[str, str]:
     return values
 
 
-def redact_secrets(url: str) -> str:
+def redact_secret_query_values(url: str) -> str:
     """Returns the URL with the values of secret-like parameters replaced by `REDACTED_VALUE`."""
     if not _SECRET_PATTERN.search(url):
         return url
-    return _QUERY_PARAMETER.sub(_redact_secret_parameter, url)
+    return _QUERY_PARAMETER.sub(_redact_if_secret_name, url)
 
 
-def _redact_secret_parameter(pair: re.Match[str]) -> str:
-    mark, name, _ = pair.groups()
+def _redact_if_secret_name(parameter: re.Match[str]) -> str:
+    mark, name, _ = parameter.groups()
     words = {word.lower() for word in _CAMEL_CASE_WORD.findall(name)}
-    return f"{mark}{name}={REDACTED_VALUE}" if words & _SECRET_WORDS else pair[0]
+    return f"{mark}{name}={REDACTED_VALUE}" if words & _SECRET_WORDS else parameter[0]
 
 
-def remove_parameters(url: str, names: Collection[str]) -> str:
+def remove_query_parameters(url: str, parameter_names: Collection[str]) -> str:
     """Returns the URL without the query parameters of these names."""
     start, mark, rest = url.partition("?")
     if not mark:
         return url
     query, hash_, fragment = rest.partition("#")
-    remaining = "&".join(pair for pair in query.split("&") if pair.partition("=")[0] not in names)
+    remaining = "&".join(pair for pair in query.split("&") if pair.partition("=")[0] not in parameter_names)
     return start + ("?" + remaining if remaining else "") + hash_ + fragment

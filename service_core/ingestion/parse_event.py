@@ -8,13 +8,22 @@ from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.models import Workspace
-from service_core.ingestion.event_ids import EventIds, generate_session_id, is_placeholder_id, parse_event_ids
-from service_core.ingestion.event_time import resolve_event_time
+from service_core.ingestion.event_ids import (
+    EventIds,
+    generate_hourly_session_id,
+    is_placeholder_id,
+    parse_event_ids,
+)
+from service_core.ingestion.event_time import replace_or_clamp_event_time
 from service_core.ingestion.models import TOUCH_POSITIONS, IngestEndpoint, ReceivedEvent
-from service_core.ingestion.page_urls import MAX_URL_LENGTH, redact_secrets
+from service_core.ingestion.page_urls import MAX_URL_LENGTH, redact_secret_query_values
 from service_core.ingestion.ports import SessionKey
-from service_core.ingestion.sanitize_json import sanitize
-from service_core.ingestion.validation import normalize_identifier, read_event_name, to_text
+from service_core.ingestion.sanitize_json import sanitize_json_value
+from service_core.ingestion.validation import (
+    read_first_event_name,
+    text_of_string_or_number,
+    trimmed_identifier_or_none,
+)
 
 _URL_PROPERTIES: Final = (
     "url",
@@ -81,41 +90,42 @@ def parse_event(
 
     Args:
         arrival: the received event. Only a browser batch may send ``event_data`` and a ``session_id`` outside ``context``.
-        body: its decoded body, which `validate_event` accepted.
+        body: its decoded body, which `validate_name_and_identity` accepted.
         workspace: its secret keys generated session ids.
         external_id_events: events that carry an id of a provider, by event name.
 
     Raises:
-        ValueError: `validate_event` would reject the body.
+        ValueError: `validate_name_and_identity` would reject the body.
     """
     flat = arrival.channel is IngestEndpoint.BATCH
     properties = _sanitized_object(body, "properties") or (
         _sanitized_object(body, "event_data") if flat else {}
     )
     context = _sanitized_object(body, "context")
-    name = read_event_name(body)
+    name = read_first_event_name(body)
     if name is None:
         raise ValueError("an accepted event has a name")
     ids = parse_event_ids(name, body, properties)
-    timestamp, adjusted = resolve_event_time(body.get("timestamp"), arrival.received_at)
-    sent = normalize_identifier(context.get("session_id")) or (
-        normalize_identifier(body.get("session_id")) if flat else None
+    timestamp, adjusted = replace_or_clamp_event_time(body.get("timestamp"), arrival.received_at)
+    sent = trimmed_identifier_or_none(context.get("session_id")) or (
+        trimmed_identifier_or_none(body.get("session_id")) if flat else None
     )
     for field in _URL_PROPERTIES:
         if isinstance(address := properties.get(field), str):
-            properties[field] = redact_secrets(address[:MAX_URL_LENGTH])
+            properties[field] = redact_secret_query_values(address[:MAX_URL_LENGTH])
     return ParsedEvent(
         workspace_id=arrival.workspace_id,
         name=name,
         ids=ids,
         timestamp=timestamp,
         time_adjusted=adjusted,
-        session_id=sent or generate_session_id(workspace.secret, ids.visitor_id, timestamp),
+        session_id=sent or generate_hourly_session_id(workspace.secret, ids.visitor_id, timestamp),
         session_origin="client" if sent else "generated",
         properties=properties,
         context=context,
-        external_ids=_normalize_external_ids(
-            _sanitized_object(body, "external_ids") | _provider_id(external_id_events.get(name), properties)
+        external_ids=_trimmed_ids_without_placeholders(
+            _sanitized_object(body, "external_ids")
+            | _first_external_id_by_namespace(external_id_events.get(name), properties)
         ),
         ip=body.get("ip"),
     )
@@ -124,17 +134,23 @@ def parse_event(
 def _sanitized_object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
     """Returns a JSON object of the body with sanitized values; an empty one if the field is not an object."""
     value = body.get(field)
-    return sanitize(value) if isinstance(value, dict) else {}
+    return sanitize_json_value(value) if isinstance(value, dict) else {}
 
 
-def _provider_id(event: ExternalIdEvent | None, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _first_external_id_by_namespace(
+    external_id_event: ExternalIdEvent | None, properties: Mapping[str, Any]
+) -> dict[str, Any]:
     """Returns the first id of another system that the event carries, by namespace; empty without one."""
-    if event is None:
+    if external_id_event is None:
         return {}
-    ids = (to_text(properties.get(name)) for name in event.properties)
-    return next(({event.namespace: id_} for id_ in ids if id_), {})
+    ids = (text_of_string_or_number(properties.get(name)) for name in external_id_event.properties)
+    return next(({external_id_event.namespace: id_} for id_ in ids if id_), {})
 
 
-def _normalize_external_ids(sent: Mapping[str, Any]) -> dict[str, str] | None:
-    texts = {key.strip(): value for key, raw in sent.items() if (value := to_text(raw)) and key.strip()}
+def _trimmed_ids_without_placeholders(id_by_namespace: Mapping[str, Any]) -> dict[str, str] | None:
+    texts = {
+        key.strip(): value
+        for key, raw in id_by_namespace.items()
+        if (value := text_of_string_or_number(raw)) and key.strip()
+    }
     return {key: value for key, value in texts.items() if not is_placeholder_id(value)} or None

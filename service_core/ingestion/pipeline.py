@@ -29,9 +29,9 @@ from service_core.ingestion.parse_event import (
     parse_event,
 )
 from service_core.ingestion.ports import EventStore, IngestQueue, LinkLookup, SessionKey, SessionState
-from service_core.ingestion.reported_touches import reported_link_tags
-from service_core.ingestion.traffic_source_columns import advance_session_state
-from service_core.ingestion.validation import to_text
+from service_core.ingestion.reported_touches import link_tags_of_touches_without_utm
+from service_core.ingestion.traffic_source_columns import session_state_after_event
+from service_core.ingestion.validation import text_of_string_or_number
 
 BATCH_SIZE: Final = 2_000
 """Events of one append. Appending 2,000 instead of 500 costs the store a third per event."""
@@ -68,7 +68,7 @@ OnStored = Callable[[Sequence[RuleCandidate]], Awaitable[None]]
 """Called with stored events before they leave the queue, and again if their batch is processed again."""
 
 
-class _ParsedArrival(NamedTuple):
+class _ParsedEventOfWorkspace(NamedTuple):
     queued: QueuedEvent
     workspace: Workspace
     parsed: ParsedEvent
@@ -104,17 +104,17 @@ class IngestPipeline:
     ) -> None:
         self._queue = queue
         self._store = store
-        self._workspaces = find_workspace
+        self._find_workspace = find_workspace
         self._enricher = enricher
         self._decode = decode
-        self._batch = batch_size
+        self._batch_size = batch_size
         self._links = links
-        self._triggered = on_stored
+        self._on_stored = on_stored
         self._external_id_events = external_id_events
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
-        self._minutes: LruCache[tuple[UUID, str, datetime], int] = LruCache(
+        self._event_counts_by_minute: LruCache[tuple[UUID, str, datetime], int] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
 
@@ -126,49 +126,49 @@ class IngestPipeline:
         Raises:
             Exception: the queue or the store failed; nothing was acknowledged, so the same batch is processed again.
         """
-        taken = await self._queue.take(self._batch)
+        taken = await self._queue.take(self._batch_size)
         if not taken:
             return 0
         try:
-            events, triggered, quarantined = await self._enrich_batch(taken)
+            events, triggered, quarantined = await self._enrich_or_quarantine_batch(taken)
             if events:
                 await self._store.append(events)
-            if triggered and self._triggered is not None:
-                await self._triggered(triggered)
+            if triggered and self._on_stored is not None:
+                await self._on_stored(triggered)
             await self._queue.acknowledge(events, quarantined)
         except BaseException:
             self._sessions.clear()
-            self._minutes.clear()
+            self._event_counts_by_minute.clear()
             raise
         return len(taken)
 
-    async def _enrich_batch(
+    async def _enrich_or_quarantine_batch(
         self, batch: Sequence[QueuedEvent]
     ) -> tuple[list[Event], list[RuleCandidate], list[QuarantinedEvent]]:
         ids = {queued.arrival.workspace_id for queued in batch}
-        workspaces = {workspace_id: await self._workspaces(workspace_id) for workspace_id in ids}
-        ready: list[_ParsedArrival] = []
+        workspaces = {workspace_id: await self._find_workspace(workspace_id) for workspace_id in ids}
+        ready: list[_ParsedEventOfWorkspace] = []
         events: list[Event] = []
         triggered: list[RuleCandidate] = []
         quarantined: list[QuarantinedEvent] = []
-        async for queued in _yielding_to_loop(batch):
+        async for queued in _yield_to_event_loop_every_50(batch):
             try:
                 ready.append(self._parse_queued(queued, workspaces[queued.arrival.workspace_id]))
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
-                quarantined.append(_quarantine(queued, fault))
-        await self._load_sessions(ready)
-        utm_by_workspace = await self._load_link_utm(ready)
-        async for step in _yielding_to_loop(ready):
+                quarantined.append(_build_quarantined_event(queued, fault))
+        await self._cache_stored_sessions(ready)
+        utm_by_workspace = await self._load_utm_of_bare_link_tags(ready)
+        async for step in _yield_to_event_loop_every_50(ready):
             try:
-                events.append(self._enrich_arrival(step, utm_by_workspace))
+                events.append(self._enrich_and_advance_session(step, utm_by_workspace))
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
-                quarantined.append(_quarantine(step.queued, fault))
+                quarantined.append(_build_quarantined_event(step.queued, fault))
             else:
                 if step.parsed.name in step.workspace.triggers:
                     triggered.append(RuleCandidate(events[-1], _end_user_agent(step, events[-1].source)))
         return events, triggered, quarantined
 
-    def _parse_queued(self, queued: QueuedEvent, workspace: Workspace | None) -> _ParsedArrival:
+    def _parse_queued(self, queued: QueuedEvent, workspace: Workspace | None) -> _ParsedEventOfWorkspace:
         if workspace is None:
             raise LookupError("the workspace is gone")
         if queued.arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in queued.arrival.headers:
@@ -176,11 +176,11 @@ class IngestPipeline:
         body = self._decode(queued.arrival.body)
         if not isinstance(body, dict):
             raise TypeError("the body is not a JSON object")
-        return _ParsedArrival(
+        return _ParsedEventOfWorkspace(
             queued, workspace, parse_event(queued.arrival, body, workspace, self._external_id_events)
         )
 
-    async def _load_sessions(self, arrivals: Iterable[_ParsedArrival]) -> None:
+    async def _cache_stored_sessions(self, arrivals: Iterable[_ParsedEventOfWorkspace]) -> None:
         """Loads the sessions of a batch that are not cached."""
         keys = {step.parsed.session_key: None for step in arrivals}
         unknown = [key for key in keys if key not in self._sessions]
@@ -188,13 +188,16 @@ class IngestPipeline:
             for key, state in (await self._store.session_states(unknown)).items():
                 self._sessions.put(key, state)
 
-    async def _load_link_utm(self, arrivals: Iterable[_ParsedArrival]) -> _UtmByWorkspace:
+    async def _load_utm_of_bare_link_tags(
+        self, arrivals: Iterable[_ParsedEventOfWorkspace]
+    ) -> _UtmByWorkspace:
         """Returns UTM values by workspace and link tag, for events that have a tag and no UTM value."""
         tags: dict[UUID, set[str]] = {}
         for step in arrivals:
             sent = step.parsed.properties
             if self._links and (
-                bare_tags := {link_tag_without_utm(sent) or "", *reported_link_tags(sent)} - {""}
+                bare_tags := {link_tag_without_utm(sent) or "", *link_tags_of_touches_without_utm(sent)}
+                - {""}
             ):
                 tags.setdefault(step.workspace.id, set()).update(bare_tags)
         utm_by_workspace: _UtmByWorkspace = {}
@@ -204,43 +207,49 @@ class IngestPipeline:
             utm_by_workspace[workspace_id] = {tag: link.utm for tag, link in links.items()}
         return utm_by_workspace
 
-    def _enrich_arrival(self, arrival: _ParsedArrival, utm_by_workspace: _UtmByWorkspace) -> Event:
+    def _enrich_and_advance_session(
+        self, arrival: _ParsedEventOfWorkspace, utm_by_workspace: _UtmByWorkspace
+    ) -> Event:
         key = arrival.parsed.session_key
         known = self._sessions.get(key)
         # A session that began after the event does not affect it: its row does not depend on the order of arrival.
         session = known if known and known.first_at <= arrival.parsed.timestamp else None
-        event = self._enricher.enrich(
+        event = self._enricher.build_event_row(
             arrival.queued,
             arrival.parsed,
             workspace=arrival.workspace,
             session=session,
-            high_rate=self._has_high_rate(arrival.parsed),
+            high_rate=self._count_and_check_minute_rate(arrival.parsed),
             utm_by_tag=utm_by_workspace.get(arrival.workspace.id, {}),
         )
         if not event.is_bot:
-            self._sessions.put(key, advance_session_state(event, known))
+            self._sessions.put(key, session_state_after_event(event, known))
         return event
 
-    def _has_high_rate(self, parsed: ParsedEvent) -> bool:
+    def _count_and_check_minute_rate(self, parsed: ParsedEvent) -> bool:
         """Counts the event, and returns whether its visitor has sent more than 200 in the minute."""
         minute = parsed.workspace_id, parsed.ids.visitor_id, parsed.timestamp.replace(second=0, microsecond=0)
-        seen = (self._minutes.get(minute) or 0) + 1
-        self._minutes.put(minute, seen)
+        seen = (self._event_counts_by_minute.get(minute) or 0) + 1
+        self._event_counts_by_minute.put(minute, seen)
         return seen > HIGH_RATE_THRESHOLD
 
 
-def _end_user_agent(arrival: _ParsedArrival, source: str) -> str | None:
+def _end_user_agent(arrival: _ParsedEventOfWorkspace, source: str) -> str | None:
     """Returns the user agent of the end user; None if only a server's client is known."""
     context = arrival.parsed.context
-    reported = to_text(context.get("userAgent")) or to_text(context.get("user_agent"))
-    return reported or (to_text(arrival.queued.arrival.user_agent) if source in _END_USER_SOURCES else None)
+    reported = text_of_string_or_number(context.get("userAgent")) or text_of_string_or_number(
+        context.get("user_agent")
+    )
+    return reported or (
+        text_of_string_or_number(arrival.queued.arrival.user_agent) if source in _END_USER_SOURCES else None
+    )
 
 
-def _quarantine(queued: QueuedEvent, error: Exception) -> QuarantinedEvent:
+def _build_quarantined_event(queued: QueuedEvent, error: Exception) -> QuarantinedEvent:
     return QuarantinedEvent(queued, f"{type(error).__name__}: {error}"[:_MAX_REASON_LENGTH])
 
 
-async def _yielding_to_loop(values: Iterable[_T]) -> AsyncIterator[_T]:
+async def _yield_to_event_loop_every_50(values: Iterable[_T]) -> AsyncIterator[_T]:
     """Yields the values and lets other tasks run every `_YIELD_EVERY` values."""
     for position, value in enumerate(values):
         if position % _YIELD_EVERY == 0:

@@ -56,14 +56,14 @@ class IngestLedger(Protocol):
         key_id: UUID,
         channel: IngestEndpoint,
         reason: RejectionReason,
-        at: datetime,
+        received_at: datetime,
         *,
-        events: int = 1,
+        event_count: int = 1,
     ) -> None:
         """Counts rejected events; durable with the next commit or within a second."""
 
     async def count_duplicate(
-        self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, at: datetime
+        self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, received_at: datetime
     ) -> None:
         """Counts an event that its caller already knows to be a duplicate, without enqueueing it."""
 
@@ -114,7 +114,7 @@ class Quarantine(Protocol):
     async def replay(self, workspace_id: UUID) -> int:
         """Puts the events back into the queue under their sequence numbers; returns how many."""
 
-    async def delete_before(self, before: datetime) -> dict[UUID, int]:
+    async def delete_quarantined_before(self, received_before: datetime) -> dict[UUID, int]:
         """Deletes events received before a time; returns the number by workspace. The ledger stays unchanged."""
 
 

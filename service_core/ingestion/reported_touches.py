@@ -19,13 +19,13 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from service_core.access.models import Workspace
-from service_core.ingestion.campaign import Campaign, parse_campaign
-from service_core.ingestion.consent import strip_identifiers_from_url
-from service_core.ingestion.event_time import EARLIEST_EVENT_TIME, parse_client_time
+from service_core.ingestion.campaign import Campaign, parse_campaign_and_install_referrer
+from service_core.ingestion.consent import strip_click_ids_from_url
+from service_core.ingestion.event_time import EARLIEST_EVENT_TIME, parse_iso_or_epoch_time
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, TOUCH_POSITIONS
 from service_core.ingestion.page_context import PageContext, parse_page_context
 from service_core.ingestion.traffic_classification import TrafficClassifier
-from service_core.ingestion.traffic_source_columns import campaign_columns
+from service_core.ingestion.traffic_source_columns import campaign_columns_within_consent
 
 _TIMESTAMP_FIELDS: Final = tuple(f"{side}_touch_timestamp" for side in TOUCH_POSITIONS)
 _UTM_ALIASES: Final = MappingProxyType(
@@ -42,11 +42,13 @@ class _ReportedTouch(NamedTuple):
     page: PageContext
 
 
-def reported_link_tags(properties: Mapping[str, Any]) -> list[str]:
+def link_tags_of_touches_without_utm(properties: Mapping[str, Any]) -> list[str]:
     """Returns the link tags of reported touches that have no UTM values of their own."""
     if not any(name in properties for name in _TIMESTAMP_FIELDS):
         return []
-    touches = [parse_campaign(_touch_properties(properties, side)) for side in TOUCH_POSITIONS]
+    touches = [
+        parse_campaign_and_install_referrer(_touch_properties(properties, side)) for side in TOUCH_POSITIONS
+    ]
     return [touch.lyr for touch in touches if touch.lyr and not touch.utm]
 
 
@@ -74,9 +76,9 @@ def reported_touch_columns(
     columns: dict[str, str] = {}
     previous: Mapping[str, str] = {}
     for side in TOUCH_POSITIONS:
-        touch = _parse_touch(properties, side, event_time, workspace, classifier)
+        touch = _parse_touch_unless_untimed_or_empty(properties, side, event_time, workspace, classifier)
         if touch:
-            touch.campaign.fill_utm_from_link(utm_by_tag)
+            touch.campaign.fill_utm_from_link_if_none_sent(utm_by_tag)
         touch_columns = (
             _touch_columns(touch, workspace, classifier, consent_denied=consent_denied) if touch else {}
         )
@@ -86,19 +88,21 @@ def reported_touch_columns(
     return columns or None
 
 
-def _parse_touch(
+def _parse_touch_unless_untimed_or_empty(
     properties: Mapping[str, Any],
     position: str,
     event_time: datetime,
     workspace: Workspace,
     classifier: TrafficClassifier,
 ) -> _ReportedTouch | None:
-    at = parse_client_time(properties.get(f"{position}_touch_timestamp"))
+    at = parse_iso_or_epoch_time(properties.get(f"{position}_touch_timestamp"))
     if at is None or not EARLIEST_EVENT_TIME <= at <= event_time:
         return None
     properties = _touch_properties(properties, position)
     touch = _ReportedTouch(
-        at, parse_campaign(properties), parse_page_context(properties, workspace, classifier)
+        at,
+        parse_campaign_and_install_referrer(properties),
+        parse_page_context(properties, workspace, classifier),
     )
     return None if touch.campaign.is_empty and touch.page.external_referrer_host is None else touch
 
@@ -117,8 +121,8 @@ def _touch_columns(
 ) -> Mapping[str, str]:
     """Returns the non-empty columns of a touch as text; its time is UTC."""
     campaign, page = touch.campaign, touch.page
-    source = classifier.classify(campaign, page.external_referrer_host, workspace.rules.channels)
-    carried = campaign_columns(campaign, {}, consent_denied=consent_denied)
+    source = classifier.classify_visit(campaign, page.external_referrer_host, workspace.rules.channels)
+    carried = campaign_columns_within_consent(campaign, {}, consent_denied=consent_denied)
     referrer = page.referrer
     columns = {
         "timestamp": touch.at.replace(tzinfo=None).isoformat(" ", "microseconds"),
@@ -126,7 +130,7 @@ def _touch_columns(
         "own_medium": source.medium,
         "own_channel": source.channel,
         **{name: carried.get(name) for name in CAMPAIGN_COLUMNS},
-        "referrer": strip_identifiers_from_url(referrer) if referrer and consent_denied else referrer,
+        "referrer": strip_click_ids_from_url(referrer) if referrer and consent_denied else referrer,
         "referrer_host": page.external_referrer_host,
         "landing_page": page.path,
     }

@@ -17,7 +17,7 @@ _ESCAPED_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 """An escaped NUL whose backslash is not itself escaped."""
 
 
-def sanitize_text(value: str) -> str:
+def replace_nul_and_surrogates(value: str) -> str:
     """Returns the text with NUL and lone surrogates replaced by U+FFFD."""
     if "\0" in value:
         value = value.replace("\0", _REPLACEMENT)
@@ -35,7 +35,7 @@ def sanitize_json_bytes(text: bytes) -> bytes:
     return _ESCAPED_NUL.sub(rb"\1\\ufffd", text) if b"\\u0000" in text else text
 
 
-def sanitize_number(value: float) -> int | float | None:
+def to_int64_or_finite_float(value: float) -> int | float | None:
     """Returns the number as a 64-bit integer or finite float; None if it is neither."""
     if isinstance(value, int):
         if -_INT64 <= value < _INT64:
@@ -47,16 +47,19 @@ def sanitize_number(value: float) -> int | float | None:
     return value if isfinite(value) else None
 
 
-def sanitize(value: Any, depth: int = 0) -> Any:
+def sanitize_json_value(value: Any, depth: int = 0) -> Any:
     """Returns a JSON value with all unstorable values replaced; nesting deeper than `MAX_DEPTH` is cut."""
     if isinstance(value, str):
-        return sanitize_text(value)
+        return replace_nul_and_surrogates(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        return sanitize_number(value)
+        return to_int64_or_finite_float(value)
     if depth >= MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        return {sanitize_text(key): sanitize(item, depth + 1) for key, item in value.items()}
-    return [sanitize(item, depth + 1) for item in value]
+        return {
+            replace_nul_and_surrogates(key): sanitize_json_value(item, depth + 1)
+            for key, item in value.items()
+        }
+    return [sanitize_json_value(item, depth + 1) for item in value]

@@ -1,6 +1,6 @@
 """Handles `POST /track` without the HTTP server: request checks and responses.
 
-The HTTP host calls these in order: `check_method` and `parse_headers` before it reads the body, `validate_request` on the
+The HTTP host calls these in order: `check_method` and `parse_ingest_headers` before it reads the body, `check_rate_limit_and_validate_request` on the
 body, then the response for the result of the queue. The order of the checks is defined here.
 """
 
@@ -15,7 +15,7 @@ from service_core.access.api_keys import INGEST_RATE_LIMIT
 from service_core.access.key_authentication import parse_bearer_token
 from service_core.access.models import AuthContext
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
-from service_core.ingestion.validation import REJECTION_MESSAGES, ValidatedEvent, validate_event
+from service_core.ingestion.validation import REJECTION_MESSAGES, ValidatedEvent, validate_name_and_identity
 from service_core.kernel.ids import new_id
 
 MAX_BODY_BYTES: Final = 256_000
@@ -110,14 +110,14 @@ def check_method(method: str) -> IngestResponse | None:
     return PREFLIGHT if method == "OPTIONS" else WRONG_METHOD
 
 
-def parse_headers(raw: Iterable[tuple[bytes, bytes]]) -> TrackHeaders:
+def parse_ingest_headers(raw_headers: Iterable[tuple[bytes, bytes]]) -> TrackHeaders:
     """Returns the headers ingestion reads; names are in lower case, as ASGI passes them.
 
     ``X-API-Key`` wins over ``Authorization``, unless it is empty.
     """
     key = authorization = user_agent = length = None
     stored_headers: dict[str, str] = {}
-    for name, value in raw:
+    for name, value in raw_headers:
         if name == b"user-agent":
             user_agent = value.decode("latin-1")
         elif name == b"x-api-key":
@@ -131,10 +131,10 @@ def parse_headers(raw: Iterable[tuple[bytes, bytes]]) -> TrackHeaders:
     return TrackHeaders(key or parse_bearer_token(authorization), user_agent, stored_headers, length)
 
 
-def validate_request(
+def check_rate_limit_and_validate_request(
     body: bytes | None,
     headers: TrackHeaders,
-    identity: AuthContext | None,
+    auth_context: AuthContext | None,
     *,
     client_ip: str | None,
     received_at: datetime,
@@ -154,18 +154,18 @@ def validate_request(
     """
     if body is None:
         return REJECTION_RESPONSES[RejectionReason.TOO_LARGE]
-    if identity is None:
+    if auth_context is None:
         return MISSING_KEY if headers.key is None else INVALID_KEY
-    if not consume_rate_limit(identity.credential.id, received_at):
+    if not consume_rate_limit(auth_context.credential.id, received_at):
         return REJECTION_RESPONSES[RejectionReason.RATE_LIMITED]
-    validated = _decode_event(body, decode)
+    validated = _decode_and_validate_event(body, decode)
     if isinstance(validated, RejectionReason):
         return REJECTION_RESPONSES[validated]
     name, event_id = validated
-    workspace = identity.workspace
+    workspace = auth_context.workspace
     arrival = ReceivedEvent(  # positional: keywords take three times as long
         workspace.id,
-        identity.credential.id,
+        auth_context.credential.id,
         IngestEndpoint.TRACK,
         event_id or str(new_id()),
         event_id is not None,
@@ -178,7 +178,7 @@ def validate_request(
     return AcceptedRequest(arrival, name, workspace.public_id)
 
 
-def _decode_event(body: bytes, decode: Decode) -> ValidatedEvent | RejectionReason:
+def _decode_and_validate_event(body: bytes, decode: Decode) -> ValidatedEvent | RejectionReason:
     """Decodes the body and validates the event."""
     if not body or body.isspace():
         return RejectionReason.NO_BODY
@@ -186,7 +186,7 @@ def _decode_event(body: bytes, decode: Decode) -> ValidatedEvent | RejectionReas
         document = decode(body)
     except ValueError:
         return RejectionReason.INVALID_JSON
-    return validate_event(document)
+    return validate_name_and_identity(document)
 
 
 def queued_response(name: str, workspace: str) -> IngestResponse:
@@ -226,12 +226,12 @@ class SenderRateLimit:
         self._second = 0
         self._spent: dict[UUID, int] = {}
 
-    def consume(self, sender: UUID, at: datetime, events: int = 1) -> bool:
+    def count_if_room_in_second(self, sender: UUID, at: datetime, event_count: int = 1) -> bool:
         """Counts events; returns False, and counts nothing, if the window has no room for them."""
         second = int(at.timestamp())
         if second != self._second:
             self._second, self._spent = second, {}
-        spent = self._spent.get(sender, 0) + events
+        spent = self._spent.get(sender, 0) + event_count
         if spent > INGEST_RATE_LIMIT:
             return False
         self._spent[sender] = spent

@@ -60,16 +60,16 @@ class TrafficClassifier:
         self._entry = lru_cache(_CACHE_SIZE)(self._find_listed_source)
         self._sites = lru_cache(_CACHE_SIZE)(self._registrable_domains)
 
-    def is_external(self, host: str, own_hosts: Sequence[str]) -> bool:
+    def is_other_site_and_no_payment_or_login(self, referrer_host: str, own_hosts: Sequence[str]) -> bool:
         """Returns whether a referring host belongs to another site that is not a payment or login page.
 
         Args:
             host: host of the referrer, lower case, without ``www.``.
             own_hosts: hosts of the workspace and of the page itself.
         """
-        if self.registrable_domain(host) in self._sites(tuple(own_hosts)):
+        if self.registrable_domain(referrer_host) in self._sites(tuple(own_hosts)):
             return False
-        return not any(suffix in EXCLUDED_REFERRERS for suffix in _parent_domains(host))
+        return not any(suffix in EXCLUDED_REFERRERS for suffix in _parent_domains(referrer_host))
 
     def registrable_domain(self, host: str) -> str:
         """Returns the registrable domain of a host, or the host itself if it has none."""
@@ -79,8 +79,11 @@ class TrafficClassifier:
         """Returns whether a host is listed as referrer spam."""
         return self.registrable_domain(host) in SPAM_REFERRERS
 
-    def classify(
-        self, campaign: Campaign, referrer: str | None, custom_channels: tuple[CustomChannel, ...] = ()
+    def classify_visit(
+        self,
+        campaign: Campaign,
+        external_referrer_host: str | None,
+        custom_channels: tuple[CustomChannel, ...] = (),
     ) -> TrafficSource:
         """Returns source, medium and channel by the campaign and referrer of an event.
 
@@ -91,15 +94,19 @@ class TrafficClassifier:
         """
         click_source, click_medium = self._click_source(campaign)
         named = campaign.utm.get("utm_source", "").lower() or click_source
-        source = named or self._referral_source(referrer) or DIRECT
+        source = named or self._referral_source(external_referrer_host) or DIRECT
         category = SOURCE_CATEGORY.get(self._entry(source) or "")
         medium = campaign.utm.get("utm_medium") or click_medium
         if not medium:
             medium = (
-                DEFAULT_MEDIUM[category] if category else NO_MEDIUM if named or not referrer else "referral"
+                DEFAULT_MEDIUM[category]
+                if category
+                else NO_MEDIUM
+                if named or not external_referrer_host
+                else "referral"
             )
         campaign_name = campaign.utm.get("utm_campaign", "")
-        facts = _visit_facts(campaign, referrer, medium)
+        facts = _visit_facts(campaign, external_referrer_host, medium)
         channel = self._rule(custom_channels)(_RuleInput(source, medium, campaign_name, category, facts))
         return TrafficSource(source, medium, channel)
 
@@ -127,14 +134,14 @@ class TrafficClassifier:
         return frozenset(map(self.registrable_domain, hosts))
 
 
-def _visit_facts(campaign: Campaign, referrer: str | None, medium: str) -> frozenset[VisitFact]:
+def _visit_facts(campaign: Campaign, external_referrer_host: str | None, medium: str) -> frozenset[VisitFact]:
     is_declared_direct = campaign.utm.get("utm_source", "").lower() == DIRECT and medium in {
         NO_MEDIUM,
         "(not set)",
     }
-    if is_declared_direct or (campaign.is_empty and not referrer):
+    if is_declared_direct or (campaign.is_empty and not external_referrer_host):
         return _DIRECT_FACTS
-    if referrer:
+    if external_referrer_host:
         return _EXTERNAL_FACTS
     return _LINK_ONLY_FACTS if not campaign.utm and not campaign.click_ids else _NO_FACTS
 

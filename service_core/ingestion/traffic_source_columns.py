@@ -8,7 +8,7 @@ from service_core.access.analytics_settings import CustomChannel
 from service_core.ingestion.campaign import COOKIE_IDS, UTM_FIELDS, Campaign, campaign_text
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
 from service_core.ingestion.page_context import PageContext
-from service_core.ingestion.page_urls import parse_query_string
+from service_core.ingestion.page_urls import parse_first_query_values
 from service_core.ingestion.ports import SessionState
 from service_core.ingestion.traffic_classification import DIRECT_VISIT, TrafficClassifier, TrafficSource
 
@@ -19,7 +19,7 @@ _NO_CAMPAIGN: Final = Campaign()
 def traffic_source_columns(
     campaign: Campaign,
     page: PageContext,
-    session: SessionState | None,
+    session_to_inherit_from: SessionState | None,
     classifier: TrafficClassifier,
     custom_channels: tuple[CustomChannel, ...] = (),
 ) -> dict[str, Any]:
@@ -33,30 +33,32 @@ def traffic_source_columns(
         custom_channels: the workspace's own channels.
     """
     referral = (
-        classifier.classify(_NO_CAMPAIGN, page.external_referrer_host, custom_channels)
+        classifier.classify_visit(_NO_CAMPAIGN, page.external_referrer_host, custom_channels)
         if page.external_referrer_host
         else None
     )
     own = (
         referral
         if campaign.is_empty
-        else classifier.classify(campaign, page.external_referrer_host, custom_channels)
+        else classifier.classify_visit(campaign, page.external_referrer_host, custom_channels)
     )
     in_url = not campaign.is_empty and _query_contains_campaign(page.query, campaign)
-    carried = not in_url and _repeats_last_campaign(campaign, session)
-    source, medium, channel = (referral if carried else own) or _session_traffic_source(session)
+    carried = not in_url and _repeats_last_campaign_of_session(campaign, session_to_inherit_from)
+    source, medium, channel = (referral if carried else own) or _session_traffic_source_or_direct(
+        session_to_inherit_from
+    )
     return {
         "attribution_source": source,
         "attribution_medium": medium,
         "channel": channel,
         "attribution_carried": carried,
         "campaign_in_url": in_url,
-        **_prefixed_columns("own", own),
-        **_prefixed_columns("referral", referral),
+        **_traffic_columns_with_prefix("own", own),
+        **_traffic_columns_with_prefix("referral", referral),
     }
 
 
-def campaign_columns(
+def campaign_columns_within_consent(
     campaign: Campaign, properties: Mapping[str, Any], *, consent_denied: bool
 ) -> dict[str, Any]:
     """Returns the columns of campaign values; without consent it leaves out click ids and browser ids."""
@@ -70,7 +72,7 @@ def campaign_columns(
     return columns
 
 
-def advance_session_state(event: Event, session: SessionState | None) -> SessionState:
+def session_state_after_event(event: Event, session: SessionState | None) -> SessionState:
     """Returns the session state after one more event.
 
     An event from before the start of the session only moves the start and the landing page.
@@ -91,11 +93,11 @@ def advance_session_state(event: Event, session: SessionState | None) -> Session
 
 def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
     """Returns whether the page's query string contains every campaign value."""
-    query_values = {value.strip() for value in parse_query_string(query).values()} if query else set()
-    return query_values.issuperset(campaign.values())
+    query_values = {value.strip() for value in parse_first_query_values(query).values()} if query else set()
+    return query_values.issuperset(campaign.sent_values_and_link_tag())
 
 
-def _repeats_last_campaign(campaign: Campaign, session: SessionState | None) -> bool:
+def _repeats_last_campaign_of_session(campaign: Campaign, session: SessionState | None) -> bool:
     """Returns whether the values equal the session's latest ones, because the client may have stored them."""
     if session is None or session.last_campaign is None or campaign.is_empty:
         return False
@@ -103,13 +105,13 @@ def _repeats_last_campaign(campaign: Campaign, session: SessionState | None) -> 
     return session.last_campaign == (*utm, *campaign.first_click_id, campaign.lyr)
 
 
-def _session_traffic_source(session: SessionState | None) -> TrafficSource:
+def _session_traffic_source_or_direct(session: SessionState | None) -> TrafficSource:
     if session and session.attribution_source and session.channel:
         return TrafficSource(session.attribution_source, session.attribution_medium or "", session.channel)
     return DIRECT_VISIT
 
 
-def _prefixed_columns(prefix: str, traffic_source: TrafficSource | None) -> dict[str, str]:
+def _traffic_columns_with_prefix(prefix: str, traffic_source: TrafficSource | None) -> dict[str, str]:
     if traffic_source is None:
         return {}
     return {

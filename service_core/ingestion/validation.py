@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from service_core.ingestion.models import RejectionReason
-from service_core.ingestion.sanitize_json import sanitize_number, sanitize_text
+from service_core.ingestion.sanitize_json import replace_nul_and_surrogates, to_int64_or_finite_float
 
 MAX_TEXT_LENGTH: Final = 255
 MAX_EVENT_ID_LENGTH: Final = 256
@@ -48,7 +48,7 @@ class ValidatedEvent(NamedTuple):
     event_id: str | None
 
 
-def validate_event(body: object) -> ValidatedEvent | RejectionReason:
+def validate_name_and_identity(body: object) -> ValidatedEvent | RejectionReason:
     """Returns the event's name and client-sent id, or the reason why the body is rejected.
 
     Args:
@@ -56,15 +56,15 @@ def validate_event(body: object) -> ValidatedEvent | RejectionReason:
     """
     if not isinstance(body, dict):
         return RejectionReason.INVALID_JSON
-    name = read_event_name(body)
+    name = read_first_event_name(body)
     if name is None or isinstance(body.get("events"), list):
         return RejectionReason.NO_EVENT_NAME
-    if not has_identity(body):
+    if not has_any_identity(body):
         return RejectionReason.NO_IDENTITY
-    return ValidatedEvent(name, read_event_id(body))
+    return ValidatedEvent(name, read_event_id_or_hash_of_long_one(body))
 
 
-def read_event_name(body: Mapping[str, Any]) -> str | None:
+def read_first_event_name(body: Mapping[str, Any]) -> str | None:
     """Returns the first non-empty event name, trimmed and cut; a value that is not text counts as missing."""
     for field in EVENT_NAME_FIELDS:
         value = body.get(field)
@@ -73,37 +73,37 @@ def read_event_name(body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def has_identity(body: Mapping[str, Any]) -> bool:
+def has_any_identity(body: Mapping[str, Any]) -> bool:
     """Returns whether any identity field holds an id; placeholders count as ids here."""
     for field in _ALL_IDENTITY_FIELDS:
-        if field in body and normalize_identifier(body[field]) is not None:
+        if field in body and trimmed_identifier_or_none(body[field]) is not None:
             return True
     return False
 
 
-def read_event_id(body: Mapping[str, Any]) -> str | None:
+def read_event_id_or_hash_of_long_one(body: Mapping[str, Any]) -> str | None:
     """Returns the client's idempotency key; an id longer than `MAX_EVENT_ID_LENGTH` is replaced by its SHA-256."""
     for field in EVENT_ID_FIELDS:
-        if field in body and (key := to_text(body[field])):
+        if field in body and (key := text_of_string_or_number(body[field])):
             if len(key) > MAX_EVENT_ID_LENGTH:
                 return "sha256:" + hashlib.sha256(key.encode()).hexdigest()
             return key
     return None
 
 
-def normalize_identifier(value: object) -> str | None:
+def trimmed_identifier_or_none(value: object) -> str | None:
     """Returns an id as trimmed and cut text; None if it is empty or neither text nor number."""
-    text = to_text(value)
+    text = text_of_string_or_number(value)
     return text[:MAX_TEXT_LENGTH] if text else None
 
 
-def to_text(value: object) -> str | None:
+def text_of_string_or_number(value: object) -> str | None:
     """Returns text or a number as trimmed, sanitized text; None if it is empty or of another type."""
     if isinstance(value, str):
-        return sanitize_text(value).strip() or None
+        return replace_nul_and_surrogates(value).strip() or None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    number = sanitize_number(value)
+    number = to_int64_or_finite_float(value)
     if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
         number = int(number)
     return None if number is None else str(number)
@@ -111,4 +111,4 @@ def to_text(value: object) -> str | None:
 
 def normalize_name(value: str) -> str:
     """Returns a name as sanitized, trimmed and cut text."""
-    return sanitize_text(value).strip()[:MAX_TEXT_LENGTH]
+    return replace_nul_and_surrogates(value).strip()[:MAX_TEXT_LENGTH]

@@ -39,12 +39,12 @@ class CallBatcher(Generic[Q, A]):
         """Returns the number of items without a result."""
         return len(self._pending) + len(self._in_flight)
 
-    def submit(self, item: Q) -> asyncio.Future[A]:
+    def submit_for_next_batch(self, item: Q) -> asyncio.Future[A]:
         """Adds an item and returns the future of its result."""
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._pending.append((item, future))
         if self._runner is None:
-            self._runner = asyncio.create_task(self._run_calls())
+            self._runner = asyncio.create_task(self._run_batches_until_none_pending())
         return future
 
     async def wait_idle(self) -> None:
@@ -52,27 +52,27 @@ class CallBatcher(Generic[Q, A]):
         while self._runner is not None:
             await asyncio.wait([self._runner])
 
-    async def _run_calls(self) -> None:
+    async def _run_batches_until_none_pending(self) -> None:
         try:
             while self._pending:
                 self._in_flight = self._pending[: self._max_batch_size]
                 del self._pending[: self._max_batch_size]
-                await self._run_call()
+                await self._call_batch_and_resolve_futures()
         finally:
             self._runner = None
 
-    async def _run_call(self) -> None:
+    async def _call_batch_and_resolve_futures(self) -> None:
         try:
             results = await self._call([item for item, _ in self._in_flight])
         except Exception as error:  # noqa: BLE001 - every caller gets the error
-            self._reject_all(error)
+            self._reject_in_flight_and_pending(error)
         else:
             for (_, future), result in zip(self._in_flight, results, strict=True):
                 if not future.done():
                     future.set_result(result)
         self._in_flight = []
 
-    def _reject_all(self, error: Exception) -> None:
+    def _reject_in_flight_and_pending(self, error: Exception) -> None:
         items = self._in_flight + self._pending
         self._pending = []
         for _, future in items:
@@ -80,7 +80,9 @@ class CallBatcher(Generic[Q, A]):
                 future.set_exception(self._map_error(error))
 
 
-async def gather_results(futures: Sequence[asyncio.Future[A]], expected_error: type[F]) -> list[A | F]:
+async def gather_results_or_expected_errors(
+    futures: Sequence[asyncio.Future[A]], expected_error: type[F]
+) -> list[A | F]:
     """Returns the results of the futures after all have finished; an expected exception takes the place of its result.
 
     Results of one batch arrive together, so waiting for them in order costs nothing.

@@ -69,7 +69,7 @@ PRESET_NAMES: Final = (*_PRESETS_BY_LONG_NAME, ALL_TIME)
 """Long names of the presets, as documented for requests."""
 
 
-def resolve_preset(name: str, today: date, first_day: date | None = None) -> DayRange | None:
+def resolve_preset(preset_name: str, today: date, first_event_day: date | None = None) -> DayRange | None:
     """Returns the days of a preset, or None for an unknown name.
 
     Args:
@@ -77,7 +77,7 @@ def resolve_preset(name: str, today: date, first_day: date | None = None) -> Day
         today: the local date.
         first_day: local day of the first event, used by ``all_time``; None without events, which means today.
     """
-    if name == ALL_TIME:
-        return (min(first_day or today, today), today)
-    rule = DATE_PRESETS.get(name)
+    if preset_name == ALL_TIME:
+        return (min(first_event_day or today, today), today)
+    rule = DATE_PRESETS.get(preset_name)
     return rule(today) if rule else None

@@ -10,7 +10,7 @@ from service_core.kernel.date_presets import ALL_TIME, DATE_PRESETS, PRESET_NAME
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.schemas import BodyModel, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
-from service_core.kernel.timestamps import parse_date_or_timestamp
+from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 from service_core.kernel.wall_clock import local_date
 
 DATES_REQUIRED_MESSAGE: Final = "start_date and end_date required (ISO 8601)"
@@ -32,7 +32,12 @@ class DateRange(BodyModel):
         return self.preset == ALL_TIME
 
     def resolve(
-        self, zone: ZoneInfo, now: datetime, first_event: datetime | None = None, *, field: str = "date_range"
+        self,
+        zone: ZoneInfo,
+        now: datetime,
+        first_event_time: datetime | None = None,
+        *,
+        error_field: str = "date_range",
     ) -> ResolvedRange:
         """Returns the resolved range. Empty texts count as absent.
 
@@ -46,27 +51,27 @@ class DateRange(BodyModel):
             BadRequest: ``invalid_date_range``.
         """
         if bool(self.from_ or self.to) == bool(self.preset):
-            raise _invalid_date_range_error("A date range is either {from, to} or {preset}", field)
+            raise _invalid_date_range_error("A date range is either {from, to} or {preset}", error_field)
         if not self.preset:
             first, last = (
-                parse_date_or_timestamp(self.from_ or "", zone),
-                parse_date_or_timestamp(self.to or "", zone),
+                parse_span_of_date_or_timestamp(self.from_ or "", zone),
+                parse_span_of_date_or_timestamp(self.to or "", zone),
             )
             if first is None or last is None:
-                raise _invalid_date_range_error("from and to must be ISO 8601 dates or instants", field)
+                raise _invalid_date_range_error("from and to must be ISO 8601 dates or instants", error_field)
             return ResolvedRange(
-                _join_start_and_end(first, last, "from must not be after to", field), zone, now
+                _join_unless_start_after_end(first, last, "from must not be after to", error_field), zone, now
             )
-        first_day = local_date(first_event, zone) if first_event else None
+        first_day = local_date(first_event_time, zone) if first_event_time else None
         days = resolve_preset(self.preset, local_date(now, zone), first_day)
         if days is None:
             raise _invalid_date_range_error(
-                f"Unknown preset {self.preset!r}", field, f"Presets: {', '.join(PRESET_NAMES)}."
+                f"Unknown preset {self.preset!r}", error_field, f"Presets: {', '.join(PRESET_NAMES)}."
             )
         return ResolvedRange(whole_days_range(*days, zone), zone, now)
 
 
-def parse_start_end_dates(
+def parse_inclusive_start_end_dates(
     start_date: str | None, end_date: str | None, zone: ZoneInfo, now: datetime
 ) -> ResolvedRange:
     """Returns the range of the parameters ``start_date`` and ``end_date``, both inclusive.
@@ -76,18 +81,20 @@ def parse_start_end_dates(
             the end.
     """
     first, last = (
-        parse_date_or_timestamp(start_date or "", zone),
-        parse_date_or_timestamp(end_date or "", zone),
+        parse_span_of_date_or_timestamp(start_date or "", zone),
+        parse_span_of_date_or_timestamp(end_date or "", zone),
     )
     if first is None or last is None:
         raise BadRequest(DATES_REQUIRED_MESSAGE)
     message = "start_date must not be after end_date"
-    return ResolvedRange(_join_start_and_end(first, last, message, "start_date"), zone, now)
+    return ResolvedRange(_join_unless_start_after_end(first, last, message, "start_date"), zone, now)
 
 
-def _join_start_and_end(first: TimeRange, last: TimeRange, message: str, field: str) -> TimeRange:
+def _join_unless_start_after_end(
+    first: TimeRange, last: TimeRange, message: str, error_field: str
+) -> TimeRange:
     if first.start >= last.end:
-        raise _invalid_date_range_error(message, field)
+        raise _invalid_date_range_error(message, error_field)
     return TimeRange(first.start, last.end)
 
 

@@ -28,7 +28,7 @@ _MAX_DECIMALS: Final = 6
 """Limits above any published rate. They keep the fraction of two rates within 64 bits."""
 
 MAX_CONVERTED_MINOR: Final = 2**53
-"""Largest converted amount in minor units; `convert_amount` returns None above it."""
+"""Largest converted amount in minor units; `convert_minor_amount_or_none` returns None above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class RateTable:
 
     Attributes:
         days: the local days; None if there are no rates.
-        factors: currency to its factor for each day, as `ExchangeRates.rate_on` returns it.
+        factors: currency to its factor for each day, as `ExchangeRates.minor_unit_rate_up_to_7_days_old` returns it.
     """
 
     days: Buckets | None
@@ -89,13 +89,13 @@ class ExchangeRates:
             {code: ([d for d, _ in days], [r for _, r in days]) for code, days in ordered.items()},
         )
 
-    def rate_on(self, day: date, currency: str) -> Fraction | None:
+    def minor_unit_rate_up_to_7_days_old(self, day: date, currency: str) -> Fraction | None:
         """Returns the exact number of target minor units for one minor unit of a currency, or None without a rate for the day."""
         if currency == self.target_currency:
             return Fraction(1)
         target_rate, source_rate = (
-            self._euro_rate_on(day, self.target_currency),
-            self._euro_rate_on(day, currency),
+            self._euro_rate_up_to_7_days_old(day, self.target_currency),
+            self._euro_rate_up_to_7_days_old(day, currency),
         )
         if target_rate is None or source_rate is None:
             return None
@@ -105,17 +105,17 @@ class ExchangeRates:
             * Fraction(10) ** (currency_decimals(self.target_currency) - currency_decimals(currency))
         )
 
-    def convert_amount(self, day: date, currency: str | None, amount: int) -> int | None:
+    def convert_minor_amount_or_none(self, day: date, currency: str | None, amount: int) -> int | None:
         """Returns an amount in target minor units, rounded half-even.
 
         Returns None without a rate for the day, and above `MAX_CONVERTED_MINOR`. An amount without a currency is taken to
         be in the target currency.
         """
-        rate = Fraction(1) if currency is None else self.rate_on(day, currency)
+        rate = Fraction(1) if currency is None else self.minor_unit_rate_up_to_7_days_old(day, currency)
         converted = None if rate is None else round(amount * rate)
         return converted if converted is not None and converted <= MAX_CONVERTED_MINOR else None
 
-    def daily_table(self, zone: ZoneInfo) -> "RateTable":
+    def daily_factor_table_by_currency(self, zone: ZoneInfo) -> "RateTable":
         """Returns the factors for every day of a zone that has a rate, for event stores that convert amounts themselves."""
         days = sorted({day for days_and_rates, _ in self._published.values() for day in days_and_rates})
         if not days:
@@ -126,9 +126,12 @@ class ExchangeRates:
         )
         dates = [local_date(start, zone) for start in buckets.starts]
         others = sorted({*self._published, EURO} - {self.target_currency})
-        return RateTable(buckets, {code: [self.rate_on(day, code) for day in dates] for code in others})
+        return RateTable(
+            buckets,
+            {code: [self.minor_unit_rate_up_to_7_days_old(day, code) for day in dates] for code in others},
+        )
 
-    def _euro_rate_on(self, day: date, currency: str) -> Decimal | None:
+    def _euro_rate_up_to_7_days_old(self, day: date, currency: str) -> Decimal | None:
         if currency == EURO:
             return Decimal(1)
         days, rates = self._published.get(currency, ([], []))

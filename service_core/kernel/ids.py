@@ -23,14 +23,14 @@ ONE_TIME_TOKEN_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 
 
-class _MonotonicCounter:
+class _MonotonicUuid7Numbers:
     """Generates increasing numbers: 48 bits of milliseconds followed by 74 random bits, the payload of a UUIDv7."""
 
     def __init__(self) -> None:
         self._last = 0
         self._lock = Lock()
 
-    def next(self) -> int:
+    def next_larger_number(self) -> int:
         """Returns a number that is larger than every number this process returned before."""
         with self._lock:
             candidate = (time.time_ns() // 1_000_000) << 74 | secrets.randbits(74)
@@ -39,12 +39,12 @@ class _MonotonicCounter:
             return self._last
 
 
-_ID_COUNTER: Final = _MonotonicCounter()
+_ID_NUMBERS: Final = _MonotonicUuid7Numbers()
 
 
 def new_id() -> UUID:
     """Returns a new UUIDv7 for a resource id. Later ids of the same process are larger. Not suitable as a secret."""
-    number = _ID_COUNTER.next()
+    number = _ID_NUMBERS.next_larger_number()
     head, tail = number >> 62, number & (2**62 - 1)
     return UUID(int=(head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0x2 << 62 | tail)
 

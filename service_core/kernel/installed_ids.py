@@ -21,7 +21,9 @@ class InstalledIds:
     is_closed: bool = True
 
 
-def with_installed_ids(model: type[BaseModel], ids: Mapping[str, Sequence[str]]) -> type[BaseModel]:
+def restrict_or_document_installed_ids(
+    query_model: type[BaseModel], ids_by_group: Mapping[str, Sequence[str]]
+) -> type[BaseModel]:
     """Returns the model with every `InstalledIds` replaced by the ids; the model itself if it has none.
 
     Args:
@@ -29,11 +31,11 @@ def with_installed_ids(model: type[BaseModel], ids: Mapping[str, Sequence[str]])
         ids: installed ids by group.
     """
     fields: dict[str, Any] = {}
-    for name, declared in model.model_fields.items():
+    for name, declared in query_model.model_fields.items():
         marker = next((entry for entry in declared.metadata if isinstance(entry, InstalledIds)), None)
-        if marker is None or not ids[marker.group]:
+        if marker is None or not ids_by_group[marker.group]:
             continue
-        field, known = copy(declared), tuple(ids[marker.group])
+        field, known = copy(declared), tuple(ids_by_group[marker.group])
         field.metadata = [entry for entry in declared.metadata if entry is not marker]
         if not marker.is_closed:
             listed = ", ".join(f"`{id_}`" for id_ in known)
@@ -41,5 +43,7 @@ def with_installed_ids(model: type[BaseModel], ids: Mapping[str, Sequence[str]])
         kind = Literal[known] | None if marker.is_closed else declared.annotation
         fields[name] = (kind, field)
     if not fields:
-        return model
-    return create_model(model.__name__, __base__=model, __module__=model.__module__, **fields)
+        return query_model
+    return create_model(
+        query_model.__name__, __base__=query_model, __module__=query_model.__module__, **fields
+    )

@@ -35,7 +35,9 @@ def to_major(amount: int, currency: str) -> Decimal:
     return Decimal(amount).scaleb(-currency_decimals(currency))
 
 
-def allocate_amount(amount: int, weights: Sequence[int | float | Decimal | Fraction]) -> list[int]:
+def allocate_by_largest_remainder(
+    amount: int, weights: Sequence[int | float | Decimal | Fraction]
+) -> list[int]:
     """Returns the parts of an amount, one for each weight; they add up to the amount exactly.
 
     Remainders go to the parts with the largest fractions, ties to the earlier part.

@@ -148,7 +148,7 @@ class Operation:
     tool_title: str | None = None
 
     @property
-    def fails_closed(self) -> bool:
+    def is_refused_without_limit_store(self) -> bool:
         """Whether it is refused while the limit store is unavailable, instead of using the standby limit."""
         return self.requires_active_workspace or self.rate_limit in (
             RateLimitClass.KEY_CREATION,
@@ -233,7 +233,7 @@ def operation(
         raise TypeError(f"{route}: a public endpoint has no scope, every other endpoint has one")
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
-        fields = _signature_fields(handler)
+        fields = _validated_fields_of_handler_signature(handler)
         if (_PATH_PARAMETER in path) != (fields["path_model"] is not None):
             raise TypeError(f"{handler.__name__}: {path} and the parameter 'path' do not match")
         return Operation(
@@ -259,7 +259,7 @@ def operation(
     return declare
 
 
-def _signature_fields(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
+def _validated_fields_of_handler_signature(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
     """Returns the fields of an `Operation` that follow from the handler's signature."""
     if not inspect.iscoroutinefunction(handler) or not inspect.getdoc(handler):
         raise TypeError(f"{handler.__name__}: a handler is an async def with a docstring")
@@ -283,12 +283,12 @@ def _signature_fields(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
     return {
         **models,
         "dependencies": dependencies,
-        "answer": _response_model(hints.get("return")),
+        "answer": _unwrap_response_model(hints.get("return")),
         "raw": raw,
     }
 
 
-def _response_model(return_annotation: Any) -> Any:
+def _unwrap_response_model(return_annotation: Any) -> Any:
     """Returns the response model of a return annotation, unwrapped from `HandlerResponse`."""
     return (
         get_args(return_annotation)[0]

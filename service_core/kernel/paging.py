@@ -69,7 +69,7 @@ def decode_offset_cursor(token: str, scope_digest: bytes) -> OffsetCursor:
         BadRequest: ``invalid_cursor`` if the text is damaged or belongs to another request.
     """
     try:
-        fields = _decode_fields(token, scope_digest)
+        fields = _decode_verified_fields(token, scope_digest)
         return OffsetCursor(fields["o"], _from_epoch_milliseconds(fields["t"]))
     except KeyError:  # a cursor of the other kind
         raise _invalid_cursor_error() from None
@@ -82,7 +82,7 @@ def decode_keyset_cursor(token: str, scope_digest: bytes) -> KeysetCursor:
         BadRequest: ``invalid_cursor``, as `decode_offset_cursor`.
     """
     try:
-        fields = _decode_fields(token, scope_digest)
+        fields = _decode_verified_fields(token, scope_digest)
         return KeysetCursor(_from_epoch_milliseconds(fields["t"]), UUID(fields["i"]))
     except KeyError:
         raise _invalid_cursor_error() from None
@@ -93,7 +93,7 @@ def _encode_fields(fields: dict[str, Any], scope_digest: bytes) -> str:
     return encode_base64url(_checksum(payload, scope_digest) + payload)
 
 
-def _decode_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
+def _decode_verified_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

@@ -25,7 +25,9 @@ from service_core.kernel.operations import strip_annotated
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def parse_query_parameters(model: type[_Model], pairs: Iterable[tuple[str, str]]) -> _Model:
+def parse_query_parameters_leniently(
+    model: type[_Model], name_value_pairs: Iterable[tuple[str, str]]
+) -> _Model:
     """Returns the query model of decoded name and value pairs.
 
     An empty text counts as absent. The last of repeated parameters counts; a list parameter collects all of them.
@@ -33,9 +35,9 @@ def parse_query_parameters(model: type[_Model], pairs: Iterable[tuple[str, str]]
     Raises:
         BadRequest: a value is not allowed, or a required parameter is missing.
     """
-    kinds = _parsing_kinds(model)
+    kinds = _parsing_kind_by_parameter_name(model)
     values: dict[str, Any] = {}
-    for name, text in pairs:
+    for name, text in name_value_pairs:
         kind = kinds.get(name)
         value = text.replace("\0", "")  # no stored text holds one, and some stores refuse it
         if kind is None or value == "":
@@ -49,10 +51,10 @@ def parse_query_parameters(model: type[_Model], pairs: Iterable[tuple[str, str]]
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise _validation_error_to_bad_request(error, values) from None
+        raise _furthest_validation_error_as_bad_request(error, values) from None
 
 
-def parse_body(model: type[_Model], body: bytes, data: Any) -> _Model:
+def parse_body_strictly(model: type[_Model], body: bytes, decoded_body: Any) -> _Model:
     """Returns the body model of a JSON body.
 
     Args:
@@ -62,12 +64,12 @@ def parse_body(model: type[_Model], body: bytes, data: Any) -> _Model:
     Raises:
         BadRequest: not an object, an unknown or missing field, or a wrong type.
     """
-    if not isinstance(data, dict):
+    if not isinstance(decoded_body, dict):
         raise BadRequest("The body must be a JSON object", "invalid_json")
     try:
         return model.model_validate_json(body or b"{}", strict=True)
     except ValidationError as error:
-        raise _validation_error_to_bad_request(error, data) from None
+        raise _furthest_validation_error_as_bad_request(error, decoded_body) from None
 
 
 _NUMBER_PATTERNS: Final = {
@@ -97,7 +99,7 @@ def _parse_boolean(name: str, value: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _parsing_kinds(model: type[BaseModel]) -> Mapping[str, str]:
+def _parsing_kind_by_parameter_name(model: type[BaseModel]) -> Mapping[str, str]:
     """Returns for each parameter name, aliases included, how its text is parsed."""
     return {
         name: _parsing_kind(field)
@@ -121,26 +123,30 @@ def parameter_names(key: str, field: FieldInfo) -> tuple[str, ...]:
     return tuple(dict.fromkeys([key, *(choice for choice in choices if isinstance(choice, str))]))
 
 
-def describe_aliases(model: type[BaseModel], name: str) -> str:
+def describe_parameter_aliases(model: type[BaseModel], parameter_name: str) -> str:
     """Returns the sentence about the aliases of a parameter; empty if there are none."""
     all_names = (parameter_names(key, field) for key, field in model.model_fields.items())
-    aliases = next((names for names in all_names if name in names), ())
-    others = ", ".join(f"`{other}`" for other in aliases if other not in (name, aliases[0]))
+    aliases = next((names for names in all_names if parameter_name in names), ())
+    others = ", ".join(f"`{other}`" for other in aliases if other not in (parameter_name, aliases[0]))
     return f"Also accepted as {others}." if others else ""
 
 
 _CODE_BY_ERROR_TYPE: Final = {"missing": "missing_field", "extra_forbidden": "unknown_field"}
 
 
-def _validation_error_to_bad_request(validation_error: ValidationError, data: Any) -> BadRequest:
+def _furthest_validation_error_as_bad_request(
+    validation_error: ValidationError, decoded_input: Any
+) -> BadRequest:
     """Returns the first validation error as a response; it never repeats what was sent.
 
     For a field with a union type pydantic reports an error per member; the member that got furthest counts.
     """
     errors = validation_error.errors(include_url=False, include_input=False)
     candidates = [candidate for candidate in errors if candidate["loc"][:1] == errors[0]["loc"][:1]]
-    error = max(candidates, key=lambda candidate: len(_error_path_steps(candidate, data)))
-    path = "".join(_error_path_steps(error, data)).removeprefix(".")
+    error = max(
+        candidates, key=lambda candidate: len(_error_path_steps_existing_in(candidate, decoded_input))
+    )
+    path = "".join(_error_path_steps_existing_in(error, decoded_input)).removeprefix(".")
     reason = str(error.get("ctx", {}).get("error") or error["msg"])
     return BadRequest(
         f"{path}: {reason}" if path else reason,
@@ -149,7 +155,7 @@ def _validation_error_to_bad_request(validation_error: ValidationError, data: An
     )
 
 
-def _error_path_steps(error: ErrorDetails, data: Any) -> list[str]:
+def _error_path_steps_existing_in(error: ErrorDetails, decoded_input: Any) -> list[str]:
     """Returns the path of an error within ``data`` as ``.dashboard``, ``.cards``, ``[0]``, ``.size``.
 
     Pydantic inserts the names of union members into the path; these lead nowhere in ``data`` and are left out.
@@ -157,10 +163,10 @@ def _error_path_steps(error: ErrorDetails, data: Any) -> list[str]:
     steps: list[str] = []
     missing = error["loc"][-1:] if error["type"] == "missing" else ()
     for step in error["loc"]:
-        if isinstance(step, int) and isinstance(data, list):
+        if isinstance(step, int) and isinstance(decoded_input, list):
             steps.append(f"[{step}]")
-            data = data[step] if step < len(data) else None
-        elif isinstance(data, dict) and (step in data or step in missing):
+            decoded_input = decoded_input[step] if step < len(decoded_input) else None
+        elif isinstance(decoded_input, dict) and (step in decoded_input or step in missing):
             steps.append(f".{step}")
-            data = data.get(step)
+            decoded_input = decoded_input.get(step)
     return steps

@@ -58,7 +58,7 @@ class Buckets:
     starts: tuple[datetime, ...]
     end: datetime
 
-    def runs(self) -> tuple[BucketRun, ...]:
+    def runs_of_equal_length(self) -> tuple[BucketRun, ...]:
         """Returns the series as runs of buckets of equal length.
 
         An event store finds the bucket of an event by division and needs no calendar or time zone functions. A year of days

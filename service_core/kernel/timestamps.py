@@ -10,7 +10,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from service_core.kernel.time_ranges import TimeRange
-from service_core.kernel.wall_clock import day_start, wall_time_to_utc
+from service_core.kernel.wall_clock import day_start, wall_time_to_first_utc_instant
 
 _TIMESTAMP_PATTERN: Final = re.compile(
     r"(?P<date>\d{4}-\d{2}-\d{2})"
@@ -22,7 +22,7 @@ _ALLOWED_YEARS: Final = range(1900, 2200)
 """Years a range may contain: wider than any event, and far from the limits of `datetime`."""
 
 
-def parse_date_or_timestamp(text: str, zone: ZoneInfo) -> TimeRange | None:
+def parse_span_of_date_or_timestamp(text: str, zone: ZoneInfo) -> TimeRange | None:
     """Returns the time range that a date or timestamp covers.
 
     Its start is used as the start of a date range, its end as an inclusive end. A date means a local day. A timestamp
@@ -40,22 +40,27 @@ def parse_date_or_timestamp(text: str, zone: ZoneInfo) -> TimeRange | None:
             return None
         if match["hour"] is None:
             return TimeRange(day_start(day, zone), day_start(day + timedelta(days=1), zone))
-        return _parse_timestamp(match, day, zone)
+        return _span_of_timestamp(match, day, zone)
     except ValueError:
         return None
 
 
-def _parse_timestamp(match: re.Match[str], day: date, zone: ZoneInfo) -> TimeRange:
-    fraction = (match["fraction"] or "")[:3].ljust(6, "0")
-    clock = time(int(match["hour"]), int(match["minute"] or 0), int(match["second"] or 0), int(fraction))
+def _span_of_timestamp(timestamp_match: re.Match[str], day: date, zone: ZoneInfo) -> TimeRange:
+    fraction = (timestamp_match["fraction"] or "")[:3].ljust(6, "0")
+    clock = time(
+        int(timestamp_match["hour"]),
+        int(timestamp_match["minute"] or 0),
+        int(timestamp_match["second"] or 0),
+        int(fraction),
+    )
     local = datetime.combine(day, clock)
-    offset = match["offset"]
+    offset = timestamp_match["offset"]
     start = (
-        wall_time_to_utc(local, zone)
+        wall_time_to_first_utc_instant(local, zone)
         if offset is None
         else (local - _parse_utc_offset(offset)).replace(tzinfo=UTC)
     )
-    return TimeRange(start, start + _timestamp_precision(match))
+    return TimeRange(start, start + _length_of_finest_sent_unit(timestamp_match))
 
 
 def _parse_utc_offset(text: str) -> timedelta:
@@ -66,12 +71,12 @@ def _parse_utc_offset(text: str) -> timedelta:
     return timezone(-size if text[0] == "-" else size).utcoffset(None)
 
 
-def _timestamp_precision(match: re.Match[str]) -> timedelta:
-    if match["fraction"]:
-        return timedelta(milliseconds=10 ** max(3 - len(match["fraction"]), 0))
-    if match["second"]:
+def _length_of_finest_sent_unit(timestamp_match: re.Match[str]) -> timedelta:
+    if timestamp_match["fraction"]:
+        return timedelta(milliseconds=10 ** max(3 - len(timestamp_match["fraction"]), 0))
+    if timestamp_match["second"]:
         return timedelta(seconds=1)
-    return timedelta(minutes=1) if match["minute"] else timedelta(hours=1)
+    return timedelta(minutes=1) if timestamp_match["minute"] else timedelta(hours=1)
 
 
 def format_timestamp(instant: datetime) -> str:

@@ -10,7 +10,9 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def index_unique(values: Iterable[V], key: Callable[[V], K], describe: Callable[[V], str]) -> Mapping[K, V]:
+def index_unique_or_startup_error(
+    values: Iterable[V], key_of: Callable[[V], K], describe: Callable[[V], str]
+) -> Mapping[K, V]:
     """Returns a read-only mapping from key to value, in the order of the values.
 
     Args:
@@ -23,9 +25,9 @@ def index_unique(values: Iterable[V], key: Callable[[V], K], describe: Callable[
     """
     index: dict[K, V] = {}
     for value in values:
-        if key(value) in index:
+        if key_of(value) in index:
             raise StartupError(
                 f"Two plugins provide {describe(value)}. Uninstall one of them, or rename it in one of them."
             )
-        index[key(value)] = value
+        index[key_of(value)] = value
     return MappingProxyType(index)

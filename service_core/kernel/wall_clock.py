@@ -11,22 +11,24 @@ _SECOND = timedelta(seconds=1)
 _ZERO = timedelta(0)
 
 
-def wall_time_to_utc(local: datetime, zone: ZoneInfo) -> datetime:
+def wall_time_to_first_utc_instant(naive_local_time: datetime, zone: ZoneInfo) -> datetime:
     """Returns the UTC instant of a naive wall-clock time.
 
     A repeated wall-clock time gives the first instant, a skipped one the instant of the clock change.
     """
-    aware = local.replace(tzinfo=zone, fold=0)
+    aware = naive_local_time.replace(tzinfo=zone, fold=0)
     before, after = aware.utcoffset() or _ZERO, aware.replace(fold=1).utcoffset() or _ZERO
-    instant = (local - before).replace(tzinfo=UTC)
+    instant = (naive_local_time - before).replace(tzinfo=UTC)
     if before >= after:
         return instant
-    return _find_offset_change((local - after).replace(tzinfo=UTC) - _SECOND, instant, zone)
+    return _bisect_first_second_of_new_offset(
+        (naive_local_time - after).replace(tzinfo=UTC) - _SECOND, instant, zone
+    )
 
 
 def day_start(day: date, zone: ZoneInfo) -> datetime:
     """Returns the first instant of a local day; of the next day when the zone skipped the day."""
-    return wall_time_to_utc(datetime.combine(day, time.min), zone)
+    return wall_time_to_first_utc_instant(datetime.combine(day, time.min), zone)
 
 
 def local_date(instant: datetime, zone: ZoneInfo) -> date:
@@ -34,26 +36,26 @@ def local_date(instant: datetime, zone: ZoneInfo) -> date:
     return instant.astimezone(zone).date()
 
 
-def hour_start(instant: datetime, zone: ZoneInfo) -> datetime:
+def local_hour_start(instant: datetime, zone: ZoneInfo) -> datetime:
     """Returns the start of the local hour that contains an instant, or the clock change that shortened it."""
     local = instant.astimezone(zone)
     past = timedelta(minutes=local.minute, seconds=local.second, microseconds=local.microsecond)
     start = instant - past
     if start.astimezone(zone).utcoffset() == local.utcoffset():
         return start
-    return _find_offset_change(start, instant, zone)
+    return _bisect_first_second_of_new_offset(start, instant, zone)
 
 
-def next_hour_start(start: datetime, zone: ZoneInfo) -> datetime:
+def next_local_hour_start(start: datetime, zone: ZoneInfo) -> datetime:
     """Returns the start of the local hour after the one that begins at ``start``."""
     local = start.astimezone(zone)
     end = start + timedelta(hours=1) - timedelta(minutes=local.minute, seconds=local.second)
     if (end - _SECOND).astimezone(zone).utcoffset() == local.utcoffset():
         return end
-    return _find_offset_change(start, end - _SECOND, zone)
+    return _bisect_first_second_of_new_offset(start, end - _SECOND, zone)
 
 
-def _find_offset_change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+def _bisect_first_second_of_new_offset(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
     """Returns the first whole second between two instants that has the later UTC offset."""
     offset = before.astimezone(zone).utcoffset()
     low, high = int(before.timestamp()), int(after.timestamp())

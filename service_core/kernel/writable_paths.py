@@ -6,7 +6,7 @@ from pathlib import Path
 from service_core.kernel.errors import StartupError
 
 
-def require_writable_paths(setting: str, *paths: Path) -> None:
+def require_writable_paths_or_parents(setting_name: str, *paths: Path) -> None:
     """Raises an error when the current user cannot write to one of the paths.
 
     SQLite opens a file that is only readable and fails at the first change; this check fails at startup instead.
@@ -23,5 +23,5 @@ def require_writable_paths(setting: str, *paths: Path) -> None:
         if not os.access(existing, os.W_OK):
             raise StartupError(
                 f"{existing} cannot be written by the user who runs this. Give it to that user, or name another path "
-                f"in {setting}."
+                f"in {setting_name}."
             )

@@ -26,8 +26,8 @@ from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 
 FIGURES: Final = ("spend", "impressions", "clicks", "reach", "conversions", "conversion_value")
-EUROS: Final = AdAccount("act_1", "Main", "EUR", "Europe/Berlin")
-YEN: Final = AdAccount("act_2", "Japan", "JPY", "Asia/Tokyo")
+EUR_ACCOUNT: Final = AdAccount("act_1", "Main", "EUR", "Europe/Berlin")
+JPY_ACCOUNT: Final = AdAccount("act_2", "Japan", "JPY", "Asia/Tokyo")
 FIRST, SECOND, THIRD = date(2026, 7, 1), date(2026, 7, 2), date(2026, 7, 3)
 RETRY_SECONDS: Final = 77
 
@@ -87,7 +87,7 @@ def _spend_row(account: AdAccount, entity: AdEntity, day: date, **figures: Any) 
     return SpendRow("", account.id, entity, day, account.currency, account.timezone, fetched_at, **figures)
 
 
-def _platform_data(accounts: tuple[AdAccount, ...] = (EUROS, YEN)) -> PlatformData:
+def _sample_platform_data(accounts: tuple[AdAccount, ...] = (EUR_ACCOUNT, JPY_ACCOUNT)) -> PlatformData:
     """Returns two accounts with three days of spend, in which a campaign has more spend than the sum of its ads."""
     campaign_fields = {"campaign_id": "101", "campaign_name": "Größe & Farbe"}
     campaign = AdEntity(AdLevel.CAMPAIGN, **campaign_fields)
@@ -117,12 +117,12 @@ class AdPlatformConformance:
     """
 
     figures: ClassVar[frozenset[str]] = frozenset(FIGURES)
-    accounts: ClassVar[tuple[AdAccount, AdAccount]] = (EUROS, YEN)
+    accounts: ClassVar[tuple[AdAccount, AdAccount]] = (EUR_ACCOUNT, JPY_ACCOUNT)
 
     @pytest.fixture
     def platform_data(self) -> PlatformData:
         """Returns the data that the server has."""
-        return _platform_data(self.accounts)
+        return _sample_platform_data(self.accounts)
 
     @pytest.fixture
     def harness(self) -> PlatformHarness:
@@ -135,7 +135,7 @@ class AdPlatformConformance:
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
         """`accounts` returns every account that the credentials can read."""
-        found = await harness.platform.accounts(harness.secrets)
+        found = await harness.platform.list_accessible_accounts(harness.secrets)
         assert sorted(found, key=lambda account: account.id) == list(platform_data.accounts)
 
     @pytest.mark.parametrize("level", AdLevel)
@@ -144,8 +144,10 @@ class AdPlatformConformance:
     ) -> None:
         """`spend` returns every row of an account at each level with the figures of that level, over all pages."""
         for account in platform_data.accounts:
-            found = await harness.platform.spend(account, level, FIRST, THIRD, harness.secrets)
-            assert _sorted_rows(map(self._comparable_row, found)) == self._expected_rows(
+            found = await harness.platform.fetch_daily_spend(account, level, FIRST, THIRD, harness.secrets)
+            assert _sorted_rows(
+                map(self._without_platform_specific_values, found)
+            ) == self._sorted_comparable_rows(
                 harness, platform_data.expected_rows(account.id, level, FIRST, THIRD)
             )
 
@@ -154,21 +156,21 @@ class AdPlatformConformance:
     ) -> None:
         """`spend` returns the rows of both end days and all between, and no others."""
         for first, last in ((FIRST, FIRST), (SECOND, THIRD), (date(2026, 1, 1), date(2026, 1, 2))):
-            found = await harness.platform.spend(
+            found = await harness.platform.fetch_daily_spend(
                 platform_data.accounts[0], AdLevel.CAMPAIGN, first, last, harness.secrets
             )
-            expected = self._expected_rows(
+            expected = self._sorted_comparable_rows(
                 harness,
                 platform_data.expected_rows(platform_data.accounts[0].id, AdLevel.CAMPAIGN, first, last),
             )
-            assert _sorted_rows(map(self._comparable_row, found)) == expected
+            assert _sorted_rows(map(self._without_platform_specific_values, found)) == expected
 
     async def test_spend_rows_have_a_utc_fetch_time_and_unique_keys(
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
         """Each row has the time of the call in UTC; entity, day and attribution setting are unique."""
         before = datetime.now(UTC)
-        found = await harness.platform.spend(
+        found = await harness.platform.fetch_daily_spend(
             platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
         )
         assert all(before <= row.fetched_at <= datetime.now(UTC) for row in found)
@@ -183,12 +185,14 @@ class AdPlatformConformance:
         calls = [(account, level) for account in platform_data.accounts for level in AdLevel]
         answers = await asyncio.gather(
             *(
-                harness.platform.spend(*account_and_level, FIRST, THIRD, harness.secrets)
+                harness.platform.fetch_daily_spend(*account_and_level, FIRST, THIRD, harness.secrets)
                 for account_and_level in calls
             )
         )
         for (account, level), rows in zip(calls, answers, strict=True):
-            assert _sorted_rows(map(self._comparable_row, rows)) == self._expected_rows(
+            assert _sorted_rows(
+                map(self._without_platform_specific_values, rows)
+            ) == self._sorted_comparable_rows(
                 harness, platform_data.expected_rows(account.id, level, FIRST, THIRD)
             )
 
@@ -200,7 +204,7 @@ class AdPlatformConformance:
     ) -> None:
         """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` whose text has no credential."""
         harness.fail_with(failure)
-        for error in await self._raised_errors(harness, platform_data, PlatformUnavailable):
+        for error in await self._errors_of_accounts_and_spend(harness, platform_data, PlatformUnavailable):
             assert str(error)
             _assert_no_credentials(error, harness)
             if failure is ServerFailure.BUSY:
@@ -211,7 +215,7 @@ class AdPlatformConformance:
     ) -> None:
         """Refused credentials raise `CredentialsRejected` with a text from both calls."""
         harness.fail_with(ServerFailure.REFUSED)
-        for error in await self._raised_errors(harness, platform_data, CredentialsRejected):
+        for error in await self._errors_of_accounts_and_spend(harness, platform_data, CredentialsRejected):
             assert str(error)
 
     async def test_a_missing_credential_is_named_in_credentials_rejected(
@@ -221,25 +225,31 @@ class AdPlatformConformance:
         for name in harness.secrets:
             incomplete = {other: value for other, value in harness.secrets.items() if other != name}
             with pytest.raises(CredentialsRejected, match=name):
-                await harness.platform.accounts(incomplete)
+                await harness.platform.list_accessible_accounts(incomplete)
             with pytest.raises(CredentialsRejected, match=name):
-                await harness.platform.spend(platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, incomplete)
+                await harness.platform.fetch_daily_spend(
+                    platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, incomplete
+                )
 
-    async def _raised_errors(
-        self, harness: PlatformHarness, platform_data: PlatformData, kind: type[Exception]
+    async def _errors_of_accounts_and_spend(
+        self, harness: PlatformHarness, platform_data: PlatformData, expected_type: type[Exception]
     ) -> list[Any]:
         """Returns the errors that `accounts` and `spend` raise; asserts that both raise the expected type."""
-        with pytest.raises(kind) as accounts_error:
-            await harness.platform.accounts(harness.secrets)
-        with pytest.raises(kind) as spend_error:
-            await harness.platform.spend(platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets)
+        with pytest.raises(expected_type) as accounts_error:
+            await harness.platform.list_accessible_accounts(harness.secrets)
+        with pytest.raises(expected_type) as spend_error:
+            await harness.platform.fetch_daily_spend(
+                platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
+            )
         return [accounts_error.value, spend_error.value]
 
-    def _expected_rows(self, harness: PlatformHarness, rows: list[SpendRow]) -> list[SpendRow]:
+    def _sorted_comparable_rows(self, harness: PlatformHarness, rows: list[SpendRow]) -> list[SpendRow]:
         """Returns the rows under the id of the platform, comparable and sorted by entity and day."""
-        return _sorted_rows(self._comparable_row(replace(row, platform=harness.platform.id)) for row in rows)
+        return _sorted_rows(
+            self._without_platform_specific_values(replace(row, platform=harness.platform.id)) for row in rows
+        )
 
-    def _comparable_row(self, row: SpendRow) -> SpendRow:
+    def _without_platform_specific_values(self, row: SpendRow) -> SpendRow:
         """Returns the row without status, fetch time, settings and the figures that the platform does not report."""
         unreported: dict[str, Any] = dict.fromkeys(set(FIGURES) - self.figures)
         entity = replace(row.entity, status=None)

@@ -116,44 +116,46 @@ class SenderHarness:
     fail_with: Callable[[ServerFailure], None]
     respond_with_status: Callable[[int], None]
 
-    async def send(self, *orders: str, to: Destination = DESTINATION) -> Sequence[SendOutcome]:
+    async def send(self, *order_ids: str, destination: Destination = DESTINATION) -> Sequence[SendOutcome]:
         """Sends conversions with these order ids in one call; returns an outcome for each."""
-        return await self.sender.send(to, [self.make_conversion(order) for order in orders], self.secrets)
+        return await self.sender.send(
+            destination, [self.make_conversion(order) for order in order_ids], self.secrets
+        )
 
-    def make_conversion(self, order: str, **other: Any) -> Conversion:
+    def make_conversion(self, order_id: str, **overrides: Any) -> Conversion:
         """Returns a conversion of `CUSTOMER` with every field set, a click of the first supported type, and overrides."""
         platform = self.sender.platform
-        click = ClickId(self.sender.limits.click_types[0], f"Click-{order}", NOON - timedelta(hours=1))
+        click = ClickId(self.sender.limits.click_types[0], f"Click-{order_id}", NOON - timedelta(hours=1))
         conversion = Conversion(
             id=UUID(int=1),
             event=platform.event_names[0] if platform.event_names else "Purchase",
-            event_id=order,
+            event_id=order_id,
             occurred_at=NOON,
             action_source=ActionSource.WEBSITE,
             customer=replace(CUSTOMER, click=click),
             source_url="https://shop.example.com/thanks",
             value=12_345,
             currency="USD",
-            order_id=order,
+            order_id=order_id,
             line_items=(LineItem("sku-1", 2, 5_000, "Blue shirt"), LineItem("sku-2", 1, 2_345)),
             consent_granted=True,
         )
-        return replace(conversion, **other)
+        return replace(conversion, **overrides)
 
-    async def send_splitting_batches(self, orders: Sequence[str]) -> dict[str, SendOutcome]:
+    async def send_halving_rejected_batches(self, order_ids: Sequence[str]) -> dict[str, SendOutcome]:
         """Returns the outcome of each order id when batches that are rejected whole are sent again in halves.
 
         A rejected batch of one is `Rejected`, as in the delivery of Touchpoint.
         """
         try:
-            return dict(zip(orders, await self.send(*orders), strict=True))
+            return dict(zip(order_ids, await self.send(*order_ids), strict=True))
         except BatchRejected as error:
-            if len(orders) == 1:
-                return {orders[0]: Rejected(error.code, error.http_status)}
-            half = len(orders) // 2
+            if len(order_ids) == 1:
+                return {order_ids[0]: Rejected(error.code, error.http_status)}
+            half = len(order_ids) // 2
             return {
-                **await self.send_splitting_batches(orders[:half]),
-                **await self.send_splitting_batches(orders[half:]),
+                **await self.send_halving_rejected_batches(order_ids[:half]),
+                **await self.send_halving_rejected_batches(order_ids[half:]),
             }
 
 
@@ -216,7 +218,7 @@ class ConversionSenderConformance:
         """A conversion that the server refuses, at any position, is rejected alone."""
         orders = [*"abcd"]
         orders.insert(position, REJECTED_ORDER_ID)
-        outcomes = await harness.send_splitting_batches(orders)
+        outcomes = await harness.send_halving_rejected_batches(orders)
         assert isinstance(outcomes.pop(REJECTED_ORDER_ID), Rejected)
         assert {type(outcome) for outcome in outcomes.values()} == {Accepted}
         assert harness.received.accepted_event_ids() == [*"abcd"]
@@ -225,10 +227,10 @@ class ConversionSenderConformance:
         self, harness: SenderHarness
     ) -> None:
         """The code of a rejection has neither a credential nor personal data."""
-        rejected = (await harness.send_splitting_batches([REJECTED_ORDER_ID]))[REJECTED_ORDER_ID]
+        rejected = (await harness.send_halving_rejected_batches([REJECTED_ORDER_ID]))[REJECTED_ORDER_ID]
         assert isinstance(rejected, Rejected)
         assert rejected.code
-        _assert_no_secrets(rejected.code, harness)
+        _assert_no_secrets_or_personal_data(rejected.code, harness)
 
     @pytest.mark.parametrize(
         "failure", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
@@ -241,7 +243,7 @@ class ConversionSenderConformance:
         with pytest.raises(PlatformUnavailable) as raised:
             await harness.send("a", "b")
         assert harness.received.accepted == []
-        _assert_no_secrets(str(raised.value), harness)
+        _assert_no_secrets_or_personal_data(str(raised.value), harness)
         if failure is ServerFailure.BUSY:
             assert raised.value.retry_after in {None, RETRY_SECONDS}
 
@@ -252,7 +254,7 @@ class ConversionSenderConformance:
         harness.fail_with(ServerFailure.REFUSED)
         with pytest.raises(CredentialsRejected) as raised:
             await harness.send("a")
-        _assert_no_secrets(str(raised.value), harness)
+        _assert_no_secrets_or_personal_data(str(raised.value), harness)
 
     @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
     async def test_a_temporary_http_status_raises_platform_unavailable_with_the_status(
@@ -279,7 +281,7 @@ class ConversionSenderConformance:
     ) -> None:
         """Status 400, 404, 413 and 422 reject each conversion for good with that status."""
         harness.respond_with_status(status)
-        outcomes = await harness.send_splitting_batches(["a", "b"])
+        outcomes = await harness.send_halving_rejected_batches(["a", "b"])
         assert [type(outcome) for outcome in outcomes.values()] == [Rejected] * 2
         assert {outcome.http_status for outcome in outcomes.values()} == {status}
 
@@ -316,7 +318,9 @@ class ConversionSenderConformance:
         self, harness: SenderHarness
     ) -> None:
         """Conversions to a test destination are accepted and validated, but not counted."""
-        outcomes = await harness.send("a", "b", to=replace(DESTINATION, test=True, test_code="TEST42"))
+        outcomes = await harness.send(
+            "a", "b", destination=replace(DESTINATION, test=True, test_code="TEST42")
+        )
         assert [type(outcome) for outcome in outcomes] == [Accepted] * 2
         assert harness.received.accepted == []
         assert [event_id for _, event_id, _ in harness.received.validated] == ["a", "b"]
@@ -324,14 +328,17 @@ class ConversionSenderConformance:
     async def test_concurrent_batches_reach_their_own_destinations(self, harness: SenderHarness) -> None:
         """Concurrent batches to two destinations reach each its own."""
         await asyncio.gather(
-            *(harness.send("a", "b", to=destination) for destination in (DESTINATION, OTHER_DESTINATION)),
+            *(
+                harness.send("a", "b", destination=destination)
+                for destination in (DESTINATION, OTHER_DESTINATION)
+            ),
             harness.send("c"),
         )
         assert sorted(harness.received.accepted_event_ids()) == ["a", "b", "c"]
         assert harness.received.accepted_event_ids(OTHER_DESTINATION.asset_id) == ["a", "b"]
 
 
-def _assert_no_secrets(text: str, harness: SenderHarness) -> None:
+def _assert_no_secrets_or_personal_data(text: str, harness: SenderHarness) -> None:
     """Asserts that a text has no credential and no personal data."""
     assert not any(value in text for value in harness.secrets.values())
     assert not any(value in text.lower() for value in _PERSONAL_DATA)

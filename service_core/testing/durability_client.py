@@ -51,11 +51,11 @@ class SentEvents:
     sent: set[str] = field(default_factory=set)
     acknowledged: set[str] = field(default_factory=set)
     retried: set[str] = field(default_factory=set)
-    unexpected: list[Reply] = field(default_factory=list)
+    unexpected_replies: list[Reply] = field(default_factory=list)
 
-    def compare_with_stored(self, stored: Collection[str]) -> DurabilityResult:
+    def compare_with_stored(self, stored_event_ids: Collection[str]) -> DurabilityResult:
         """Returns acknowledged ids that are not stored, ids stored more than once, and stored ids never sent."""
-        counts = Counter(stored)
+        counts = Counter(stored_event_ids)
         return DurabilityResult(
             lost=frozenset(self.acknowledged - counts.keys()),
             duplicated=frozenset(event_id for event_id, times in counts.items() if times > 1),
@@ -87,12 +87,14 @@ class HttpConnection:
         """
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                return await self._exchange(path, body, headers, method)
+                return await self._send_and_read_reply(path, body, headers, method)
         except _CONNECTION_ERRORS:
             self.close()
             raise
 
-    async def _exchange(self, path: str, body: bytes, headers: Mapping[str, str], method: str) -> Reply:
+    async def _send_and_read_reply(
+        self, path: str, body: bytes, headers: Mapping[str, str], method: str
+    ) -> Reply:
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._host_and_port)
         reader, writer = self._streams
@@ -115,7 +117,11 @@ class HttpConnection:
 
 
 async def send_events_until_stopped(
-    sent_events: SentEvents, connection: HttpConnection, key: str, ids: Callable[[], str], stop: asyncio.Event
+    sent_events: SentEvents,
+    connection: HttpConnection,
+    write_key: str,
+    next_event_id: Callable[[], str],
+    stop_requested: asyncio.Event,
 ) -> None:
     """Sends one event after the other to ``/track`` until ``stop_requested`` is set; repeats each until it is answered.
 
@@ -130,16 +136,18 @@ async def send_events_until_stopped(
         TimeoutError: an event had no final reply for 200 seconds.
     """
     try:
-        while not stop.is_set():
-            event_id = ids()
+        while not stop_requested.is_set():
+            event_id = next_event_id()
             sent_events.sent.add(event_id)
             body = {"event": "purchase", "user_id": "u", "event_id": event_id}
-            send_event = partial(connection.post, "/track", json.dumps(body).encode(), {"X-API-Key": key})
-            reply = await _retry_until_answered(sent_events, send_event, {event_id})
+            send_event = partial(
+                connection.post, "/track", json.dumps(body).encode(), {"X-API-Key": write_key}
+            )
+            reply = await _retry_until_final_reply(sent_events, send_event, {event_id})
             if reply.status == HTTPStatus.OK and (reply.body["success"] or event_id in sent_events.retried):
                 sent_events.acknowledged.add(event_id)
             else:
-                sent_events.unexpected.append(reply)
+                sent_events.unexpected_replies.append(reply)
     finally:
         connection.close()
 
@@ -147,9 +155,9 @@ async def send_events_until_stopped(
 async def send_batches_until_stopped(
     sent_events: SentEvents,
     connection: HttpConnection,
-    workspace: str,
-    ids: Callable[[], str],
-    stop: asyncio.Event,
+    public_workspace_id: str,
+    next_event_id: Callable[[], str],
+    stop_requested: asyncio.Event,
 ) -> None:
     """Sends batches of `BATCH_SIZE` events as a browser does, to ``/batch`` with the public id of a workspace.
 
@@ -159,12 +167,12 @@ async def send_batches_until_stopped(
         TimeoutError: a batch had no final reply for 200 seconds.
     """
     try:
-        while not stop.is_set():
-            batch = {ids() for _ in range(BATCH_SIZE)}
+        while not stop_requested.is_set():
+            batch = {next_event_id() for _ in range(BATCH_SIZE)}
             sent_events.sent |= batch
             events = [{"event": "page_view", "visitor_id": "v", "event_id": event_id} for event_id in batch]
-            body = json.dumps({"workspace_id": workspace, "events": events}).encode()
-            reply = await _retry_until_answered(
+            body = json.dumps({"workspace_id": public_workspace_id, "events": events}).encode()
+            reply = await _retry_until_final_reply(
                 sent_events, partial(connection.post, "/batch", body, {}), batch
             )
             stored_count = (
@@ -173,13 +181,13 @@ async def send_batches_until_stopped(
             if stored_count == BATCH_SIZE and (reply.body["duplicates"] == 0 or batch <= sent_events.retried):
                 sent_events.acknowledged |= batch
             else:
-                sent_events.unexpected.append(reply)
+                sent_events.unexpected_replies.append(reply)
     finally:
         connection.close()
 
 
-async def _retry_until_answered(
-    sent_events: SentEvents, send: Callable[[], Awaitable[Reply]], events: set[str]
+async def _retry_until_final_reply(
+    sent_events: SentEvents, send: Callable[[], Awaitable[Reply]], event_ids: set[str]
 ) -> Reply:
     """Repeats a request on connection errors, 500 and 429; returns the first other reply.
 
@@ -190,10 +198,10 @@ async def _retry_until_answered(
             try:
                 reply = await send()
             except _CONNECTION_ERRORS:
-                sent_events.retried |= events  # unknown: the next attempt finds out
+                sent_events.retried |= event_ids  # unknown: the next attempt finds out
             else:
                 if reply.status not in _RETRYABLE_STATUSES:
                     return reply
                 if reply.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-                    sent_events.retried |= events
+                    sent_events.retried |= event_ids
             await asyncio.sleep(PAUSE_SECONDS)

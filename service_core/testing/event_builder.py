@@ -31,33 +31,38 @@ def whole_utc_days(first: str, last: str) -> TimeRange:
     return TimeRange(utc_instant(first), utc_instant(last) + timedelta(days=1))
 
 
-def campaign(
-    source: str, medium: str, name: str | None = None, *, channel: str = "paid_search", in_url: bool = True
+def campaign_columns(
+    source: str,
+    medium: str,
+    campaign_name: str | None = None,
+    *,
+    channel: str = "paid_search",
+    in_url: bool = True,
 ) -> dict[str, Any]:
     """Returns the columns of an event with UTM values, and their classification."""
     return {
         "utm_source": source,
         "utm_medium": medium,
-        "utm_campaign": name,
+        "utm_campaign": campaign_name,
         "campaign_in_url": in_url,
-        **own_classification(source, medium, channel),
+        **own_classification_columns(source, medium, channel),
     }
 
 
-def referral(source: str, medium: str, channel: str) -> dict[str, Any]:
+def referral_columns(source: str, medium: str, channel: str) -> dict[str, Any]:
     """Returns the columns of an event with an external referrer and no campaign."""
-    return own_classification(source, medium, channel) | _classification_columns(
+    return own_classification_columns(source, medium, channel) | _classification_columns(
         "referral", source, medium, channel
     )
 
 
-def own_classification(source: str, medium: str, channel: str) -> dict[str, Any]:
+def own_classification_columns(source: str, medium: str, channel: str) -> dict[str, Any]:
     """Returns the columns of a classification by the event's own campaign or referrer."""
     shown = {"attribution_source": source, "attribution_medium": medium, "channel": channel}
     return _classification_columns("own", source, medium, channel) | shown
 
 
-def reported_touch(
+def reported_touch_columns(
     position: str, at: str | datetime, source: str, medium: str, channel: str
 ) -> dict[str, str]:
     """Returns the columns of a first or last touch with UTM values that a client reports.
@@ -106,8 +111,8 @@ class EventBuilder:
         self.workspace_id = workspace_id or uuid4()
         self.events: list[Event] = []
         # Sequence numbers are unique in a deployment, so builders of different workspaces never share one.
-        self._next = (self.workspace_id.int % 2**40 << 20) + 1
-        self._shown: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._next_seq = (self.workspace_id.int % 2**40 << 20) + 1
+        self._latest_attribution_by_session: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def add_event(
         self, name: str, *, at: str | datetime, visitor: str, session: str = "s1", **columns: Any
@@ -118,8 +123,8 @@ class EventBuilder:
         session's previous event. It makes touches when it is a visit or has campaign values, unless it is a bot's.
         """
         timestamp = utc_instant(at) if isinstance(at, str) else at
-        seq = self._next
-        self._next += 1
+        seq = self._next_seq
+        self._next_seq += 1
         currency = {"currency": "USD"} if columns.get("revenue") is not None else {}
         has_campaign = any(columns.get(column) is not None for column in CAMPAIGN_COLUMNS)
         row: Mapping[str, Any] = {
@@ -129,10 +134,10 @@ class EventBuilder:
             "touchable": not columns.get("is_bot") and (name in TOUCH_EVENTS or has_campaign),
             "is_storefront": columns.get("source") == STOREFRONT,
             **currency,
-            **self._shown.get((visitor, session), _DIRECT),
+            **self._latest_attribution_by_session.get((visitor, session), _DIRECT),
             **columns,
         }
-        self._shown[visitor, session] = {column: row[column] for column in _DIRECT}
+        self._latest_attribution_by_session[visitor, session] = {column: row[column] for column in _DIRECT}
         event = Event(
             event_name=name,
             timestamp=timestamp,
@@ -145,10 +150,10 @@ class EventBuilder:
         self.events.append(event)
         return event
 
-    def scan(self, span: TimeRange, **fields: Any) -> QueryScope:
+    def query_scope(self, span: TimeRange, **overrides: Any) -> QueryScope:
         """Returns a scope of this workspace: in USD, UTC and with the default conversions, unless overridden."""
         defaults: dict[str, Any] = {"currency": "USD", "zone": "UTC", "conversions": DEFAULT_CONVERSION_SET}
-        return QueryScope(self.workspace_id, span, **defaults | fields)
+        return QueryScope(self.workspace_id, span, **defaults | overrides)
 
 
 def conversion_set(names: Iterable[str], *, any_revenue: bool = False) -> ConversionSet:

@@ -5,7 +5,7 @@ of a deployment::
 
     faults = FaultInjector()
     registry = wrap_adapters(
-        load_installed_registry(),
+        load_installed_registry_once(),
         lambda port, adapter: with_faults(adapter, faults) if port == "queue" else adapter,
     )
 
@@ -24,8 +24,8 @@ from service_core.extensions.workspace_store import WorkspaceStore
 
 _T = TypeVar("_T")
 
-_STORES: Final = frozenset(field.name for field in fields(WorkspaceStore))
-_LIFE: Final = frozenset({"start", "aclose"})
+_WORKSPACE_STORE_ATTRIBUTES: Final = frozenset(field.name for field in fields(WorkspaceStore))
+_NEVER_FAILING_METHODS: Final = frozenset({"start", "aclose"})
 MAX_CALLS: Final = 1_000
 """Limit of the calls of one run; more means that the test does not end."""
 
@@ -77,7 +77,7 @@ class FaultInjector:
         return 0 < self.call_number <= len(self.calls)
 
     @asynccontextmanager
-    async def wrap_call(self, name: str) -> AsyncIterator[None]:
+    async def inject_around_call(self, name: str) -> AsyncIterator[None]:
         """Runs one call in the context, with its delay and failure."""
         if self.only_methods is not None and name.partition("/")[0] not in self.only_methods:
             yield
@@ -135,9 +135,9 @@ class _FaultyProxy:
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._adapter, name)
-        if isinstance(self._adapter, WorkspaceStore) and name in _STORES:
+        if isinstance(self._adapter, WorkspaceStore) and name in _WORKSPACE_STORE_ATTRIBUTES:
             return with_faults(attribute, self._faults)
-        if not callable(attribute) or name in _LIFE or name.startswith("_"):
+        if not callable(attribute) or name in _NEVER_FAILING_METHODS or name.startswith("_"):
             return attribute
         faults = self._faults
 
@@ -148,14 +148,14 @@ class _FaultyProxy:
                 return _await_with_faults(name, result, faults)
             if hasattr(result, "__aenter__"):
                 return _context_with_faults(name, result, faults)
-            return _generator_with_faults(name, result, faults) if isasyncgen(result) else result
+            return _generator_with_fault_per_item(name, result, faults) if isasyncgen(result) else result
 
         return call_with_faults
 
 
 async def _await_with_faults(name: str, result: Awaitable[Any], faults: FaultInjector) -> Any:
     try:
-        async with faults.wrap_call(name):
+        async with faults.inject_around_call(name):
             return await result
     finally:
         if iscoroutine(result):
@@ -167,24 +167,24 @@ async def _context_with_faults(
     name: str, inner: AbstractAsyncContextManager[Any], faults: FaultInjector
 ) -> AsyncIterator[Any]:
     async with AsyncExitStack() as stack, inner as resource:
-        async with faults.wrap_call(name):
+        async with faults.inject_around_call(name):
             pass
-        yield _wrap_ports(resource, faults)
-        await stack.enter_async_context(faults.wrap_call(f"{name}/commit"))
+        yield _with_faults_in_dataclass_ports(resource, faults)
+        await stack.enter_async_context(faults.inject_around_call(f"{name}/commit"))
 
 
-async def _generator_with_faults(name: str, inner: Any, faults: FaultInjector) -> AsyncIterator[Any]:
+async def _generator_with_fault_per_item(name: str, inner: Any, faults: FaultInjector) -> AsyncIterator[Any]:
     """Yields the items of a generator; each item counts as one call, which fails before it is yielded."""
     async with aclosing(inner):
         async for batch in inner:
-            async with faults.wrap_call(name):
+            async with faults.inject_around_call(name):
                 pass
             yield batch
 
 
-def _wrap_ports(given: Any, faults: FaultInjector) -> Any:
+def _with_faults_in_dataclass_ports(resource: Any, faults: FaultInjector) -> Any:
     """Returns a dataclass with faults in each of its fields; any other value unchanged."""
-    if is_dataclass(given) and not isinstance(given, type):
-        names = (part.name for part in fields(given))
-        return replace(given, **{name: with_faults(getattr(given, name), faults) for name in names})
-    return given
+    if is_dataclass(resource) and not isinstance(resource, type):
+        names = (part.name for part in fields(resource))
+        return replace(resource, **{name: with_faults(getattr(resource, name), faults) for name in names})
+    return resource

@@ -50,7 +50,7 @@ class StubGeo:
         return GeoLocation("DE", "Berlin", "Berlin", "Europe/Berlin") if known else None
 
 
-def make_workspace(**changes: Any) -> Workspace:
+def make_workspace(**overrides: Any) -> Workspace:
     """Returns a workspace of ``example.com`` in euros and UTC, with fields overridden."""
     fields: dict[str, Any] = {
         "id": WORKSPACE_ID,
@@ -64,10 +64,10 @@ def make_workspace(**changes: Any) -> Workspace:
         "created_at": NOON,
         "secret": b"secret of the workspace",
     }
-    return Workspace(**fields | changes)
+    return Workspace(**fields | overrides)
 
 
-def enrich_body(
+def parse_and_enrich_body(
     enricher: Enricher,
     queued_event: QueuedEvent,
     body: Mapping[str, Any],
@@ -78,10 +78,10 @@ def enrich_body(
 ) -> Event:
     """Returns the event row of one queued body after parsing and enrichment, without queueing it."""
     parsed = parse_event(queued_event.arrival, body, workspace, external_id_events)
-    return enricher.enrich(queued_event, parsed, workspace=workspace, session=session)
+    return enricher.build_event_row(queued_event, parsed, workspace=workspace, session=session)
 
 
-def make_queued_event(body: bytes = b"{}", *, seq: int = 1, **changes: Any) -> QueuedEvent:
+def make_queued_event(body: bytes = b"{}", *, seq: int = 1, **overrides: Any) -> QueuedEvent:
     """Returns a queued event received on ``/track`` at `NOON`, with fields of `ReceivedEvent` overridden."""
     fields: dict[str, Any] = {
         "workspace_id": WORKSPACE_ID,
@@ -95,4 +95,4 @@ def make_queued_event(body: bytes = b"{}", *, seq: int = 1, **changes: Any) -> Q
         "address": None,
         "headers": {},
     }
-    return QueuedEvent(seq, ReceivedEvent(**fields | changes))
+    return QueuedEvent(seq, ReceivedEvent(**fields | overrides))

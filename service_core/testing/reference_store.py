@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from service_core import builtin
-from service_core.extensions.registry import Registry, load_plugins
+from service_core.extensions.registry import Registry, collect_plugins_into_registry
 
 
 @cache
 def _installed_registry() -> Registry:
     # The core plugins are needed: installed metric packs refer to their dimensions.
-    return load_plugins([("builtin", builtin)])
+    return collect_plugins_into_registry([("builtin", builtin)])
 
 
-def reference_event_store() -> Any:
+def open_reference_event_store() -> Any:
     """Returns a new, empty ``memory://`` store."""
-    return _installed_registry().open_adapter("events", "memory://", folder=Path())
+    return _installed_registry().open_adapter("events", "memory://", base_folder=Path())

@@ -5,7 +5,7 @@ import socket
 from weakref import finalize
 
 
-def reserve_tcp_port(holder: object) -> int:
+def reserve_loopback_port(owner: object) -> int:
     """Returns a free loopback port that stays bound, without listening, until its owner is garbage-collected.
 
     The system gives a bound port to no other process, but a server that sets `SO_REUSEADDR` can listen on it.
@@ -17,5 +17,5 @@ def reserve_tcp_port(holder: object) -> int:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
         port = int(reserved.getsockname()[1])
-        finalize(holder, os.close, reserved.detach())
+        finalize(owner, os.close, reserved.detach())
     return port

@@ -23,8 +23,8 @@ import pytest
 from service_core.commerce.providers.map_message import (
     IDENTITY_BOUND_EVENT,
     UnmappedMessage,
-    map_delivery,
-    to_arrival,
+    map_verified_delivery,
+    to_received_event,
 )
 from service_core.commerce.providers.models import MappedMessage, WebhookDelivery
 from service_core.commerce.providers.ports import RevenueProvider
@@ -33,20 +33,20 @@ from service_core.ingestion.amounts import CHARGE_COMPONENTS
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.models import Event, QueuedEvent
 from service_core.ingestion.traffic_classification import TrafficClassifier
-from service_core.ingestion.validation import ValidatedEvent, validate_event
+from service_core.ingestion.validation import ValidatedEvent, validate_name_and_identity
 from service_core.testing.ingestion_stubs import (
     NOON,
     WORKSPACE_ID,
     StubDevices,
     StubGeo,
     StubPublicSuffixes,
-    enrich_body,
     make_workspace,
+    parse_and_enrich_body,
 )
 
 ACCOUNT: Final = "acct_1"
-_INSIDE: Final = timedelta(seconds=TOLERANCE_SECONDS - 1)
-_OUTSIDE: Final = timedelta(seconds=TOLERANCE_SECONDS + 1)
+_WITHIN_TOLERANCE: Final = timedelta(seconds=TOLERANCE_SECONDS - 1)
+_BEYOND_TOLERANCE: Final = timedelta(seconds=TOLERANCE_SECONDS + 1)
 _WRONG_VALUES: Final[tuple[Any, ...]] = (
     None,
     True,
@@ -107,26 +107,26 @@ class ProviderHarness:
     signs_time: bool = True
 
     def make_delivery(
-        self, sample: Sample, *, sent: datetime = NOON, body: bytes | None = None
+        self, sample: Sample, *, signed_at: datetime = NOON, body: bytes | None = None
     ) -> WebhookDelivery:
         """Returns a signed delivery, received at `NOON`, of a sample or of another body."""
         content = json.dumps(sample.body).encode() if body is None else body
-        signature = self.sign(content, self.secrets, sent)
+        signature = self.sign(content, self.secrets, signed_at)
         return WebhookDelivery({**sample.headers, **signature}, content, NOON)
 
-    def map_sample(self, sample: Sample, message: Mapping[str, Any] | None = None) -> MappedMessage:
+    def map_sample(self, sample: Sample, other_body: Mapping[str, Any] | None = None) -> MappedMessage:
         """Returns the mapping of a sample, or of another body under its headers."""
-        body = sample.body if message is None else message
+        body = sample.body if other_body is None else other_body
         return self.provider.map_message(body, self.make_delivery(sample), ACCOUNT)
 
-    def event_row(self, sample: Sample) -> Event:
+    def queued_and_enriched_event(self, sample: Sample) -> Event:
         """Returns the event row of a sample after mapping, validation, queueing and enrichment."""
-        mapped = map_delivery(self.provider, self.make_delivery(sample), ACCOUNT, json.loads)
+        mapped = map_verified_delivery(self.provider, self.make_delivery(sample), ACCOUNT, json.loads)
         assert isinstance(mapped, MappedMessage), mapped
-        arrival = to_arrival(WORKSPACE_ID, self.provider, self.make_delivery(sample), mapped)
+        arrival = to_received_event(WORKSPACE_ID, self.provider, self.make_delivery(sample), mapped)
         body = json.loads(arrival.body)
-        assert isinstance(validate_event(body), ValidatedEvent)
-        return enrich_body(_ENRICHER, QueuedEvent(1, arrival), body, workspace=make_workspace())
+        assert isinstance(validate_name_and_identity(body), ValidatedEvent)
+        return parse_and_enrich_body(_ENRICHER, QueuedEvent(1, arrival), body, workspace=make_workspace())
 
 
 class RevenueProviderConformance:
@@ -148,12 +148,12 @@ class RevenueProviderConformance:
         signature_headers = harness.sign(genuine.body, harness.secrets, NOON)
         for name, value in signature_headers.items():
             others = {key: text for key, text in genuine.headers.items() if key != name}
-            assert not self._holds(harness, others, genuine.body), f"without {name}"
+            assert not self._is_verified(harness, others, genuine.body), f"without {name}"
             for invalid in (*_INVALID_SIGNATURES, _alter_middle_character(value)):
-                assert not self._holds(harness, {**others, name: invalid}, genuine.body), (
+                assert not self._is_verified(harness, {**others, name: invalid}, genuine.body), (
                     f"{name}: {invalid[:20]}"
                 )
-        assert not self._holds(harness, {}, genuine.body)
+        assert not self._is_verified(harness, {}, genuine.body)
 
     def test_verify_signature_refuses_other_empty_and_missing_secrets(self, harness: ProviderHarness) -> None:
         """A delivery is not verified with another secret, an empty one or none, even when it was signed with an empty one."""
@@ -182,7 +182,7 @@ class RevenueProviderConformance:
         genuine = harness.make_delivery(harness.samples[0])
         body = genuine.body
         for other in (b"", body[:-1], body[: len(body) // 2], body + b" ", body[1:], body.swapcase()):
-            assert not self._holds(harness, genuine.headers, other)
+            assert not self._is_verified(harness, genuine.headers, other)
 
     def test_verify_signature_refuses_times_over_300_seconds_off_where_time_is_signed(
         self, harness: ProviderHarness
@@ -190,8 +190,13 @@ class RevenueProviderConformance:
         """A delivery signed more than 300 seconds before or after is not verified where the signature covers the time."""
         if not harness.signs_time:
             pytest.skip("the time is not signed")
-        for offset, is_valid in ((_INSIDE, True), (-_INSIDE, True), (_OUTSIDE, False), (-_OUTSIDE, False)):
-            delivery = harness.make_delivery(harness.samples[0], sent=NOON + offset)
+        for offset, is_valid in (
+            (_WITHIN_TOLERANCE, True),
+            (-_WITHIN_TOLERANCE, True),
+            (_BEYOND_TOLERANCE, False),
+            (-_BEYOND_TOLERANCE, False),
+        ):
+            delivery = harness.make_delivery(harness.samples[0], signed_at=NOON + offset)
             assert harness.provider.verify_signature(delivery, harness.secrets) is is_valid, offset
 
     def test_samples_map_to_their_event_test_mark_and_exact_amounts(self, harness: ProviderHarness) -> None:
@@ -201,7 +206,7 @@ class RevenueProviderConformance:
             assert (mapped.event_name, mapped.test) == (sample.event_name, sample.test), sample.body
             assert not mapped.is_unknown_kind
             assert mapped.occurred_at.tzinfo is UTC
-            _assert_exact_amounts(mapped.properties)
+            _assert_decimal_text_amounts_with_currency(mapped.properties)
             reports: list[Any] = [*mapped.states, *mapped.payments]
             for report in reports:
                 assert (report.provider, report.account_id) == (harness.provider.id, ACCOUNT)
@@ -214,7 +219,7 @@ class RevenueProviderConformance:
     ) -> None:
         """The event of a sample has the provider as source, its revenue, no browser, country or page, and makes no touch."""
         for sample in harness.samples:
-            event = harness.event_row(sample)
+            event = harness.queued_and_enriched_event(sample)
             assert event.event_name == (sample.event_name or IDENTITY_BOUND_EVENT)
             assert (event.source, event.is_test, event.is_bot) == (harness.provider.id, sample.test, False)
             assert event.revenue == sample.revenue, sample.body
@@ -228,7 +233,7 @@ class RevenueProviderConformance:
         ids = set()
         for sample in (*harness.samples, harness.unknown):
             first = harness.map_sample(sample)
-            again = harness.make_delivery(sample, sent=NOON + timedelta(seconds=30))
+            again = harness.make_delivery(sample, signed_at=NOON + timedelta(seconds=30))
             later = WebhookDelivery(again.headers, again.body, NOON + timedelta(minutes=2))
             second = harness.provider.map_message(sample.body, later, ACCOUNT)
             assert first.message_id == second.message_id
@@ -246,13 +251,15 @@ class RevenueProviderConformance:
     def test_malformed_values_are_mapped_or_raise_value_error(self, harness: ProviderHarness) -> None:
         """With any value of a message missing or wrong, it maps to a valid event or raises `ValueError`, nothing else."""
         for sample in (*harness.samples, harness.unknown):
-            for message in _malformed_variants(sample.body):
+            for message in _variants_with_one_value_wrong_or_missing(sample.body):
                 try:
                     mapped = harness.map_sample(sample, message)
                 except ValueError:
                     continue
-                arrival = to_arrival(WORKSPACE_ID, harness.provider, harness.make_delivery(sample), mapped)
-                assert validate_event(json.loads(arrival.body)), message
+                arrival = to_received_event(
+                    WORKSPACE_ID, harness.provider, harness.make_delivery(sample), mapped
+                )
+                assert validate_name_and_identity(json.loads(arrival.body)), message
 
     def test_a_body_that_is_no_json_object_is_kept_unchanged_as_unmapped(
         self, harness: ProviderHarness
@@ -260,12 +267,12 @@ class RevenueProviderConformance:
         """A body that is not a JSON object is unmapped, and is queued byte for byte."""
         for body in (b"", b"[]", b"{", b'"x"', b"\xff", b"null"):
             delivery = harness.make_delivery(harness.samples[0], body=body)
-            unmapped = map_delivery(harness.provider, delivery, ACCOUNT, json.loads)
+            unmapped = map_verified_delivery(harness.provider, delivery, ACCOUNT, json.loads)
             assert isinstance(unmapped, UnmappedMessage)
-            assert to_arrival(WORKSPACE_ID, harness.provider, delivery, unmapped).body == body
+            assert to_received_event(WORKSPACE_ID, harness.provider, delivery, unmapped).body == body
 
     @staticmethod
-    def _holds(harness: ProviderHarness, headers: Mapping[str, str], body: bytes) -> bool:
+    def _is_verified(harness: ProviderHarness, headers: Mapping[str, str], body: bytes) -> bool:
         return harness.provider.verify_signature(WebhookDelivery(headers, body, NOON), harness.secrets)
 
 
@@ -275,7 +282,7 @@ def _alter_middle_character(text: str) -> str:
     return text[:middle] + ("1" if text[middle] != "1" else "2") + text[middle + 1 :]
 
 
-def _assert_exact_amounts(properties: Mapping[str, Any]) -> None:
+def _assert_decimal_text_amounts_with_currency(properties: Mapping[str, Any]) -> None:
     """Asserts that amounts are finite decimal texts, components are not negative, and a currency is given."""
     amounts = {name: properties[name] for name in ("revenue", *CHARGE_COMPONENTS) if name in properties}
     for name, amount in amounts.items():
@@ -289,7 +296,7 @@ def _assert_exact_amounts(properties: Mapping[str, Any]) -> None:
     json.dumps(dict(properties), allow_nan=False)
 
 
-def _malformed_variants(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _variants_with_one_value_wrong_or_missing(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yields copies of the message, each with one value left out or replaced by a value of another kind."""
     for path in [*_value_paths(message)]:
         *parents, last_key = path
@@ -305,10 +312,10 @@ def _malformed_variants(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any
             yield variant
 
 
-def _value_paths(value: Any, above: tuple[Any, ...] = ()) -> Iterable[tuple[Any, ...]]:
+def _value_paths(value: Any, parent_path: tuple[Any, ...] = ()) -> Iterable[tuple[Any, ...]]:
     """Returns the path of every value in a JSON document, containers included."""
     keys: Iterable[Any] = value if isinstance(value, dict) else range(len(value))
     for key in keys:
-        yield (*above, key)
+        yield (*parent_path, key)
         if isinstance(value[key], dict | list):
-            yield from _value_paths(value[key], (*above, key))
+            yield from _value_paths(value[key], (*parent_path, key))

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 from service_core.analytics.ports import QueryScope
 from service_core.ingestion.models import Event
 from service_core.kernel.time_ranges import TimeRange, whole_days_range
-from service_core.testing.event_builder import EventBuilder, campaign, referral, utc_instant
+from service_core.testing.event_builder import EventBuilder, campaign_columns, referral_columns, utc_instant
 
 SHOP: Final = UUID("00000000-0000-7000-8000-000000000001")
 CAFE: Final = UUID("00000000-0000-7000-8000-000000000002")
@@ -35,10 +35,10 @@ WEEK: Final = whole_days_range(
 )
 """Shop's week, Monday to Sunday, 167 hours."""
 
-_AD: Final = campaign("google", "cpc", "spring")
-_NEWS: Final = campaign("news", "email", "march", channel="email")
-_FACEBOOK: Final = referral("facebook", "social", "organic_social")
-_PARTNER: Final = referral("partner.example", "referral", "referral")
+_AD: Final = campaign_columns("google", "cpc", "spring")
+_NEWS: Final = campaign_columns("news", "email", "march", channel="email")
+_FACEBOOK: Final = referral_columns("facebook", "social", "organic_social")
+_PARTNER: Final = referral_columns("partner.example", "referral", "referral")
 _DESK: Final[Mapping[str, Any]] = {
     "device_type": "desktop",
     "browser": "Chrome",
@@ -57,9 +57,9 @@ _SERVER: Final[Mapping[str, Any]] = {"source": "api"}
 def standard_events() -> list[Event]:
     """Returns the events of both workspaces, in order of arrival within each."""
     shop, cafe = EventBuilder(SHOP), EventBuilder(CAFE)
-    _add_events_of_ada(shop)
-    _add_events_of_bob(shop)
-    _add_events_of_others(shop)
+    _add_ad_click_order_and_refund_events(shop)
+    _add_newsletter_signup_and_euro_order_events(shop)
+    _add_single_visit_bot_test_and_late_events(shop)
     for minute in (0, 5):
         at = utc_instant("2026-03-03T04:00") + timedelta(minutes=minute)
         cafe.add_event("page_view", at=at, visitor="A1", page_path="/menu", source="browser", **_PARTNER)
@@ -68,17 +68,17 @@ def standard_events() -> list[Event]:
     return [*shop.events, *cafe.events]
 
 
-def shop_scan(span: TimeRange = WEEK) -> QueryScope:
+def shop_query_scope(span: TimeRange = WEEK) -> QueryScope:
     """Returns a scope of the shop in its own time zone and in US dollars."""
-    return EventBuilder(SHOP).scan(span, zone=SHOP_ZONE)
+    return EventBuilder(SHOP).query_scope(span, zone=SHOP_ZONE)
 
 
-def cafe_scan(span: TimeRange = WEEK) -> QueryScope:
+def cafe_query_scope(span: TimeRange = WEEK) -> QueryScope:
     """Returns a scope of the café in its own time zone and in euros."""
-    return EventBuilder(CAFE).scan(span, zone=CAFE_ZONE, currency="EUR")
+    return EventBuilder(CAFE).query_scope(span, zone=CAFE_ZONE, currency="EUR")
 
 
-def _add_events_of_ada(shop: EventBuilder) -> None:
+def _add_ad_click_order_and_refund_events(shop: EventBuilder) -> None:
     """Adds Ada's ad click, identification, cart, order, its report by the server and a partial refund."""
     here: dict[str, Any] = {"visitor": "A1", "source": "browser", **_DESK}
     monday: dict[str, Any] = {**here, "session": "a1", "landing_page": "/sale"}
@@ -98,7 +98,7 @@ def _add_events_of_ada(shop: EventBuilder) -> None:
     shop.add_event("refund", at="2026-03-10T15:00:00", session="api2", revenue=-2500, **server)
 
 
-def _add_events_of_bob(shop: EventBuilder) -> None:
+def _add_newsletter_signup_and_euro_order_events(shop: EventBuilder) -> None:
     """Adds Bob's referral, newsletter visit with signup, session over the clock change and order in euros."""
     phone: dict[str, Any] = {"visitor": "B1", "source": "browser", **_PHONE}
     left: dict[str, Any] = {"session": "b1", "page_path": "/", "landing_page": "/"}
@@ -124,7 +124,7 @@ def _add_events_of_bob(shop: EventBuilder) -> None:
     shop.add_event("purchase", at="2026-03-09T13:00:00", session="b4", **desk, **foreign)
 
 
-def _add_events_of_others(shop: EventBuilder) -> None:
+def _add_single_visit_bot_test_and_late_events(shop: EventBuilder) -> None:
     """Adds a single visit, a crawler, a test order and a visit received a week late."""
     cy: dict[str, Any] = {
         "visitor": "C1",

@@ -22,8 +22,8 @@ _DAY: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)
 _OFTEN: Final = 0.6
 _SELDOM: Final = 0.2
-_WHOLE: Final = (Interval.MONTH, Interval.QUARTER, Interval.YEAR)
-_TWELVE: Final = 12
+_INTERVALS_OF_WHOLE_MONTHS: Final = (Interval.MONTH, Interval.QUARTER, Interval.YEAR)
+_PRICE_STEP: Final = 12
 """Prices are multiples of it, so that a yearly price is a whole number of minor units per month."""
 
 
@@ -36,43 +36,60 @@ class SubscriptionHistories:
     """
 
     states: tuple[SubscriptionState, ...]
-    deeds: tuple[SubscriptionPayment, ...]
-    exact: bool
+    payments: tuple[SubscriptionPayment, ...]
+    has_whole_monthly_amounts: bool
 
 
-def random_histories(
+def random_subscription_histories(
     start: datetime, days: int, currency: str = "USD"
 ) -> st.SearchStrategy[SubscriptionHistories]:
     """Returns a strategy of one to eight subscriptions within some days, with or without fractional monthly amounts."""
     return st.builds(
-        lambda draw, number, exact: _random_histories(draw, start, days, currency, number, exact=exact),
+        lambda draw, number, exact: _make_shuffled_histories(
+            draw, start, days, currency, number, whole_monthly_amounts=exact
+        ),
         st.randoms(use_true_random=False),
         st.integers(1, 8),
         st.booleans(),
     )
 
 
-def _random_histories(
-    draw: Random, start: datetime, days: int, currency: str, number: int, *, exact: bool
+def _make_shuffled_histories(
+    random: Random,
+    start: datetime,
+    days: int,
+    currency: str,
+    subscription_count: int,
+    *,
+    whole_monthly_amounts: bool,
 ) -> SubscriptionHistories:
     subscriptions = [
-        _random_subscription(draw, f"sub_{n}", start, days, currency, exact=exact) for n in range(number)
+        _random_states_and_payments(
+            random, f"sub_{n}", start, days, currency, whole_monthly_amounts=whole_monthly_amounts
+        )
+        for n in range(subscription_count)
     ]
     states = [state for reported_states, _ in subscriptions for state in reported_states]
     payments = [payment for _, reported in subscriptions for payment in reported]
-    draw.shuffle(states)
-    draw.shuffle(payments)
-    return SubscriptionHistories(tuple(states), tuple(payments), exact)
+    random.shuffle(states)
+    random.shuffle(payments)
+    return SubscriptionHistories(tuple(states), tuple(payments), whole_monthly_amounts)
 
 
-def _random_subscription(
-    draw: Random, name: str, start: datetime, days: int, currency: str, *, exact: bool
+def _random_states_and_payments(
+    random: Random,
+    subscription_id: str,
+    start: datetime,
+    days: int,
+    currency: str,
+    *,
+    whole_monthly_amounts: bool,
 ) -> tuple[list[SubscriptionState], list[SubscriptionPayment]]:
-    times = sorted(start + _DAY * draw.randrange(days) + _HOUR * draw.randrange(24) for _ in range(5))
+    times = sorted(start + _DAY * random.randrange(days) + _HOUR * random.randrange(24) for _ in range(5))
     first_state = SubscriptionState(
-        draw.choice(_PROVIDERS),
+        random.choice(_PROVIDERS),
         "account",
-        name,
+        subscription_id,
         "",
         times[0],
         SubscriptionStatus.ACTIVE,
@@ -80,50 +97,58 @@ def _random_subscription(
         currency,
         None,
         times[0],
-        trial_ends_at=times[0] + 7 * _DAY if draw.random() < _OFTEN else None,
-        identity=(("visitor_id", f"V-{name}"),),
+        trial_ends_at=times[0] + 7 * _DAY if random.random() < _OFTEN else None,
+        identity=(("visitor_id", f"V-{subscription_id}"),),
     )
     states = [
-        _next_state(draw, replace(first_state, message_id=f"{name}-{index}", at=at), exact=exact)
-        for index, at in enumerate(times[: draw.randint(1, 5)])
+        _randomize_status_price_and_period(
+            random,
+            replace(first_state, message_id=f"{subscription_id}-{index}", at=at),
+            whole_monthly_amounts=whole_monthly_amounts,
+        )
+        for index, at in enumerate(times[: random.randint(1, 5)])
     ]
-    return states, list(_random_payments(draw, first_state, times))
+    return states, list(_random_payments_at_some_of(random, first_state, times))
 
 
-def _next_state(draw: Random, state: SubscriptionState, *, exact: bool) -> SubscriptionState:
-    status = draw.choice(tuple(SubscriptionStatus))
+def _randomize_status_price_and_period(
+    random: Random, state: SubscriptionState, *, whole_monthly_amounts: bool
+) -> SubscriptionState:
+    status = random.choice(tuple(SubscriptionStatus))
     is_over = status in (SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED)
-    end = state.at + _DAY * draw.choice((0, 3, 20))
+    end = state.at + _DAY * random.choice((0, 3, 20))
     return replace(
         state,
         status=status,
-        amount=None if draw.random() < _SELDOM else draw.randrange(0, 50) * _TWELVE,
-        interval=draw.choice(_WHOLE if exact else tuple(Interval)),
-        interval_count=1 if exact else draw.choice((1, 1, 2)),
-        quantity=draw.choice((1, 1, 3)),
-        plan=draw.choice(_PLANS),
-        product_id=draw.choice(("app", None)),
+        amount=None if random.random() < _SELDOM else random.randrange(0, 50) * _PRICE_STEP,
+        interval=random.choice(_INTERVALS_OF_WHOLE_MONTHS if whole_monthly_amounts else tuple(Interval)),
+        interval_count=1 if whole_monthly_amounts else random.choice((1, 1, 2)),
+        quantity=random.choice((1, 1, 3)),
+        plan=random.choice(_PLANS),
+        product_id=random.choice(("app", None)),
         current_period_end=state.at + 30 * _DAY,
         canceled_at=state.at if is_over else None,
-        ended_at=end if is_over and draw.random() > _SELDOM else None,
-        test=draw.random() < _SELDOM / 4,
+        ended_at=end if is_over and random.random() > _SELDOM else None,
+        test=random.random() < _SELDOM / 4,
     )
 
 
-def _random_payments(
-    draw: Random, bought: SubscriptionState, moments: list[datetime]
+def _random_payments_at_some_of(
+    random: Random, first_state: SubscriptionState, times: list[datetime]
 ) -> Iterator[SubscriptionPayment]:
-    for index, at in enumerate(moments):
-        kind = draw.choice(tuple(PaymentKind))
-        amount = draw.choice((None, 500)) if kind is PaymentKind.FAILED_PAYMENT else draw.choice((0, 1200))
-        if draw.random() < _OFTEN:
+    for index, at in enumerate(times):
+        kind = random.choice(tuple(PaymentKind))
+        amount = (
+            random.choice((None, 500)) if kind is PaymentKind.FAILED_PAYMENT else random.choice((0, 1200))
+        )
+        if random.random() < _OFTEN:
             yield SubscriptionPayment(
-                bought.provider,
-                bought.account_id,
-                bought.subscription_id,
-                f"{bought.subscription_id}-d{index}",
+                first_state.provider,
+                first_state.account_id,
+                first_state.subscription_id,
+                f"{first_state.subscription_id}-d{index}",
                 at,
                 kind,
                 amount,
-                bought.currency if amount is not None else None,
+                first_state.currency if amount is not None else None,
             )

@@ -3,7 +3,7 @@
 Override three fixtures with the adapter and the records of its name server, and inherit the tests; pytest needs
 ``asyncio_mode = "auto"``::
 
-    class TestMyRecords(TextRecordsConformance):
+    class TestMyRecords(TxtRecordsConformance):
         @pytest.fixture
         def zone_records(self):
             return {}  # name -> texts of the name server; the tests change it
@@ -38,17 +38,17 @@ class FakeTxtRecords:
     """
 
     def __init__(self, zone_records: ZoneRecords | None = None, *, down: bool = False) -> None:
-        self.book: ZoneRecords = {} if zone_records is None else zone_records
+        self.zone_records: ZoneRecords = {} if zone_records is None else zone_records
         self.down = down
 
     async def query_txt(self, name: str) -> Collection[str]:
         """Returns the texts of a name; none for an unknown name."""
         if self.down:
             raise DnsUnavailable
-        return self.book.get(name, ())
+        return self.zone_records.get(name, ())
 
 
-class TextRecordsConformance:
+class TxtRecordsConformance:
     """All tests of the kit; override the fixtures ``zone_records``, ``resolver`` and ``unreachable_resolver``."""
 
     @pytest.fixture

@@ -101,7 +101,8 @@ async def get_onboarding(
     Events that cannot be read are an error; connections that cannot be read make it incomplete.
     """
     tracking_state, known_connections = await gather_or_cancel(
-        _load_tracking_state(caller, events, log), _load_connections(caller, connections)
+        _load_tracking_of_30_days_else_all_time(caller, events, log),
+        _load_connections_or_none(caller, connections),
     )
     workspace = caller.workspace
     return Onboarding(
@@ -114,14 +115,18 @@ async def get_onboarding(
             plan=workspace.plan,
         ),
         tracking=tracking_state.tracking,
-        connections=[_connection_state(connection) for connection in known_connections or ()],
-        next_steps=await _next_steps(caller, tracking_state, known_connections or (), changes),
+        connections=[
+            _connection_state_without_past_error(connection) for connection in known_connections or ()
+        ],
+        next_steps=await _outstanding_steps(caller, tracking_state, known_connections or (), changes),
         complete=known_connections is not None,
     )
 
 
-async def _load_tracking_state(caller: Caller, events: AggregateReader, log: EventReader) -> _TrackingState:
-    first, last = await log.event_time_range(caller.workspace.id) or (None, None)
+async def _load_tracking_of_30_days_else_all_time(
+    caller: Caller, events: AggregateReader, log: EventReader
+) -> _TrackingState:
+    first, last = await log.first_and_last_event_time(caller.workspace.id) or (None, None)
     span = resolve_last_30_days(caller).span
     by_sender: tuple[Mapping[str, Column], ...] = (
         {Relation.EVENTS: Column("source")},
@@ -155,15 +160,15 @@ def _sender_name(source: str, library: str) -> str:
     return library if source in {MOBILE_APP, API} else source
 
 
-async def _load_connections(caller: Caller, connections: Connections) -> Sequence[Connection] | None:
+async def _load_connections_or_none(caller: Caller, connections: Connections) -> Sequence[Connection] | None:
     """Returns the connections; None when they cannot be read."""
     try:
-        return await connections.list_connections(caller.workspace.id)
+        return await connections.list_connections_oldest_first(caller.workspace.id)
     except StoreUnavailable:
         return None
 
 
-def _connection_state(connection: Connection) -> ConnectionState:
+def _connection_state_without_past_error(connection: Connection) -> ConnectionState:
     return ConnectionState(
         platform=connection.provider,
         status=connection.status,
@@ -172,7 +177,7 @@ def _connection_state(connection: Connection) -> ConnectionState:
     )
 
 
-async def _next_steps(
+async def _outstanding_steps(
     caller: Caller, state: _TrackingState, connections: Sequence[Connection], changes: ChangeExecutor
 ) -> list[str]:
     """Returns the steps that are not done, each after those it depends on."""

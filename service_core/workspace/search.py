@@ -8,14 +8,14 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.people.ports import PeoplePageQuery, PersonReader
 from service_core.analytics.query.catalog import Dimension
-from service_core.analytics.query.evaluate_predicate import lower_per_letter
+from service_core.analytics.query.evaluate_predicate import lower_case_letter_by_letter
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.range_query import resolve_last_90_days
 from service_core.analytics.reads.dimension_values import (
-    count_spend_dimension_values,
-    find_counting_metric,
+    counting_metric_or_empty,
     page_of_dimension_values_by_count,
+    spend_row_counts_by_label_descending,
 )
 from service_core.analytics.scope import scope_for_caller
 from service_core.changes.change_executor import ChangeExecutor
@@ -68,7 +68,7 @@ class SearchQuery(QueryModel):
     types: str | None = Field(default=None, description="Comma list; default all types.")
     limit: Annotated[int, Clamp(1, 50)] = 20
 
-    def validated_types(self) -> tuple[str, ...]:
+    def validated_result_types(self) -> tuple[str, ...]:
         """Returns the result types to search, without duplicates.
 
         Raises:
@@ -117,31 +117,33 @@ async def get_search(
     changes: ChangeExecutor,
 ) -> SearchResults:
     """Campaigns, ads, sources, pages, events, tags and people of the last 90 days by name; also metrics, links and reports."""
-    types, text = query.validated_types(), query.q.strip()
+    types, text = query.validated_result_types(), query.q.strip()
     dimensions = {
         type_: queries.catalog.dimensions[_DIMENSION_TYPES[type_]]
         for type_ in types
         if type_ in _DIMENSION_TYPES
     }
-    metrics = [id_ for dimension in dimensions.values() for id_ in find_counting_metric(dimension)]
-    snapshot = await queries.read_snapshot(caller, metrics)
+    metrics = [id_ for dimension in dimensions.values() for id_ in counting_metric_or_empty(dimension)]
+    snapshot = await queries.read_source_states_once(caller, metrics)
     value_searches = [
-        _search_dimension_values(
-            caller, queries, snapshot, type_=type_, dimension=dimension, text=text, limit=query.limit
+        _search_values_of_last_90_days(
+            caller, queries, snapshot, result_type=type_, dimension=dimension, text=text, limit=query.limit
         )
         for type_, dimension in dimensions.items()
     ]
     entity_searches = [
-        _search_ad_entities(caller, queries, type_, text) for type_ in types if type_ in _AD_ENTITY_TYPES
+        _search_ad_entities_of_last_90_days(caller, queries, type_, text)
+        for type_ in types
+        if type_ in _AD_ENTITY_TYPES
     ]
     groups = await gather_or_cancel(*value_searches, *entity_searches)
     results = [result for group in groups for result in group]
     resource_types = [type_ for type_ in types if type_ in _RESOURCE_TYPES]
     results += await _search_resources(caller, changes, resource_types, text, query.limit)
     if "metric" in types:
-        results += _search_metrics(queries, text)
+        results += _search_metrics_by_label_or_id(queries, text)
     if "user" in types:
-        results += await _search_users(caller, people, text, query.limit)
+        results += await _search_users_of_last_90_days(caller, people, text, query.limit)
     results.sort(
         key=lambda result: (
             not result.label.lower().startswith(text.lower()),
@@ -152,12 +154,12 @@ async def get_search(
     return SearchResults(query=query.q, results=results[: query.limit])
 
 
-async def _search_dimension_values(
+async def _search_values_of_last_90_days(
     caller: Caller,
     queries: MetricQueries,
     snapshot: SourceSnapshot,
     *,
-    type_: str,
+    result_type: str,
     dimension: Dimension,
     text: str,
     limit: int,
@@ -167,23 +169,25 @@ async def _search_dimension_values(
     )
     return [
         SearchResult(
-            type=type_, dimension=dimension.id, value=value.value, label=value.label, count=value.count
+            type=result_type, dimension=dimension.id, value=value.value, label=value.label, count=value.count
         )
         for value in values
         if value.value != dimension.null_label
     ]
 
 
-async def _search_ad_entities(
-    caller: Caller, queries: MetricQueries, type_: str, text: str
+async def _search_ad_entities_of_last_90_days(
+    caller: Caller, queries: MetricQueries, result_type: str, text: str
 ) -> list[SearchResult]:
     """Returns campaigns, ad groups and ads whose name or id contains the text; the label is the name or else the id."""
-    ids = ("platform", *_AD_ENTITY_TYPES[type_])
+    ids = ("platform", *_AD_ENTITY_TYPES[result_type])
     dimensions = [queries.catalog.dimensions[id_] for id_ in ids]
-    entities = await count_spend_dimension_values(caller, queries, dimensions, resolve_last_90_days(caller))
+    entities = await spend_row_counts_by_label_descending(
+        caller, queries, dimensions, resolve_last_90_days(caller)
+    )
     return [
         SearchResult(
-            type=type_,
+            type=result_type,
             dimension=ids[1],
             value=id_,
             label=id_ if name == dimensions[2].null_label else name,
@@ -192,24 +196,29 @@ async def _search_ad_entities(
             count=rows,
         )
         for (platform, id_, name), rows in entities
-        if lower_per_letter(text) in lower_per_letter(name) or lower_per_letter(text) in lower_per_letter(id_)
+        if lower_case_letter_by_letter(text) in lower_case_letter_by_letter(name)
+        or lower_case_letter_by_letter(text) in lower_case_letter_by_letter(id_)
     ]
 
 
 async def _search_resources(
-    caller: Caller, changes: ChangeExecutor, types: Iterable[str], text: str, limit: int
+    caller: Caller, changes: ChangeExecutor, result_types: Iterable[str], text: str, limit_per_type: int
 ) -> list[SearchResult]:
     """Returns resources of which a name contains the text."""
     results: list[SearchResult] = []
     async with changes.transactions.read(caller.workspace.id) as transaction:
-        for type_ in types:
+        for type_ in result_types:
             kind = changes.resource_types.get(_RESOURCE_TYPES[type_])
-            records = await transaction.resources.search_by_name(kind.model, text, limit) if kind else []
-            results += [_resource_result(type_, record) for record in records]
+            records = (
+                await transaction.resources.search_by_name_prefix_first(kind.model, text, limit_per_type)
+                if kind
+                else []
+            )
+            results += [_resource_result_or_tag_filter(type_, record) for record in records]
     return results
 
 
-def _resource_result(type_: str, record: Resource) -> SearchResult:
+def _resource_result_or_tag_filter(type_: str, record: Resource) -> SearchResult:
     """Returns a link as a filter by its tracking identifier, any other resource by its id."""
     own = str(record.id)
     if isinstance(record, TrackingLink):
@@ -218,7 +227,7 @@ def _resource_result(type_: str, record: Resource) -> SearchResult:
     return SearchResult(type=type_, value=own, label=record.name, id=own)
 
 
-def _search_metrics(queries: MetricQueries, text: str) -> list[SearchResult]:
+def _search_metrics_by_label_or_id(queries: MetricQueries, text: str) -> list[SearchResult]:
     return [
         SearchResult(type="metric", value=metric.id, label=metric.label, id=metric.id)
         for metric in queries.catalog.metrics.values()
@@ -226,9 +235,11 @@ def _search_metrics(queries: MetricQueries, text: str) -> list[SearchResult]:
     ]
 
 
-async def _search_users(caller: Caller, people: PersonReader, text: str, limit: int) -> list[SearchResult]:
+async def _search_users_of_last_90_days(
+    caller: Caller, people: PersonReader, text: str, limit: int
+) -> list[SearchResult]:
     scan = scope_for_caller(caller, resolve_last_90_days(caller).span)
-    profiles, _ = await people.list_people(
+    profiles, _ = await people.list_people_and_total(
         PeoplePageQuery(scan, limit=limit, offset=0, sort="last_seen", search=text)
     )
     return [

@@ -20,17 +20,17 @@ _NUMERIC_LABEL: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
 """Last label of a host that browsers parse as an IPv4 address."""
 
 
-def validate_url(
-    field: str, text: str, schemes: frozenset[str] = WEB_SCHEMES, *, within: str = "link"
+def validate_public_url(
+    field: str, text: str, schemes: frozenset[str] = WEB_SCHEMES, *, parent_field: str = "link"
 ) -> None:
     """Refuses a URL that a link must not lead to.
 
     Raises:
         Unprocessable: ``invalid_url``.
     """
-    reason = _url_error(text, schemes)
+    reason = _url_rejection_reason(text, schemes)
     if reason is not None:
-        raise Unprocessable(f"{field} {reason}", "invalid_url", field=f"{within}.{field}")
+        raise Unprocessable(f"{field} {reason}", "invalid_url", field=f"{parent_field}.{field}")
 
 
 def validate_slug(slug: str) -> None:
@@ -47,7 +47,7 @@ def validate_slug(slug: str) -> None:
         )
 
 
-def _url_error(text: str, schemes: frozenset[str]) -> str | None:
+def _url_rejection_reason(text: str, schemes: frozenset[str]) -> str | None:
     if len(text) > MAX_URL_LENGTH or _UNSAFE_CHARACTERS.search(text):
         return f"has more than {MAX_URL_LENGTH} characters, or one that has to be encoded"
     try:
@@ -60,11 +60,13 @@ def _url_error(text: str, schemes: frozenset[str]) -> str | None:
     if "@" in parts.netloc:
         return "must not hold a user name"
     return (
-        "must not lead to a private host" if parts.scheme in WEB_SCHEMES and is_private_host(host) else None
+        "must not lead to a private host"
+        if parts.scheme in WEB_SCHEMES and is_private_or_numeric_host(host)
+        else None
     )
 
 
-def is_private_host(host: str) -> bool:
+def is_private_or_numeric_host(host: str) -> bool:
     """Returns whether a host is a private address or a name that is not public.
 
     A host whose last label is a number counts as private: browsers parse it as an IPv4 address.

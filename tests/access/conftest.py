@@ -7,7 +7,7 @@ import pytest
 
 from plugins import workspace_sql
 from plugins.checkout_sandbox.adapter import SandboxCheckoutAdapter
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.memory.access import MemoryAccess
 from tests.fixtures.access_deployment import AccessDeployment
 from tests.fixtures.port_stubs import CountingDirectory, ManualClock
@@ -25,8 +25,8 @@ def directory():
 
 @asynccontextmanager
 async def open_store(url, folder):
-    registry = load_plugins([("workspace_sql", workspace_sql)], discover=False)
-    store = registry.open_adapter("workspace", url, folder=folder)
+    registry = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False)
+    store = registry.open_adapter("workspace", url, base_folder=folder)
     await store.start()
     try:
         yield store

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from service_core.access.api_keys import (
-    create_named_key,
+    create_named_key_within_plan_limit,
     create_workspace_with_keys,
-    regenerate_workspace_key,
-    revoke_key,
+    revoke_and_reissue_workspace_key,
+    revoke_key_if_active,
 )
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.models import CredentialKind
@@ -28,7 +28,7 @@ def key_authenticator(directory, clock):
     return KeyAuthenticator(directory, clock)
 
 
-async def refusal(key_authenticator, authorization):
+async def authentication_error(key_authenticator, authorization):
     with pytest.raises(Unauthorized) as caught:
         await key_authenticator.authenticate(authorization)
     return caught.value
@@ -52,53 +52,51 @@ FIVE_CASES = {
 
 
 @pytest.mark.parametrize("authorization", FIVE_CASES.values(), ids=FIVE_CASES)
-async def test_a_malformed_header_is_401_and_never_reaches_the_directory(
-    directory, key_authenticator, authorization
-):
-    fault = await refusal(key_authenticator, authorization)
+async def test_malformed_header_returns_401_without_a_lookup(directory, key_authenticator, authorization):
+    fault = await authentication_error(key_authenticator, authorization)
     assert fault.status == 401
     assert fault.body() == {"error": "Invalid or missing API key"}
     assert fault.headers == {"WWW-Authenticate": 'Bearer realm="Service Read API"'}
     assert directory.questions == 0
 
 
-async def test_a_token_that_matches_nothing_is_the_same_401(directory, key_authenticator):
-    fault = await refusal(key_authenticator, f"Bearer {new_agent_token()}")
+async def test_unknown_token_returns_the_same_401_as_a_malformed_header(directory, key_authenticator):
+    fault = await authentication_error(key_authenticator, f"Bearer {new_agent_token()}")
     assert fault.body() == {"error": "Invalid or missing API key"}
     assert directory.questions == 1
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-async def test_the_scheme_is_compared_without_case(key_authenticator, initialized_deployment, scheme):
+async def test_authorization_scheme_is_case_insensitive(key_authenticator, initialized_deployment, scheme):
     identity = await key_authenticator.authenticate(f"{scheme} {initialized_deployment.agent_key.secret}")
     assert identity.workspace == initialized_deployment.workspace
     assert identity.credential == initialized_deployment.agent_key.credential
 
 
-async def test_an_agent_key_reads_and_nothing_else(key_authenticator, initialized_deployment):
+async def test_agent_key_has_only_the_read_scope(key_authenticator, initialized_deployment):
     identity = await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     assert identity.credential.scopes == {Scope.READ}
 
 
-async def test_a_lookup_is_remembered_for_300_seconds_found_or_not(
+async def test_key_lookups_are_cached_for_300_seconds_including_misses(
     directory, key_authenticator, initialized_deployment, clock
 ):
     good, bad = f"Bearer {initialized_deployment.agent_key.secret}", f"Bearer {new_agent_token()}"
     for _ in range(3):
         await key_authenticator.authenticate(good)
-        await refusal(key_authenticator, bad)
+        await authentication_error(key_authenticator, bad)
     assert directory.questions == 2
     clock.advance(seconds=299)
     await key_authenticator.authenticate(good)
-    await refusal(key_authenticator, bad)
+    await authentication_error(key_authenticator, bad)
     assert directory.questions == 2
     clock.advance(seconds=1)
     await key_authenticator.authenticate(good)
-    await refusal(key_authenticator, bad)
+    await authentication_error(key_authenticator, bad)
     assert directory.questions == 4
 
 
-async def test_a_clock_set_back_does_not_prolong_what_is_remembered(
+async def test_cached_lookup_expires_on_time_when_the_clock_is_set_back(
     directory, key_authenticator, initialized_deployment, clock
 ):
     await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
@@ -107,44 +105,48 @@ async def test_a_clock_set_back_does_not_prolong_what_is_remembered(
     assert directory.questions == 2
 
 
-async def test_a_revoked_key_fails_from_the_next_request_on(
+async def test_revoked_key_is_rejected_on_the_next_request(
     directory, key_authenticator, initialized_deployment, clock
 ):
-    named = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
+    named = await create_named_key_within_plan_limit(
+        directory, initialized_deployment.workspace, clock(), name="Reader"
+    )
     await key_authenticator.authenticate(f"Bearer {named.secret}")
-    await revoke_key(directory, initialized_deployment.workspace, named.credential.id, clock())
+    await revoke_key_if_active(directory, initialized_deployment.workspace, named.credential.id, clock())
     refused, unknown = (
-        await refusal(key_authenticator, f"Bearer {named.secret}"),
-        await refusal(key_authenticator, f"Bearer {TOKEN}"),
+        await authentication_error(key_authenticator, f"Bearer {named.secret}"),
+        await authentication_error(key_authenticator, f"Bearer {TOKEN}"),
     )
     assert (refused.status, refused.code, refused.message) == (401, unknown.code, unknown.message)
 
 
-async def test_a_fresh_key_works_though_it_was_just_refused(
+async def test_new_key_is_accepted_after_a_cached_miss(
     directory, key_authenticator, initialized_deployment, clock
 ):
     door_asked = f"Bearer {new_agent_token()}"
-    await refusal(key_authenticator, door_asked)
-    named = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
+    await authentication_error(key_authenticator, door_asked)
+    named = await create_named_key_within_plan_limit(
+        directory, initialized_deployment.workspace, clock(), name="Reader"
+    )
     assert (await key_authenticator.authenticate(f"Bearer {named.secret}")).credential.name == "Reader"
 
 
-async def test_regenerating_ends_the_old_value_without_overlap(
+async def test_regenerated_key_invalidates_the_old_secret_immediately(
     directory, key_authenticator, initialized_deployment, clock
 ):
     await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
-    fresh = await regenerate_workspace_key(
+    fresh = await revoke_and_reissue_workspace_key(
         directory, initialized_deployment.workspace, CredentialKind.AGENT, clock()
     )
     assert (
-        await refusal(key_authenticator, f"Bearer {initialized_deployment.agent_key.secret}")
+        await authentication_error(key_authenticator, f"Bearer {initialized_deployment.agent_key.secret}")
     ).status == 401
     assert (
         await key_authenticator.authenticate(f"Bearer {fresh.secret}")
     ).workspace == initialized_deployment.workspace
 
 
-async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
+async def test_lookup_started_before_a_revocation_is_not_cached(
     directory, key_authenticator, initialized_deployment, clock
 ):
     answered, hold = asyncio.Event(), asyncio.Event()
@@ -161,23 +163,23 @@ async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
         key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     )
     await answered.wait()
-    await revoke_key(
+    await revoke_key_if_active(
         directory, initialized_deployment.workspace, initialized_deployment.agent_key.credential.id, clock()
     )
     hold.set()
     assert (await early).workspace == initialized_deployment.workspace
     assert (
-        await refusal(key_authenticator, f"Bearer {initialized_deployment.agent_key.secret}")
+        await authentication_error(key_authenticator, f"Bearer {initialized_deployment.agent_key.secret}")
     ).status == 401
 
 
-async def test_callers_that_miss_together_ask_once(directory, key_authenticator, initialized_deployment):
+async def test_concurrent_cache_misses_share_one_lookup(directory, key_authenticator, initialized_deployment):
     token = f"Bearer {initialized_deployment.agent_key.secret}"
     await asyncio.gather(*(key_authenticator.authenticate(token) for _ in range(50)))
     assert directory.questions == 1
 
 
-async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(
+async def test_cancelled_caller_does_not_cancel_a_shared_lookup(
     directory, key_authenticator, initialized_deployment
 ):
     token = f"Bearer {initialized_deployment.agent_key.secret}"
@@ -189,9 +191,7 @@ async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(
     assert {outcome.workspace.name for outcome in outcomes[1:]} == {"Example Shop"}
 
 
-async def test_a_failing_directory_is_not_remembered_as_no(
-    directory, key_authenticator, initialized_deployment
-):
+async def test_failed_lookup_is_not_cached_as_a_miss(directory, key_authenticator, initialized_deployment):
     ask = directory.find_auth_context
 
     async def broken(digest):
@@ -204,18 +204,20 @@ async def test_a_failing_directory_is_not_remembered_as_no(
     await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
 
 
-async def test_the_memory_is_bounded_and_keeps_what_is_used(directory, clock, initialized_deployment):
+async def test_lookup_cache_is_bounded_and_evicts_the_least_recently_used(
+    directory, clock, initialized_deployment
+):
     door = KeyAuthenticator(directory, clock, capacity=10)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
     for _ in range(50):
-        await refusal(door, f"Bearer {new_agent_token()}")
+        await authentication_error(door, f"Bearer {new_agent_token()}")
         await door.authenticate(token)
     assert directory.questions == 51
     assert len(door._cache._entries) == 10
 
 
-async def test_a_write_key_is_asked_for_once(directory, key_authenticator, initialized_deployment):
+async def test_write_key_is_looked_up_once(directory, key_authenticator, initialized_deployment):
     identity = await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret)
     assert identity is not None
     assert await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret) == identity
@@ -223,19 +225,19 @@ async def test_a_write_key_is_asked_for_once(directory, key_authenticator, initi
 
 
 @pytest.mark.parametrize("key", ["", "dk_", "dk_" + "g" * 32, TOKEN, "x" * 257, "dk_" + "0" * 254, "ключ"])
-async def test_what_is_no_write_key_never_reaches_the_directory(directory, key_authenticator, key):
+async def test_malformed_write_key_is_rejected_without_a_lookup(directory, key_authenticator, key):
     assert await key_authenticator.find_active_write_key(key) is None
     assert directory.questions == 0
 
 
-async def test_an_unknown_write_key_is_remembered_as_none(directory, key_authenticator):
+async def test_unknown_write_key_is_cached_as_a_miss(directory, key_authenticator):
     key = new_write_key()
     assert await key_authenticator.find_active_write_key(key) is None
     assert await key_authenticator.find_active_write_key(key) is None
     assert directory.questions == 1
 
 
-async def test_ingest_refuses_an_inactive_workspace_and_reads_go_on(
+async def test_inactive_workspace_is_rejected_by_ingest_and_can_still_read(
     directory, key_authenticator, initialized_deployment
 ):
     await directory.create_workspace(replace(initialized_deployment.workspace, active=False))

@@ -31,11 +31,11 @@ async def identity(directory, clock):
     return AuthContext(initialized_deployment.agent_key.credential, initialized_deployment.workspace)
 
 
-async def test_a_key_has_100_requests_per_60_seconds_and_the_101st_is_429(budgets, identity, clock):
-    spent = [await budgets.consume_request(identity) for _ in range(100)]
+async def test_request_101_within_60_seconds_returns_429(budgets, identity, clock):
+    spent = [await budgets.count_request_or_raise(identity) for _ in range(100)]
     assert [allowance.remaining for allowance in spent] == list(range(99, -1, -1))
     with pytest.raises(TooManyRequests) as caught:
-        await budgets.consume_request(identity)
+        await budgets.count_request_or_raise(identity)
     assert caught.value.body() == {"error": "Rate limit exceeded", "code": "rate_limited"}
     assert caught.value.headers == {
         "Retry-After": "60",
@@ -43,88 +43,92 @@ async def test_a_key_has_100_requests_per_60_seconds_and_the_101st_is_429(budget
         "X-RateLimit-Remaining": "0",
     }
     clock.advance(seconds=60)
-    assert (await budgets.consume_request(identity)).remaining == 99
+    assert (await budgets.count_request_or_raise(identity)).remaining == 99
 
 
-async def test_the_limit_is_the_keys_own(budgets, identity):
+async def test_rate_limit_is_taken_from_the_key(budgets, identity):
     slow = replace(identity, credential=replace(identity.credential, rate_limit=1))
-    assert (await budgets.consume_request(slow)).limit == 1
+    assert (await budgets.count_request_or_raise(slow)).limit == 1
     with pytest.raises(TooManyRequests):
-        await budgets.consume_request(slow)
+        await budgets.count_request_or_raise(slow)
 
 
-async def test_a_key_has_20_mutations_per_minute_beside_its_requests(budgets, identity):
+async def test_mutations_have_their_own_limit_of_20_per_minute(budgets, identity):
     for left in range(19, -1, -1):
-        request = await budgets.consume_request(identity)
-        mutation = await budgets.consume_mutation(identity)
+        request = await budgets.count_request_or_raise(identity)
+        mutation = await budgets.count_mutation_or_raise(identity)
         assert rate_headers(request, mutation) == {
             "X-RateLimit-Limit": "100",
             "X-RateLimit-Remaining": str(left + 80),
             "X-RateLimit-Mutation-Remaining": str(left),
         }
     with pytest.raises(TooManyRequests) as caught:
-        await budgets.consume_mutation(identity)
+        await budgets.count_mutation_or_raise(identity)
     assert caught.value.code == "mutation_rate_limited"
     assert caught.value.headers == {"Retry-After": "60", "X-RateLimit-Mutation-Remaining": "0"}
-    assert (await budgets.consume_request(identity)).allowed
+    assert (await budgets.count_request_or_raise(identity)).allowed
 
 
-async def test_without_the_store_reads_live_on_30_per_minute_and_say_so(budgets, limiter, identity, clock):
+async def test_reads_have_a_degraded_limit_of_30_per_minute_without_the_limit_store(
+    budgets, limiter, identity, clock
+):
     limiter.down = True
     for left in range(29, -1, -1):
-        allowance = await budgets.consume_request(identity)
+        allowance = await budgets.count_request_or_raise(identity)
         assert rate_headers(allowance) == {
             "X-RateLimit-Limit": "30",
             "X-RateLimit-Remaining": str(left),
             "X-RateLimit-Degraded": "1",
         }
     with pytest.raises(TooManyRequests) as caught:
-        await budgets.consume_request(identity)
+        await budgets.count_request_or_raise(identity)
     assert caught.value.headers["X-RateLimit-Degraded"] == "1"
     clock.advance(seconds=60)
-    assert (await budgets.consume_request(identity)).degraded
+    assert (await budgets.count_request_or_raise(identity)).degraded
     limiter.down = False
-    assert not (await budgets.consume_request(identity)).degraded
+    assert not (await budgets.count_request_or_raise(identity)).degraded
 
 
-async def test_the_standby_limit_is_counted_per_credential(budgets, limiter, identity):
+async def test_degraded_limit_is_counted_per_credential(budgets, limiter, identity):
     limiter.down = True
     other = replace(identity, credential=replace(identity.credential, id=identity.workspace.id))
     for _ in range(30):
-        await budgets.consume_request(identity)
-    assert (await budgets.consume_request(other)).remaining == 29
+        await budgets.count_request_or_raise(identity)
+    assert (await budgets.count_request_or_raise(other)).remaining == 29
 
 
 @pytest.mark.parametrize(("processes", "share"), [(2, 15), (4, 7), (31, 1), (100, 1)])
-async def test_the_processes_of_a_server_share_its_standby_limit(limiter, identity, clock, processes, share):
+async def test_degraded_limit_is_shared_by_the_processes_of_a_server(
+    limiter, identity, clock, processes, share
+):
     limiter.down = True
     budgets = RateLimits(limiter, clock, processes)
     for left in range(share - 1, -1, -1):
-        allowance = await budgets.consume_request(identity)
+        allowance = await budgets.count_request_or_raise(identity)
         assert (allowance.limit, allowance.remaining) == (30, left)
     with pytest.raises(TooManyRequests):
-        await budgets.consume_request(identity)
+        await budgets.count_request_or_raise(identity)
 
 
-async def test_without_the_store_writes_and_closed_routes_are_503(budgets, limiter, identity):
+async def test_writes_and_fail_closed_routes_return_503_without_the_limit_store(budgets, limiter, identity):
     limiter.down = True
     with pytest.raises(ServiceUnavailable) as request:
-        await budgets.consume_request(identity, fail_closed=True)
+        await budgets.count_request_or_raise(identity, fail_closed=True)
     with pytest.raises(ServiceUnavailable) as mutation:
-        await budgets.consume_mutation(identity)
+        await budgets.count_mutation_or_raise(identity)
     assert {request.value.code, mutation.value.code} == {"limiter_unavailable"}
     assert request.value.headers["Retry-After"] == mutation.value.headers["Retry-After"] == "5"
     assert request.value.headers["X-RateLimit-Degraded"] == "1"
 
 
-def test_a_window_of_one_second_starts_afresh_each_second(clock):
+def test_one_second_window_resets_every_second(clock):
     windows = FixedWindowCounter(clock)
     assert [windows.consume("key", 2, 1).allowed for _ in range(3)] == [True, True, False]
     clock.advance(seconds=1)
     assert windows.consume("key", 2, 1) == RateLimitResult(allowed=True, limit=2, remaining=1)
 
 
-def test_a_clock_set_back_locks_nobody_out(clock):
+def test_clock_set_back_does_not_block_requests(clock):
     windows = FixedWindowCounter(clock)
     while windows.consume("key", 5, 60).allowed:
         pass
@@ -132,7 +136,7 @@ def test_a_clock_set_back_locks_nobody_out(clock):
     assert windows.consume("key", 5, 60).allowed
 
 
-def test_the_counters_of_a_window_are_bounded(clock):
+def test_number_of_counters_per_window_is_bounded(clock):
     windows = FixedWindowCounter(clock, capacity=100)
     for number in range(1000):
         windows.consume(f"key {number}", 5, 60)
@@ -140,7 +144,7 @@ def test_the_counters_of_a_window_are_bounded(clock):
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), max_size=200), st.integers(1, 5))
-def test_no_window_ever_lets_more_than_its_limit_through(steps, limit):
+def test_any_window_admits_at_most_its_limit(steps, limit):
     second = 0
     passed = {}
 

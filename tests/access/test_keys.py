@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.access.api_keys import (
+    create_named_key_within_plan_limit,
+    create_workspace_with_keys,
+    revoke_key_if_active,
+)
 from service_core.access.billing_plans import BILLING_PLANS
 from service_core.access.models import AuthContext, CredentialKind
-from service_core.access.scopes import parse_scopes, require_active_workspace, require_scope
+from service_core.access.scopes import parse_known_scopes, require_active_workspace, require_scope
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
 from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
@@ -35,7 +39,7 @@ async def test_a_new_workspace_has_a_public_id_a_secret_and_two_keys(directory, 
     assert kinds == [CredentialKind.WRITE, CredentialKind.AGENT]
 
 
-async def test_only_digests_are_kept_and_no_value_shows_a_secret(directory, initialized_deployment):
+async def test_only_digests_are_stored_and_reprs_hide_secrets(directory, initialized_deployment):
     secrets = initialized_deployment.write_key.secret, initialized_deployment.agent_key.secret
     assert set(directory.digests) == {sha256_hex(secret) for secret in secrets}
     assert not any(secret in repr((initialized_deployment, directory.credentials)) for secret in secrets)
@@ -52,7 +56,7 @@ async def test_only_digests_are_kept_and_no_value_shows_a_secret(directory, init
         ("plan", "gold"),
     ],
 )
-async def test_a_workspace_is_refused_with_the_field_that_is_wrong(directory, clock, field, value):
+async def test_invalid_workspace_error_names_the_field(directory, clock, field, value):
     with pytest.raises(BadRequest) as caught:
         await create_workspace_with_keys(directory, clock(), **{"name": "Example Shop", field: value})
     assert caught.value.field == field
@@ -75,16 +79,16 @@ async def test_a_named_keys_limit_is_clamped_to_the_cap_of_the_plan(directory, c
     initialized_deployment = await create_workspace_with_keys(
         directory, clock(), name="Example Shop", plan=plan
     )
-    minted = await create_named_key(
-        directory, initialized_deployment.workspace, clock(), name="Reader", rate_limit=asked
+    minted = await create_named_key_within_plan_limit(
+        directory, initialized_deployment.workspace, clock(), name="Reader", requested_rate_limit=asked
     )
     assert minted.credential.rate_limit == given
 
 
-async def test_a_named_key_allows_100_requests_and_reads_when_nothing_else_is_said(
-    directory, initialized_deployment, clock
-):
-    minted = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
+async def test_named_key_defaults_to_read_scope_and_100_requests(directory, initialized_deployment, clock):
+    minted = await create_named_key_within_plan_limit(
+        directory, initialized_deployment.workspace, clock(), name="Reader"
+    )
     assert minted.credential.rate_limit == 100
     assert minted.credential.scopes == {Scope.READ}
     assert minted.credential.hint == "…" + minted.secret[-4:]
@@ -92,7 +96,7 @@ async def test_a_named_key_allows_100_requests_and_reads_when_nothing_else_is_sa
 
 async def test_a_key_without_a_scope_is_refused(directory, initialized_deployment, clock):
     with pytest.raises(BadRequest):
-        await create_named_key(
+        await create_named_key_within_plan_limit(
             directory, initialized_deployment.workspace, clock(), name="Nothing", scopes=()
         )
 
@@ -100,20 +104,22 @@ async def test_a_key_without_a_scope_is_refused(directory, initialized_deploymen
 async def test_a_key_of_another_workspace_cannot_be_revoked(directory, initialized_deployment, clock):
     other = await create_workspace_with_keys(directory, clock(), name="Other")
     with pytest.raises(NotFound):
-        await revoke_key(directory, other.workspace, initialized_deployment.agent_key.credential.id, clock())
+        await revoke_key_if_active(
+            directory, other.workspace, initialized_deployment.agent_key.credential.id, clock()
+        )
     with pytest.raises(NotFound):
-        await revoke_key(directory, initialized_deployment.workspace, new_id(), clock())
+        await revoke_key_if_active(directory, initialized_deployment.workspace, new_id(), clock())
 
 
-async def test_revoking_twice_keeps_the_first_instant(directory, initialized_deployment, clock):
-    first = await revoke_key(
+async def test_second_revocation_keeps_the_first_revocation_time(directory, initialized_deployment, clock):
+    first = await revoke_key_if_active(
         directory, initialized_deployment.workspace, initialized_deployment.agent_key.credential.id, clock()
     )
     clock.advance(hours=1)
-    assert await revoke_key(directory, initialized_deployment.workspace, first.id, clock()) == first
+    assert await revoke_key_if_active(directory, initialized_deployment.workspace, first.id, clock()) == first
 
 
-def test_a_missing_scope_is_named(initialized_deployment):
+def test_missing_scope_error_names_the_scope(initialized_deployment):
     identity = AuthContext(initialized_deployment.agent_key.credential, initialized_deployment.workspace)
     require_scope(identity, Scope.READ)
     require_active_workspace(identity)
@@ -126,10 +132,10 @@ def test_a_missing_scope_is_named(initialized_deployment):
     }
 
 
-def test_an_unknown_scope_is_refused_and_the_known_ones_are_named():
-    assert parse_scopes(["service:read", "service:read"]) == {Scope.READ}
+def test_unknown_scope_error_lists_the_known_scopes():
+    assert parse_known_scopes(["service:read", "service:read"]) == {Scope.READ}
     with pytest.raises(BadRequest) as caught:
-        parse_scopes(["service:read", "service:write:everything"])
+        parse_known_scopes(["service:read", "service:write:everything"])
     assert caught.value.code == "unknown_scope"
     assert "service:propose:scripts" in caught.value.hint
 
@@ -150,5 +156,5 @@ def test_the_plans_have_the_limits_of_the_contract():
 
 @given(st.sampled_from(sorted(BILLING_PLANS)), st.integers(-10, 100_000))
 def test_a_clamped_limit_is_positive_and_never_over_the_cap(plan, asked):
-    given_limit = BILLING_PLANS[plan].clamp_rate_limit(asked)
+    given_limit = BILLING_PLANS[plan].clamp_rate_limit_to_1_and_plan_maximum(asked)
     assert 1 <= given_limit <= (BILLING_PLANS[plan].max_key_rate_limit or max(1, asked))

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from service_core.access.members.invitations import (
-    accept_invitation,
-    change_role,
-    invite_member,
-    remove_member,
+    accept_invitation_for_own_email,
+    change_role_unless_last_owner,
+    leave_or_remove_unless_last_owner,
+    save_and_email_invitation,
 )
 from service_core.access.members.models import Account, Member
 from service_core.access.roles import Role
@@ -26,8 +26,8 @@ async def owner(deployment, workspace):
     return await deployment.add_member(workspace, Role.OWNER)
 
 
-async def invited(deployment, workspace, by, email="bob@example.com", role=Role.MEMBER):
-    return await invite_member(
+async def invite_and_read_token(deployment, workspace, by, email="bob@example.com", role=Role.MEMBER):
+    return await save_and_email_invitation(
         deployment.store.invitations,
         deployment.mail,
         workspace,
@@ -39,15 +39,15 @@ async def invited(deployment, workspace, by, email="bob@example.com", role=Role.
     )
 
 
-async def account(deployment, email="bob@example.com"):
+async def create_account(deployment, email="bob@example.com"):
     made = Account(new_id(), email, "Bob", deployment.clock())
-    assert await deployment.store.accounts.save_account(made)
+    assert await deployment.store.accounts.save_account_unless_email_taken(made)
     return made
 
 
-async def test_one_address_is_one_account(deployment):
-    bob = await account(deployment)
-    assert not await deployment.store.accounts.save_account(
+async def test_email_address_identifies_one_account(deployment):
+    bob = await create_account(deployment)
+    assert not await deployment.store.accounts.save_account_unless_email_taken(
         Account(new_id(), bob.email, None, deployment.clock())
     )
     assert await deployment.store.accounts.find_account_by_email("bob@example.com") == bob
@@ -55,11 +55,11 @@ async def test_one_address_is_one_account(deployment):
     assert await deployment.store.accounts.find_account_by_email("ann@example.com") is None
 
 
-async def test_an_invitation_is_mailed_and_accepted_once(deployment, workspace, owner):
-    await invited(deployment, workspace, owner, email=" Bob@Example.COM ")
-    bob = await account(deployment)
+async def test_invitation_is_mailed_and_can_be_accepted_once(deployment, workspace, owner):
+    await invite_and_read_token(deployment, workspace, owner, email=" Bob@Example.COM ")
+    bob = await create_account(deployment)
     assert deployment.mail.messages[0].to == "bob@example.com"
-    member = await accept_invitation(
+    member = await accept_invitation_for_own_email(
         deployment.store.invitations, bob, deployment.mail.token(), deployment.clock()
     )
     assert (member.role, await deployment.store.members.get_member(workspace.id, bob.id)) == (
@@ -69,59 +69,63 @@ async def test_an_invitation_is_mailed_and_accepted_once(deployment, workspace, 
     assert await deployment.store.members.list_memberships(bob.id) == [(workspace, member)]
     assert await deployment.store.invitations.list_open_invitations(workspace.id) == []
     with pytest.raises(NotFound):
-        await accept_invitation(
+        await accept_invitation_for_own_email(
             deployment.store.invitations, bob, deployment.mail.token(), deployment.clock()
         )
 
 
-async def test_an_invitation_is_for_one_address(deployment, workspace, owner):
-    await invited(deployment, workspace, owner)
-    eve = await account(deployment, "eve@example.com")
+async def test_invitation_can_be_accepted_only_by_its_address(deployment, workspace, owner):
+    await invite_and_read_token(deployment, workspace, owner)
+    eve = await create_account(deployment, "eve@example.com")
     with pytest.raises(Forbidden):
-        await accept_invitation(
+        await accept_invitation_for_own_email(
             deployment.store.invitations, eve, deployment.mail.token(), deployment.clock()
         )
 
 
 async def test_an_invitation_expires_after_seven_days(deployment, workspace, owner, clock):
-    await invited(deployment, workspace, owner)
-    bob = await account(deployment)
+    await invite_and_read_token(deployment, workspace, owner)
+    bob = await create_account(deployment)
     clock.advance(days=7)
     with pytest.raises(NotFound):
-        await accept_invitation(
+        await accept_invitation_for_own_email(
             deployment.store.invitations, bob, deployment.mail.token(), deployment.clock()
         )
 
 
-async def test_a_new_invitation_replaces_the_open_one(deployment, workspace, owner):
-    await invited(deployment, workspace, owner)
+async def test_new_invitation_replaces_the_pending_one(deployment, workspace, owner):
+    await invite_and_read_token(deployment, workspace, owner)
     former = deployment.mail.token()
-    await invited(deployment, workspace, owner, role=Role.VIEWER)
+    await invite_and_read_token(deployment, workspace, owner, role=Role.VIEWER)
     assert [one.role for one in await deployment.store.invitations.list_open_invitations(workspace.id)] == [
         Role.VIEWER
     ]
     with pytest.raises(NotFound):
-        await accept_invitation(
-            deployment.store.invitations, await account(deployment), former, deployment.clock()
+        await accept_invitation_for_own_email(
+            deployment.store.invitations, await create_account(deployment), former, deployment.clock()
         )
 
 
-async def test_a_withdrawn_invitation_opens_nothing(deployment, workspace, owner):
-    made = await invited(deployment, workspace, owner)
+async def test_withdrawn_invitation_cannot_be_accepted(deployment, workspace, owner):
+    made = await invite_and_read_token(deployment, workspace, owner)
     other = (await deployment.create_workspace("Other")).workspace
     assert not await deployment.store.invitations.withdraw_invitation(other.id, made.invitation.id)
     assert await deployment.store.invitations.withdraw_invitation(workspace.id, made.invitation.id)
     with pytest.raises(NotFound):
-        await accept_invitation(
-            deployment.store.invitations, await account(deployment), made.token, deployment.clock()
+        await accept_invitation_for_own_email(
+            deployment.store.invitations, await create_account(deployment), made.token, deployment.clock()
         )
 
 
-async def test_a_member_who_accepts_another_invitation_keeps_the_role(deployment, workspace, owner):
-    bob = await account(deployment)
-    await deployment.store.members.save_member(Member(workspace.id, bob.id, Role.ADMIN, deployment.clock()))
-    await invited(deployment, workspace, owner, role=Role.VIEWER)
-    await accept_invitation(deployment.store.invitations, bob, deployment.mail.token(), deployment.clock())
+async def test_accepting_an_invitation_keeps_the_role_of_an_existing_member(deployment, workspace, owner):
+    bob = await create_account(deployment)
+    await deployment.store.members.save_member_unless_no_owner_left(
+        Member(workspace.id, bob.id, Role.ADMIN, deployment.clock())
+    )
+    await invite_and_read_token(deployment, workspace, owner, role=Role.VIEWER)
+    await accept_invitation_for_own_email(
+        deployment.store.invitations, bob, deployment.mail.token(), deployment.clock()
+    )
     assert (await deployment.store.members.get_member(workspace.id, bob.id)).role is Role.ADMIN
 
 
@@ -134,58 +138,58 @@ async def test_a_member_who_accepts_another_invitation_keeps_the_role(deployment
         (Role.OWNER, Role.OWNER, None),
     ],
 )
-async def test_who_may_invite_whom(deployment, workspace, by, role, code):
+async def test_roles_that_each_role_may_invite(deployment, workspace, by, role, code):
     inviter = await deployment.add_member(workspace, by)
     if code is None:
-        await invited(deployment, workspace, inviter, role=role)
+        await invite_and_read_token(deployment, workspace, inviter, role=role)
         return
     with pytest.raises(Forbidden) as caught:
-        await invited(deployment, workspace, inviter, role=role)
+        await invite_and_read_token(deployment, workspace, inviter, role=role)
     assert (caught.value.code, deployment.mail.messages) == (code, [])
 
 
-async def test_an_invitation_needs_an_address(deployment, workspace, owner):
+async def test_invitation_without_a_valid_address_is_refused(deployment, workspace, owner):
     with pytest.raises(BadRequest) as caught:
-        await invited(deployment, workspace, owner, email="nobody")
+        await invite_and_read_token(deployment, workspace, owner, email="nobody")
     assert caught.value.code == "invalid_email"
 
 
-async def test_the_last_owner_stays(deployment, workspace, owner):
+async def test_last_owner_cannot_be_removed(deployment, workspace, owner):
     admin = await deployment.add_member(workspace, Role.ADMIN)
     with pytest.raises(Conflict):
-        await change_role(deployment.store.members, owner, owner.account_id, Role.ADMIN)
+        await change_role_unless_last_owner(deployment.store.members, owner, owner.account_id, Role.ADMIN)
     with pytest.raises(Conflict):
-        await remove_member(deployment.store.members, owner, owner.account_id)
-    await change_role(deployment.store.members, owner, admin.account_id, Role.OWNER)
-    await remove_member(deployment.store.members, owner, owner.account_id)
+        await leave_or_remove_unless_last_owner(deployment.store.members, owner, owner.account_id)
+    await change_role_unless_last_owner(deployment.store.members, owner, admin.account_id, Role.OWNER)
+    await leave_or_remove_unless_last_owner(deployment.store.members, owner, owner.account_id)
     assert [
         (one.account_id, one.role) for one in await deployment.store.members.list_members(workspace.id)
     ] == [(admin.account_id, Role.OWNER)]
 
 
-async def test_only_an_owner_changes_roles_and_everybody_may_leave(deployment, workspace, owner):
+async def test_only_owners_change_roles_and_members_can_leave(deployment, workspace, owner):
     admin, member = (
         await deployment.add_member(workspace, Role.ADMIN),
         await deployment.add_member(workspace, Role.MEMBER),
     )
     with pytest.raises(Forbidden):
-        await change_role(deployment.store.members, admin, member.account_id, Role.ADMIN)
+        await change_role_unless_last_owner(deployment.store.members, admin, member.account_id, Role.ADMIN)
     with pytest.raises(Forbidden):
-        await remove_member(deployment.store.members, admin, member.account_id)
-    await remove_member(deployment.store.members, member, member.account_id)
+        await leave_or_remove_unless_last_owner(deployment.store.members, admin, member.account_id)
+    await leave_or_remove_unless_last_owner(deployment.store.members, member, member.account_id)
     with pytest.raises(NotFound):
-        await remove_member(deployment.store.members, owner, member.account_id)
+        await leave_or_remove_unless_last_owner(deployment.store.members, owner, member.account_id)
     with pytest.raises(NotFound):
-        await change_role(deployment.store.members, owner, member.account_id, Role.ADMIN)
+        await change_role_unless_last_owner(deployment.store.members, owner, member.account_id, Role.ADMIN)
 
 
-async def test_of_two_owners_who_leave_together_one_stays(two_deployments):
+async def test_concurrent_removal_of_two_owners_keeps_one(two_deployments):
     one, other = two_deployments
     shop = (await one.create_workspace()).workspace
     owners = [await one.add_member(shop, Role.OWNER, f"{n}@example.com") for n in range(2)]
     left = await asyncio.gather(
-        one.store.members.remove_member(shop.id, owners[0].account_id),
-        other.store.members.remove_member(shop.id, owners[1].account_id),
+        one.store.members.remove_member_unless_last_owner(shop.id, owners[0].account_id),
+        other.store.members.remove_member_unless_last_owner(shop.id, owners[1].account_id),
     )
     assert sorted(left) == [False, True]
     assert len(await one.store.members.list_members(shop.id)) == 1

@@ -11,7 +11,7 @@ from service_core.access.passkeys.ceremonies import BrowserContext, PasskeySignI
 from service_core.access.passkeys.models import (
     AuthenticationResponse,
     RegistrationResponse,
-    build_relying_party,
+    relying_party_unless_insecure_or_bare_ip,
 )
 from service_core.kernel.errors import Conflict, ServiceUnavailable, TooManyRequests, Unauthorized
 from service_core.kernel.ids import new_id, new_token
@@ -32,7 +32,7 @@ def passkey_sign_in(deployment):
         limiter=deployment.limiter,
         clock=deployment.clock,
         webauthn=WebAuthnPasskeys(),
-        party=build_relying_party(ORIGIN),
+        party=relying_party_unless_insecure_or_bare_ip(ORIGIN),
     )
 
 
@@ -40,11 +40,13 @@ def passkey_sign_in(deployment):
 async def account(deployment):
     account = Account(new_id(), "ann@example.com", "Ann", deployment.clock())
     hashed = await deployment.passwords.hash(PASSWORD)
-    await deployment.store.accounts.save_account(account := replace(account, password=hashed))
+    await deployment.store.accounts.save_account_unless_email_taken(
+        account := replace(account, password=hashed)
+    )
     return account
 
 
-async def make(passkey_sign_in, account, device):
+async def register_passkey(passkey_sign_in, account, device):
     asked = json.loads(await passkey_sign_in.registration_options(account, PASSWORD, BROWSER))
     made = device.create_credential(asked)
     attested = RegistrationResponse(
@@ -53,7 +55,7 @@ async def make(passkey_sign_in, account, device):
     return await passkey_sign_in.register_passkey(account, " Key ", asked["challenge"], attested, BROWSER)
 
 
-async def enter(passkey_sign_in, device, browser=BROWSER):
+async def sign_in_with_passkey(passkey_sign_in, device, browser=BROWSER):
     asked = json.loads(await passkey_sign_in.authentication_options(browser))
     signed = device.sign_challenge(asked)
     asserted = AuthenticationResponse(
@@ -67,30 +69,30 @@ async def enter(passkey_sign_in, device, browser=BROWSER):
 
 async def test_a_passkey_opens_a_session_until_it_is_removed(deployment, passkey_sign_in, account, clock):
     device = SoftwareAuthenticator(counter=1)
-    made = await make(passkey_sign_in, account, device)
+    made = await register_passkey(passkey_sign_in, account, device)
     assert (made.name, made.transports) == ("Key", {"usb"})
     assert await deployment.store.passkeys.list_passkeys(account.id) == [made]
     with pytest.raises(Conflict):
-        await make(passkey_sign_in, account, device)
+        await register_passkey(passkey_sign_in, account, device)
     clock.advance(minutes=1)
     device.counter = 2
-    opened = await enter(passkey_sign_in, device)
-    assert (await deployment.sign_in.find_session(opened.secret))[1] == account
+    opened = await sign_in_with_passkey(passkey_sign_in, device)
+    assert (await deployment.sign_in.find_unexpired_session(opened.secret))[1] == account
     assert await deployment.store.passkeys.list_passkeys(account.id) == [
         replace(made, counter=2, used_at=clock())
     ]
     with pytest.raises(Unauthorized):
-        await enter(passkey_sign_in, device)
+        await sign_in_with_passkey(passkey_sign_in, device)
     assert not await deployment.store.passkeys.remove_passkey(new_id(), made.id)
     assert await deployment.store.passkeys.remove_passkey(account.id, made.id)
     device.counter = 3
     with pytest.raises(Unauthorized):
-        await enter(passkey_sign_in, device)
+        await sign_in_with_passkey(passkey_sign_in, device)
 
 
-async def test_a_challenge_is_for_one_browser(passkey_sign_in, account):
+async def test_passkey_challenge_is_bound_to_one_browser(passkey_sign_in, account):
     device = SoftwareAuthenticator()
-    await make(passkey_sign_in, account, device)
+    await register_passkey(passkey_sign_in, account, device)
     asked = json.loads(await passkey_sign_in.authentication_options(BROWSER))
     signed = device.sign_challenge(asked)
     asserted = AuthenticationResponse(
@@ -104,7 +106,7 @@ async def test_a_challenge_is_for_one_browser(passkey_sign_in, account):
             await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
 
 
-async def test_a_client_asks_thirty_times_in_a_quarter_of_an_hour(passkey_sign_in, clock):
+async def test_passkey_challenges_are_limited_to_30_per_15_minutes_and_client(passkey_sign_in, clock):
     for _ in range(30):
         await passkey_sign_in.authentication_options(BROWSER)
     with pytest.raises(TooManyRequests):
@@ -114,12 +116,15 @@ async def test_a_client_asks_thirty_times_in_a_quarter_of_an_hour(passkey_sign_i
     await passkey_sign_in.authentication_options(BROWSER)
 
 
-async def test_without_the_limit_store_no_passkey_opens_anything(deployment, passkey_sign_in, account):
+async def test_passkey_sign_in_fails_without_the_limit_store(deployment, passkey_sign_in, account):
     device = SoftwareAuthenticator()
-    await make(passkey_sign_in, account, device)
+    await register_passkey(passkey_sign_in, account, device)
     deployment.limiter.down = True
-    for refused in (make(passkey_sign_in, account, SoftwareAuthenticator()), enter(passkey_sign_in, device)):
+    for refused in (
+        register_passkey(passkey_sign_in, account, SoftwareAuthenticator()),
+        sign_in_with_passkey(passkey_sign_in, device),
+    ):
         with pytest.raises(ServiceUnavailable):
             await refused
     with pytest.raises(ServiceUnavailable):
-        await enter(passkey_sign_in, device, replace(BROWSER, client=None))
+        await sign_in_with_passkey(passkey_sign_in, device, replace(BROWSER, client=None))

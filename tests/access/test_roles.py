@@ -8,7 +8,7 @@ from service_core.access.roles import (
     ROLE_PERMISSIONS,
     Permission,
     Role,
-    require_can_grant,
+    require_can_grant_key_scopes,
     require_permission,
 )
 from service_core.kernel.errors import Forbidden
@@ -26,11 +26,11 @@ TABLE = {
 
 
 @pytest.mark.parametrize("ability", Permission)
-def test_the_table_of_roles_is_that_of_the_semantics(ability):
+def test_role_permissions_match_the_specification(ability):
     assert " ".join(role.value for role in Role if ability in ROLE_PERMISSIONS[role]) == TABLE[ability]
 
 
-def test_an_owner_grants_every_scope_on_a_key_an_admin_reads_and_nobody_else_any():
+def test_key_scopes_that_each_role_can_grant():
     assert GRANTABLE_KEY_SCOPES[Role.OWNER] == set(Scope)
     assert GRANTABLE_KEY_SCOPES[Role.ADMIN] == {Scope.READ}
     assert GRANTABLE_KEY_SCOPES[Role.MEMBER] == GRANTABLE_KEY_SCOPES[Role.VIEWER] == set()
@@ -56,16 +56,16 @@ def test_over_oauth_members_may_write_reports_and_viewers_read():
         (Role.OWNER, set(Scope), None),
     ],
 )
-def test_who_may_put_a_scope_on_a_key(role, scopes, code):
+def test_roles_that_may_grant_a_scope(role, scopes, code):
     if code is None:
-        require_can_grant(role, scopes)
+        require_can_grant_key_scopes(role, scopes)
         return
     with pytest.raises(Forbidden) as caught:
-        require_can_grant(role, scopes)
+        require_can_grant_key_scopes(role, scopes)
     assert caught.value.code == code
 
 
-def test_what_only_an_owner_may_says_so():
+def test_error_names_the_role_when_only_owners_may_act():
     with pytest.raises(Forbidden) as caught:
         require_permission(Role.ADMIN, Permission.OWN)
     assert caught.value.code == "owner_required"

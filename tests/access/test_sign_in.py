@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_core.access.members.emails import send_password_link
+from service_core.access.members.emails import save_and_send_password_link
 from service_core.access.members.models import Account
 from service_core.kernel.errors import BadRequest, ServiceUnavailable, TooManyRequests, Unauthorized
 from service_core.kernel.ids import new_id
@@ -13,51 +13,55 @@ PASSWORD = "correct horse battery"
 @pytest.fixture
 async def account(deployment):
     account = Account(new_id(), "ann@example.com", "Ann", deployment.clock())
-    await deployment.store.accounts.save_account(account)
+    await deployment.store.accounts.save_account_unless_email_taken(account)
     return account
 
 
-async def link(deployment, account):
-    await send_password_link(
+async def create_password_link(deployment, account):
+    await save_and_send_password_link(
         deployment.store.accounts,
         deployment.mail,
         account,
         web_url=deployment.WEB,
         now=deployment.clock(),
-        reason="You asked for it.",
+        first_sentence="You asked for it.",
     )
     return deployment.mail.token()
 
 
 @pytest.fixture
 async def signed_in(deployment, account):
-    return await deployment.sign_in.set_password_by_link(await link(deployment, account), PASSWORD)
+    return await deployment.sign_in.set_password_and_replace_sessions(
+        await create_password_link(deployment, account), PASSWORD
+    )
 
 
-async def test_a_mailed_link_sets_the_password_once(deployment, account, signed_in):
+async def test_password_link_sets_the_password_once(deployment, account, signed_in):
     assert (await deployment.store.accounts.get_account(account.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
-        await deployment.sign_in.set_password_by_link(deployment.mail.token(), PASSWORD)
+        await deployment.sign_in.set_password_and_replace_sessions(deployment.mail.token(), PASSWORD)
     again = await deployment.sign_in.sign_in("Ann@Example.com ", PASSWORD, client_prefix="203.0.113.7")
-    assert (await deployment.sign_in.find_session(again.secret))[1].email == account.email
+    assert (await deployment.sign_in.find_unexpired_session(again.secret))[1].email == account.email
 
 
-async def test_a_link_expires_after_24_hours(deployment, account, clock):
-    token = await link(deployment, account)
+async def test_password_link_expires_after_24_hours(deployment, account, clock):
+    token = await create_password_link(deployment, account)
     clock.advance(hours=24)
     with pytest.raises(Unauthorized):
-        await deployment.sign_in.set_password_by_link(token, PASSWORD)
+        await deployment.sign_in.set_password_and_replace_sessions(token, PASSWORD)
 
 
-async def test_a_short_password_leaves_the_link(deployment, account):
-    token = await link(deployment, account)
+async def test_short_password_does_not_consume_the_password_link(deployment, account):
+    token = await create_password_link(deployment, account)
     with pytest.raises(BadRequest):
-        await deployment.sign_in.set_password_by_link(token, "short")
-    assert (await deployment.sign_in.set_password_by_link(token, PASSWORD)).account.id == account.id
+        await deployment.sign_in.set_password_and_replace_sessions(token, "short")
+    assert (
+        await deployment.sign_in.set_password_and_replace_sessions(token, PASSWORD)
+    ).account.id == account.id
 
 
 @pytest.mark.parametrize(("email", "password"), [("ann@example.com", "wrong"), ("eve@example.com", PASSWORD)])
-async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
+async def test_wrong_password_and_unknown_address_return_the_same_error(
     deployment, signed_in, email, password
 ):
     with pytest.raises(Unauthorized) as caught:
@@ -73,37 +77,39 @@ async def test_an_account_without_a_password_cannot_sign_in(deployment, account)
 async def test_a_session_ends_when_signed_out_and_after_14_days(deployment, signed_in, clock):
     other = await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
     await deployment.sign_in.sign_out(other.secret)
-    assert await deployment.sign_in.find_session(other.secret) is None
-    assert await deployment.sign_in.find_session(signed_in.secret) is not None
+    assert await deployment.sign_in.find_unexpired_session(other.secret) is None
+    assert await deployment.sign_in.find_unexpired_session(signed_in.secret) is not None
     clock.advance(days=14)
-    assert await deployment.sign_in.find_session(signed_in.secret) is None
+    assert await deployment.sign_in.find_unexpired_session(signed_in.secret) is None
 
 
 @pytest.mark.parametrize("secret", [None, "", "x", "A" * 43])
-async def test_a_cookie_that_opens_nothing_is_nobody(deployment, secret):
-    assert await deployment.sign_in.find_session(secret) is None
+async def test_unknown_session_cookie_is_anonymous(deployment, secret):
+    assert await deployment.sign_in.find_unexpired_session(secret) is None
 
 
 async def test_a_new_password_ends_every_other_session(deployment, account, signed_in):
-    fresh = await deployment.sign_in.set_password_by_link(await link(deployment, account), PASSWORD + "!")
-    assert await deployment.sign_in.find_session(signed_in.secret) is None
-    assert await deployment.sign_in.find_session(fresh.secret) is not None
+    fresh = await deployment.sign_in.set_password_and_replace_sessions(
+        await create_password_link(deployment, account), PASSWORD + "!"
+    )
+    assert await deployment.sign_in.find_unexpired_session(signed_in.secret) is None
+    assert await deployment.sign_in.find_unexpired_session(fresh.secret) is not None
 
 
-async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(
+async def test_signing_out_other_sessions_keeps_the_current_one_and_other_accounts(
     deployment, account, signed_in
 ):
     here = await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
     bob = Account(new_id(), "bob@example.com", "Bob", deployment.clock())
-    await deployment.store.accounts.save_account(bob)
+    await deployment.store.accounts.save_account_unless_email_taken(bob)
     theirs = await deployment.sign_in.open_session(bob)
     await deployment.sign_in.end_other_sessions(account, here.secret)
-    assert await deployment.sign_in.find_session(signed_in.secret) is None
-    assert await deployment.sign_in.find_session(here.secret) is not None
-    assert await deployment.sign_in.find_session(theirs.secret) is not None
+    assert await deployment.sign_in.find_unexpired_session(signed_in.secret) is None
+    assert await deployment.sign_in.find_unexpired_session(here.secret) is not None
+    assert await deployment.sign_in.find_unexpired_session(theirs.secret) is not None
 
 
-async def test_attempts_are_counted_per_address_and_per_client(deployment, signed_in):
+async def test_sign_in_attempts_are_limited_per_address_and_per_client(deployment, signed_in):
     for _ in range(10):
         with pytest.raises(Unauthorized):
             await deployment.sign_in.sign_in("ann@example.com", "wrong", client_prefix="198.51.100.1")
@@ -117,7 +123,7 @@ async def test_attempts_are_counted_per_address_and_per_client(deployment, signe
         await deployment.sign_in.sign_in("new@example.com", "wrong", client_prefix="198.51.100.1")
 
 
-async def test_without_the_limit_store_nobody_signs_in(deployment, signed_in):
+async def test_sign_in_fails_without_the_limit_store(deployment, signed_in):
     deployment.limiter.down = True
     with pytest.raises(ServiceUnavailable):
         await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)

@@ -7,7 +7,7 @@ from time import process_time
 
 import pytest
 
-from service_core.access.key_requests.create import poll_key_request
+from service_core.access.key_requests.create import poll_and_collect_approved_key_once
 from service_core.access.key_requests.models import RequestStatus
 from service_core.access.members.models import Account
 from service_core.access.roles import Role
@@ -35,11 +35,11 @@ from tests.fixtures.databases import SQLITE
 WISH = RequestedKey("Reader", "to report")
 
 
-async def stored(deployment, applied):
+async def find_stored_signup(deployment, applied):
     return await deployment.store.signups.find_signup(SignupLookup.ID, str(applied.signup.id))
 
 
-async def test_a_signup_makes_nothing_but_itself(deployment):
+async def test_unpaid_signup_creates_no_account_or_workspace(deployment):
     applied = await deployment.sign_up(requested_key=WISH)
     assert SIGNUP_SECRET_PATTERN.fullmatch(applied.secret)
     assert applied.checkout_url == f"{deployment.WEB}/checkout/{applied.signup.id}"
@@ -50,12 +50,12 @@ async def test_a_signup_makes_nothing_but_itself(deployment):
     assert deployment.mail.messages == []
 
 
-async def test_a_payment_makes_account_workspace_membership_and_keys(deployment):
+async def test_payment_creates_account_workspace_membership_and_keys(deployment):
     applied = await deployment.sign_up(
         name="Ann", company="Example Ltd", domain="shop.example", timezone="Europe/Berlin", plan="growth"
     )
     assert await deployment.pay(applied)
-    signup = await stored(deployment, applied)
+    signup = await find_stored_signup(deployment, applied)
     (workspace,) = await deployment.store.credentials.list_workspaces()
     assert (signup.status, signup.workspace_id) == (SignupStatus.PAID, workspace.id)
     assert (workspace.name, workspace.domain, workspace.timezone, workspace.plan) == (
@@ -70,13 +70,13 @@ async def test_a_payment_makes_account_workspace_membership_and_keys(deployment)
     letter = deployment.mail.messages[0]
     assert (letter.to, "Example Ltd" in letter.text) == ("ann@example.com", True)
     assert (
-        await deployment.sign_in.set_password_by_link(deployment.mail.token(), "correct horse")
+        await deployment.sign_in.set_password_and_replace_sessions(deployment.mail.token(), "correct horse")
     ).account.id == account.id
 
 
-async def test_a_known_address_gets_one_more_workspace_and_keeps_its_password(deployment):
+async def test_signup_of_a_known_address_adds_a_workspace_and_keeps_the_password(deployment):
     known = Account(new_id(), "ann@example.com", "Ann", deployment.clock(), password="$argon2id$…")
-    await deployment.store.accounts.save_account(known)
+    await deployment.store.accounts.save_account_unless_email_taken(known)
     await deployment.pay(await deployment.sign_up())
     await deployment.pay(await deployment.sign_up())
     assert await deployment.store.accounts.find_account_by_email("ann@example.com") == known
@@ -84,10 +84,10 @@ async def test_a_known_address_gets_one_more_workspace_and_keeps_its_password(de
     assert "token=" not in deployment.mail.messages[0].text
 
 
-async def test_the_same_payment_told_20_times_at_once_makes_one_workspace(two_deployments):
+async def test_twenty_concurrent_payment_notices_create_one_workspace(two_deployments):
     one, other = two_deployments
     applied = await one.sign_up(requested_key=WISH)
-    order = (await stored(one, applied)).order
+    order = (await find_stored_signup(one, applied)).order
 
     async def poll(deployment):
         return await deployment.settlement.record_payment(
@@ -114,24 +114,24 @@ async def test_two_signups_of_one_address_paid_at_once_share_one_account(two_dep
     assert len(await one.store.members.list_memberships(account.id)) == 2
 
 
-async def test_a_payment_counts_after_the_cancellation_and_after_the_week(deployment, clock):
+async def test_payment_is_accepted_after_cancellation_and_after_expiry(deployment, clock):
     applied = await deployment.sign_up()
     assert not await deployment.settlement.receive_webhook(
         deployment.checkout.cancel_payment(applied.signup.id, clock())
     )
-    assert (await stored(deployment, applied)).status is SignupStatus.CANCELED
+    assert (await find_stored_signup(deployment, applied)).status is SignupStatus.CANCELED
     clock.advance(days=8)
     assert await deployment.pay(applied)
     assert not await deployment.settlement.receive_webhook(
         deployment.checkout.cancel_payment(applied.signup.id, clock())
     )
-    assert (await stored(deployment, applied)).status is SignupStatus.PAID
+    assert (await find_stored_signup(deployment, applied)).status is SignupStatus.PAID
 
 
 async def test_an_unpaid_signup_expires_after_seven_days(deployment, clock):
     applied = await deployment.sign_up()
     clock.advance(days=7)
-    assert (await stored(deployment, applied)).status_at(clock()) is SignupStatus.EXPIRED
+    assert (await find_stored_signup(deployment, applied)).status_at(clock()) is SignupStatus.EXPIRED
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_an_unpaid_signup_expires_after_seven_days(deployment, clock):
     ],
     ids=["unsigned", "altered", "too old", "from the future", "nonsense"],
 )
-async def test_a_forged_notice_makes_nothing(deployment, clock, forge):
+async def test_forged_payment_notice_is_rejected(deployment, clock, forge):
     applied = await deployment.sign_up()
     with pytest.raises(Forbidden) as caught:
         await deployment.settlement.receive_webhook(
@@ -155,9 +155,7 @@ async def test_a_forged_notice_makes_nothing(deployment, clock, forge):
     assert await deployment.store.credentials.list_workspaces() == []
 
 
-async def test_a_payment_of_another_deployment_and_of_nothing_make_nothing(
-    deployment, make_deployment, clock
-):
+async def test_payment_of_another_deployment_or_of_no_signup_is_ignored(deployment, make_deployment, clock):
     applied = await deployment.sign_up()
     with pytest.raises(Forbidden):
         await deployment.settlement.receive_webhook(
@@ -188,27 +186,37 @@ class Late:
         return SignupPayment(self.order.signup_id, order, self.state)
 
 
-async def test_a_poll_makes_up_for_a_lost_notice_and_spares_the_checkout(make_deployment, clock):
+async def test_polling_completes_a_signup_whose_notice_was_lost_and_limits_provider_requests(
+    make_deployment, clock
+):
     checkout = Late()
     deployment = make_deployment(checkout=checkout)
     applied = await deployment.sign_up()
-    signup = await stored(deployment, applied)
+    signup = await find_stored_signup(deployment, applied)
     for _ in range(5):
-        assert (await deployment.settlement.refresh_payment(signup)).status is SignupStatus.PENDING
+        assert (
+            await deployment.settlement.poll_pending_payment_once_per_10_seconds(signup)
+        ).status is SignupStatus.PENDING
     assert checkout.asked == 1
     clock.advance(seconds=10)
     checkout.state = None
-    assert (await deployment.settlement.refresh_payment(signup)).status is SignupStatus.PENDING
+    assert (
+        await deployment.settlement.poll_pending_payment_once_per_10_seconds(signup)
+    ).status is SignupStatus.PENDING
     clock.advance(seconds=10)
     checkout.state = SignupPaymentState.PAID
-    assert (await deployment.settlement.refresh_payment(signup)).status is SignupStatus.PAID
     assert (
-        await deployment.settlement.refresh_payment(await stored(deployment, applied))
+        await deployment.settlement.poll_pending_payment_once_per_10_seconds(signup)
+    ).status is SignupStatus.PAID
+    assert (
+        await deployment.settlement.poll_pending_payment_once_per_10_seconds(
+            await find_stored_signup(deployment, applied)
+        )
     ).status is SignupStatus.PAID
     assert checkout.asked == 3
 
 
-async def test_a_checkout_that_is_away_is_said(make_deployment):
+async def test_unavailable_checkout_is_reported(make_deployment):
     checkout = Late()
     checkout.state = None
     with pytest.raises(ServiceUnavailable) as caught:
@@ -216,7 +224,7 @@ async def test_a_checkout_that_is_away_is_said(make_deployment):
     assert caught.value.code == "checkout_unavailable"
 
 
-async def test_five_signups_an_hour_from_one_client_and_a_64_is_one_client(deployment, clock):
+async def test_signups_are_limited_to_five_per_hour_and_client_or_ipv6_64(deployment, clock):
     for number in range(5):
         await deployment.sign_up(f"{number}@example.com", "2001:db8:1:2::1")
     with pytest.raises(TooManyRequests) as caught:
@@ -231,7 +239,7 @@ async def test_five_signups_an_hour_from_one_client_and_a_64_is_one_client(deplo
     await deployment.sign_up("7@example.com", "2001:db8:1:2::1")
 
 
-async def test_three_signups_a_day_of_one_address(deployment, clock):
+async def test_signups_are_limited_to_three_per_day_and_address(deployment, clock):
     for number in range(3):
         await deployment.sign_up(client=f"198.51.100.{number}")
     with pytest.raises(TooManyRequests) as caught:
@@ -241,7 +249,7 @@ async def test_three_signups_a_day_of_one_address(deployment, clock):
     await deployment.sign_up(client="198.51.100.9")
 
 
-async def test_without_the_limit_store_nobody_signs_up(deployment):
+async def test_signup_fails_without_the_limit_store(deployment):
     deployment.limiter.down = True
     with pytest.raises(ServiceUnavailable) as caught:
         await deployment.sign_up()
@@ -251,7 +259,7 @@ async def test_without_the_limit_store_nobody_signs_up(deployment):
 @pytest.mark.parametrize(
     ("field", "value"), [("timezone", "Mars/Olympus"), ("plan", "unlimited"), ("plan", "x")]
 )
-async def test_what_cannot_be_sold_is_refused(deployment, field, value):
+async def test_signup_for_an_unsellable_plan_is_refused(deployment, field, value):
     with pytest.raises(BadRequest) as caught:
         await deployment.sign_up(**{field: value})
     assert caught.value.field == field
@@ -260,9 +268,9 @@ async def test_what_cannot_be_sold_is_refused(deployment, field, value):
 @pytest.mark.parametrize(
     "store_url", [None, SQLITE], ids=["memory", "sqlite"]
 )  # a server's own noise is larger
-async def test_a_known_address_is_answered_alike_and_as_fast(deployment, clock):
+async def test_signup_response_does_not_reveal_whether_the_address_is_known(deployment, clock):
     known = Account(new_id(), "known@example.com", None, deployment.clock())
-    await deployment.store.accounts.save_account(known)
+    await deployment.store.accounts.save_account_unless_email_taken(known)
     spent = {"known": [], "new": []}
     for number in range(60):
         for kind, times in spent.items():
@@ -276,27 +284,27 @@ async def test_a_known_address_is_answered_alike_and_as_fast(deployment, clock):
     assert slow - fast < max(0.05 * slow, 0.001)
 
 
-async def test_the_verification_variant_mails_a_link_to_the_checkout(make_deployment, clock):
+async def test_verification_mode_mails_a_link_to_the_checkout(make_deployment, clock):
     deployment = make_deployment(mode="verification")
     assert await deployment.sign_up() is None
     assert (deployment.mail.messages[0].to, len(deployment.mail.messages)) == ("ann@example.com", 1)
-    url = await deployment.applications.verify_email(deployment.mail.token())
+    url = await deployment.applications.create_checkout_for_verified_email(deployment.mail.token())
     assert url.startswith(f"{deployment.WEB}/checkout/")
     signup = await deployment.store.signups.find_signup(SignupLookup.ID, url.rpartition("/")[2])
     assert await deployment.settlement.receive_webhook(
         deployment.checkout.confirm_payment(signup.id, clock())
     )
     with pytest.raises(NotFound):
-        await deployment.applications.verify_email(deployment.mail.token())
+        await deployment.applications.create_checkout_for_verified_email(deployment.mail.token())
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 43])
-async def test_an_unknown_verification_link_leads_nowhere(make_deployment, token):
+async def test_unknown_verification_link_is_not_found(make_deployment, token):
     with pytest.raises(NotFound):
-        await make_deployment(mode="verification").applications.verify_email(token)
+        await make_deployment(mode="verification").applications.create_checkout_for_verified_email(token)
 
 
-async def test_a_verification_mail_that_cannot_leave_is_said(make_deployment):
+async def test_failed_verification_mail_is_reported(make_deployment):
     deployment = make_deployment(mode="verification")
     deployment.mail.down = True
     with pytest.raises(ServiceUnavailable) as caught:
@@ -309,28 +317,28 @@ async def test_a_closed_deployment_takes_no_signups(make_deployment):
         await make_deployment(mode="closed").sign_up()
 
 
-async def test_a_workspace_exists_though_its_mail_could_not_leave(deployment):
+async def test_workspace_is_created_when_the_welcome_mail_fails(deployment):
     applied = await deployment.sign_up()
     deployment.mail.down = True
     assert await deployment.pay(applied)
 
 
-async def welcomed(deployment, applied):
+async def find_welcome_token(deployment, applied):
     return await deployment.welcome.create_link(applied.signup.id)
 
 
-async def test_the_card_of_the_key_is_decided_after_payment_by_the_welcome_link(deployment, clock):
+async def test_key_request_of_a_signup_is_decided_through_the_welcome_link(deployment, clock):
     applied = await deployment.sign_up(requested_key=WISH)
     clock.advance(days=3)
-    token = await welcomed(deployment, applied)
+    token = await find_welcome_token(deployment, applied)
     with pytest.raises(NotFound):
         await deployment.welcome.decide_key_request(token, approve=True)
     await deployment.pay(applied)
-    card = await deployment.welcome.view_page(token)
+    card = await deployment.welcome.view_page_of_welcome_link(token)
     assert (card.workspace.name, card.status, card.request.name) == ("My workspace", "pending", "Reader")
     assert card.request.expires_at == clock() + timedelta(hours=24)
     await deployment.welcome.decide_key_request(token, approve=True)
-    request, minted = await poll_key_request(
+    request, minted = await poll_and_collect_approved_key_once(
         deployment.store.key_requests, applied.key_request.id, applied.signup.id, card.workspace, clock()
     )
     assert (request.status, minted.credential.workspace_id) == (RequestStatus.COLLECTED, card.workspace.id)
@@ -338,30 +346,33 @@ async def test_the_card_of_the_key_is_decided_after_payment_by_the_welcome_link(
         await deployment.welcome.decide_key_request(token, approve=False)
 
 
-async def test_an_owner_sees_the_card_among_what_waits_and_it_expires_a_day_after_payment(deployment, clock):
+async def test_key_request_of_a_signup_is_listed_for_the_owner_and_expires_after_a_day(deployment, clock):
     applied = await deployment.sign_up(requested_key=WISH)
     await deployment.pay(applied)
     (workspace,) = await deployment.store.credentials.list_workspaces()
     assert [one.id for one in await deployment.store.key_requests.list_pending_requests(workspace.id)] == [
         applied.key_request.id
     ]
-    token = await welcomed(deployment, applied)
+    token = await find_welcome_token(deployment, applied)
     clock.advance(hours=24)
-    assert (await deployment.welcome.view_page(token)).status is RequestStatus.EXPIRED
+    assert (await deployment.welcome.view_page_of_welcome_link(token)).status is RequestStatus.EXPIRED
     with pytest.raises(Conflict):
         await deployment.welcome.decide_key_request(token, approve=True)
 
 
-async def test_a_new_welcome_link_ends_the_former_one(deployment):
+async def test_new_welcome_link_invalidates_the_previous_one(deployment):
     applied = await deployment.sign_up(requested_key=WISH)
-    former, present = await welcomed(deployment, applied), await welcomed(deployment, applied)
-    assert (await deployment.welcome.view_page(present)).workspace is None
+    former, present = (
+        await find_welcome_token(deployment, applied),
+        await find_welcome_token(deployment, applied),
+    )
+    assert (await deployment.welcome.view_page_of_welcome_link(present)).workspace is None
     for token in (former, "x", new_token()):
         with pytest.raises(NotFound):
-            await deployment.welcome.view_page(token)
+            await deployment.welcome.view_page_of_welcome_link(token)
 
 
-async def test_the_secret_of_a_signup_is_found_by_its_digest_alone(deployment):
+async def test_signup_is_found_only_by_the_digest_of_its_secret(deployment):
     applied = await deployment.sign_up()
     assert (
         await deployment.store.signups.find_signup(SignupLookup.SECRET, sha256_hex(applied.secret))

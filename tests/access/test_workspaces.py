@@ -23,7 +23,7 @@ class Book:
         return self.kept
 
 
-async def test_a_directory_is_read_again_when_it_has_changed():
+async def test_workspaces_are_read_again_when_the_directory_has_changed():
     book, known = Book(), make_workspace()
     workspaces = WorkspaceCache(book)
     assert (
@@ -36,22 +36,22 @@ async def test_a_directory_is_read_again_when_it_has_changed():
     assert book.read == 2
 
 
-async def test_while_the_directory_is_away_what_was_right_counts_for_whoever_takes_it():
+async def test_cached_workspaces_are_returned_while_the_directory_is_unavailable():
     book, known, now = Book(), make_workspace(), [0.0]
     workspaces = WorkspaceCache(book, lambda: now[0])
     book.away = True
     with pytest.raises(OSError, match="away"):
-        await workspaces.find_by_public_id(known.public_id, allow_stale=True)
+        await workspaces.find_by_public_id(known.public_id, serve_stale_during_outage=True)
     book.away = False
     await workspaces.find_by_id(known.id)
     now[0] = 200.0
     await workspaces.find_by_id(known.id)
     book.away, now[0] = True, 499.0
-    assert await workspaces.find_by_public_id(known.public_id, allow_stale=True) == known
+    assert await workspaces.find_by_public_id(known.public_id, serve_stale_during_outage=True) == known
     with pytest.raises(OSError, match="away"):
         await workspaces.find_by_public_id(known.public_id)
     now[0] = 501.0
     with pytest.raises(OSError, match="away"):
-        await workspaces.find_by_public_id(known.public_id, allow_stale=True)
+        await workspaces.find_by_public_id(known.public_id, serve_stale_during_outage=True)
     book.away = False
     assert await workspaces.find_by_public_id(known.public_id) == known

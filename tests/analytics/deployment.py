@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 
 import orjson
 
-from hosts.composition.compose import compose, load_installed_registry
+from hosts.composition.compose import compose, load_installed_registry_once
 from service_core.access.analytics_settings import AnalyticsSettings
-from service_core.access.api_keys import create_named_key
+from service_core.access.api_keys import create_named_key_within_plan_limit
 from service_core.access.models import Workspace
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
@@ -42,7 +42,7 @@ async def run_deployment(store: str, folder: Path, registry=None, rates=""):
     )
     served = Deployment()
     async with compose(
-        settings, folder, registry=registry or load_installed_registry(), clock=lambda: served.now
+        settings, folder, registry=registry or load_installed_registry_once(), clock=lambda: served.now
     ) as service:
         served.service = service
         yield served
@@ -65,8 +65,13 @@ class Deployment:
         )  # fmt: skip
         await directory.credentials.create_workspace(owner)
         scopes = (Scope.READ, Scope.WRITE_REPORTS)
-        minted = await create_named_key(
-            directory.credentials, owner, NOW, name="Reader", scopes=scopes, rate_limit=HIGH_RATE_LIMIT
+        minted = await create_named_key_within_plan_limit(
+            directory.credentials,
+            owner,
+            NOW,
+            name="Reader",
+            scopes=scopes,
+            requested_rate_limit=HIGH_RATE_LIMIT,
         )
         return WorkspaceClient(self.service, owner, minted.secret)
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from service_core.commerce.subscriptions.models import PaymentKind, SubscriptionStatus
 from service_core.delivery.postbacks.postback import Postback, PostbackStatus
-from service_core.testing.event_builder import campaign
+from service_core.testing.event_builder import campaign_columns
 from tests.commerce.ads.ad_spend_data import ad_campaign, connect_ad_platform, save_spend, spend_row
 from tests.commerce.costs.cost_data import item_cost, save_costs
 from tests.commerce.subscriptions.subscription_data import (
@@ -55,7 +55,10 @@ def add_week_of_visits(story, items=()):
 
     The purchase lists `items`.
     """
-    google, facebook = campaign("google", "cpc", "spring"), campaign("facebook", "paid_social", "reels")
+    google, facebook = (
+        campaign_columns("google", "cpc", "spring"),
+        campaign_columns("facebook", "paid_social", "reels"),
+    )
     story.add_event(
         "page_view", at="2026-07-01T15:00:00", visitor="V1", session="s1", page_path="/", **google
     )
@@ -152,4 +155,6 @@ async def save_postbacks(shop):
         )
         for number, status in enumerate(statuses)
     ]  # fmt: skip
-    await shop.service.ports.workspace.postback_outbox.add_postbacks(postbacks, {rule_id: timedelta()})
+    await shop.service.ports.workspace.postback_outbox.add_postbacks_skipping_duplicates(
+        postbacks, {rule_id: timedelta()}
+    )

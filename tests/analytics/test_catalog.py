@@ -31,10 +31,10 @@ METRIC = Metric(
 )
 
 
-def refusal(metric=METRIC, **columns):
+def catalog_error(metric=METRIC, **columns):
     places = {Relation(relation): column for relation, column in columns.items()}
     with pytest.raises(StartupError) as caught:
-        Catalog.of([metric], [Dimension("place", "Place", "A place.", places)])
+        Catalog.from_validated_definitions([metric], [Dimension("place", "Place", "A place.", places)])
     return str(caught.value)
 
 
@@ -57,22 +57,22 @@ def refusal(metric=METRIC, **columns):
         ),
     ],
 )
-def test_a_metric_over_a_column_that_is_not_there_is_told_at_the_start(measure, said):
-    message = refusal(replace(METRIC, measure=measure))
+def test_metric_over_an_unknown_column_stops_the_start(measure, said):
+    message = catalog_error(replace(METRIC, measure=measure))
     assert message.startswith("Metric 'plays' is invalid: ")
     assert said in message
 
 
-def test_a_dimension_over_a_column_that_is_not_there_is_told_at_the_start():
-    assert refusal(sessions=entry_column("city_name")).startswith(
+def test_dimension_over_an_unknown_column_stops_the_start():
+    assert catalog_error(sessions=entry_column("city_name")).startswith(
         "Dimension 'place' is invalid: sessions have no column 'entry.city_name'"
     )
 
 
-def test_what_lies_in_event_data_and_in_sources_of_others_is_theirs_to_know():
+def test_columns_of_event_data_and_of_other_sources_are_not_checked():
     measures = [
         count_rows(Relation.EVENTS, Predicate(property_column("any.thing|else"))),
         count_distinct("whatever", Relation.POSTBACKS),
     ]
     metrics = [replace(METRIC, id=f"m{n}", measure=one) for n, one in enumerate(measures)]
-    assert list(Catalog.of(metrics, []).metrics) == ["m0", "m1"]
+    assert list(Catalog.from_validated_definitions(metrics, []).metrics) == ["m0", "m1"]

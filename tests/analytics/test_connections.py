@@ -16,11 +16,11 @@ from service_core.analytics.connections.models import (
     ProviderKind,
 )
 from service_core.analytics.ports import StoreUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.memory.connections import MemoryConnections
 from tests.analytics.deployment import NOW, run_deployment
 
-REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
+REGISTRY = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False)
 META = Connection(
     uuid4(), "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, NOW,
     (
@@ -38,14 +38,14 @@ async def store(store_url, tmp_path):
     if store_url is None:
         yield MemoryConnections(), META.workspace_id
         return
-    directory = REGISTRY.open_adapter("workspace", store_url, folder=tmp_path)
+    directory = REGISTRY.open_adapter("workspace", store_url, base_folder=tmp_path)
     await directory.start()
     initialized_deployment = await create_workspace_with_keys(directory.credentials, NOW, name="Example Shop")
     yield directory.connections, initialized_deployment.workspace.id
     await directory.aclose()
 
 
-async def test_a_connection_is_found_as_it_was_saved(store):
+async def test_saved_connection_reads_back_unchanged(store):
     connections, workspace_id = store
     meta = replace(META, workspace_id=workspace_id)
     stripe = replace(STRIPE, workspace_id=workspace_id, created_at=NOW - timedelta(days=1))
@@ -55,7 +55,7 @@ async def test_a_connection_is_found_as_it_was_saved(store):
     assert await connections.list_connections(uuid4()) == []
 
 
-async def test_a_later_word_replaces_all_but_the_day_it_was_added(store):
+async def test_saving_again_replaces_all_but_the_creation_date(store):
     connections, workspace_id = store
     meta = replace(META, workspace_id=workspace_id)
     await connections.save_connection(meta)
@@ -66,7 +66,7 @@ async def test_a_later_word_replaces_all_but_the_day_it_was_added(store):
     assert await connections.list_connections(workspace_id) == [replace(broken, created_at=NOW)]
 
 
-async def test_what_is_removed_is_gone_once(store):
+async def test_connection_can_be_removed_once(store):
     connections, workspace_id = store
     await connections.save_connection(replace(META, workspace_id=workspace_id))
     assert await connections.remove_connection(workspace_id, "meta")
@@ -74,7 +74,7 @@ async def test_what_is_removed_is_gone_once(store):
     assert await connections.list_connections(workspace_id) == []
 
 
-async def test_a_sync_is_told_forward_alone_and_leaves_the_rest(store):
+async def test_sync_time_only_moves_forward_and_changes_nothing_else(store):
     connections, workspace_id = store
     pending = replace(
         STRIPE, workspace_id=workspace_id, status=ConnectionStatus.PENDING, error="slow", last_synced_at=None
@@ -82,18 +82,18 @@ async def test_a_sync_is_told_forward_alone_and_leaves_the_rest(store):
     await connections.save_connection(pending)
     synced = replace(pending, status=ConnectionStatus.CONNECTED, last_synced_at=NOW)
     for earlier in range(2):
-        await connections.mark_synced(workspace_id, "stripe", NOW - timedelta(earlier))
+        await connections.mark_synced_unless_synced_later(workspace_id, "stripe", NOW - timedelta(earlier))
         assert await connections.list_connections(workspace_id) == [synced]
     ended = replace(synced, status=ConnectionStatus.DISCONNECTED)
     await connections.save_connection(ended)
     later = NOW + timedelta(1)
-    await connections.mark_synced(workspace_id, "stripe", later)
+    await connections.mark_synced_unless_synced_later(workspace_id, "stripe", later)
     assert await connections.list_connections(workspace_id) == [replace(ended, last_synced_at=later)]
 
 
-async def test_what_is_gone_is_not_brought_back_by_a_sync(store):
+async def test_sync_does_not_restore_a_removed_connection(store):
     connections, workspace_id = store
-    await connections.mark_synced(workspace_id, "stripe", NOW)
+    await connections.mark_synced_unless_synced_later(workspace_id, "stripe", NOW)
     assert await connections.list_connections(workspace_id) == []
 
 
@@ -103,15 +103,15 @@ async def workspace_client(tmp_path):
         yield await served.workspace()
 
 
-async def connect(workspace_client, connection, **fields):
+async def save_connection(workspace_client, connection, **fields):
     saved = replace(connection, workspace_id=workspace_client.workspace.id, **fields)
     await workspace_client.service.ports.workspace.connections.save_connection(saved)
 
 
 async def test_workspace_and_context_name_every_connection_whatever_its_health(workspace_client):
     assert (await workspace_client.get("/workspace"))["connected_platforms"] == []
-    await connect(workspace_client, META, status=ConnectionStatus.ERROR, error="token expired")
-    await connect(workspace_client, STRIPE, last_synced_at=None)
+    await save_connection(workspace_client, META, status=ConnectionStatus.ERROR, error="token expired")
+    await save_connection(workspace_client, STRIPE, last_synced_at=None)
     assert (await workspace_client.get("/workspace"))["connected_platforms"] == [
         {"provider": "meta", "status": "error"},
         {"provider": "stripe", "status": "connected"},
@@ -123,20 +123,20 @@ async def test_workspace_and_context_name_every_connection_whatever_its_health(w
 
 
 async def test_event_names_list_the_providers_that_can_trigger_a_rule(workspace_client):
-    await connect(workspace_client, META)
-    await connect(workspace_client, STRIPE)
+    await save_connection(workspace_client, META)
+    await save_connection(workspace_client, STRIPE)
     (integration,) = (await workspace_client.get("/event-names"))["integrations"]
     assert (integration["platform"], integration["status"]) == ("stripe", "connected")
     assert {"purchase", "refund", "trial_started"} <= set(integration["event_names"])
 
 
-async def reasons(workspace_client):
+async def read_unavailable_reasons(workspace_client):
     catalog = await workspace_client.get("/metrics/catalog")
     return {metric["id"]: metric["availability"]["reason"] for metric in catalog["metrics"]}
 
 
-async def test_what_was_never_connected_was_never_measured(workspace_client):
-    found = await reasons(workspace_client)
+async def test_metrics_of_unconnected_platforms_are_not_connected(workspace_client):
+    found = await read_unavailable_reasons(workspace_client)
     assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", "no_ad_platform")
     assert (found["mrr"], found["cogs"]) == ("no_revenue_provider", "no_cost_data")
     assert found["revenue"] is None
@@ -152,11 +152,11 @@ async def test_what_was_never_connected_was_never_measured(workspace_client):
         (ConnectionStatus.DISCONNECTED, "no_ad_platform", "no_ad_platform"),
     ],
 )
-async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_platform(
+async def test_connected_platform_in_error_is_not_reported_as_unconnected(
     workspace_client, status, spend, postbacks
 ):
-    await connect(workspace_client, META, status=status)
-    found = await reasons(workspace_client)
+    await save_connection(workspace_client, META, status=status)
+    found = await read_unavailable_reasons(workspace_client)
     assert (found["ad_spend"], found["postbacks_sent"], found["mrr"]) == (
         spend,
         postbacks,
@@ -164,11 +164,11 @@ async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_pl
     )
 
 
-async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_complete(workspace_client):
+async def test_response_is_incomplete_when_a_needed_platform_is_in_error(workspace_client):
     week = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
     spend, visits = {"metrics": ["ad_spend", "visitors"], **week}, {"metrics": ["visitors"], **week}
     assert (await workspace_client.post("/metrics", spend))["complete"]
-    await connect(workspace_client, META, last_synced_at=None)
+    await save_connection(workspace_client, META, last_synced_at=None)
     for path, body, complete in (
         ("/metrics", spend, False),
         ("/query", spend, False),
@@ -178,13 +178,13 @@ async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_comple
         assert answer.get("meta", answer)["complete"] is complete, (path, body)
 
 
-async def test_a_platform_without_spend_is_no_source_of_spend(workspace_client):
-    await connect(workspace_client, META, provider="openai")
-    found = await reasons(workspace_client)
+async def test_platform_without_spend_is_not_a_spend_source(workspace_client):
+    await save_connection(workspace_client, META, provider="openai")
+    found = await read_unavailable_reasons(workspace_client)
     assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", None)
 
 
-async def test_connections_that_cannot_be_read_are_unknown_and_never_none(workspace_client, monkeypatch):
+async def test_unreadable_connections_are_unverified_and_not_unconnected(workspace_client, monkeypatch):
     await workspace_client.get("/workspace")
 
     def broken():
@@ -193,4 +193,4 @@ async def test_connections_that_cannot_be_read_are_unknown_and_never_none(worksp
     monkeypatch.setattr(workspace_client.service.ports.workspace.database, "read", broken)
     for path in ("/workspace", "/context", "/event-names"):
         assert await workspace_client.refused("GET", path) == (503, "data_unverified")
-    assert (await reasons(workspace_client))["ad_spend"] == "source_error"
+    assert (await read_unavailable_reasons(workspace_client))["ad_spend"] == "source_error"

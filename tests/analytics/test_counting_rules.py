@@ -7,8 +7,8 @@ from service_core.analytics.event_rules.custom_properties import is_custom_prope
 from service_core.analytics.event_rules.order_deduplication import (
     CHARGE,
     REFUND,
-    classify_payment,
-    deduplicate_orders,
+    classify_as_charge_refund_or_no_payment,
+    deduplicate_order_reports_within_7_days,
     provider_of_payment,
 )
 from service_core.analytics.measures import FilterOperator
@@ -49,14 +49,14 @@ from service_core.testing.event_builder import EventBuilder, utc_instant
         ("100%", FilterOperator.CONTAINS, "0_", False),
     ],
 )
-def test_a_value_meets_an_operation(value, op, operand, met):
+def test_filter_operations_match_values(value, op, operand, met):
     assert value_matches(value, op, operand) is met
 
 
 @pytest.mark.parametrize(
     "key", ["utm_whatever", "gclid", "url", "referrer_name", "session_x", "revenue", "sdk_x"]
 )
-def test_what_the_service_reads_itself_is_no_custom_key(key):
+def test_reserved_properties_are_not_custom_keys(key):
     assert not is_custom_property(key)
     assert is_custom_property(f"my_{key}")
 
@@ -77,7 +77,7 @@ def test_a_json_value_has_one_type(value, name):
     assert json_type_name(value) == name
 
 
-def test_names_that_count_as_one_share_a_standard_name():
+def test_synonymous_event_names_share_a_standard_name():
     assert (
         canonical_event_name("order_paid")
         == canonical_event_name("purchase")
@@ -86,12 +86,12 @@ def test_names_that_count_as_one_share_a_standard_name():
     assert canonical_event_name("webinar") == "webinar"
 
 
-def test_a_page_view_is_no_system_event_however_it_is_spelt():
+def test_synonyms_of_page_view_are_not_system_events():
     assert is_system_event("$identify")
     assert not is_system_event("$pageview")
 
 
-def test_an_amount_is_a_charge_a_refund_or_nothing():
+def test_amount_is_classified_as_charge_refund_or_none():
     story = EventBuilder()
     for name, amount, kind in (
         ("purchase", 100, CHARGE),
@@ -106,10 +106,10 @@ def test_an_amount_is_a_charge_a_refund_or_nothing():
         ("purchase", None, None),
     ):
         event = story.add_event(name, at="2026-03-02", visitor="A1", revenue=amount)
-        assert classify_payment(event) == kind, (name, amount)
+        assert classify_as_charge_refund_or_no_payment(event) == kind, (name, amount)
 
 
-def test_money_of_a_provider_keeps_its_name():
+def test_provider_revenue_events_keep_their_name():
     story = EventBuilder()
     assert (
         provider_of_payment(story.add_event("purchase", at="2026-03-02", visitor="A1", source="web"))
@@ -121,12 +121,12 @@ def test_money_of_a_provider_keeps_its_name():
     )
 
 
-def test_a_repeat_is_less_than_seven_days_after_the_one_before():
+def test_repeated_order_is_within_seven_days_of_the_previous_one():
     story = EventBuilder()
     for at in ("2026-03-01", "2026-03-07T23:59:59", "2026-03-10", "2026-03-17", "2026-03-18"):
         story.add_event("purchase", at=at, visitor="A1", order_id="O1")
     story.add_event("purchase", at="2026-03-18", visitor="A1")
-    kept = deduplicate_orders(story.events, lambda event: event.order_id)
+    kept = deduplicate_order_reports_within_7_days(story.events, lambda event: event.order_id)
     assert [story.events.index(event) for event in kept] == [0, 3, 5]
 
 

@@ -11,14 +11,14 @@ from service_core.analytics.reads.event_definitions import (
     PropertiesQuery,
     get_event_names,
     get_event_properties,
-    redact_sample,
+    redact_or_truncate_sample,
 )
 from service_core.analytics.reads.event_list import EventsQuery, get_events
 from service_core.analytics.reads.usage import get_usage, get_workspace
 from service_core.api.render import json_default
 from service_core.ingestion.models import WIRE_COLUMNS
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.request_parsing import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.memory.connections import MemoryConnections
 from service_core.testing.memory.postbacks import NoPostbacks
@@ -54,7 +54,7 @@ async def store(story):
 @pytest.fixture
 def read_events(caller, store, queue):
     async def read_events(**parameters):
-        query = parse_query_parameters(EventsQuery, (DAYS | parameters).items())
+        query = parse_query_parameters_leniently(EventsQuery, (DAYS | parameters).items())
         return json_default(await get_events(query, caller=caller, event_reader=store, queue=queue))
 
     return read_events
@@ -118,7 +118,7 @@ async def test_a_page_after_the_last_one_still_counts_exactly(read_events):
         ({"property_filters": '[{"key": "plan", "op": "is_not_set"}]'}, 3),
     ],
 )
-async def test_filters(read_events, parameters, found):
+async def test_filters_select_the_expected_events(read_events, parameters, found):
     assert (await read_events(**parameters))["total_count"] == found
 
 
@@ -156,8 +156,8 @@ async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store
     assert answer["events"][0]["count"] == 5
 
 
-async def test_properties_are_the_custom_keys_with_their_facts(caller, store, queue):
-    query = parse_query_parameters(PropertiesQuery, [("event_name", "view_plan")])
+async def test_properties_list_custom_keys_with_type_count_and_sample(caller, store, queue):
+    query = parse_query_parameters_leniently(PropertiesQuery, [("event_name", "view_plan")])
     answer = json_default(await get_event_properties(query, caller=caller, event_reader=store, queue=queue))
     assert answer["events"] == [
         {
@@ -174,7 +174,7 @@ async def test_properties_are_the_custom_keys_with_their_facts(caller, store, qu
 async def test_properties_refuse_one_date_without_the_other(caller, store, queue):
     with pytest.raises(BadRequest, match="start_date and end_date required"):
         await get_event_properties(
-            parse_query_parameters(PropertiesQuery, [("end_date", "2026-07-01")]),
+            parse_query_parameters_leniently(PropertiesQuery, [("end_date", "2026-07-01")]),
             caller=caller,
             event_reader=store,
             queue=queue,
@@ -182,12 +182,12 @@ async def test_properties_refuse_one_date_without_the_other(caller, store, queue
 
 
 def test_a_sample_is_cut_at_200_characters():
-    assert redact_sample("note", "x" * 300) == "x" * 200
-    assert len(redact_sample("notes", ["x" * 300])) == 200
-    assert redact_sample("numbers", [1, 2]) == [1, 2]
+    assert redact_or_truncate_sample("note", "x" * 300) == "x" * 200
+    assert len(redact_or_truncate_sample("notes", ["x" * 300])) == 200
+    assert redact_or_truncate_sample("numbers", [1, 2]) == [1, 2]
 
 
-async def test_the_workspace_says_its_name_on_the_wire(caller):
+async def test_workspace_response_contains_its_name(caller):
     assert json_default(await get_workspace(caller=caller, connections=MemoryConnections())) == {
         "id": "k3Jx9QmZ2aPr", "name": "Example Shop", "domain": "example.com", "timezone": "America/New_York",
         "connected_platforms": [], "currency": "USD",
@@ -204,7 +204,7 @@ async def test_usage_counts_no_session_marks_bots_or_test_events(caller, store):
     assert answer["rate_limit"] == {"limit": 100, "window_seconds": 60, "mutations_limit": 20}
 
 
-async def test_context_says_everything_at_once(caller, store, queue):
+async def test_context_returns_all_sections(caller, store, queue):
     context = get_context(
         caller=caller,
         events=store,

@@ -6,14 +6,14 @@ from datetime import timedelta
 import orjson
 import pytest
 
-from service_core.access.api_keys import create_workspace_key
+from service_core.access.api_keys import create_write_or_agent_key
 from service_core.access.fixed_window import FixedWindowCounter
 from service_core.access.models import CredentialKind
 from service_core.analytics.ports import StoreUnavailable
 from service_core.api.http_messages import ApiRequest
 from service_core.changes.actor import Actor
 from service_core.kernel.ids import new_id
-from service_core.testing.event_builder import campaign
+from service_core.testing.event_builder import campaign_columns
 from service_core.workspace.links.clicks import ClickEnricher, ClickRequest
 from service_core.workspace.links.models import UTM_PARAMETERS, LinkDomain, TrackingLink
 from service_core.workspace.links.ports import ClickCount
@@ -24,7 +24,7 @@ IDS = {"fbclid": "fb1", "gbraid": "gb1", "fbp": "fb.1.1", "fbc": "fb.1.fb1"}
 NOTHING = {"found": False, "match": {"kind": "none", "guaranteed": True, "candidates": 0}}
 
 
-class Shop:
+class InstallAttributionClient:
     """A workspace whose app asks with the write key."""
 
     def __init__(self, served, client, key):
@@ -50,7 +50,7 @@ class Shop:
     def visit(self, visitor, minutes=10, *, ip=HOME, store=True, **columns):
         """A page view of a campaign and, usually, a click on the badge of an app store."""
         at = self.served.now - timedelta(minutes=minutes)
-        came = campaign("google", "cpc", visitor) | columns
+        came = campaign_columns("google", "cpc", visitor) | columns
         self.story.add_event("page_view", at=at, visitor=visitor, ip=ip, **came)
         if store:
             self.story.add_event(
@@ -71,13 +71,13 @@ class Shop:
 @pytest.fixture
 async def install_client(served):
     client = await served.workspace()
-    minted = await create_workspace_key(
+    minted = await create_write_or_agent_key(
         served.service.ports.workspace.credentials, client.workspace, CredentialKind.WRITE, served.now
     )
-    return Shop(served, client, minted.secret)
+    return InstallAttributionClient(served, client, minted.secret)
 
 
-async def test_an_address_leads_to_the_latest_touch_that_is_not_direct(install_client):
+async def test_email_lookup_returns_the_latest_touch_that_is_not_direct(install_client):
     install_client.visit("A", 300, store=False, **IDS)
     install_client.story.add_event(
         "page_view", at=install_client.served.now - timedelta(hours=1), visitor="A", session="s2"
@@ -97,14 +97,14 @@ async def test_an_address_leads_to_the_latest_touch_that_is_not_direct(install_c
     }  # fmt: skip
 
 
-async def test_only_the_exact_address_counts(install_client):
+async def test_email_lookup_needs_the_exact_address(install_client):
     install_client.visit("A", store=False)
     install_client.identify("A", "ann@example.com.au")
     await install_client.client.knows()
     assert await install_client.lookup("ann@example.com") == NOTHING
 
 
-async def test_a_person_who_only_came_directly_is_not_found(install_client):
+async def test_email_lookup_of_a_person_with_direct_visits_only_is_empty(install_client):
     install_client.story.add_event(
         "page_view", at=install_client.served.now - timedelta(hours=1), visitor="A"
     )
@@ -116,15 +116,15 @@ async def test_a_person_who_only_came_directly_is_not_found(install_client):
     }
 
 
-async def test_another_workspace_knows_nothing_of_the_address(install_client, served):
+async def test_email_lookup_is_limited_to_the_workspace(install_client, served):
     other = await served.workspace()
-    minted = await create_workspace_key(
+    minted = await create_write_or_agent_key(
         served.service.ports.workspace.credentials, other.workspace, CredentialKind.WRITE, served.now
     )
     install_client.visit("A", store=False)
     install_client.identify("A", "ann@example.com")
     await install_client.client.knows()
-    assert await Shop(served, other, minted.secret).lookup("ann@example.com") == NOTHING
+    assert await InstallAttributionClient(served, other, minted.secret).lookup("ann@example.com") == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ async def test_another_workspace_knows_nothing_of_the_address(install_client, se
         ("deferred-lookup", {}, "missing_field", "platform"),
     ],
 )
-async def test_a_body_that_says_something_wrong_is_400(install_client, path, body, code, field):
+async def test_invalid_lookup_body_returns_400(install_client, path, body, code, field):
     status, answer = await install_client.ask(path, body)
     assert (status, answer["code"], answer["field"]) == (400, code, field)
 
 
-async def test_without_a_write_key_the_texts_are_those_of_ingest(install_client):
+async def test_missing_write_key_returns_the_error_of_ingest(install_client):
     missing = "Missing API key. Please provide X-API-Key header or Authorization Bearer token."
     body = {"email": "ann@example.com"}
     assert await install_client.ask("lookup", body, headers={}) == (401, {"error": missing})
@@ -157,7 +157,7 @@ async def test_without_a_write_key_the_texts_are_those_of_ingest(install_client)
     assert (await install_client.ask("lookup", body))[0] == 401
 
 
-async def test_sixty_lookups_a_minute_and_key(install_client, monkeypatch):
+async def test_lookups_are_limited_to_60_per_minute_and_key(install_client, monkeypatch):
     windows = FixedWindowCounter(lambda: install_client.served.now)
 
     async def spend(key, limit, seconds):
@@ -168,7 +168,7 @@ async def test_sixty_lookups_a_minute_and_key(install_client, monkeypatch):
     assert statuses == [200] * 60 + [429]
 
 
-async def test_an_install_goes_back_to_the_visit_from_the_same_network_once(install_client):
+async def test_install_is_matched_once_to_the_visit_from_the_same_network(install_client):
     install_client.visit("A", 59)
     await install_client.client.knows()
     first = await install_client.deferred()
@@ -182,13 +182,13 @@ async def test_an_install_goes_back_to_the_visit_from_the_same_network_once(inst
     [{"minutes": 61}, {"ip": ELSEWHERE}, {"store": False}, {"ip": None}, {"is_bot": True}],
     ids=["too long ago", "another network", "not at a store", "no address", "a bot"],
 )
-async def test_a_visit_that_is_not_behind_an_install_is_left_alone(install_client, visit):
+async def test_unrelated_visits_are_not_matched(install_client, visit):
     install_client.visit("A", **visit)
     await install_client.client.knows()
     assert (await install_client.deferred())["found"] is False
 
 
-async def test_several_visitors_of_one_network_are_not_told_apart(install_client):
+async def test_visits_of_several_visitors_of_one_network_are_ambiguous(install_client):
     for visitor in "ABC":
         install_client.visit(visitor)
     await install_client.client.knows()
@@ -211,13 +211,13 @@ async def test_two_visits_of_one_visitor_are_one_candidate_and_each_is_claimed_o
 
 
 @pytest.mark.parametrize("client", [None, "unknown"])
-async def test_an_install_from_nowhere_is_matched_with_nothing(install_client, client):
+async def test_install_without_a_network_address_is_not_matched(install_client, client):
     install_client.visit("A")
     await install_client.client.knows()
     assert await install_client.deferred(client=client) == NOTHING
 
 
-async def test_the_link_tag_comes_first_then_the_referrer_then_the_click_id_then_the_network(install_client):
+async def test_match_precedence_is_link_tag_referrer_click_id_network(install_client):
     install_client.visit("L", 900, ip=ELSEWHERE, lyr="k7m2q9xa")
     install_client.visit("R", 800, ip=ELSEWHERE, lyr="r7m2q9xa")
     install_client.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
@@ -253,27 +253,27 @@ async def test_an_install_referrer_may_carry_the_click_id(install_client, referr
 @pytest.mark.parametrize(
     "referrer", ["", "http://[", "utm_source=google-play", "&".join("a=1" for _ in range(300))]
 )
-async def test_an_install_referrer_that_says_nothing_is_no_fault(install_client, referrer):
+async def test_empty_install_referrer_is_accepted(install_client, referrer):
     await install_client.client.knows()
     assert await install_client.deferred(client=ELSEWHERE, install_referrer_url=referrer) == NOTHING
 
 
-async def test_of_20_installs_at_once_one_gets_the_visit(install_client):
+async def test_one_of_20_concurrent_installs_claims_the_visit(install_client):
     install_client.visit("A")
     await install_client.client.knows()
     answers = await asyncio.gather(*(install_client.deferred() for _ in range(20)))
     assert sum(each["found"] for each in answers) == 1
 
 
-async def test_a_claim_is_kept_by_the_store_and_not_by_the_process(install_client):
+async def test_visit_claim_is_stored_across_processes(install_client):
     install_client.visit("A")
     await install_client.client.knows()
     assert (await install_client.deferred())["found"]
     claims = install_client.served.service.ports.workspace.matched_visits
-    assert not await claims.mark_visit_matched(
+    assert not await claims.mark_visit_matched_unless_already(
         install_client.client.workspace.id, "A\x1fs1", install_client.served.now
     )
-    assert await claims.list_matched(install_client.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {
+    assert await claims.select_matched_visits(install_client.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {
         "A\x1fs1"
     }
 
@@ -292,7 +292,7 @@ async def test_a_store_that_cannot_be_read_is_503(install_client, monkeypatch):
     assert (await install_client.ask("lookup", {"email": "ann@example.com"}))[0] == 503
 
 
-class Links:
+class LinkClicks:
     """Trackable links of a shop, and clicks on them."""
 
     def __init__(self, install_client):
@@ -317,15 +317,15 @@ class Links:
         )
         enricher = ClickEnricher(self.shop.served.service.ports.devices, self.shop.served.service.ports.geo)
         at = self.shop.served.now - timedelta(minutes=minutes)
-        await self.store.clicks.record_clicks([enricher.enrich(route, ClickRequest("", agent, ip), at)])
+        await self.store.clicks.record_clicks([enricher.build_click(route, ClickRequest("", agent, ip), at)])
 
 
 @pytest.fixture
 def link_clicks(install_client):
-    return Links(install_client)
+    return LinkClicks(install_client)
 
 
-async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(install_client, link_clicks):
+async def test_visit_from_an_app_link_is_matched(install_client, link_clicks):
     await link_clicks.make("app00001")
     await link_clicks.make("web00001", "web")
     install_client.visit("A", store=False, lyr="app00001")
@@ -339,7 +339,7 @@ async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(instal
     assert await install_client.deferred() == NOTHING
 
 
-async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(install_client, link_clicks):
+async def test_visit_from_a_deleted_app_link_is_matched(install_client, link_clicks):
     link = await link_clicks.make("app00001")
     async with link_clicks.store.transactions.write(link_clicks.workspace_id) as unit:
         await unit.resources.remove(link, install_client.served.now)
@@ -348,9 +348,7 @@ async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(install
     assert (await install_client.deferred())["found"]
 
 
-async def test_a_visit_that_ended_by_a_click_on_a_link_to_an_app_is_behind_an_install(
-    install_client, link_clicks
-):
+async def test_visit_ending_with_an_app_link_click_is_matched(install_client, link_clicks):
     await link_clicks.click(await link_clicks.make("app00001"), 8)
     install_client.visit("A", 10, store=False)
     install_client.visit("B", 5, store=False)
@@ -367,14 +365,14 @@ BOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
     [{"minutes": 61}, {"ip": ELSEWHERE}, {"agent": BOT}],
     ids=["too long ago", "another network", "a bot"],
 )
-async def test_a_click_that_is_not_behind_an_install_brings_no_visit(install_client, link_clicks, click):
+async def test_unrelated_click_is_not_matched(install_client, link_clicks, click):
     await link_clicks.click(await link_clicks.make("app00001"), **click)
     install_client.visit("A", 55, store=False)
     await install_client.client.knows()
     assert not (await install_client.deferred())["found"]
 
 
-async def test_clicks_on_links_to_the_web_and_those_of_others_bring_no_visit(
+async def test_clicks_on_web_links_and_of_other_workspaces_are_not_matched(
     install_client, link_clicks, served
 ):
     await link_clicks.click(await link_clicks.make("web00001", "web"), 8)
@@ -385,21 +383,21 @@ async def test_clicks_on_links_to_the_web_and_those_of_others_bring_no_visit(
     assert not (await install_client.deferred())["found"]
 
 
-async def test_the_address_of_a_click_is_forgotten_after_seven_days_and_the_click_is_not(
-    install_client, link_clicks
-):
+async def test_ip_address_of_a_click_is_deleted_after_seven_days(install_client, link_clicks):
     link = await link_clicks.make("app00001")
     await link_clicks.click(link, 30)
     await link_clicks.click(link, 8)
     await link_clicks.store.clicks.purge_click_ips(install_client.served.now - timedelta(minutes=20))
     since = install_client.served.now - timedelta(hours=1)
-    clicked = await link_clicks.store.recent_link_clicks.latest_click_by_tag(
+    clicked = await link_clicks.store.recent_link_clicks.latest_human_click_by_tag(
         link_clicks.workspace_id, HOME, since
     )
     assert clicked == {"app00001": install_client.served.now - timedelta(minutes=8)}
     await link_clicks.store.clicks.purge_click_ips(install_client.served.now)
     assert (
-        await link_clicks.store.recent_link_clicks.latest_click_by_tag(link_clicks.workspace_id, HOME, since)
+        await link_clicks.store.recent_link_clicks.latest_human_click_by_tag(
+            link_clicks.workspace_id, HOME, since
+        )
         == {}
     )
     assert await link_clicks.store.clicks.count_clicks(link_clicks.workspace_id) == {

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.testing.random_datasets import random_datasets
-from tests.analytics.world_client import generated_examples, load_world
+from tests.analytics.dataset_client import generated_examples, load_dataset_client
 
 RULES = ("first_touch", "last_touch", "last_non_direct", "linear", "position_based", "time_decay")
-FITTED = ("markov", "shapley")
+DATA_DRIVEN_MODELS = ("markov", "shapley")
 STEPS = ("page_view", "click", "purchase", "webinar", "signup", "$identify")
 
 
@@ -23,18 +23,18 @@ _REPORTERS = st.lists(
 """Who reports a charge or a refund, one after the other."""
 
 
-def exact(number):
+def to_decimal(number):
     return Decimal(str(number))
 
 
-def added(rows, measure):
-    return sum((exact(row[measure]) for row in rows), Decimal(0))
+def sum_of_measure(rows, measure):
+    return sum((to_decimal(row[measure]) for row in rows), Decimal(0))
 
 
 @generated_examples
 @given(drawn=random_datasets(40), order=st.sampled_from(["ordered", "strict", "any"]))
 async def test_funnel_counts_never_rise(served, drawn, order):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     steps = drawn[1].choices(STEPS, k=drawn[1].randint(2, 5))
     answer = await asking.over("/funnel", steps=",".join(steps), order=order)
     reached = [step["count"] for step in answer["steps"]]
@@ -46,8 +46,8 @@ async def test_funnel_counts_never_rise(served, drawn, order):
 
 @generated_examples
 @given(drawn=random_datasets(40))
-async def test_step_one_counts_the_distinct_entrants_of_the_same_filter(served, drawn):
-    asking = await load_world(served, drawn[0])
+async def test_first_step_counts_distinct_persons_of_the_same_filter(served, drawn):
+    asking = await load_dataset_client(served, drawn[0])
     answer = await asking.over("/funnel", steps="page_view,purchase", unit="session")
     entrants = {"dimension": "event_name", "op": "in", "value": sorted(PAGE_VIEWS)}
     sessions = await asking.query(metrics=["sessions"], filters=[entrants])
@@ -60,8 +60,8 @@ async def test_step_one_counts_the_distinct_entrants_of_the_same_filter(served, 
 
 @generated_examples
 @given(drawn=random_datasets(40), granularity=st.sampled_from(["day", "week"]))
-async def test_cohorts_hold_every_new_person_once_and_their_return_never_rises(served, drawn, granularity):
-    asking = await load_world(served, drawn[0])
+async def test_cohorts_contain_every_new_person_once_and_retention_never_rises(served, drawn, granularity):
+    asking = await load_dataset_client(served, drawn[0])
     served.now += timedelta(days=60)
     rows = (await asking.over("/retention", granularity=granularity, mode="on_or_after"))["rows"]
     sizes = {row["cohort_start"]: row["cohort_size"] for row in rows}
@@ -84,7 +84,7 @@ async def test_cohorts_hold_every_new_person_once_and_their_return_never_rises(s
 @generated_examples
 @given(drawn=random_datasets(40), granularity=st.sampled_from(["day", "week"]))
 async def test_lifetime_value_changes_only_by_the_revenue_of_the_period(served, drawn, granularity):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     served.now += timedelta(days=60)
     rows = (await asking.over("/ltv", granularity=granularity))["rows"]
     for cohort in {row["cohort_start"] for row in rows}:
@@ -94,37 +94,37 @@ async def test_lifetime_value_changes_only_by_the_revenue_of_the_period(served, 
             if row["cumulative_revenue"] is None:
                 assert any(other["revenue"] is None for other in of_one)
                 break
-            total += exact(row["revenue"])
-            assert exact(row["cumulative_revenue"]) == total
+            total += to_decimal(row["revenue"])
+            assert to_decimal(row["cumulative_revenue"]) == total
 
 
 @generated_examples
 @given(
     drawn=random_datasets(60),
-    model=st.sampled_from(RULES + FITTED),
+    model=st.sampled_from(RULES + DATA_DRIVEN_MODELS),
     group=st.sampled_from(["campaign", "source", "lyr"]),
     refunds=st.sampled_from(["refund", "order"]),
 )
 async def test_credits_add_up_to_conversions_and_money_to_the_last_cent(served, drawn, model, group, refunds):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     status, answer = await asking.attribution(model=model, group_by=group, limit=500, refund_basis=refunds)
     if status == 422:
-        assert model in FITTED
+        assert model in DATA_DRIVEN_MODELS
         assert answer["code"] == "insufficient_data"
         return
     for rows in (answer["campaigns"], answer["channels"]):
         for measure in ("conversions", "revenue", "net_revenue"):
             if answer["totals"][measure] is not None:
-                whole = added([*rows, answer["unattributed"]], measure)
-                assert whole == exact(answer["totals"][measure]), measure
+                whole = sum_of_measure([*rows, answer["unattributed"]], measure)
+                assert whole == to_decimal(answer["totals"][measure]), measure
     values = await asking.values("conversions", "revenue", "net_revenue", refund_basis=refunds)
     assert {name: answer["totals"][name] for name in values} == values
     attributed = await asking.post(
         "/metrics",
         {"metrics": ["attributed_conversions"], "date_range": asking.range, "attribution": {"model": model}},
     )
-    credited = exact(attributed["metrics"][0]["value"])
-    assert credited + exact(answer["unattributed"]["conversions"]) == exact(values["conversions"])
+    credited = to_decimal(attributed["metrics"][0]["value"])
+    assert credited + to_decimal(answer["unattributed"]["conversions"]) == to_decimal(values["conversions"])
 
 
 @generated_examples
@@ -135,9 +135,7 @@ async def test_credits_add_up_to_conversions_and_money_to_the_last_cent(served, 
     charged=_REPORTERS,
     refunded=_REPORTERS,
 )
-async def test_full_refunds_net_to_nothing_whoever_reports_them(
-    served, amounts, model, currency, charged, refunded
-):
+async def test_full_refunds_net_to_zero_for_every_source(served, amounts, model, currency, charged, refunded):
     shop = await served.workspace(currency=currency)
     for number, amount in enumerate(amounts):
         order = {"visitor": f"V{number % 2}", "order_id": str(number), "currency": currency}

@@ -14,7 +14,7 @@ from tests.analytics.deployment import run_deployment
 
 ROOT = "/v1"
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
-ENOUGH = {**DAYS, "dimension": "country", "q": "visitors", "steps": "page_view,purchase"}
+REQUIRED_PARAMETERS = {**DAYS, "dimension": "country", "q": "visitors", "steps": "page_view,purchase"}
 """A value for everything a read may need."""
 EITHER = {"/ads": {"start_date", "end_date"}}
 """Of two forms, one that is needed where the other is not sent: no parameter by itself is."""
@@ -34,12 +34,12 @@ async def workspace_client(tmp_path):
         yield await served.workspace()
 
 
-def needed(read):
+def required_parameters(read):
     return {parameter["name"] for parameter in read.get("parameters", ()) if parameter["required"]}
 
 
 def test_some_reads_need_parameters_and_others_have_a_default():
-    asked = {path: needed(read) for path, read in READS.items()}
+    asked = {path: required_parameters(read) for path, read in READS.items()}
     assert asked["/overview"] == asked["/users"] == asked["/ledger"] == {"start_date", "end_date"}
     assert asked["/funnel"] == {"steps"}
     assert asked["/dimension-values"] == {"dimension"}
@@ -47,29 +47,29 @@ def test_some_reads_need_parameters_and_others_have_a_default():
     assert asked["/retention"] == asked["/ltv"] == asked["/events/properties"] == set()
 
 
-async def test_a_read_answers_with_what_it_needs_and_is_refused_without(workspace_client):
+async def test_read_needs_its_required_parameters(workspace_client):
     for path, read in READS.items():
-        names = needed(read) | EITHER.get(path, set())
-        await workspace_client.get(path, **{name: ENOUGH[name] for name in names})
+        names = required_parameters(read) | EITHER.get(path, set())
+        await workspace_client.get(path, **{name: REQUIRED_PARAMETERS[name] for name in names})
         for left_out in names:
-            sent = {name: ENOUGH[name] for name in names - {left_out}}
+            sent = {name: REQUIRED_PARAMETERS[name] for name in names - {left_out}}
             status, _ = await workspace_client.refused("GET", path, **sent)
             assert status == 400, (path, left_out)
 
 
-def test_a_size_of_buckets_is_one_that_the_read_has():
+def test_declared_bucket_sizes_are_accepted():
     assert SCHEMAS["Overview"]["properties"]["aggregation_level"]["enum"] == ["hour", "day", "week", "month"]
     sizes, absent = SCHEMAS["ResolvedQuery"]["properties"]["interval"]["anyOf"]
     assert (sizes["enum"], absent) == (["hour", "day", "week", "month", "quarter"], {"type": "null"})
 
 
-def complaints(answer):
+def schema_errors(answer):
     """What the document has against an answer of `/events`."""
     schema = {"$ref": "#/components/schemas/EventListResponse", "components": DOCUMENT["components"]}
     return [fault.json_path for fault in Draft202012Validator(schema).iter_errors(answer)]
 
 
-def filled():
+def event_with_every_column():
     """A value for every column that may be absent."""
     values = {str: "x", int: 7}
     kinds = {f.name: get_args(f.type) for f in COLUMNS[: len(WIRE_COLUMNS)]}
@@ -77,13 +77,13 @@ def filled():
     return absent | {"currency": "JPY"}
 
 
-async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(workspace_client):
+async def test_event_rows_match_the_declared_columns(workspace_client):
     workspace_client.story.add_event("nothing", at="2026-07-01T10:00", visitor="V1")
     workspace_client.story.add_event(
         "everything",
         at="2026-07-01T11:00",
         visitor="V1",
-        **filled(),
+        **event_with_every_column(),
         bot_reasons=("rate",),
         event_data={"n": [1, None]},
     )
@@ -91,18 +91,18 @@ async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(workspa
     answer = await workspace_client.get("/events", **DAYS)
     assert [row["event_name"] for row in answer["events"]] == ["everything", "nothing"]
     assert None not in answer["events"][0].values()
-    assert complaints(answer) == []
+    assert schema_errors(answer) == []
     described = SCHEMAS["EventRow"]["properties"]
     assert tuple(described) == tuple(SCHEMAS["EventRow"]["required"]) == WIRE_COLUMNS
     assert all(column["description"] for column in described.values())
     assert {name for name, column in described.items() if {"type": "null"} in column.get("anyOf", ())} == {
-        *filled()
+        *event_with_every_column()
     }
     times = [name for name, column in described.items() if column.get("format") == "date-time"]
     assert times == [f.name for f in COLUMNS if f.type is datetime]
 
 
-async def test_a_row_that_is_not_as_described_would_be_noticed(workspace_client):
+async def test_schema_check_detects_an_undeclared_column(workspace_client):
     workspace_client.story.add_event("sale", at="2026-07-01T10:00", visitor="V1", revenue=1250)
     await workspace_client.knows()
     answer = await workspace_client.get("/events", **DAYS)
@@ -113,4 +113,4 @@ async def test_a_row_that_is_not_as_described_would_be_noticed(workspace_client)
         {"ip": "203.0.113.7"},
         {"external_ids": {"crm": 1}},
     ):
-        assert complaints(answer | {"events": [answer["events"][0] | spoilt]}), spoilt
+        assert schema_errors(answer | {"events": [answer["events"][0] | spoilt]}), spoilt

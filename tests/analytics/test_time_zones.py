@@ -37,7 +37,7 @@ def read_local_day(served):
 
 
 @pytest.mark.parametrize(("zone", "day", "start", "hours"), GOLDEN)
-async def test_a_local_day_is_as_long_as_it_is(read_local_day, zone, day, start, hours):
+async def test_local_days_have_23_24_or_25_hours(read_local_day, zone, day, start, hours):
     shop = await read_local_day(zone, start, hours)
     quarters = int(hours * 4)
     overview = await shop.get("/overview", start_date=day, end_date=day, aggregation="day")
@@ -63,7 +63,7 @@ async def test_hours_follow_the_wall_clock(read_local_day, zone, day, start, hou
     assert len(series) == (hours if hours == int(hours) else int(hours + 0.5))
 
 
-async def test_neighbouring_days_share_no_event_and_lose_none(read_local_day):
+async def test_adjacent_days_partition_the_events(read_local_day):
     for zone, day, start, hours in GOLDEN:
         shop = await read_local_day(zone, start, hours)
         local = datetime.fromisoformat(day).date()

@@ -24,10 +24,10 @@ from service_core.analytics.reads.overview import OverviewQuery, get_overview
 from service_core.analytics.reads.realtime import RealtimeQuery, get_realtime
 from service_core.api.render import json_default
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.request_parsing import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.kernel.timestamps import format_timestamp
 from service_core.testing.event_builder import EventBuilder
-from service_core.testing.memory.exchange_rates import aggregates_without_rates
+from service_core.testing.memory.exchange_rates import converter_without_rates
 
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
 
@@ -64,23 +64,23 @@ def store(story):
 @pytest.fixture
 async def metric_queries(store, queue):
     source = EventSource(await store.loaded(), store, queue, AttributionModels())
-    return MetricQueries(Catalog.of(CORE_METRICS, CORE_DIMENSIONS), (source,))
+    return MetricQueries(Catalog.from_validated_definitions(CORE_METRICS, CORE_DIMENSIONS), (source,))
 
 
-async def overview(caller, metric_queries, **parameters):
+async def read_overview(caller, metric_queries, **parameters):
     return json_default(
         await get_overview(
-            parse_query_parameters(OverviewQuery, (DAYS | parameters).items()),
+            parse_query_parameters_leniently(OverviewQuery, (DAYS | parameters).items()),
             caller=caller,
             queries=metric_queries,
         )
     )
 
 
-async def traffic(caller, metric_queries, **parameters):
+async def read_traffic(caller, metric_queries, **parameters):
     return json_default(
         await get_traffic(
-            parse_query_parameters(TrafficQuery, (DAYS | parameters).items()),
+            parse_query_parameters_leniently(TrafficQuery, (DAYS | parameters).items()),
             caller=caller,
             queries=metric_queries,
         )
@@ -88,7 +88,7 @@ async def traffic(caller, metric_queries, **parameters):
 
 
 async def test_overview_has_the_shape_and_order_of_the_contract(caller, metric_queries):
-    answer = await overview(caller, metric_queries)
+    answer = await read_overview(caller, metric_queries)
     assert list(answer) == [
         "visitors_total", "pageviews_total", "sessions_total", "custom_events_total", "custom_event_counts",
         "time_series", "complete", "aggregation_level", "timezone", "range",
@@ -100,7 +100,7 @@ async def test_overview_has_the_shape_and_order_of_the_contract(caller, metric_q
 
 
 async def test_overview_counts_visitors_page_views_sessions_and_events(caller, metric_queries):
-    answer = await overview(caller, metric_queries)
+    answer = await read_overview(caller, metric_queries)
     assert (answer["visitors_total"], answer["pageviews_total"], answer["sessions_total"]) == (3, 5, 4)
     assert (answer["custom_events_total"], answer["custom_event_counts"]) == (1, {"purchase": 1})
     assert [
@@ -119,54 +119,54 @@ async def test_overview_counts_visitors_page_views_sessions_and_events(caller, m
 
 
 async def test_bots_are_left_out_unless_asked_for(caller, metric_queries):
-    assert (await overview(caller, metric_queries, include_bots="true"))["visitors_total"] == 4
+    assert (await read_overview(caller, metric_queries, include_bots="true"))["visitors_total"] == 4
 
 
 @pytest.mark.parametrize("name", ["aggregation", "interval", "granularity"])
-async def test_the_bucket_size_has_three_names(caller, metric_queries, name):
-    answer = await overview(caller, metric_queries, **{name: "week"})
+async def test_bucket_size_parameter_has_three_names(caller, metric_queries, name):
+    answer = await read_overview(caller, metric_queries, **{name: "week"})
     assert answer["aggregation_level"] == "week"
     assert [b["partial"] for b in answer["time_series"]] == [True]
 
 
-async def test_no_data_is_zeros_and_a_zero_filled_series(caller, metric_queries):
-    answer = await overview(caller, metric_queries, start_date="2026-06-01", end_date="2026-06-03")
+async def test_empty_range_returns_zeros_and_a_zero_filled_series(caller, metric_queries):
+    answer = await read_overview(caller, metric_queries, start_date="2026-06-01", end_date="2026-06-03")
     assert (answer["visitors_total"], answer["custom_event_counts"]) == (0, {})
     assert [b["visitors"] for b in answer["time_series"]] == [0, 0, 0]
 
 
-async def test_nothing_is_shown_after_now(caller, metric_queries):
-    answer = await overview(caller, metric_queries, start_date="2026-07-07", end_date="2026-07-20")
+async def test_series_ends_at_the_current_bucket(caller, metric_queries):
+    answer = await read_overview(caller, metric_queries, start_date="2026-07-07", end_date="2026-07-20")
     assert len(answer["time_series"]) == 2
     assert answer["range"]["partial"]
-    future = await overview(caller, metric_queries, start_date="2027-07-07", end_date="2027-07-20")
+    future = await read_overview(caller, metric_queries, start_date="2027-07-07", end_date="2027-07-20")
     assert future["time_series"] == []
 
 
-async def test_an_answer_is_a_lower_bound_while_an_old_event_waits(caller, metric_queries, queue):
+async def test_response_is_incomplete_while_an_old_event_is_queued(caller, metric_queries, queue):
     queue.oldest = caller.now - timedelta(minutes=6)
-    assert (await overview(caller, metric_queries))["complete"] is True
-    assert (await overview(caller, metric_queries, end_date="2026-07-08"))["complete"] is False
+    assert (await read_overview(caller, metric_queries))["complete"] is True
+    assert (await read_overview(caller, metric_queries, end_date="2026-07-08"))["complete"] is False
     queue.oldest = caller.now - timedelta(minutes=4)
-    assert (await overview(caller, metric_queries, end_date="2026-07-08"))["complete"] is True
+    assert (await read_overview(caller, metric_queries, end_date="2026-07-08"))["complete"] is True
 
 
-async def test_only_an_event_younger_than_5_minutes_does_not_hold_the_answer_back(
+async def test_queued_events_younger_than_5_minutes_do_not_make_the_response_incomplete(
     caller, metric_queries, queue
 ):
     until_now = {"start_date": "2026-07-08", "end_date": "2026-07-08"}
     for oldest, complete in ((timedelta(minutes=5), False), (timedelta(minutes=5, milliseconds=-1), True)):
         queue.oldest = caller.now - oldest
-        assert (await overview(caller, metric_queries, **until_now))["complete"] is complete
+        assert (await read_overview(caller, metric_queries, **until_now))["complete"] is complete
 
 
-async def test_missing_dates_are_refused_with_the_text_of_the_specification(caller, metric_queries):
+async def test_missing_dates_return_the_specified_error(caller, metric_queries):
     with pytest.raises(BadRequest, match=r"^start_date and end_date required \(ISO 8601\)$"):
-        await overview(caller, metric_queries, start_date="")
+        await read_overview(caller, metric_queries, start_date="")
 
 
 async def test_traffic_by_referrer_counts_each_visitor_once_per_value(caller, metric_queries):
-    answer = await traffic(caller, metric_queries)
+    answer = await read_traffic(caller, metric_queries)
     assert list(answer) == ["data", "type", "metric", "total", "range", "complete"]
     assert answer["data"] == [
         {"name": "(direct)", "count": 1, "percentage": 33.33},
@@ -177,33 +177,33 @@ async def test_traffic_by_referrer_counts_each_visitor_once_per_value(caller, me
 
 
 async def test_pages_count_page_views_by_default(caller, metric_queries):
-    answer = await traffic(caller, metric_queries, type="page")
+    answer = await read_traffic(caller, metric_queries, type="page")
     assert [(row["name"], row["count"]) for row in answer["data"]] == [("/", 3), ("/a", 1), ("/b", 1)]
     assert (answer["metric"], answer["total"]) == ("pageviews", 5)
 
 
 async def test_a_smaller_limit_changes_no_row_that_remains(caller, metric_queries):
-    whole = await traffic(caller, metric_queries, type="page")
-    first = await traffic(caller, metric_queries, type="page", limit="1")
+    whole = await read_traffic(caller, metric_queries, type="page")
+    first = await read_traffic(caller, metric_queries, type="page", limit="1")
     assert first["data"] == whole["data"][:1]
     assert first["total"] == whole["total"]
 
 
 async def test_an_unlisted_grouping_is_refused(caller, metric_queries):
     with pytest.raises(BadRequest) as refused:
-        await traffic(caller, metric_queries, type="planet")
+        await read_traffic(caller, metric_queries, type="planet")
     assert (refused.value.code, refused.value.field) == ("invalid_parameter", "type")
 
 
 async def test_devices_accept_device_type_for_device(caller, metric_queries):
-    query = parse_query_parameters(DevicesQuery, (DAYS | {"type": "device_type"}).items())
+    query = parse_query_parameters_leniently(DevicesQuery, (DAYS | {"type": "device_type"}).items())
     answer = await get_devices(query, caller=caller, queries=metric_queries)
     assert answer.type == "device"
     assert [(row.name, row.count) for row in answer.data] == [("(not set)", 2), ("desktop", 1)]
 
 
 async def test_countries_have_a_name_and_a_code(caller, metric_queries):
-    query = parse_query_parameters(LocationsQuery, DAYS.items())
+    query = parse_query_parameters_leniently(LocationsQuery, DAYS.items())
     answer = json_default(await get_locations(query, caller=caller, queries=metric_queries))
     assert answer["data"] == [
         {"name": "(not set)", "code": None, "count": 1, "percentage": 33.33},
@@ -213,7 +213,7 @@ async def test_countries_have_a_name_and_a_code(caller, metric_queries):
 
 
 async def test_cities_name_their_country(caller, metric_queries):
-    query = parse_query_parameters(LocationsQuery, (DAYS | {"type": "city"}).items())
+    query = parse_query_parameters_leniently(LocationsQuery, (DAYS | {"type": "city"}).items())
     answer = json_default(await get_locations(query, caller=caller, queries=metric_queries))
     assert {(row["name"], row["country_code"]) for row in answer["data"]} == {
         ("(not set)", "DE"), ("(not set)", "US"), ("(not set)", None),
@@ -229,7 +229,9 @@ class Unlinked:
 
 async def test_tags_count_the_visitors_that_carried_them(caller, metric_queries, store, queue):
     asked = {"caller": caller, "events": store, "queue": queue, "links": Unlinked()}
-    answer = json_default(await get_tags(parse_query_parameters(LinkTagsQuery, DAYS.items()), **asked))
+    answer = json_default(
+        await get_tags(parse_query_parameters_leniently(LinkTagsQuery, DAYS.items()), **asked)
+    )
     assert answer["data"] == [
         {"tag": "k7m2q9xa", "count": 1, "percentage": 100.0, "source": "partner.example", "link_id": None,
          "link_name": None}
@@ -237,7 +239,7 @@ async def test_tags_count_the_visitors_that_carried_them(caller, metric_queries,
     assert answer["total"] == 1
 
 
-async def test_realtime_shows_the_last_minutes(caller, metric_queries, store, story):
+async def test_realtime_counts_the_last_minutes(caller, metric_queries, store, story):
     def ago(minutes, **columns):
         story.add_event("page_view", at=caller.now - timedelta(minutes=minutes), page_path="/now", **columns)
 
@@ -253,7 +255,7 @@ async def test_realtime_shows_the_last_minutes(caller, metric_queries, store, st
             caller=caller,
             queries=metric_queries,
             event_reader=store,
-            converter=aggregates_without_rates(store),
+            converter=converter_without_rates(store),
         )
     )
     assert (answer["active_visitors"], answer["pageviews"], answer["events"], answer["revenue"]) == (
@@ -270,9 +272,7 @@ async def test_realtime_shows_the_last_minutes(caller, metric_queries, store, st
     assert answer["timeline"][-1]["timestamp"] == caller.now
 
 
-async def test_who_was_there_5_minutes_ago_or_is_at_this_instant_is_active(
-    caller, metric_queries, store, story
-):
+async def test_active_visitors_include_both_ends_of_the_5_minute_window(caller, metric_queries, store, story):
     for visitor, ago in (("now", 0), ("last", 300_000), ("gone", 300_001)):
         story.add_event("page_view", at=caller.now - timedelta(milliseconds=ago), visitor=visitor)
     await store.append(story.events[-3:])
@@ -282,16 +282,14 @@ async def test_who_was_there_5_minutes_ago_or_is_at_this_instant_is_active(
             caller=caller,
             queries=metric_queries,
             event_reader=store,
-            converter=aggregates_without_rates(store),
+            converter=converter_without_rates(store),
         )
     )
     assert answer["active_visitors"] == 2
     assert [visitor["visitor_id"] for visitor in answer["visitors"]] == ["now", "last"]
 
 
-async def test_at_most_50_visitors_are_shown_the_latest_first_and_all_are_counted(
-    caller, metric_queries, store, story
-):
+async def test_realtime_lists_the_latest_50_visitors_and_counts_all(caller, metric_queries, store, story):
     for n in range(51):
         story.add_event("page_view", at=caller.now - timedelta(seconds=n), visitor=f"N{n}")
     await store.append(story.events[-51:])
@@ -301,14 +299,14 @@ async def test_at_most_50_visitors_are_shown_the_latest_first_and_all_are_counte
             caller=caller,
             queries=metric_queries,
             event_reader=store,
-            converter=aggregates_without_rates(store),
+            converter=converter_without_rates(store),
         )
     )
     assert answer["active_visitors"] == 51
     assert [visitor["visitor_id"] for visitor in answer["visitors"]] == [f"N{n}" for n in range(50)]
 
 
-async def test_money_in_a_foreign_currency_is_unknown_not_partial(caller, metric_queries, store, story):
+async def test_foreign_currency_makes_revenue_null(caller, metric_queries, store, story):
     story.add_event(
         "purchase", at=caller.now - timedelta(minutes=1), visitor="R2", revenue=1000, currency="USD"
     )
@@ -322,7 +320,7 @@ async def test_money_in_a_foreign_currency_is_unknown_not_partial(caller, metric
             caller=caller,
             queries=metric_queries,
             event_reader=store,
-            converter=aggregates_without_rates(store),
+            converter=converter_without_rates(store),
         )
     )
     assert answer["revenue"] is None

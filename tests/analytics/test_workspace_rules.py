@@ -8,9 +8,9 @@ from service_core.access.analytics_settings import (
     validate_analytics_settings,
 )
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
-from service_core.analytics.scope import conversion_set_for
+from service_core.analytics.scope import own_conversions_or_builtin_with_triggers
 from service_core.kernel.errors import BadRequest
-from service_core.testing.event_builder import campaign
+from service_core.testing.event_builder import campaign_columns
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 RANGE = {"from": "2026-07-01", "to": "2026-07-07"}
@@ -22,11 +22,11 @@ async def workspace_client(served):
     workspace_client = await served.workspace()
     here = {"visitor": "A1", "strong_id": "U1"}
     workspace_client.story.add_event(
-        "page_view", at="2026-07-01T12:00", session="a", **here, **campaign("google", "cpc", "spring")
+        "page_view", at="2026-07-01T12:00", session="a", **here, **campaign_columns("google", "cpc", "spring")
     )
     workspace_client.story.add_event(
         "page_view", at="2026-07-04T12:00", session="b", **here,
-        **campaign("news", "email", "july", channel="custom:crm"),
+        **campaign_columns("news", "email", "july", channel="custom:crm"),
     )  # fmt: skip
     workspace_client.story.add_event("webinar", at="2026-07-04T12:01", session="b", **here)
     workspace_client.story.add_event("complete_registration", at="2026-07-04T12:02", session="b", **here)
@@ -35,14 +35,14 @@ async def workspace_client(served):
     return workspace_client
 
 
-async def conversions(workspace_client):
+async def count_conversions(workspace_client):
     answer = await workspace_client.post("/metrics", {"metrics": ["conversions"], "date_range": RANGE})
     return answer["metrics"][0]["value"]
 
 
-async def test_a_workspace_without_rules_follows_those_of_the_house(workspace_client):
-    assert await conversions(workspace_client) == 2
-    assert conversion_set_for(AnalyticsSettings()) == DEFAULT_CONVERSION_SET
+async def test_workspace_without_settings_uses_the_defaults(workspace_client):
+    assert await count_conversions(workspace_client) == 2
+    assert own_conversions_or_builtin_with_triggers(AnalyticsSettings()) == DEFAULT_CONVERSION_SET
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ async def test_a_workspace_without_rules_follows_those_of_the_house(workspace_cl
         (AnalyticsSettings(conversions=frozenset(), any_revenue=False), []),
     ],
 )
-async def test_its_own_conversion_set_counts_everywhere_and_for_all_history(workspace_client, rules, names):
+async def test_conversion_events_apply_to_every_read_and_to_past_events(workspace_client, rules, names):
     await workspace_client.follows(rules)
-    assert await conversions(workspace_client) == len(names)
+    assert await count_conversions(workspace_client) == len(names)
     person = await workspace_client.get("/users/U1")
     assert sorted(conversion["event_name"] for conversion in person["conversions"]) == names
     (row,) = (await workspace_client.get("/users", **WEEK))["users"]
@@ -66,7 +66,7 @@ async def test_its_own_conversion_set_counts_everywhere_and_for_all_history(work
     assert totals["conversions"] == len(names)
 
 
-async def test_purchases_are_counted_by_name_whatever_converts(workspace_client):
+async def test_purchases_are_counted_by_name_regardless_of_conversion_events(workspace_client):
     here = {"visitor": "A1", "order_id": "O1"}
     for name in ("purchase", "order_paid"):
         workspace_client.story.add_event(name, at="2026-07-05T12:00", revenue=500, **here)
@@ -84,7 +84,7 @@ async def test_purchases_are_counted_by_name_whatever_converts(workspace_client)
             assert sum(row["purchases"] for row in answer["rows"]) == 1
 
 
-async def test_an_order_is_credited_whether_it_converts_or_not(workspace_client):
+async def test_orders_are_credited_regardless_of_conversion_events(workspace_client):
     here = {"visitor": "A1", "order_id": "O1"}
     workspace_client.story.add_event("purchase", at="2026-07-05T12:00", **here)
     workspace_client.story.add_event("purchase", at="2026-07-05T12:05", revenue=500, **here)
@@ -100,7 +100,7 @@ async def test_an_order_is_credited_whether_it_converts_or_not(workspace_client)
         assert [metric["value"] for metric in answer["metrics"]] == [3, 3, 1, 1]
 
 
-async def test_its_default_attribution_is_stated_and_used_where_a_request_names_none(workspace_client):
+async def test_default_attribution_is_used_and_named_in_responses(workspace_client):
     usual = {"model": "last_non_direct", "window_days": 30}
     own = {"model": "first_touch", "window_days": 7}
     assert (await workspace_client.get("/context"))["attribution_default"] == usual
@@ -134,16 +134,14 @@ async def test_its_default_attribution_is_stated_and_used_where_a_request_names_
         ({}, {"model": "first_touch", "window_days": 7}),
     ],
 )
-async def test_what_a_request_leaves_out_of_its_attribution_is_the_workspaces(
-    workspace_client, asked, resolved
-):
+async def test_missing_attribution_parameters_default_to_the_workspace(workspace_client, asked, resolved):
     await workspace_client.follows(AnalyticsSettings(model="first_touch", window_days=7))
     body = {"metrics": ["attributed_conversions"], "date_range": RANGE, "attribution": asked}
     assert (await workspace_client.post("/metrics", body))["attribution"] == resolved
     assert (await workspace_client.get("/attribution", **WEEK, **asked))["attribution"] == resolved
 
 
-async def test_an_own_channel_is_a_channel_everywhere(workspace_client):
+async def test_custom_channels_apply_to_every_read(workspace_client):
     plan = {"metrics": ["sessions"], "dimensions": ["channel"], "date_range": RANGE}
     plan["filters"] = [{"dimension": "channel", "value": "custom:crm"}]
     assert (await workspace_client.post("/query", plan))["rows"] == [{"channel": "custom:crm", "sessions": 1}]
@@ -162,7 +160,7 @@ async def test_an_own_channel_is_a_channel_everywhere(workspace_client):
         CustomChannel("custom:crm", source="*a*b*c*"),
     ],
 )
-def test_a_channel_nobody_can_follow_is_refused(channel):
+def test_invalid_channel_rule_is_refused(channel):
     with pytest.raises(BadRequest):
         validate_analytics_settings(AnalyticsSettings(channels=(channel,)))
 
@@ -177,6 +175,6 @@ def test_a_channel_nobody_can_follow_is_refused(channel):
         AnalyticsSettings(window_days=366),
     ],
 )
-def test_rules_have_bounds(rules):
+def test_analytics_settings_have_bounds(rules):
     with pytest.raises(BadRequest):
         validate_analytics_settings(rules)

@@ -10,7 +10,11 @@ import orjson
 import pytest
 
 from hosts.composition.compose import compose
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.access.api_keys import (
+    create_named_key_within_plan_limit,
+    create_workspace_with_keys,
+    revoke_key_if_active,
+)
 from service_core.access.fixed_window import FixedWindowCounter
 from service_core.access.key_requests.approvals import Approvals
 from service_core.access.members.models import Account, Member
@@ -30,7 +34,7 @@ from tests.fixtures.api_response import ApiResponse
 CHALLENGE = 'Bearer realm="Service Read API"'
 
 
-class World:
+class CredentialsDeployment:
     """A composed service on SQLite, one shop, and a clock that is moved by hand."""
 
     def __init__(self, folder):
@@ -57,8 +61,10 @@ class World:
 
     async def person(self, role):
         account = Account(new_id(), f"{role.value}-{new_id().hex}@example.com", None, self.now)
-        await self.store.accounts.save_account(account)
-        await self.store.members.save_member(Member(self.workspace.id, account.id, role, self.now))
+        await self.store.accounts.save_account_unless_email_taken(account)
+        await self.store.members.save_member_unless_no_owner_left(
+            Member(self.workspace.id, account.id, role, self.now)
+        )
         return account
 
     async def token(self, role=Role.OWNER, scopes=frozenset(Scope), account=None, minutes=15):
@@ -82,16 +88,16 @@ class World:
 
 @pytest.fixture
 async def deployment(tmp_path):
-    made = World(tmp_path)
+    made = CredentialsDeployment(tmp_path)
     async with made.service:
         yield await made.open()
 
 
-def refusal(answer):
+def status_and_error(answer):
     return answer.status, answer.json.get("code")
 
 
-async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(deployment):
+async def test_signup_secret_is_enough_to_collect_the_key(deployment):
     taken = await deployment.ask(
         "POST", "/v1/signup", body={"email": "Ann@Example.com", "key_request": {"name": "Reader"}}
     )
@@ -141,9 +147,9 @@ async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(deploym
         ),
     ],
 )
-async def test_a_signup_that_says_something_wrong_is_400(deployment, body, code, field):
+async def test_invalid_signup_body_returns_400(deployment, body, code, field):
     answer = await deployment.ask("POST", "/v1/signup", body=body)
-    assert (*refusal(answer), answer.json["field"]) == (400, code, field)
+    assert (*status_and_error(answer), answer.json["field"]) == (400, code, field)
 
 
 async def test_a_sixth_signup_within_the_hour_is_429(deployment):
@@ -152,10 +158,10 @@ async def test_a_sixth_signup_within_the_hour_is_429(deployment):
             await deployment.ask("POST", "/v1/signup", body={"email": f"{number}@example.com"})
         ).status == 202
     answer = await deployment.ask("POST", "/v1/signup", body={"email": "6@example.com"})
-    assert (*refusal(answer), answer.headers["Retry-After"]) == (429, "signup_rate_limited", "3600")
+    assert (*status_and_error(answer), answer.headers["Retry-After"]) == (429, "signup_rate_limited", "3600")
 
 
-async def test_the_secret_of_another_signup_and_a_wrong_one_are_the_same_401(deployment):
+async def test_secret_of_another_signup_and_a_wrong_secret_return_the_same_401(deployment):
     taken = [
         (await deployment.ask("POST", "/v1/signup", body={"email": f"{n}@example.com"})).json for n in (1, 2)
     ]
@@ -166,7 +172,7 @@ async def test_the_secret_of_another_signup_and_a_wrong_one_are_the_same_401(dep
         assert answer.headers["WWW-Authenticate"] == CHALLENGE
 
 
-async def test_a_request_for_a_key_is_filed_decided_and_collected(deployment):
+async def test_key_request_is_created_approved_and_collected(deployment):
     body = {"name": "Campaign bot", "scopes": ["service:write:links", "service:read"], "reason": "links"}
     filed = await deployment.ask("POST", "/v1/keys/requests", deployment.agent, body)
     assert filed.status == 202
@@ -187,7 +193,7 @@ async def test_a_request_for_a_key_is_filed_decided_and_collected(deployment):
     }
     token = filed.json["approval_url"].removeprefix("http://127.0.0.1:8080/app/approve?request=")
     owner = await deployment.person(Role.OWNER)
-    await deployment.service.component(Approvals).decide_request(token, owner.id, approve=True)
+    await deployment.service.component(Approvals).decide_pending_request(token, owner.id, approve=True)
     collected = (await deployment.ask("GET", path, deployment.agent)).json
     assert (collected["status"], collected["key_hint"]) == ("collected", "…" + collected["key"][-4:])
     again = (await deployment.ask("GET", path, deployment.agent)).json
@@ -195,13 +201,13 @@ async def test_a_request_for_a_key_is_filed_decided_and_collected(deployment):
     assert "key" not in again
 
 
-async def test_only_the_credential_that_filed_can_poll_and_others_cannot_tell_it_from_nothing(deployment):
+async def test_key_request_of_another_credential_is_not_found(deployment):
     filed = await deployment.ask(
         "POST", "/v1/keys/requests", deployment.agent, {"name": "x", "scopes": ["service:read"]}
     )
     path = f"/v1/keys/requests/{filed.json['request_id']}"
     other = (
-        await create_named_key(
+        await create_named_key_within_plan_limit(
             deployment.store.credentials, deployment.workspace, deployment.now, name="Other"
         )
     ).secret
@@ -215,7 +221,7 @@ async def test_only_the_credential_that_filed_can_poll_and_others_cannot_tell_it
     assert (await deployment.ask("GET", path)).status == 401
 
 
-async def test_a_person_over_oauth_files_and_collects_too_after_the_token_was_renewed(deployment):
+async def test_key_request_over_oauth_survives_a_token_refresh(deployment):
     account = await deployment.person(Role.MEMBER)
     token = await deployment.token(account=account)
     filed = await deployment.ask(
@@ -238,11 +244,9 @@ async def test_a_person_over_oauth_files_and_collects_too_after_the_token_was_re
         ({"name": "x", "scopes": ["service:read"], "workspace_id": "y"}, "unknown_field"),
     ],
 )
-async def test_a_request_that_says_something_wrong_is_400_and_says_nothing_of_dry_runs(
-    deployment, body, code
-):
+async def test_invalid_key_request_returns_400_without_dry_run_fields(deployment, body, code):
     answer = await deployment.ask("POST", "/v1/keys/requests", deployment.agent, body)
-    assert refusal(answer) == (400, code)
+    assert status_and_error(answer) == (400, code)
     assert "dry_run" not in answer.json
 
 
@@ -257,7 +261,7 @@ async def test_an_identical_retry_with_an_idempotency_key_is_replayed_byte_for_b
     long = await deployment.ask(
         "POST", "/v1/keys/requests", deployment.agent, body, idempotency_key="k" * 256
     )
-    assert refusal(long) == (400, "invalid_idempotency_key")
+    assert status_and_error(long) == (400, "invalid_idempotency_key")
 
 
 async def test_a_token_is_exchanged_for_a_key_with_at_most_its_scopes(deployment):
@@ -270,7 +274,7 @@ async def test_a_token_is_exchanged_for_a_key_with_at_most_its_scopes(deployment
         "X-RateLimit-Limit"
     ] == "300"
     missing = await deployment.exchange(token, scopes=["service:write:rules"])
-    assert refusal(missing) == (403, "insufficient_scope")
+    assert status_and_error(missing) == (403, "insufficient_scope")
     assert missing.json["required_scope"] == "service:write:rules"
 
 
@@ -297,21 +301,21 @@ async def test_every_exchange_makes_another_key_whatever_the_idempotency_key(dep
         (Role.OWNER, {"scopes": [scope.value for scope in Scope]}, None),
     ],
 )
-async def test_what_a_role_may_exchange(deployment, role, body, code):
+async def test_scopes_that_each_role_can_exchange(deployment, role, body, code):
     answer = await deployment.exchange(await deployment.token(role), **body)
-    assert refusal(answer) == ((200, None) if code is None else (403, code))
+    assert status_and_error(answer) == ((200, None) if code is None else (403, code))
 
 
 async def test_a_key_cannot_make_a_key(deployment):
-    owner = await create_named_key(
+    owner = await create_named_key_within_plan_limit(
         deployment.store.credentials, deployment.workspace, deployment.now, name="All", scopes=Scope
     )
     for key in (deployment.agent, owner.secret):
-        assert refusal(await deployment.exchange(key)) == (403, "oauth_required")
+        assert status_and_error(await deployment.exchange(key)) == (403, "oauth_required")
     assert (await deployment.exchange(new_agent_token())).status == 401
 
 
-async def test_a_token_lives_for_15_minutes(deployment):
+async def test_access_token_expires_after_15_minutes(deployment):
     token = await deployment.token()
     deployment.now += timedelta(minutes=14, seconds=59)
     assert (await deployment.exchange(token)).status == 200
@@ -319,27 +323,27 @@ async def test_a_token_lives_for_15_minutes(deployment):
     assert (await deployment.exchange(token)).status == 401
 
 
-async def test_a_changed_role_narrows_and_a_removal_ends_a_grant_at_once(deployment):
+async def test_role_change_narrows_a_grant_and_removal_revokes_it_immediately(deployment):
     await deployment.person(Role.OWNER)
     account = await deployment.person(Role.OWNER)
     token = await deployment.token(account=account)
-    await deployment.store.members.save_member(
+    await deployment.store.members.save_member_unless_no_owner_left(
         Member(deployment.workspace.id, account.id, Role.ADMIN, deployment.now)
     )
-    assert refusal(await deployment.exchange(token, scopes=["service:write:links"])) == (
+    assert status_and_error(await deployment.exchange(token, scopes=["service:write:links"])) == (
         403,
         "insufficient_scope",
     )
-    await deployment.store.members.remove_member(deployment.workspace.id, account.id)
+    await deployment.store.members.remove_member_unless_last_owner(deployment.workspace.id, account.id)
     assert (await deployment.exchange(token)).status == 401
 
 
-async def test_an_ended_grant_stays_ended(deployment):
+async def test_revoked_grant_stays_revoked(deployment):
     token = await deployment.token()
-    (grant,) = await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
+    (grant,) = await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
     await deployment.store.one_time_tokens.end_grant(grant.id, deployment.now)
     assert (await deployment.exchange(token)).status == 401
-    assert await deployment.store.oauth_grants.list_grants(deployment.workspace.id) == []
+    assert await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id) == []
 
 
 async def test_grants_and_signup_secrets_have_a_budget_of_100_each(deployment):
@@ -354,7 +358,7 @@ async def test_grants_and_signup_secrets_have_a_budget_of_100_each(deployment):
     assert (await deployment.ask("GET", path, deployment.agent)).status == 404
 
 
-async def test_making_keys_spends_both_budgets_and_the_poll_only_requests(deployment):
+async def test_key_creation_spends_both_quotas_and_polling_only_requests(deployment):
     body = {"name": "x", "scopes": ["service:read"]}
     statuses = [
         (await deployment.ask("POST", "/v1/keys/requests", deployment.agent, body)).status for _ in range(21)
@@ -364,7 +368,7 @@ async def test_making_keys_spends_both_budgets_and_the_poll_only_requests(deploy
     assert (answer.status, answer.headers["X-RateLimit-Remaining"]) == (404, "78")
 
 
-async def test_key_routes_and_signup_fail_closed_while_following_a_signup_goes_on(deployment, monkeypatch):
+async def test_key_routes_and_signup_fail_closed_and_signup_polling_continues(deployment, monkeypatch):
     taken = (await deployment.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json
 
     async def down(*_):
@@ -378,25 +382,27 @@ async def test_key_routes_and_signup_fail_closed_while_following_a_signup_goes_o
         await deployment.exchange(await deployment.token()),
         await deployment.ask("POST", "/v1/signup", body={"email": "b@example.com"}),
     ]
-    assert [refusal(answer) for answer in closed] == [(503, "limiter_unavailable")] * 4
+    assert [status_and_error(answer) for answer in closed] == [(503, "limiter_unavailable")] * 4
     followed = await deployment.ask("GET", f"/v1/signup/{taken['signup_id']}", taken["signup_secret"])
     assert (followed.status, followed.headers["X-RateLimit-Degraded"]) == (200, "1")
 
 
 async def test_a_revoked_key_can_no_longer_collect(deployment):
-    named = await create_named_key(
+    named = await create_named_key_within_plan_limit(
         deployment.store.credentials, deployment.workspace, deployment.now, name="Reader"
     )
     body = {"name": "x", "scopes": ["service:read"]}
     filed = await deployment.ask("POST", "/v1/keys/requests", named.secret, body)
-    await revoke_key(deployment.store.credentials, deployment.workspace, named.credential.id, deployment.now)
+    await revoke_key_if_active(
+        deployment.store.credentials, deployment.workspace, named.credential.id, deployment.now
+    )
     path = f"/v1/keys/requests/{filed.json['request_id']}"
     assert (await deployment.ask("GET", path, named.secret)).status == 401
 
 
-async def test_a_notice_of_nobody_is_refused(deployment):
+async def test_unsigned_payment_notice_is_refused(deployment):
     answer = await deployment.ask("POST", "/checkout/notices", body={"paid": True})
-    assert refusal(answer) == (403, "invalid_signature")
+    assert status_and_error(answer) == (403, "invalid_signature")
 
 
 @pytest.mark.parametrize(
@@ -410,12 +416,12 @@ async def test_a_notice_of_nobody_is_refused(deployment):
         ("/v1/signup", "post", None),
     ],
 )
-async def test_the_description_names_the_credentials_of_each_route(deployment, path, method, schemes):
+async def test_openapi_names_the_credentials_of_each_route(deployment, path, method, schemes):
     document = (await deployment.ask("GET", "/openapi.json")).json
     assert document["paths"][path][method].get("security") == schemes
 
 
-async def shown_once(deployment, capfd):
+async def secrets_shown_once(deployment, capfd):
     """Every kind of secret, each from the one place that shows it."""
     taken = (
         await deployment.ask(
@@ -431,7 +437,9 @@ async def shown_once(deployment, capfd):
     path = f"/v1/keys/requests/{taken['key_request']['request_id']}"
     collected = (await deployment.ask("GET", path, taken["signup_secret"])).json["key"]
     link = re.search(r"token=([\w-]{43})", capfd.readouterr().err).group(1)
-    session = await deployment.service.component(SignIn).set_password_by_link(link, "planted password")
+    session = await deployment.service.component(SignIn).set_password_and_replace_sessions(
+        link, "planted password"
+    )
     token = await deployment.token()
     body = {"name": "x", "scopes": ["service:read"]}
     filed = await deployment.ask(
@@ -447,9 +455,9 @@ async def shown_once(deployment, capfd):
     }  # fmt: skip
 
 
-async def test_no_secret_is_in_the_store_the_log_or_a_later_answer(deployment, tmp_path, capfd, caplog):
+async def test_secrets_are_absent_from_store_log_and_later_responses(deployment, tmp_path, capfd, caplog):
     with caplog.at_level(logging.DEBUG):
-        secrets = await shown_once(deployment, capfd)
+        secrets = await secrets_shown_once(deployment, capfd)
         asked = [
             await deployment.ask("GET", path, token)
             for path in (

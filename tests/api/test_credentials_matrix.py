@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import orjson
 import pytest
 
-from hosts.composition.compose import compose, load_installed_registry
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from hosts.composition.compose import compose, load_installed_registry_once
+from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
 from service_core.access.fixed_window import FixedWindowCounter
 from service_core.access.members.models import Account, Member
 from service_core.access.models import OAuthGrant
@@ -117,7 +117,7 @@ TABLE: Mapping[str, str] = {
 
 KEYS = ("agent", *(scope.value for scope in Scope))
 BEARERS = ("nothing", *KEYS, "oauth", "signup", "write")
-OPENS: Mapping[str, frozenset[str]] = {
+ACCESS_BY_CREDENTIAL: Mapping[str, frozenset[str]] = {
     PUBLIC: frozenset(BEARERS),
     SIGNUP: frozenset({"signup"}),
     POLL: frozenset({*KEYS, "oauth", "signup"}),
@@ -129,15 +129,15 @@ OPENS: Mapping[str, frozenset[str]] = {
 """Who may ask where no single scope decides; a write key goes in a header of its own."""
 
 
-def route(operation):
+def route_of_operation(operation):
     prefix = "/v1" if operation.prefix is RoutePrefix.V1 else ""
     return f"{operation.method} {prefix}{operation.path}"
 
 
-def expected(access, kind):
+def expected_status(access, kind):
     """What the contract says of a kind of credential at a route."""
     holds = READ if kind == "agent" else kind
-    if access == holds or kind in OPENS.get(access, ()):
+    if access == holds or kind in ACCESS_BY_CREDENTIAL.get(access, ()):
         return "open"
     if kind not in KEYS or access in {SIGNUP, WRITE_KEY}:
         return "401"
@@ -146,7 +146,7 @@ def expected(access, kind):
     return "403 oauth_required" if access == EXCHANGE else f"403 insufficient_scope {access}"
 
 
-def verdict(response):
+def classify_response(response):
     """What an answer says about the credential: 401, 403 with its code, or nothing against it."""
     said = orjson.loads(response.body) if response.status in {401, 403} else {}
     if response.status == 401:
@@ -166,7 +166,7 @@ class Clock:
         return self.now
 
 
-class World:
+class CredentialMatrix:
     def __init__(self, service, clock):
         self.service, self.clock = service, clock
         self.secrets, self.signup_id = {}, ""
@@ -185,7 +185,7 @@ class World:
             "write": initialized_deployment.write_key.secret,
         }
         for scope in Scope:
-            minted = await create_named_key(
+            minted = await create_named_key_within_plan_limit(
                 store.credentials, initialized_deployment.workspace, now, name=scope.value, scopes=[scope]
             )
             self.secrets[scope.value] = minted.secret
@@ -198,8 +198,8 @@ class World:
     async def token(self, workspace, role):
         store, now = self.service.ports.workspace, self.clock()
         account = Account(new_id(), f"{role.value}@example.com", None, now)
-        await store.accounts.save_account(account)
-        await store.members.save_member(Member(workspace.id, account.id, role, now))
+        await store.accounts.save_account_unless_email_taken(account)
+        await store.members.save_member_unless_no_owner_left(Member(workspace.id, account.id, role, now))
         grant = OAuthGrant(new_id(), account.id, "client", "Bot", workspace.id, frozenset(Scope), now)
         return await issue_access_token(store.one_time_tokens, grant, now, lifetime=timedelta(days=1))
 
@@ -212,11 +212,13 @@ class World:
         return await self.service.dispatch(ApiRequest(method, path, "", sent, body, client_ip=client))
 
     async def verdicts(self, operation):
-        method, path = route(operation).split(" ")
+        method, path = route_of_operation(operation).split(" ")
         path = path.replace("{signupId}", self.signup_id)
         path = re.sub(r"\{\w+\}", lambda _: str(new_id()), path)
         body = b"{}" if operation.body is not None else b""
-        return {kind: verdict(await self.ask(method, path, kind=kind, body=body)) for kind in BEARERS}
+        return {
+            kind: classify_response(await self.ask(method, path, kind=kind, body=body)) for kind in BEARERS
+        }
 
 
 @pytest.fixture
@@ -224,41 +226,45 @@ async def matrix(tmp_path):
     clock = Clock()
     settings = Settings.model_validate({"storage": {"events": "memory://"}})
     async with compose(settings, tmp_path, clock=clock) as service:
-        yield await World(service, clock).open()
+        yield await CredentialMatrix(service, clock).open()
 
 
-def test_every_route_has_a_line():
+def test_every_route_has_a_row_in_the_matrix():
     assert [
-        route(operation)
-        for operation in load_installed_registry().operations
-        if route(operation) not in TABLE
+        route_of_operation(operation)
+        for operation in load_installed_registry_once().operations
+        if route_of_operation(operation) not in TABLE
     ] == []
 
 
-async def test_every_credential_at_every_route_is_answered_as_the_table_says(matrix):
+async def test_every_credential_gets_the_expected_status_at_every_route(matrix):
     wrong = []
-    for operation in load_installed_registry().operations:
-        access = TABLE[route(operation)]
+    for operation in load_installed_registry_once().operations:
+        access = TABLE[route_of_operation(operation)]
         for kind, found in (await matrix.verdicts(operation)).items():
-            if found != expected(access, kind):
-                wrong.append(f"{route(operation)} with {kind}: {found}, not {expected(access, kind)}")
+            if found != expected_status(access, kind):
+                wrong.append(
+                    f"{route_of_operation(operation)} with {kind}: {found}, not {expected_status(access, kind)}"
+                )
     assert wrong == []
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/overview/", "/v1", "/v1/oauth/token"])
-async def test_an_unknown_path_is_401_for_everything_that_is_no_key(matrix, path):
+async def test_unknown_path_returns_401_without_an_api_key(matrix, path):
     for kind in BEARERS:
         response = await matrix.ask("GET", path, kind=kind)
         assert response.status == (404 if kind in KEYS else 401), kind
 
 
-async def test_a_write_key_opens_the_lookups_in_either_header_and_nothing_else_does(matrix):
-    lookups = [op for op in load_installed_registry().operations if TABLE[route(op)] == WRITE_KEY]
+async def test_write_key_is_accepted_by_lookups_only_in_either_header(matrix):
+    lookups = [
+        op for op in load_installed_registry_once().operations if TABLE[route_of_operation(op)] == WRITE_KEY
+    ]
     for operation in lookups:
         for header in ("x-service-api-key", "x-api-key"):
             sent = {header: matrix.secrets["write"]}
             response = await matrix.ask(operation.method, operation.path, headers=sent, body=b"{}")
-            assert verdict(response) == "open"
+            assert classify_response(response) == "open"
             sent = {header: matrix.secrets["agent"]}
             response = await matrix.ask(operation.method, operation.path, headers=sent, body=b"{}")
             assert (response.status, orjson.loads(response.body)) == (401, {"error": "Invalid API key"})

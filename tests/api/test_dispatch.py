@@ -8,7 +8,7 @@ THING = {"name": "cup"}
 UNKNOWN_UUID = "0197c1d0-0000-7000-8000-000000000000"
 
 
-async def test_an_answer_is_json_with_the_headers_of_the_contract(api_client):
+async def test_response_is_json_with_the_specified_headers(api_client):
     got = await api_client.ask("GET", "/v1/things")
     assert got.status == 200
     assert got.headers["Content-Type"] == "application/json"
@@ -25,7 +25,7 @@ async def test_timestamps_have_milliseconds_and_money_is_a_number(api_client):
 
 
 @pytest.mark.parametrize("path", ["/v1/things", "/v1/nothing", "/", "/ping", "/v1/"])
-async def test_options_is_204_on_any_path_before_every_other_check(api_client, path):
+async def test_options_returns_204_on_any_path_without_credentials(api_client, path):
     got = await api_client.ask("OPTIONS", path, key=None)
     assert (got.status, got.body) == (204, b"")
     assert got.headers["Access-Control-Allow-Methods"] == "GET, POST, PATCH, DELETE, OPTIONS"
@@ -48,9 +48,7 @@ FIVE_CASES = {
 
 @pytest.mark.parametrize("name", FIVE_CASES)
 @pytest.mark.parametrize("path", ["/v1/things", "/v1/nothing", "/v1/things/", "/v1", "/v1/signup"])
-async def test_without_a_valid_credential_every_path_is_401_so_routes_cannot_be_enumerated(
-    api_client, name, path
-):
+async def test_every_path_returns_401_without_a_valid_credential(api_client, name, path):
     value = FIVE_CASES[name]
     got = await api_client.ask("GET", path, key=None, headers=value and {"authorization": value})
     assert (got.status, got.json) == (401, {"error": "Invalid or missing API key"})
@@ -58,18 +56,18 @@ async def test_without_a_valid_credential_every_path_is_401_so_routes_cannot_be_
     assert "X-RateLimit-Limit" not in got.headers
 
 
-async def test_the_scheme_is_compared_without_case(api_client):
+async def test_authorization_scheme_is_case_insensitive(api_client):
     got = await api_client.ask(
         "GET", "/v1/things", key=None, headers={"authorization": f"bEaReR {api_client.keys['agent']}"}
     )
     assert got.status == 200
 
 
-async def test_a_write_key_opens_nothing_here(api_client):
+async def test_write_key_is_rejected_by_the_api(api_client):
     assert (await api_client.ask("GET", "/v1/things", key="write")).status == 401
 
 
-async def test_public_operations_ask_for_no_credential(api_client):
+async def test_public_operations_need_no_credential(api_client):
     got = await api_client.ask("GET", "/ping", key=None)
     assert (got.status, got.json) == (200, {"applied": False})
     assert "X-RateLimit-Limit" not in got.headers
@@ -80,24 +78,24 @@ async def test_public_operations_ask_for_no_credential(api_client):
 @pytest.mark.parametrize(
     "path", ["/v1/nothing", "/v1/things/", "/v1//things", "/v1", "/v1/things/not-a-uuid", "/v1/things/%00"]
 )
-async def test_an_unknown_path_is_404_and_spends_one_request(api_client, path):
+async def test_unknown_path_returns_404_and_spends_one_request(api_client, path):
     got = await api_client.ask("GET", path)
     assert (got.status, got.json) == (404, {"error": "Not found"})
     assert got.headers["X-RateLimit-Remaining"] == "99"
 
 
-async def test_a_path_is_compared_decoded(api_client):
+async def test_path_is_matched_after_percent_decoding(api_client):
     assert (await api_client.ask("GET", "/v1/%74hings")).status == 200
     assert (await api_client.ask("GET", f"/v1/things/{UNKNOWN_UUID}")).json == {"applied": True}
 
 
-async def test_another_method_is_405_with_allow(api_client):
+async def test_wrong_method_returns_405_with_allow(api_client):
     got = await api_client.ask("DELETE", "/v1/things")
     assert (got.status, got.json) == (405, {"error": "Method not allowed"})
     assert got.headers["Allow"] == "GET, POST, HEAD, OPTIONS"
 
 
-async def test_head_is_answered_as_get_without_a_body(api_client):
+async def test_head_returns_the_get_response_without_body(api_client):
     plain, head = (
         await api_client.ask("GET", "/ping", key=None),
         await api_client.ask("HEAD", "/ping", key=None),
@@ -106,7 +104,7 @@ async def test_head_is_answered_as_get_without_a_body(api_client):
     assert (await api_client.ask("HEAD", "/v1/things", key=None)).status == 401
 
 
-async def test_the_request_budget_comes_before_the_path(api_client):
+async def test_request_quota_is_spent_before_routing(api_client):
     for _ in range(100):
         await api_client.ask("GET", "/v1/nothing")
     got = await api_client.ask("GET", "/v1/things")
@@ -114,7 +112,7 @@ async def test_the_request_budget_comes_before_the_path(api_client):
     assert (got.headers["Retry-After"], got.headers["X-RateLimit-Remaining"]) == ("60", "0")
 
 
-async def test_the_mutation_budget_is_spent_besides_and_says_that_nothing_was_done(api_client):
+async def test_exceeded_mutation_quota_returns_429_without_a_write(api_client):
     for left in range(19, -1, -1):
         got = await api_client.ask("POST", "/v1/things", key="editor", body=THING)
         assert got.headers["X-RateLimit-Mutation-Remaining"] == str(left)
@@ -142,13 +140,13 @@ async def test_a_missing_scope_names_what_is_required(api_client):
     }
 
 
-async def test_an_inactive_workspace_keeps_its_reads_and_loses_its_writes(api_client):
+async def test_inactive_workspace_can_read_and_not_write(api_client):
     assert (await api_client.ask("GET", "/v1/things", key="ended")).status == 200
     got = await api_client.ask("POST", "/v1/things", key="ended", body=THING)
     assert (got.status, got.json["code"]) == (403, "workspace_inactive")
 
 
-async def test_a_body_over_a_million_bytes_is_413_after_the_scope(api_client):
+async def test_body_over_one_million_bytes_returns_413_after_the_scope_check(api_client):
     large = b"[" * 1_000_001
     assert (await api_client.ask("POST", "/v1/things", body=large)).status == 403
     got = await api_client.ask("POST", "/v1/run", body=large)
@@ -171,7 +169,7 @@ async def test_a_body_over_a_million_bytes_is_413_after_the_scope(api_client):
         b"{}x",
     ],
 )
-async def test_a_body_that_is_no_json_object_is_invalid_json_and_never_a_fault(api_client, body):
+async def test_body_without_a_json_object_returns_invalid_json(api_client, body):
     got = await api_client.ask("POST", "/v1/things", key="editor", body=body)
     assert (got.status, got.json["code"], got.json["applied"]) == (400, "invalid_json", False)
 
@@ -182,32 +180,34 @@ async def test_a_route_whose_body_is_optional_accepts_an_empty_one(api_client):
     assert (await api_client.ask("POST", "/v1/run", body={"limits": 6})).json["code"] == "unknown_field"
 
 
-async def test_errors_of_a_read_say_nothing_about_dry_runs(api_client):
+async def test_read_errors_have_no_dry_run_fields(api_client):
     got = await api_client.ask("GET", "/v1/things?colour=green")
     assert got.status == 400
     assert (got.json["code"], got.json["field"]) == ("invalid_parameter", "colour")
     assert "dry_run" not in got.json
 
 
-async def test_a_rule_of_the_domain_is_answered_with_its_code(api_client):
+async def test_domain_error_is_returned_with_its_code(api_client):
     got = await api_client.ask("POST", "/v1/things", key="editor", body={"name": "taken"})
     assert got.status == 409
     assert got.json == {"error": "Taken", "code": "slug_taken", "dry_run": False, "applied": False}
 
 
-async def test_a_reply_chooses_its_headers(api_client):
+async def test_reply_sets_its_headers(api_client):
     got = await api_client.ask("POST", "/v1/things", key="editor", body=THING)
     assert (got.headers["Idempotent-Replay"], got.json) == ("true", {"applied": True})
 
 
 @pytest.mark.parametrize(("kind", "code"), [("timeout", "query_timeout"), ("unavailable", "data_unverified")])
-async def test_a_store_that_cannot_answer_is_503_and_asks_to_come_back(api_client, kind, code):
+async def test_unavailable_store_returns_503_with_retry_after(api_client, kind, code):
     got = await api_client.ask("GET", f"/v1/faults/{kind}")
     assert (got.status, got.json["code"], got.headers["Retry-After"]) == (503, code, "5")
 
 
 @pytest.mark.parametrize("path", ["/v1/faults/crash", "/v1/unrenderable"])
-async def test_a_fault_has_an_id_and_the_log_has_its_place_but_not_its_words(api_client, path, caplog):
+async def test_unexpected_error_returns_an_id_and_logs_its_location_without_the_message(
+    api_client, path, caplog
+):
     with caplog.at_level(logging.ERROR):
         got = await api_client.ask("GET", path)
     assert got.status == 500
@@ -221,7 +221,7 @@ async def test_a_fault_has_an_id_and_the_log_has_its_place_but_not_its_words(api
     assert "ann@example.com" not in caplog.text
 
 
-async def test_while_the_limit_store_is_away_reads_live_on_standby_and_writes_fail_closed(api_client):
+async def test_without_the_limit_store_reads_are_degraded_and_writes_fail_closed(api_client):
     api_client.limiter.down = True
     got = await api_client.ask("GET", "/v1/things", key="editor")
     assert (got.status, got.headers["X-RateLimit-Limit"], got.headers["X-RateLimit-Degraded"]) == (
@@ -234,6 +234,6 @@ async def test_while_the_limit_store_is_away_reads_live_on_standby_and_writes_fa
     assert refused.headers["Retry-After"] == "5"
 
 
-async def test_a_route_may_answer_errors_in_a_shape_of_its_own(api_client):
+async def test_route_can_render_its_own_errors(api_client):
     got = await api_client.ask("GET", "/v1/reasons?colour=green")
     assert (got.json["reason"], got.json["code"]) == ("own", "own")

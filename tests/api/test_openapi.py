@@ -14,7 +14,7 @@ def document(operations):
     return build_openapi(operations, public_url="https://t.example")
 
 
-def test_the_description_of_the_core_validates():
+def test_openapi_of_the_core_validates():
     document = build_openapi(builtin_operations(), public_url="https://t.example")
     validate(document)
     assert (document["openapi"], document["info"]["version"]) == ("3.1.0", "1.0.0")
@@ -36,7 +36,7 @@ def test_parameters_carry_bounds_defaults_and_aliases(document):
     assert (colour["name"], colour["description"]) == ("colour", "Also accepted as `color`.")
 
 
-def test_models_of_parameters_are_no_components(document):
+def test_parameter_models_are_not_listed_as_components(document):
     assert "ThingsQuery" not in document["components"]["schemas"]
     assert {"Things", "Thing", "NewThing", "Colour"} <= set(document["components"]["schemas"])
 
@@ -47,7 +47,7 @@ def test_money_is_a_number_and_a_timestamp_a_date_time(document):
     assert thing["made_at"] == {"type": "string", "format": "date-time"}
 
 
-def test_every_status_a_route_may_answer_is_described(document):
+def test_every_status_of_a_route_is_described(document):
     statuses = set(document["paths"]["/v1/things"]["post"]["responses"])
     assert statuses == {"200", "400", "401", "403", "404", "405", "409", "413", "429", "500", "503"}
     assert set(document["paths"]["/ping"]["get"]["responses"]) == {"200", "405", "413", "500"}
@@ -59,7 +59,7 @@ def test_security_names_the_scope(document):
     assert "security" not in document["paths"]["/ping"]["get"]
 
 
-async def test_what_the_gateway_answers_is_described(api_client, document):
+async def test_statuses_of_the_dispatcher_are_described(api_client, document):
     for method, path, key in [
         ("get", "/v1/things", "agent"), ("get", "/v1/things", None), ("post", "/v1/things", "agent"),
         ("post", "/v1/things", "editor"), ("get", "/v1/unrenderable", "agent"), ("get", "/ping", None),

@@ -12,10 +12,10 @@ from service_core.api.readiness import (
     Probe,
     ProbeResult,
     ReadinessChecker,
-    build_cache_probe,
-    build_limiter_probe,
-    build_queue_probe,
-    build_store_probe,
+    build_change_version_probe,
+    build_limiter_probe_by_consuming,
+    build_queue_age_and_ledger_probe,
+    build_store_probe_with_newest_event,
 )
 from service_core.ingestion.ports import QueueState
 
@@ -23,22 +23,22 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 
 
 @dataclass
-class Row:
+class LedgerRow:
     is_balanced: bool = True
 
 
 @dataclass
-class Shop:
+class StubWorkspace:
     id: int
 
 
-class World:
+class StubPorts:
     """Event store, directory, queue and limiter in one, each told how it is."""
 
     def __init__(self):
         self.now = NOW
         self.oldest = None
-        self.rows = [Row()]
+        self.rows = [LedgerRow()]
         self.asked = 0
         self.limiter_down = False
         self.spans = {1: (NOW - timedelta(days=2), NOW - timedelta(hours=1)), 2: None}
@@ -47,7 +47,7 @@ class World:
         return 1
 
     async def list_workspaces(self):
-        return [Shop(1), Shop(2)]
+        return [StubWorkspace(1), StubWorkspace(2)]
 
     async def event_time_range(self, workspace_id):
         self.asked += 1
@@ -66,7 +66,7 @@ class World:
 
     async def ready(self, *more):
         probes = [
-            build_store_probe(self, self), build_queue_probe(self, self, lambda: self.now), build_limiter_probe(self), build_cache_probe(self), *more,
+            build_store_probe_with_newest_event(self, self), build_queue_age_and_ledger_probe(self, self, lambda: self.now), build_limiter_probe_by_consuming(self), build_change_version_probe(self), *more,
         ]  # fmt: skip
         reply = await get_ready(checker=ReadinessChecker(probes, lambda: self.now))
         return reply.status, reply.body
@@ -74,45 +74,45 @@ class World:
 
 @pytest.fixture
 def stub_ports():
-    return World()
+    return StubPorts()
 
 
-async def test_health_touches_no_store():
+async def test_health_reads_no_store():
     assert (await get_health()).status == "ok"
     assert not get_health.dependencies
 
 
-async def test_all_is_well(stub_ports):
+async def test_ready_when_every_probe_succeeds(stub_ports):
     status, answer = await stub_ports.ready()
     assert (status, answer.status) == (200, "ok")
     assert answer.checks == dict.fromkeys(["store", "queue", "limiter", "cache"], "ok")
     assert (answer.queue_age_seconds, answer.newest_event_at) == (0, NOW - timedelta(hours=1))
 
 
-async def test_a_short_queue_is_told_and_fine(stub_ports):
+async def test_ready_with_a_short_queue(stub_ports):
     stub_ports.oldest = NOW - timedelta(seconds=90)
     status, answer = await stub_ports.ready()
     assert (status, answer.queue_age_seconds) == (200, 90)
 
 
-async def test_an_event_that_waits_for_five_minutes_degrades(stub_ports):
+async def test_degraded_when_an_event_waits_for_five_minutes(stub_ports):
     stub_ports.oldest = NOW - timedelta(minutes=5)
     status, answer = await stub_ports.ready()
     assert (status, answer.status, answer.checks["queue"]) == (503, "degraded", "degraded")
     assert answer.checks["store"] == "ok"
 
 
-async def test_a_ledger_that_does_not_balance_degrades(stub_ports):
-    stub_ports.rows = [Row(), Row(is_balanced=False)]
+async def test_degraded_when_the_ledger_does_not_balance(stub_ports):
+    stub_ports.rows = [LedgerRow(), LedgerRow(is_balanced=False)]
     assert (await stub_ports.ready())[1].checks["queue"] == "degraded"
 
 
-async def test_a_limit_store_that_is_away_degrades(stub_ports):
+async def test_degraded_when_the_limit_store_is_unavailable(stub_ports):
     stub_ports.limiter_down = True
     assert (await stub_ports.ready())[1].checks["limiter"] == "degraded"
 
 
-async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(stub_ports, monkeypatch):
+async def test_degraded_with_null_facts_when_a_store_fails_or_hangs(stub_ports, monkeypatch):
     async def hang():
         await asyncio.Event().wait()
 
@@ -124,18 +124,20 @@ async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(st
     assert answer.newest_event_at is None
 
 
-async def test_whoever_asks_within_a_second_shares_one_reading(stub_ports):
-    readiness = ReadinessChecker([build_store_probe(stub_ports, stub_ports)], lambda: stub_ports.now)
-    await asyncio.gather(*(readiness.current_report() for _ in range(5)))
+async def test_readiness_is_cached_for_one_second(stub_ports):
+    readiness = ReadinessChecker(
+        [build_store_probe_with_newest_event(stub_ports, stub_ports)], lambda: stub_ports.now
+    )
+    await asyncio.gather(*(readiness.report_at_most_one_second_old() for _ in range(5)))
     stub_ports.now += timedelta(seconds=0.9)
-    await readiness.current_report()
+    await readiness.report_at_most_one_second_old()
     assert stub_ports.asked == 2  # one question per workspace
     stub_ports.now += timedelta(seconds=0.2)
-    await readiness.current_report()
+    await readiness.report_at_most_one_second_old()
     assert stub_ports.asked == 4
 
 
-async def test_a_probe_of_ones_own_takes_part(stub_ports):
+async def test_additional_probe_is_included(stub_ports):
     async def low():
         return ProbeResult(ok=False)
 

@@ -10,12 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hosts.cli.init import create_deployment
+from hosts.cli.init import create_deployment_or_remove_settings_file
 from hosts.cli.options import SETTINGS_FILE
 from hosts.composition.compose import compose
-from hosts.composition.load_settings import load_settings
-from hosts.demo.demo_service import run_service
-from service_core.access.api_keys import create_named_key
+from hosts.composition.load_settings import load_settings_with_environment
+from hosts.demo.demo_service import serve_in_subprocess
+from service_core.access.api_keys import create_named_key_within_plan_limit
 from service_core.kernel.clock import system_clock
 from service_core.kernel.operations import Scope
 
@@ -34,9 +34,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="touchpoint-api-") as made:
         folder = Path(made)
         file = folder / SETTINGS_FILE
-        create_deployment(file, name="Fuzz", timezone="Australia/Lord_Howe", currency="JPY", domain=None)
+        create_deployment_or_remove_settings_file(
+            file, name="Fuzz", timezone="Australia/Lord_Howe", currency="JPY", domain=None
+        )
         key = asyncio.run(_unlimited_key(file))
-        with run_service(file, "127.0.0.1:0", "127.0.0.1:0") as service:
+        with serve_in_subprocess(file, "127.0.0.1:0", "127.0.0.1:0") as service:
             return subprocess.run(
                 [
                     "schemathesis", "run", f"{service.api}/openapi.json",
@@ -54,15 +56,15 @@ def main() -> int:
 
 async def _unlimited_key(file: Path) -> str:
     """A key with every scope whose budget no test run can use up."""
-    async with compose(load_settings(file), file.parent) as service:
+    async with compose(load_settings_with_environment(file), file.parent) as service:
         (workspace,) = await service.ports.workspace.credentials.list_workspaces()
-        minted = await create_named_key(
+        minted = await create_named_key_within_plan_limit(
             service.ports.workspace.credentials,
             workspace,
             system_clock(),
             name="fuzz",
             scopes=frozenset(Scope),
-            rate_limit=10**9,
+            requested_rate_limit=10**9,
         )
         return minted.secret
 

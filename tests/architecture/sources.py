@@ -14,22 +14,22 @@ SOURCES = sorted(
 CORE = [path for path in SOURCES if path.is_relative_to(ROOT / "service_core")]
 
 
-def name_of(path: Path) -> str:
+def module_name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
 @cache
-def text_of(path: Path) -> str:
+def read_source(path: Path) -> str:
     return path.read_text()
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(text_of(path))
+def parse_source(path: Path) -> ast.Module:
+    return ast.parse(read_source(path))
 
 
 def classes_in(path: Path) -> list[ast.ClassDef]:
-    return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
+    return [node for node in ast.walk(parse_source(path)) if isinstance(node, ast.ClassDef)]
 
 
 def base_names(node: ast.ClassDef) -> set[str]:

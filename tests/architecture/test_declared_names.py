@@ -5,7 +5,15 @@ import ast
 from service_core.ingestion import event_names
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.errors import ERROR_CODES
-from tests.architecture.sources import CORE, ROOT, SOURCES, name_of, text_of, tree_of, without_docstrings
+from tests.architecture.sources import (
+    CORE,
+    ROOT,
+    SOURCES,
+    module_name,
+    parse_source,
+    read_source,
+    without_docstrings,
+)
 
 RESERVED = {
     "plan_feature": "named by the wire contract for billing plans that withhold a feature; no plan does",
@@ -18,12 +26,12 @@ DECLARATIONS = {
     "service_core/kernel/availability.py",
     "service_core/ingestion/event_names.py",
 }
-NOT_TESTING = [path for path in SOURCES if not name_of(path).startswith("service_core/testing/")]
-USERS = [path for path in NOT_TESTING if name_of(path) not in DECLARATIONS]
+NOT_TESTING = [path for path in SOURCES if not module_name(path).startswith("service_core/testing/")]
+USERS = [path for path in NOT_TESTING if module_name(path) not in DECLARATIONS]
 
 
 def test_every_error_code_is_raised_somewhere_as_a_literal():
-    used = {text for path in USERS for text in without_docstrings(tree_of(path))}
+    used = {text for path in USERS for text in without_docstrings(parse_source(path))}
     codes = {code for codes in ERROR_CODES.values() for code in codes}
     assert sorted(codes - used - RESERVED.keys()) == []
 
@@ -32,7 +40,7 @@ def test_every_unavailable_reason_is_used():
     used = {
         node.attr
         for path in USERS
-        for node in ast.walk(tree_of(path))
+        for node in ast.walk(parse_source(path))
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "UnavailableReason"
     }
     assert sorted({reason.name for reason in UnavailableReason} - used - RESERVED.keys()) == []
@@ -47,7 +55,7 @@ def declared_event_names() -> dict[str, frozenset[str]]:
 
 
 def test_every_declared_event_name_is_used():
-    used = "\n".join(text_of(path) for path in USERS)
+    used = "\n".join(read_source(path) for path in USERS)
     assert [name for name in declared_event_names() if name not in used] == []
 
 
@@ -64,9 +72,9 @@ def test_event_names_of_the_core_are_spelled_in_one_module():
         name for names in declared_event_names().values() for name in names if "_" in name or "$" in name
     }
     spelled = {
-        name_of(path)
+        module_name(path)
         for path in CORE
-        if path in USERS and unmistakable & set(without_docstrings(tree_of(path)))
+        if path in USERS and unmistakable & set(without_docstrings(parse_source(path)))
     }
     assert sorted(spelled - EVENT_NAME_LITERALS.keys()) == []
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.sources import ROOT, SOURCES, base_names, classes_in, name_of, tree_of
+from tests.architecture.sources import ROOT, SOURCES, base_names, classes_in, module_name, parse_source
 
 PLUGINS = sorted(
     path for path in (ROOT / "plugins").iterdir() if path.is_dir() and path.name != "__pycache__"
@@ -34,18 +34,18 @@ LONG_FILES: dict[str, str] = {}
 
 
 def test_files_have_at_most_450_lines():
-    lines = {name_of(path): len(path.read_text().splitlines()) for path in SOURCES}
+    lines = {module_name(path): len(path.read_text().splitlines()) for path in SOURCES}
     long = {name: count for name, count in lines.items() if count > 450 and name not in LONG_FILES}
     assert not long, "split them by topic"
 
 
 def test_every_module_has_a_docstring():
-    assert [name_of(path) for path in SOURCES if not ast.get_docstring(tree_of(path))] == []
+    assert [module_name(path) for path in SOURCES if not ast.get_docstring(parse_source(path))] == []
 
 
-def test_file_names_say_what_they_hold():
+def test_file_names_are_not_vague():
     empty = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "service", "base"}
-    assert [name_of(path) for path in SOURCES if path.stem in empty] == []
+    assert [module_name(path) for path in SOURCES if path.stem in empty] == []
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
@@ -70,7 +70,7 @@ def test_protocols_have_one_to_six_documented_methods():
             if "Protocol" not in base_names(node) or len(node.bases) > 1:
                 continue
             methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
-            name = f"{name_of(path)}:{node.name}"
+            name = f"{module_name(path)}:{node.name}"
             if len(methods) > 6 and name not in LARGE_PROTOCOLS:
                 wrong.append(f"{name} has {len(methods)} methods")
             if path.name == "ports.py":
@@ -98,7 +98,7 @@ MODELS_IN_OPERATIONS = {
 def test_request_and_response_models_stand_in_schemas():
     models = {"QueryModel", "BodyModel", "ResponseModel", "DryRunBody", "DryRunQuery", "ListQuery"}
     found = {
-        name_of(path)
+        module_name(path)
         for path in SOURCES
         if path.name == "operations.py"
         for node in classes_in(path)
@@ -109,13 +109,16 @@ def test_request_and_response_models_stand_in_schemas():
 
 def test_conftest_files_have_at_most_150_lines():
     lines = {
-        name_of(path): len(path.read_text().splitlines()) for path in (ROOT / "tests").rglob("conftest.py")
+        module_name(path): len(path.read_text().splitlines())
+        for path in (ROOT / "tests").rglob("conftest.py")
     }
     assert {name for name, count in lines.items() if count > 150} == set()
 
 
 def test_modules_hold_no_mutable_state():
-    held = [f"{name_of(path)}:{line}" for path in SOURCES for line in mutable_assignments(tree_of(path))]
+    held = [
+        f"{module_name(path)}:{line}" for path in SOURCES for line in mutable_assignments(parse_source(path))
+    ]
     assert held == [], "declare constants as Final"
 
 

@@ -61,7 +61,7 @@ from service_core.testing.event_builder import EventBuilder
 from tests.bench.capacity_model import APPEND_SECONDS, estimate_needs
 from tests.bench.generated_events import EVENT_EXPRESSIONS, PER_SESSION, WORKSPACE, YEAR_SECONDS
 
-Ask = Callable[[SqlEventStore], Awaitable[Any]]
+CapacityRead = Callable[[SqlEventStore], Awaitable[Any]]
 START = datetime(2025, 7, 1, tzinfo=UTC)
 SLICE = 1_000_000
 """Events per insert."""
@@ -74,25 +74,25 @@ SHARE = 0.3
 _CLICKHOUSE_FUNCTIONS = {"hash(": "cityHash64(", "::VARCHAR": "::String", "::BIGINT": "::Int64"}
 
 
-def _number(of: str) -> str:
+def row_number_sql(of: str) -> str:
     return f"toInt128(bitShiftRight(reinterpretAsUInt128(sipHash128({of})), 1))"
 
 
-_TOLD = {
+_REPORTED_TOUCHES = {
     "workspace_id": "toUUID(concat('00000000-0000-0000-0000-', leftPad(lower(hex(toUInt8(w))), 12, '0')))",
     "visitor_id": "concat('visitor-', lower(hex(MD5(toString(w * 100000000 + v)))))",
     "session_id": "concat('session-', lower(hex(MD5(toString(s)))))",
     "strong_id": "if(k = 1 AND known AND luck % 2 = 0, concat('user-', lower(hex(MD5(toString(intDiv(v, 2)))))), NULL)",
-    "visitor_no": _number("'v', w, v"),
-    "strong_no": "if(k = 1 AND known AND luck % 2 = 0, " + _number("'u', w, intDiv(v, 2)") + ", NULL)",
-    "session_no": _number("'s', w, s"),
+    "visitor_no": row_number_sql("'v', w, v"),
+    "strong_no": "if(k = 1 AND known AND luck % 2 = 0, " + row_number_sql("'u', w, intDiv(v, 2)") + ", NULL)",
+    "session_no": row_number_sql("'s', w, s"),
 }
 _HISTORY = """
 CREATE OR REPLACE TEMPORARY TABLE own AS
 SELECT {columns} FROM (
   SELECT *, s * {per} + k AS i, cityHash64(v, 7) % 4 = 0 AS known,
     toDateTime64('{start}', 6, 'UTC') + toIntervalSecond(second + k * 40) AS happened,
-    multiIf(luck % 3 = 0, 'google', luck % 3 = 1, 'news', NULL) AS csp_source,
+    multiIf(luck % 3 = 0, 'google', luck % 3 = 1, 'news', NULL) AS csp_origin_or_scheme,
     multiIf(luck % 3 = 0, 'cpc', luck % 3 = 1, 'organic', NULL) AS medium_of,
     multiIf(luck % 3 = 0, 'paid_search', luck % 3 = 1, 'organic_search', NULL) AS channel_of
   FROM (
@@ -122,10 +122,10 @@ def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> 
     """
     columns = []
     for c in EVENTS.columns:
-        text = _TOLD.get(c.name) or EVENT_EXPRESSIONS.get(c.name, "NULL")
+        text = _REPORTED_TOUCHES.get(c.name) or EVENT_EXPRESSIONS.get(c.name, "NULL")
         for said, instead in _CLICKHOUSE_FUNCTIONS.items():
             text = text.replace(said, instead)
-        columns.append(f"CAST({text} AS {ddl.column_type(EVENTS, c)}) AS {c.name}")
+        columns.append(f"CAST({text} AS {ddl.clickhouse_column_type(EVENTS, c)}) AS {c.name}")
     told = {
         "columns": ", ".join(columns),
         "per": PER_SESSION,
@@ -144,15 +144,19 @@ def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> 
             append._workspace_rows(WEAK_LINKS, UUID(int=w)),
         )
         links = derived_tables.identity_link_rows(own, weak).subquery("identity_link_rows")
-        append._replace_rows(
+        append._insert_versioned_and_mark_deleted(
             writer,
             append._next_version(writer),
             VISITOR_ID_PAIRS,
             derived_tables.visitor_id_pair_rows(own, weak),
             [],
         )
-        append._replace_rows(
-            writer, append._next_version(writer), VISITOR_OWNERS, derived_tables.visitor_owner_rows(links), []
+        append._insert_versioned_and_mark_deleted(
+            writer,
+            append._next_version(writer),
+            VISITOR_OWNERS,
+            derived_tables.visitor_owner_periods(links),
+            [],
         )
 
 
@@ -171,10 +175,10 @@ def _write_derived_tables(writer: StatementRunner) -> None:
         (REPORTED_TOUCHES, derived_tables.reported_touch_rows(own)),
         (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(own)),
     ):
-        append._replace_rows(writer, version, table, found, [])
+        append._insert_versioned_and_mark_deleted(writer, version, table, found, [])
 
 
-def capacity_reads(of: QueryScope) -> dict[str, Ask]:
+def capacity_reads(of: QueryScope) -> dict[str, CapacityRead]:
     """Returns typical reads of a workspace, by their kind in the capacity model."""
     days = tuple(of.span.start + timedelta(days=i) for i in range(0, (of.span.end - of.span.start).days, 7))
     weeks = Buckets(BucketUnit.WEEK, days, days[-1] + timedelta(days=7))

@@ -23,7 +23,7 @@ from hosts.composition.compose import Service, compose
 from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
 from plugins.events_sql.execution.query_executor import QueryExecutor
 from plugins.events_sql.execution.statement_cache import statement_cache_for
-from service_core.access.api_keys import create_named_key
+from service_core.access.api_keys import create_named_key_within_plan_limit
 from service_core.access.models import Workspace
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
@@ -92,7 +92,7 @@ class _Statements:
 
     def fetch_rows(self, statement: Any) -> Any:
         """Compiles a statement and run it."""
-        return self.execute_text(*self.known.render(statement))
+        return self.execute_text(*self.known.render_from_cache(statement))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
@@ -148,7 +148,7 @@ async def compare_runs(
     )
 
 
-def has_store(folder: Path, name: str) -> bool:
+def folder_has_store(folder: Path, name: str) -> bool:
     """Creates the folder, remove the keys of an earlier run, and returns whether the events exist already."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("panels_workspace.db*"):
@@ -160,7 +160,7 @@ async def main(events: int, folder: Path, rounds: int) -> None:
     """Generate missing events and print the comparison."""
     rows = int(events / SHARE)
     name = f"panels_{rows}.db"
-    fresh = has_store(folder, name)
+    fresh = folder_has_store(folder, name)
     settings = Settings(
         storage=StorageSettings(
             events=f"duckdb:///{name}?threads=2&memory_limit=4GB&timeout_seconds=600",
@@ -186,8 +186,8 @@ async def create_api_key(service: Service) -> str:
         plan="unlimited", active=True, created_at=NOW, secret=b"panels",
     )  # fmt: skip
     await service.ports.workspace.credentials.create_workspace(owner)
-    minted = await create_named_key(
-        service.ports.workspace.credentials, owner, NOW, name="Panels", rate_limit=1_000_000
+    minted = await create_named_key_within_plan_limit(
+        service.ports.workspace.credentials, owner, NOW, name="Panels", requested_rate_limit=1_000_000
     )
     return minted.secret
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import uvloop
 
 from hosts.composition.compose import Service, compose
-from hosts.composition.load_settings import load_settings
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.ingest.ingest_process import IngestProcess
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
 from service_core.access.models import Workspace
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
@@ -46,13 +46,13 @@ class LinksClient:
         store, now = service.ports.workspace, datetime.now(UTC)
         initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="Shop")
         scopes = {Scope.READ, Scope.WRITE_LINKS}
-        minted = await create_named_key(
+        minted = await create_named_key_within_plan_limit(
             store.credentials,
             initialized_deployment.workspace,
             now,
             name="L",
             scopes=scopes,
-            rate_limit=100_000,
+            requested_rate_limit=100_000,
         )
         return cls(service, initialized_deployment.workspace, minted.secret)
 
@@ -169,11 +169,13 @@ async def count_stored_clicks(shop: LinksClient, clicks: int) -> int:
 async def measure_redirects(folder: Path, given: argparse.Namespace) -> str:
     config = folder / "touchpoint.toml"
     config.write_text('[links]\ndomain = "go.example.com"\n[ingest]\ntrusted_proxies = ["127.0.0.1"]\n')
-    service = compose(load_settings(config), folder)
+    service = compose(load_settings_with_environment(config), folder)
     async with service:
         shop = await LinksClient.open(service)
         load = LoadGenerator(await make_links(shop, given.links))
-        host = await IngestProcess.start(config, listen="127.0.0.1:0", server=given.server)
+        host = await IngestProcess.start_and_wait_until_listening(
+            config, listen="127.0.0.1:0", server=given.server
+        )
         plain, reference = await BaselineServer.start(given.server), LoadGenerator(load.slugs, PLAIN_BODY)
         await reference.run(plain.address, given.rate, given.seconds)
         await plain.stop()
@@ -183,7 +185,7 @@ async def measure_redirects(folder: Path, given: argparse.Namespace) -> str:
         stop.set()
         changes, used = sorted(await changing), sum(cpu_by_process(host.process.pid).values()) - before
         counted = await count_stored_clicks(shop, len(load.times))
-        await host.stop()
+        await host.terminate_or_kill_after_timeout()
     redirects = len(load.times)
     return (
         f"{given.server} at {given.rate:.0f}/s\nplain    {reference}\nredirect {load}\n"

@@ -21,7 +21,7 @@ from hosts.composition.compose import Service, compose
 from plugins.events_sql.adapter import SqlEventStore
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
-from tests.bench.dashboard import create_api_key, has_store, send_request
+from tests.bench.dashboard import create_api_key, folder_has_store, send_request
 from tests.bench.generated_events import WORKSPACE, generate_events
 
 END: Final = datetime(2026, 7, 1, tzinfo=UTC)
@@ -82,7 +82,7 @@ async def compare_with_sql(service: Service, key: str, rows: int, rounds: int, c
 async def main(rows: int, folder: Path, rounds: int) -> None:
     """Generate missing events and print the comparison."""
     name = f"events_{rows}.db"
-    fresh = has_store(folder, name)
+    fresh = folder_has_store(folder, name)
     settings = Settings(
         storage=StorageSettings(
             events=f"duckdb:///{name}?threads=2&memory_limit=8GB&timeout_seconds=600",

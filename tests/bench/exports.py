@@ -31,7 +31,7 @@ from service_core.delivery.exports.export_rows import ExportRows
 from service_core.delivery.exports.export_writer import ExportWriter
 from service_core.delivery.exports.models import Export, ExportFormat, ExportType
 from service_core.ingestion.models import WIRE_COLUMNS, Event
-from service_core.testing.memory.exchange_rates import aggregates_without_rates
+from service_core.testing.memory.exchange_rates import converter_without_rates
 
 WORKSPACE = UUID(int=7)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -119,7 +119,7 @@ async def export_with_service(folder: Path, form: ExportFormat, days: int) -> in
     store, sink = SqlEventStore(DuckDbBackend(settings(folder))), LocalSink(folder / "out")
     await store.start()
     await sink.start()
-    contents = ExportRows(store, store, aggregates_without_rates(store), store, None, None)
+    contents = ExportRows(store, store, converter_without_rates(store), store, None, None)
     export = Export(
         UUID(int=1),
         WORKSPACE,

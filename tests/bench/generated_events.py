@@ -38,11 +38,11 @@ EVENT_EXPRESSIONS = {
     "source": "'web'",
     "sdk_name": "'touchpoint-js'",
     "sdk_version": "'1'",
-    "attribution_source": "coalesce(csp_source, '(direct)')",
+    "attribution_source": "coalesce(csp_origin_or_scheme, '(direct)')",
     "attribution_medium": "coalesce(medium_of, '(none)')",
     "channel": "coalesce(channel_of, 'direct')",
     "attribution_carried": "false",
-    "utm_source": "CASE WHEN medium_of = 'cpc' AND k = 0 THEN csp_source END",
+    "utm_source": "CASE WHEN medium_of = 'cpc' AND k = 0 THEN csp_origin_or_scheme END",
     "utm_medium": "CASE WHEN medium_of = 'cpc' AND k = 0 THEN medium_of END",
     "utm_campaign": "CASE WHEN medium_of = 'cpc' AND k = 0 THEN 'campaign-' || luck % 60 END",
     "page_url": "'https://shop.example/page/' || hash(i) % 400",
@@ -67,7 +67,7 @@ EVENT_EXPRESSIONS = {
     "seq": "i",
     "strong_id": "CASE WHEN k = 1 AND known AND luck % 2 = 0 THEN 'user-' || md5((v // 2)::VARCHAR) END",
     "touchable": "k IN (0, 1) OR (k = 2 AND luck % 4 <> 0)",
-    "own_source": "CASE WHEN k = 0 THEN csp_source END",
+    "own_source": "CASE WHEN k = 0 THEN csp_origin_or_scheme END",
     "own_medium": "CASE WHEN k = 0 THEN medium_of END",
     "own_channel": "CASE WHEN k = 0 THEN channel_of END",
     "campaign_in_url": "k = 0 AND medium_of = 'cpc'",
@@ -80,7 +80,7 @@ CREATE OR REPLACE TEMP TABLE history AS
 SELECT {columns} FROM (
   SELECT *, s * {per} + k AS i, TIMESTAMP '{end}' - to_seconds(({year} - second)::BIGINT) + to_seconds(k * 40) AS happened,
     hash(v, 7) % 4 = 0 AS known,
-    CASE WHEN luck % 3 = 0 THEN 'google' WHEN luck % 3 = 1 THEN 'news' END AS csp_source,
+    CASE WHEN luck % 3 = 0 THEN 'google' WHEN luck % 3 = 1 THEN 'news' END AS csp_origin_or_scheme,
     CASE WHEN luck % 3 = 0 THEN 'cpc' WHEN luck % 3 = 1 THEN 'organic' END AS medium_of,
     CASE WHEN luck % 3 = 0 THEN 'paid_search' WHEN luck % 3 = 1 THEN 'organic_search' END AS channel_of
   FROM ({session}) CROSS JOIN range({per}) e(k)
@@ -136,7 +136,9 @@ async def generate_events(
         raise RuntimeError(f"The store holds {stored:,} of the {expected:,} events that were to be measured.")
     months = "INSERT INTO unsorted_rows SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
     await store._engine.run_write_to_its_end(lambda writer: writer.execute_text(months))
-    await store._engine.run_write_to_its_end(lambda writer: compaction.compact(writer, threshold=1))
+    await store._engine.run_write_to_its_end(
+        lambda writer: compaction.sort_due_months_and_checkpoint(writer, min_appended_rows=1)
+    )
 
 
 def _write_events(

@@ -37,7 +37,7 @@ SESSIONS: Final = 1_200_000
 """Per workspace; with five events each."""
 
 UNLINKED: Final = UUID(int=2)
-ASKED: Final = (
+PERSON_READS: Final = (
     "persons",
     "funnel of 3 steps",
     "weekly retention",
@@ -104,7 +104,7 @@ async def measure_aggregates(store: SqlEventStore, rounds: int, console: Console
     for days in (30, 365):
         linked, unlinked = make_scan(days), replace(make_scan(days), workspace_id=UNLINKED)
         for question in read_benchmarks(days):
-            if question.name not in ASKED:
+            if question.name not in PERSON_READS:
                 continue
             mine, theirs, off = [], [], []
             for _ in range(rounds):
@@ -121,7 +121,7 @@ async def measure_aggregates(store: SqlEventStore, rounds: int, console: Console
 
 async def read_one_person(store: SqlEventStore, of: QueryScope, any_id: str) -> None:
     """Runs all reads of `/users/{userId}`."""
-    person = await store.find_person(of.workspace_id, any_id)
+    person = await store.find_person_of_any_id(of.workspace_id, any_id)
     assert person is not None
     await store.read_activity(PersonActivityQuery(of, person, timedelta(days=30), 200))
 
@@ -134,7 +134,7 @@ async def measure_person_reads(store: SqlEventStore, rounds: int, console: Conso
     for number in range(1000, 1000 + rounds):
         mine.append(await time_milliseconds(read_one_person(store, linked, f"user-{number}")))
         started = time.process_time()
-        hand.execute(_THEIR_EVENTS, [WORKSPACE, f"u:user-{number}"]).fetchall()
+        hand.execute(_EVENTS_OF_PERSONS, [WORKSPACE, f"u:user-{number}"]).fetchall()
         theirs.append((time.process_time() - started) * 1000)
         off.append(await time_milliseconds(read_one_person(store, unlinked, f"visitor-{number}")))
     a, b, c = median(mine), median(theirs), median(off)
@@ -143,7 +143,7 @@ async def measure_person_reads(store: SqlEventStore, rounds: int, console: Conso
     )
 
 
-_THEIR_EVENTS: Final = """
+_EVENTS_OF_PERSONS: Final = """
 SELECT * FROM events WHERE workspace_id = $1 AND visitor_no IN (
   SELECT visitor_no FROM visitor_owners WHERE strong_no = (SELECT number FROM id_numbers WHERE workspace_id = $1 AND id = $2))
 ORDER BY timestamp
@@ -153,7 +153,7 @@ ORDER BY timestamp
 def linking_batch(kind: str, number: int, workspace: UUID) -> list[Event]:
     """Returns a batch of a kind."""
     story = EventBuilder(workspace)
-    story._next = (number + 1) << 50
+    story._next_seq = (number + 1) << 50
     for i in range(BATCH):
         at, new = END + timedelta(minutes=number, milliseconds=i), f"new-{number}-{i}"
         match kind:
@@ -173,7 +173,7 @@ def linking_batch(kind: str, number: int, workspace: UUID) -> list[Event]:
     return story.events
 
 
-KINDS: Final = (
+LINK_KINDS: Final = (
     "views of known visitors",
     "known visitors say who they are again",
     "new visitors",
@@ -188,7 +188,7 @@ async def measure_linking(path: Path, rounds: int, console: Console) -> None:
     for store in stores:
         await store.start()
     table = Table(f"batch of {BATCH:,}", "a million persons ms", "an empty store", "ratio")
-    for place, kind in enumerate(KINDS):
+    for place, kind in enumerate(LINK_KINDS):
         took: list[list[float]] = [[], []]
         for number in range(rounds):
             events = linking_batch(kind, place * rounds + number, UUID(WORKSPACE))

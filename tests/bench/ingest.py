@@ -13,14 +13,14 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.ingest.ingest_process import IngestProcess
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
 
-HERE = Path(__file__).parent
+BENCH_FOLDER = Path(__file__).parent
 CONNECTIONS = 64
 WORKSPACES = 24
 """Each has its own key, because one key may send 1000 requests a second."""
@@ -30,7 +30,9 @@ async def create_deployment(folder: Path) -> tuple[Path, list[str]]:
     """Creates a deployment in a folder and returns its settings file and write keys."""
     config = folder / "touchpoint.toml"
     config.write_text("")
-    ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), folder, load_installed_registry_once(), system_clock
+    )
     keys = []
     async with start_adapters([ports.workspace]):
         for number in range(WORKSPACES):
@@ -51,7 +53,7 @@ class BaselineServer:
     @classmethod
     async def start(cls, server: str) -> "BaselineServer":
         process = await asyncio.create_subprocess_exec(
-            sys.executable, str(HERE / "ingest_plain.py"), server, stdout=asyncio.subprocess.PIPE
+            sys.executable, str(BENCH_FOLDER / "ingest_plain.py"), server, stdout=asyncio.subprocess.PIPE
         )
         return cls(process, (await process.stdout.readline()).decode().split()[1])
 
@@ -64,7 +66,7 @@ async def measure_load(address: str, pid: int, seconds: float, keys: list[str]) 
     """Runs one round of load; adds the CPU milliseconds per event of the event loop and of all other threads."""
     before = cpu_by_process(pid)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HERE / "ingest_load.py"), address, str(seconds), str(CONNECTIONS), ",".join(keys),
+        sys.executable, str(BENCH_FOLDER / "ingest_load.py"), address, str(seconds), str(CONNECTIONS), ",".join(keys),
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
@@ -88,7 +90,9 @@ async def compare_servers(server: str, rounds: int, seconds: float, *, kept: dic
     with tempfile.TemporaryDirectory(dir=".") as folder:
         config, keys = await create_deployment(Path(folder))
         plain = await BaselineServer.start(server)
-        ingest = await IngestProcess.start(config, listen="127.0.0.1:0", server=server)
+        ingest = await IngestProcess.start_and_wait_until_listening(
+            config, listen="127.0.0.1:0", server=server
+        )
         try:
             for _ in range(rounds):
                 kept[server, "plain"].append(
@@ -99,7 +103,7 @@ async def compare_servers(server: str, rounds: int, seconds: float, *, kept: dic
                 )
         finally:
             await plain.stop()
-            await ingest.stop()
+            await ingest.terminate_or_kill_after_timeout()
 
 
 def render_table(kept: dict) -> str:

@@ -8,7 +8,12 @@ import sys
 
 import orjson
 
-from hosts.asgi_runner import bind_listener, run_event_loop, serve, stop_on_signals
+from hosts.asgi_runner import (
+    bind_listener,
+    run_on_uvloop,
+    serve_until_shutdown,
+    set_event_on_termination_signals,
+)
 
 HEADERS = [
     (b"content-type", b"application/json"),
@@ -38,12 +43,12 @@ async def answer_at_once(scope, receive, send) -> None:
 
 async def main(server: str) -> None:
     shutdown = asyncio.Event()
-    stop_on_signals(shutdown)
+    set_event_on_termination_signals(shutdown)
     listener = bind_listener("127.0.0.1:0")
     sys.stdout.write(f"ready 127.0.0.1:{listener.getsockname()[1]}\n")
     sys.stdout.flush()
-    await serve(answer_at_once, listener, server, shutdown)
+    await serve_until_shutdown(answer_at_once, listener, server, shutdown)
 
 
 if __name__ == "__main__":
-    run_event_loop(main(sys.argv[1]))
+    run_on_uvloop(main(sys.argv[1]))

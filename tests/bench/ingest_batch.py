@@ -17,8 +17,8 @@ from uuid import uuid4
 
 import uvloop
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.ingest.run import create_ingest_host_app
 from service_core.access.api_keys import create_workspace_with_keys
@@ -89,8 +89,8 @@ async def main(rounds: int, events: int) -> None:
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name)
         (folder / "touchpoint.toml").write_text("")
-        settings = load_settings(folder / "touchpoint.toml")
-        ports = Ports(settings, folder, load_installed_registry(), system_clock)
+        settings = load_settings_with_environment(folder / "touchpoint.toml")
+        ports = Ports(settings, folder, load_installed_registry_once(), system_clock)
         async with start_adapters([ports.workspace, ports.queue]):
             initialized_deployment = [
                 await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name=f"W{n}")

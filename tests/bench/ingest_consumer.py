@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from hosts.worker.consumer import build_pipeline
+from hosts.worker.consumer import build_ingest_pipeline
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
 from service_core.kernel.clock import system_clock
 from tests.bench.ingest import create_deployment
@@ -52,8 +52,8 @@ async def filled_queue(events: int):
     """Yields a deployment with a number of queued events."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         config, _ = await create_deployment(Path(folder))
-        settings = load_settings(config)
-        ports = Ports(settings, Path(folder), load_installed_registry(), system_clock)
+        settings = load_settings_with_environment(config)
+        ports = Ports(settings, Path(folder), load_installed_registry_once(), system_clock)
         async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices]):
             workspaces = await ports.workspace.credentials.list_workspaces()
             arrivals = [make_arrival(workspaces[n % 24].id, n) for n in range(events)]
@@ -73,7 +73,7 @@ def make_arrival(workspace_id, number: int) -> ReceivedEvent:
 
 async def main(events: int) -> None:
     async with filled_queue(events) as (ports, settings):
-        pipeline = build_pipeline(
+        pipeline = build_ingest_pipeline(
             SimpleNamespace(
                 queue=TimedPort(ports.queue, {"take": "take", "acknowledge": "acknowledge"}),
                 events=TimedPort(ports.events, {"append": "append", "session_states": "sessions"}),

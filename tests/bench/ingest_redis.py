@@ -18,21 +18,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.ingest.ingest_process import IngestProcess
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
-from service_core.testing.redis_server import RedisServer, find_binary
-from tests.bench.ingest import CONNECTIONS, HERE, WORKSPACES, cpu_by_process
+from service_core.testing.redis_server import RedisServer, find_server_binary
+from tests.bench.ingest import BENCH_FOLDER, CONNECTIONS, WORKSPACES, cpu_by_process
 
 
 async def create_deployment(folder: Path, url: str) -> tuple[Path, list[str]]:
     """Creates a deployment on a server and returns its settings file and write keys."""
     config = folder / "touchpoint.toml"
     config.write_text(f'[ingest]\nqueue = "{url}/0"\n')
-    ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), folder, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace]):
         made = [
             await create_workspace_with_keys(
@@ -49,7 +51,7 @@ async def measure_hosts(hosts: list[IngestProcess], redis_pid: int, seconds: flo
     before = [sum(cpu_by_process(pid).values()) for pid in [*pids, redis_pid]]
     loads = [
         await asyncio.create_subprocess_exec(
-            sys.executable, str(HERE / "ingest_load.py"), host.address, str(seconds),
+            sys.executable, str(BENCH_FOLDER / "ingest_load.py"), host.address, str(seconds),
             str(CONNECTIONS), ",".join(keys), stdout=asyncio.subprocess.PIPE,
         )
         for host in hosts
@@ -73,7 +75,7 @@ async def run_rounds(rounds: int, seconds: float, server: str) -> dict[int, list
     kept: dict[int, list[dict]] = {1: [], 2: []}
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name)
-        redis = RedisServer(find_binary() or sys.exit("no Redis server is installed"), folder)
+        redis = RedisServer(find_server_binary() or sys.exit("no Redis server is installed"), folder)
         redis.start()
         config, keys = await create_deployment(folder, redis.url)
         try:
@@ -82,11 +84,13 @@ async def run_rounds(rounds: int, seconds: float, server: str) -> dict[int, list
                     async with AsyncExitStack() as stack:
                         hosts = []
                         for _each in range(number):
-                            host = await IngestProcess.start(config, listen="127.0.0.1:0", server=server)
-                            stack.push_async_callback(host.stop)
+                            host = await IngestProcess.start_and_wait_until_listening(
+                                config, listen="127.0.0.1:0", server=server
+                            )
+                            stack.push_async_callback(host.terminate_or_kill_after_timeout)
                             hosts.append(host)
                         results.append(await measure_hosts(hosts, redis._process.pid, seconds, keys))
-                    redis.run_command("FLUSHALL")
+                    redis.first_line_of_reply("FLUSHALL")
         finally:
             redis.kill()
     return kept

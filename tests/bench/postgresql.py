@@ -23,8 +23,8 @@ from rich.table import Table
 
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS
-from service_core.extensions.registry import load_plugins
-from service_core.testing.postgres_server import NOT_DURABLE, PostgresServer, find_binaries
+from service_core.extensions.registry import collect_plugins_into_registry
+from service_core.testing.postgres_server import NOT_DURABLE, PostgresServer, find_server_binaries
 from tests.bench import identity
 from tests.bench.generated_events import generate_events
 from tests.bench.reads import END, make_scan, read_benchmarks
@@ -37,7 +37,7 @@ _TICK_MS: Final = 1000 / os.sysconf("SC_CLK_TCK")
 @contextmanager
 def running_server(folder: Path) -> Iterator[str]:
     """Yields the address of a server with its data in a folder."""
-    binaries = find_binaries()
+    binaries = find_server_binaries()
     assert binaries is not None, "PostgreSQL is not installed"
     folder.mkdir(exist_ok=True)
     if os.geteuid() == 0:  # it refuses to run as root
@@ -104,7 +104,9 @@ async def main(folder: Path, rounds: int) -> None:
     """Generate missing events and print the figures."""
     console = Console(width=100)
     with running_server(folder / "server") as url, psycopg.connect(url, autocommit=True) as asking:
-        store = load_plugins().open_adapter("events", f"{url}?timeout_seconds=300", folder=folder)
+        store = collect_plugins_into_registry().open_adapter(
+            "events", f"{url}?timeout_seconds=300", base_folder=folder
+        )
         await store.start()
         if await store.event_time_range(make_scan(1).workspace_id) is None:
             await fill_store(store, url, folder)

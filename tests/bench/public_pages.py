@@ -20,7 +20,7 @@ from rich.table import Table
 
 from service_core.kernel.ids import new_token
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
-from tests.fixtures.shared_objects import AFTER, EVERY_KIND, SharedObjects
+from tests.fixtures.shared_objects import AFTER_WEEK, EVERY_KIND, SharedObjects
 
 TARGET_DIFFERENCE_MS: Final = 1.0
 """A median difference below this is less than the noise of any network."""
@@ -38,7 +38,7 @@ async def time_view(look: Callable[[], Awaitable[object]]) -> float:
 async def measure_views(rounds: int, folder: Path) -> dict[str, float]:
     """Returns the median milliseconds by kind of request, sent in alternation."""
     clock = ManualClock()
-    clock.now = AFTER
+    clock.now = AFTER_WEEK
     service, messages = compose_deployment(folder, clock=clock, settings={"storage": {"events": "memory://"}})
     async with service:
         gallery = await SharedObjects(service).open(clock.now)

@@ -202,7 +202,7 @@ def read_benchmarks(days: int) -> list[ReadBenchmark]:
         ),
         ReadBenchmark(
             "page of persons",
-            lambda store, of: store.list_people(PeoplePageQuery(of, 50, 0, "last_seen")),
+            lambda store, of: store.list_people_and_total(PeoplePageQuery(of, 50, 0, "last_seen")),
             people_page(WORKSPACE, where, f"{END - timedelta(days=days + 7):%Y-%m-%d}"),
             1.2,
         ),

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
-from hosts.cli.init import create_deployment
+from hosts.cli.init import create_deployment_or_remove_settings_file
 from hosts.composition.compose import compose
-from hosts.composition.load_settings import load_settings
-from service_core.access.api_keys import create_named_key
+from hosts.composition.load_settings import load_settings_with_environment
+from service_core.access.api_keys import create_named_key_within_plan_limit
 from service_core.kernel.clock import system_clock
 
 CONNECTIONS = 16
@@ -33,15 +33,19 @@ EVERY = 25
 def deployment(folder: Path) -> tuple[Path, str, str]:
     """Creates a deployment and returns its settings file, a write key and a key with unlimited reads."""
     file = folder / "touchpoint.toml"
-    initialized_deployment = create_deployment(
+    initialized_deployment = create_deployment_or_remove_settings_file(
         file, name="Bench", timezone="UTC", currency="USD", domain=None
     )
 
     async def reader() -> str:
-        async with compose(load_settings(file), folder) as service:
+        async with compose(load_settings_with_environment(file), folder) as service:
             (workspace,) = await service.ports.workspace.credentials.list_workspaces()
-            made = await create_named_key(
-                service.ports.workspace.credentials, workspace, system_clock(), name="bench", rate_limit=10**9
+            made = await create_named_key_within_plan_limit(
+                service.ports.workspace.credentials,
+                workspace,
+                system_clock(),
+                name="bench",
+                requested_rate_limit=10**9,
             )
             return made.secret
 

@@ -25,22 +25,22 @@ from urllib.parse import urlencode
 from rich.console import Console
 from rich.table import Table
 
-from hosts.asgi_runner import freeze_loaded_objects
+from hosts.asgi_runner import freeze_objects_and_raise_gc_threshold
 from hosts.composition.compose import Service, compose
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.execution.query_executor import Backend, StatementRunner
 from plugins.events_sql.execution.statement_cache import StatementCache
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.identity.identity_resolution import _person_joins
+from plugins.events_sql.identity.identity_resolution import _person_join_conditions_and_number
 from plugins.events_sql.reads.aggregate import _sum_over_groups, _sum_over_scans
 from plugins.events_sql.sql.compiled_sources import compiled_source
-from plugins.events_sql.statement_warm_up import warm_up
+from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from service_core.analytics.query.compute import aggregation_of, list_base_measures
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.sources import UNCONNECTED_REASONS
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
-from tests.bench.dashboard import create_api_key, has_store
+from tests.bench.dashboard import create_api_key, folder_has_store
 from tests.bench.generated_events import generate_events
 
 END: Final = datetime(2026, 7, 1, tzinfo=UTC)
@@ -81,7 +81,7 @@ def metric_request(id_: str) -> RequestFactory:
     return of
 
 
-BESIDE: Final[Mapping[str, RequestFactory]] = {
+COMPANION_METRICS: Final[Mapping[str, RequestFactory]] = {
     "conversions beside visitors": query_request("visitors", "conversions", by=("channel",)),
     "conversions beside visits, filtered": query_request(
         *("visitors", "bounce_rate", "conversions"),
@@ -189,10 +189,10 @@ class PlanningBenchmark:
 
     def clear_caches(self) -> None:
         """Clear all statement caches and repeat the warm-up."""
-        for built in (compiled_source, _person_joins, _sum_over_scans, _sum_over_groups):
+        for built in (compiled_source, _person_join_conditions_and_number, _sum_over_scans, _sum_over_groups):
             built.cache_clear()
         self._engine._statements = StatementCache(self.played.dialect)
-        warm_up(self._engine._statements)
+        compile_frequent_statements_once(self._engine._statements)
 
     async def measure_request(self, request: ApiRequest) -> tuple[float, float]:
         """Returns the CPU milliseconds of planning a request, and of the whole request."""
@@ -275,7 +275,7 @@ _FIGURES: Final = ("first, each", "new dates, each", "first", "new dates", "whol
 async def main(folder: Path, rounds: int, *, every: bool) -> None:
     """Generate few events and measure."""
     name = "planning.db"
-    fresh = has_store(folder, name)
+    fresh = folder_has_store(folder, name)
     settings = Settings(
         storage=StorageSettings(
             events=f"duckdb:///{name}?threads=2", workspace="sqlite:///panels_workspace.db"
@@ -284,7 +284,7 @@ async def main(folder: Path, rounds: int, *, every: bool) -> None:
     )
     console = Console(width=120)
     async with compose(settings, folder, clock=lambda: NOW) as service:
-        freeze_loaded_objects()
+        freeze_objects_and_raise_gc_threshold()
         if fresh:
             await generate_events(service.ports.events, EVENTS, END)  # type: ignore[arg-type]
         bench = PlanningBenchmark(service, await create_api_key(service))
@@ -297,7 +297,11 @@ async def main(folder: Path, rounds: int, *, every: bool) -> None:
                 for atom in list_base_measures(one.measure)
             )
         }
-        for title, asked in (("metrics alone", alone), ("beside others", BESIDE), ("reads", READS)):
+        for title, asked in (
+            ("metrics alone", alone),
+            ("beside others", COMPANION_METRICS),
+            ("reads", READS),
+        ):
             costs = [await measure_cost(bench, name, of, rounds) for name, of in asked.items()]
             print_costs(
                 console,

@@ -3,7 +3,7 @@
 import pytest
 
 from service_core.testing.memory.access import MemoryAccess
-from service_core.testing.memory.transactions import MemoryUnits
+from service_core.testing.memory.transactions import MemoryTransactions
 from tests.fixtures.notes import create_note_client, open_workspace_store
 
 
@@ -11,7 +11,7 @@ from tests.fixtures.notes import create_note_client, open_workspace_store
 async def stores(store_url, tmp_path):
     """A store of transactions, and the directory of the same deployment."""
     if store_url is None:
-        yield MemoryUnits(), MemoryAccess()
+        yield MemoryTransactions(), MemoryAccess()
         return
     async with open_workspace_store(store_url, tmp_path) as store:
         yield store.transactions, store
@@ -36,6 +36,6 @@ def make_note_client():
     """Creates a client over stores of its own, for tests that need many."""
 
     async def create():
-        return await create_note_client(MemoryUnits(), MemoryAccess())
+        return await create_note_client(MemoryTransactions(), MemoryAccess())
 
     return create

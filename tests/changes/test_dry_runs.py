@@ -13,13 +13,13 @@ from tests.changes.test_undo import STEPS
 from tests.fixtures.notes import create_note_client, open_workspace_store
 
 
-def everything(folder):
+def read_everything(folder):
     """Each row of each table."""
     with closing(sqlite3.connect(folder / "workspace.db")) as database:
         return list(database.iterdump())
 
 
-def but_assigned(diff):
+def without_generated_values(diff):
     """A diff without what only an applied write gives a record."""
     blank = dict.fromkeys(GENERATED_FIELDS)
     states = {"prior_state": diff.prior_state, "new_state": diff.new_state}
@@ -29,7 +29,7 @@ def but_assigned(diff):
     return diff.model_dump() | shown | {"resource": (diff.resource.type, diff.resource.label)}
 
 
-async def taken(api_client, step, made, done, *, dry_run):
+async def execute_step(api_client, step, made, done, *, dry_run):
     """What comes of one step: an envelope, or the text of a refusal.
 
     Args:
@@ -58,22 +58,22 @@ async def directory(tmp_path):
 
 @settings(max_examples=15)
 @given(steps=STEPS)
-async def test_whatever_is_tried_changes_nothing_and_shows_what_is_then_done(directory, tmp_path, steps):
+async def test_dry_run_changes_nothing_and_predicts_the_applied_change(directory, tmp_path, steps):
     api_client = await create_note_client(directory.transactions, directory)
     made, done = [], []
     for number, step in enumerate(steps):
         sender = api_client.once(f"{number}", step)
-        before = everything(tmp_path)
-        planned = await taken(sender, step, made, done, dry_run=True)
-        assert everything(tmp_path) == before
-        applied = await taken(sender, step, made, done, dry_run=False)
+        before = read_everything(tmp_path)
+        planned = await execute_step(sender, step, made, done, dry_run=True)
+        assert read_everything(tmp_path) == before
+        applied = await execute_step(sender, step, made, done, dry_run=False)
         if isinstance(applied, str):
             assert planned == applied
             continue
         assert (planned.dry_run, planned.applied, planned.audit_id) == (True, False, None)
-        assert but_assigned(planned.diff) == but_assigned(applied.diff)
+        assert without_generated_values(planned.diff) == without_generated_values(applied.diff)
         if applied.applied:
-            assert everything(tmp_path) != before
+            assert read_everything(tmp_path) != before
             done.append(applied.audit_id)
         if step[0] == "create":
             made.append(applied.data["id"])

@@ -13,22 +13,22 @@ from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
 
 
-def content(note):
+def note_content(note):
     return {name: value for name, value in note.items() if name != "updated_at"}
 
 
-async def refusal_of(awaited):
+async def error_code_of(awaited):
     with pytest.raises(Conflict) as refused:
         await awaited
     return refused.value.code
 
 
-async def test_undo_of_an_update_puts_the_state_before_it_back(api_client):
+async def test_undo_of_an_update_restores_the_previous_state(api_client):
     made = await api_client.create("Plan", "draft", colour="red")
     changed = await api_client.update(made.data["id"], text="final", tags={})
     shown = await api_client.undo(changed.audit_id, dry_run=True)
     undone = await api_client.undo(changed.audit_id)
-    assert content(undone.data) == content(made.data)
+    assert note_content(undone.data) == note_content(made.data)
     assert (undone.diff.action, undone.diff.new_state) == ("undo", changed.diff.prior_state)
     assert shown.diff == undone.diff
 
@@ -38,12 +38,14 @@ async def test_undo_of_a_delete_restores_the_same_id(api_client):
     gone = await api_client.delete(made.data["id"])
     undone = await api_client.undo(gone.audit_id)
     assert (
-        [content(note) for note in await api_client.notes()] == [content(made.data)] == [content(undone.data)]
+        [note_content(note) for note in await api_client.notes()]
+        == [note_content(made.data)]
+        == [note_content(undone.data)]
     )
     assert undone.diff.prior_state is None
 
 
-async def test_an_undo_has_an_entry_of_its_own_and_marks_the_other(api_client):
+async def test_undo_writes_an_audit_entry_and_marks_the_undone_one(api_client):
     made = await api_client.create("Plan")
     gone = await api_client.delete(made.data["id"])
     undone = await api_client.undo(gone.audit_id)
@@ -54,32 +56,32 @@ async def test_an_undo_has_an_entry_of_its_own_and_marks_the_other(api_client):
     assert (own.undo_of, own.action, own.undoable) == (gone.audit_id, "undo", False)
 
 
-async def test_a_create_is_not_undone_but_deleted(api_client):
+async def test_create_cannot_be_undone(api_client):
     made = await api_client.create()
-    assert await refusal_of(api_client.undo(made.audit_id)) == "undo_create_unsupported"
+    assert await error_code_of(api_client.undo(made.audit_id)) == "undo_create_unsupported"
 
 
-async def test_an_entry_is_undone_once(api_client):
+async def test_audit_entry_can_be_undone_once(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
     await api_client.undo(changed.audit_id)
-    assert await refusal_of(api_client.undo(changed.audit_id)) == "already_undone"
+    assert await error_code_of(api_client.undo(changed.audit_id)) == "already_undone"
 
 
-async def test_an_undo_is_not_undone(api_client):
+async def test_undo_cannot_be_undone(api_client):
     made = await api_client.create()
     undone = await api_client.undo((await api_client.delete(made.data["id"])).audit_id)
-    assert await refusal_of(api_client.undo(undone.audit_id)) == "not_undoable"
+    assert await error_code_of(api_client.undo(undone.audit_id)) == "not_undoable"
 
 
-async def test_what_changed_since_is_not_overwritten(api_client):
+async def test_undo_is_refused_when_the_field_changed_since(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
     await api_client.update(made.data["id"], text="newer")
-    assert await refusal_of(api_client.undo(changed.audit_id)) == "resource_changed"
+    assert await error_code_of(api_client.undo(changed.audit_id)) == "resource_changed"
 
 
-async def test_another_field_that_changed_since_stays(api_client):
+async def test_undo_keeps_later_changes_of_other_fields(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
     await api_client.update(made.data["id"], tags={"colour": "red"})
@@ -87,22 +89,22 @@ async def test_another_field_that_changed_since_stays(api_client):
     assert (undone.data["text"], undone.data["tags"]) == ("draft", {"colour": "red"})
 
 
-async def test_an_update_of_what_is_deleted_is_not_undone(api_client):
+async def test_undo_of_an_update_is_refused_after_deletion(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
     await api_client.delete(made.data["id"])
-    assert await refusal_of(api_client.undo(changed.audit_id)) == "resource_changed"
+    assert await error_code_of(api_client.undo(changed.audit_id)) == "resource_changed"
 
 
-async def test_a_name_used_meanwhile_keeps_the_deleted_away(api_client):
+async def test_undo_of_a_delete_is_refused_when_the_name_is_taken(api_client):
     made = await api_client.create("Plan")
     gone = await api_client.delete(made.data["id"])
     await api_client.create("Plan")
-    assert await refusal_of(api_client.undo(gone.audit_id, dry_run=True)) == "slug_taken"
-    assert await refusal_of(api_client.undo(gone.audit_id)) == "slug_taken"
+    assert await error_code_of(api_client.undo(gone.audit_id, dry_run=True)) == "slug_taken"
+    assert await error_code_of(api_client.undo(gone.audit_id)) == "slug_taken"
 
 
-async def test_it_needs_the_scope_of_the_write_and_tests_it_once_the_entry_is_found(api_client):
+async def test_undo_needs_the_scope_of_the_undone_write(api_client):
     made = await api_client.create()
     gone = await api_client.delete(made.data["id"])
     key = replace(api_client.caller.credential, scopes=frozenset(Scope) - {Scope.WRITE_REPORTS})
@@ -114,7 +116,7 @@ async def test_it_needs_the_scope_of_the_write_and_tests_it_once_the_entry_is_fo
         await api_client.undo(new_id())
 
 
-async def test_of_20_undos_at_once_one_wins(api_client):
+async def test_one_of_20_concurrent_undos_succeeds(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
     found = await asyncio.gather(
@@ -140,7 +142,7 @@ STEPS = st.lists(
 
 @settings(max_examples=60)
 @given(steps=STEPS)
-async def test_whatever_was_done_an_undo_gives_exactly_the_state_before(make_note_client, steps):
+async def test_undo_restores_exactly_the_previous_state(make_note_client, steps):
     """The model is a plain dictionary of texts, and for each entry what stood before and after it."""
     api_client = await make_note_client()
     live, made, done = {}, [], []

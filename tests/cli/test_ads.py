@@ -9,7 +9,7 @@ from service_core import builtin
 from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, AdPlatformInfo, SpendRow
 from service_core.commerce.platform_errors import CredentialsRejected
 from service_core.extensions.hooks import hook
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 
 
 class Platform:
@@ -18,12 +18,12 @@ class Platform:
     id = "adfox"
     info = AdPlatformInfo()
 
-    async def accounts(self, secrets):
+    async def list_accessible_accounts(self, secrets):
         if secrets["access_token"] == "bad":
             raise CredentialsRejected("The token has expired.")
         return [AdAccount("act_1", "Main", "EUR", "Europe/Berlin")]
 
-    async def spend(self, account, level, first, _last, _secrets):
+    async def fetch_daily_spend(self, account, level, first, _last, _secrets):
         if level is not AdLevel.CAMPAIGN:
             return []
         entity, now = AdEntity(level, "c"), datetime.now(UTC)
@@ -36,8 +36,8 @@ class Platform:
 
 @pytest.fixture
 def run_with_platform(touchpoint, deployment, monkeypatch):
-    registry = load_plugins([("builtin", builtin), ("fake_ads", Platform())])
-    monkeypatch.setattr(compose, "load_installed_registry", lambda: registry)
+    registry = collect_plugins_into_registry([("builtin", builtin), ("fake_ads", Platform())])
+    monkeypatch.setattr(compose, "load_installed_registry_once", lambda: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)
@@ -45,7 +45,7 @@ def run_with_platform(touchpoint, deployment, monkeypatch):
     return run
 
 
-def test_platforms_are_read_at_once_and_the_connection_tells_their_accounts(run_with_platform):
+def test_connecting_syncs_the_platform_and_lists_its_accounts(run_with_platform):
     nothing = run_with_platform("ads", "sync")
     assert "connection add PROVIDER --secret NAME" in " ".join(nothing.output.split())
     run_with_platform(
@@ -55,7 +55,7 @@ def test_platforms_are_read_at_once_and_the_connection_tells_their_accounts(run_
     assert run_with_platform("connection", "list").output.split() == ["adfox", "connected", "act_1"]
 
 
-def test_what_is_refused_is_told_and_ends_with_1(run_with_platform):
+def test_rejected_credentials_are_reported_with_exit_code_1(run_with_platform):
     run_with_platform(
         "connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="bad\n"
     )

@@ -4,10 +4,10 @@ import asyncio
 from base64 import b64encode
 from pathlib import Path
 
-from hosts.cli.secrets import open_vault
+from hosts.cli.secrets import open_workspace_store_and_vault
 
 
-def test_what_is_connected_is_noted_listed_and_forgotten(touchpoint, deployment):
+def test_connection_is_added_listed_and_removed(touchpoint, deployment):
     config = ("--config", deployment["config"])
     meta = ("connection", "add", "meta", "--account", "act_1=Main", "--asset", "act_1/1234=Shop pixel")
     assert touchpoint(*meta, *config).output.split() == ["meta", "connected", "act_1/1234"]
@@ -22,7 +22,7 @@ def test_what_is_connected_is_noted_listed_and_forgotten(touchpoint, deployment)
     assert touchpoint("connection", "list", *config).output.split()[0] == "stripe"
 
 
-def test_what_is_noted_wrongly_is_refused_in_a_sentence(touchpoint, deployment):
+def test_invalid_connection_is_refused_with_one_sentence(touchpoint, deployment):
     config = ("--config", deployment["config"])
     unknown = touchpoint("connection", "add", "myads", *config, code=2)
     assert "say what myads is for" in unknown.output
@@ -34,13 +34,13 @@ def test_what_is_noted_wrongly_is_refused_in_a_sentence(touchpoint, deployment):
     assert "meta is not connected" in touchpoint("connection", "remove", "meta", *config, code=2).output
 
 
-def secret_of(deployment, provider):
+def read_connection_secret(deployment, provider):
     """What the deployment's own store and key say, and what its store keeps."""
 
     async def read():
-        async with open_vault(Path(deployment["config"])) as ports:
+        async with open_workspace_store_and_vault(Path(deployment["config"])) as ports:
             (owner,) = await ports.workspace.credentials.list_workspaces()
-            opened = await ports.connection_secrets.secrets(owner.id, provider)
+            opened = await ports.connection_secrets.find_secrets(owner.id, provider)
             return (
                 opened,
                 await ports.workspace.encrypted_secrets.encrypted_secrets(owner.id, provider),
@@ -49,21 +49,21 @@ def secret_of(deployment, provider):
     return asyncio.run(read())
 
 
-def test_credentials_are_read_from_a_variable_or_from_lines_and_never_shown(touchpoint, deployment):
+def test_credentials_are_read_from_the_environment_or_stdin_and_never_printed(touchpoint, deployment):
     config = ("--config", deployment["config"])
     named = ("--secret", "app_id=APP", "--secret", "access_token", "--secret", "secret")
     added = touchpoint("connection", "add", "tiktok", *named, *config, typed="EAAB\nhush\n", APP="77")
     assert added.output.split() == ["tiktok", "pending"]
-    opened, sealed = secret_of(deployment, "tiktok")
+    opened, sealed = read_connection_secret(deployment, "tiktok")
     assert opened == {"app_id": "77", "access_token": "EAAB", "secret": "hush"}
     assert b"hush" not in sealed
     touchpoint("connection", "add", "tiktok", "--status", "connected", *config)
-    assert secret_of(deployment, "tiktok")[0] == opened
+    assert read_connection_secret(deployment, "tiktok")[0] == opened
     shown = touchpoint("connection", "list", *config).output
     assert not any(value in shown for value in ("EAAB", "hush"))
 
 
-def test_whoever_connects_a_revenue_provider_is_told_where_its_webhooks_go(touchpoint, deployment):
+def test_connecting_a_revenue_provider_prints_its_webhook_url(touchpoint, deployment):
     config = ("--config", deployment["config"])
     add = ("connection", "add", "revenuecat", "--secret", "webhook_secret")
     added = touchpoint(*add, *config, typed="Bearer hush\n").output
@@ -71,7 +71,7 @@ def test_whoever_connects_a_revenue_provider_is_told_where_its_webhooks_go(touch
     assert "hush" not in added
 
 
-def test_credentials_are_renewed_and_everything_else_stays(touchpoint, deployment):
+def test_renewing_credentials_keeps_the_other_fields(touchpoint, deployment):
     config = ("--config", deployment["config"])
     token = ("--secret", "access_token")
     assert (
@@ -83,30 +83,30 @@ def test_credentials_are_renewed_and_everything_else_stays(touchpoint, deploymen
     assert "name what is replaced" in touchpoint("connection", "renew", "meta", *config, code=2).output
     renewed = touchpoint("connection", "renew", "meta", *token, *config, typed="new\n")
     assert renewed.output.split() == ["meta", "pending", "act_1/1234"]
-    assert secret_of(deployment, "meta")[0] == {"access_token": "new"}
+    assert read_connection_secret(deployment, "meta")[0] == {"access_token": "new"}
 
 
-def test_a_platform_that_is_only_sent_to_is_connected_at_once(touchpoint, deployment):
+def test_send_only_platform_is_connected_without_a_sync(touchpoint, deployment):
     config = ("--config", deployment["config"])
     key = ("--secret", "api_key")
     add = ("connection", "add", "openai", *key, "--asset", "adacct_1/pixel_1=Shop")
     added = touchpoint(*add, *config, typed="sk-1\n").output.split()
     assert added == ["openai", "connected", "adacct_1/pixel_1"]
     assert touchpoint("connection", "renew", "openai", *key, *config, typed="sk-2\n").output.split() == added
-    assert secret_of(deployment, "openai")[0] == {"api_key": "sk-2"}
+    assert read_connection_secret(deployment, "openai")[0] == {"api_key": "sk-2"}
 
 
-def test_a_value_on_the_command_line_is_refused_and_not_repeated(touchpoint, deployment):
+def test_credential_as_argument_is_refused_and_not_printed(touchpoint, deployment):
     config = ("--config", deployment["config"])
     typed = touchpoint("connection", "add", "meta", "--secret", "access_token=EAABhush", *config, code=2)
     assert "access_token has no value" in " ".join(typed.output.split())
     assert "EAABhush" not in typed.output
     nothing = touchpoint("connection", "add", "meta", "--secret", "access_token", *config, typed="", code=2)
     assert "standard input has no line" in " ".join(nothing.output.split())
-    assert secret_of(deployment, "meta") == (None, None)
+    assert read_connection_secret(deployment, "meta") == (None, None)
 
 
-def test_a_new_key_takes_over_and_a_lost_one_is_told(touchpoint, deployment):
+def test_new_encryption_key_is_used_and_a_missing_one_is_reported(touchpoint, deployment):
     config = ("--config", deployment["config"])
     touchpoint("connection", "add", "meta", "--secret", "access_token", *config, typed="EAAB\n")
     file = Path(deployment["config"]).parent / "connections.key"
@@ -114,7 +114,7 @@ def test_a_new_key_takes_over_and_a_lost_one_is_told(touchpoint, deployment):
     file.write_text(f"{new}\n{file.read_text()}")
     assert touchpoint("connection", "reseal", *config).output == "Encrypted again: 1\n"
     file.write_text(f"{new}\n")
-    assert secret_of(deployment, "meta")[0] == {"access_token": "EAAB"}
+    assert read_connection_secret(deployment, "meta")[0] == {"access_token": "EAAB"}
     file.write_text(b64encode(b"x" * 32).decode())
     assert (
         "No key of connections.encryption_key opens it"

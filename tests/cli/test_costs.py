@@ -28,14 +28,14 @@ def import_costs(touchpoint, deployment, tmp_path):
                     cost.handling_cost,
                     cost.currency,
                 )
-                for cost in await directory.item_costs.costs(workspace.id)
+                for cost in await directory.item_costs.list_costs(workspace.id)
             ]
 
     run.kept = lambda: asyncio.run(kept())
     return run
 
 
-def test_a_file_is_checked_imported_and_imported_again(import_costs):
+def test_file_is_validated_imported_and_imported_again(import_costs):
     told = import_costs(GOOD, "--from", "2026-07-01", "--currency", "eur", "--check").output
     assert "2 rows are good; nothing was changed." in told
     assert import_costs.kept() == []
@@ -56,6 +56,6 @@ def test_rejected_rows_are_shown_and_nothing_is_imported(import_costs):
     assert import_costs.kept() == []
 
 
-def test_a_file_that_is_none_is_refused_in_a_sentence(import_costs):
+def test_unreadable_file_is_refused_with_one_sentence(import_costs):
     assert "No column is called 'price'" in import_costs("sku,price\nA,1\n", code=1).output
     assert "three letters" in import_costs(GOOD, "--currency", "euro", code=2).output

@@ -38,7 +38,7 @@ def test_a_domain_is_added_verified_listed_and_removed(run_domain_command, recor
     added = run_domain_command("add", "Go.Shop.Example").stdout
     name, text = re.search(r'^(\S+)\. TXT "(\S+)"$', added, re.MULTILINE).groups()
     assert run_domain_command("list").stdout == f'{HOST}  pending   {name}. TXT "{text}"\n'
-    records.book[name] = [text]
+    records.zone_records[name] = [text]
     verified = run_domain_command("verify", HOST).stdout
     assert re.fullmatch(rf"{HOST}  verified  domain_id [0-9a-f-]{{36}}\n", verified)
     assert run_domain_command("verify", HOST).stdout == run_domain_command("list").stdout == verified
@@ -54,24 +54,24 @@ def test_a_domain_is_added_verified_listed_and_removed(run_domain_command, recor
     }
 
 
-def test_a_record_that_is_gone_is_listed_with_its_day(run_domain_command, records, deployment):
+def test_missing_dns_record_is_listed_with_its_date(run_domain_command, records, deployment):
     name, text = re.search(
         r'^(\S+)\. TXT "(\S+)"$', run_domain_command("add", HOST).stdout, re.MULTILINE
     ).groups()
-    records.book[name] = [text]
+    records.zone_records[name] = [text]
     verified = run_domain_command("verify", HOST).stdout
-    records.book.clear()
+    records.zone_records.clear()
     at = datetime(2026, 7, 8, tzinfo=UTC)
-    asyncio.run(_looked(Path(deployment["config"]), at))
+    asyncio.run(run_domain_check(Path(deployment["config"]), at))
     assert run_domain_command("list").stdout == f'{verified}    gone since 2026-07-08: {name}. TXT "{text}"\n'
-    records.book[name] = [text]
+    records.zone_records[name] = [text]
     assert run_domain_command("verify", HOST).stdout == run_domain_command("list").stdout == verified
 
 
-async def _looked(config, at):
+async def run_domain_check(config, at):
     ports = load_ports(config)
     async with start_adapters([ports.workspace]):
-        await build_domain_verification(ports).recheck_all(at)
+        await build_domain_verification(ports).recheck_and_notify_all(at)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ async def _looked(config, at):
         (("remove", HOST), 2, "no domain go.shop.example"),
     ],
 )
-def test_what_cannot_be_done_is_said(run_domain_command, arguments, code, said):
+def test_invalid_domain_commands_print_one_sentence(run_domain_command, arguments, code, said):
     assert said in " ".join(run_domain_command(*arguments, code=code).stderr.split())
 
 
-def test_a_proof_that_is_not_there_and_a_dns_that_is_away_are_told_apart(run_domain_command, records):
+def test_missing_proof_and_unavailable_dns_have_different_messages(run_domain_command, records):
     run_domain_command("add", HOST)
     assert (
         f"_touchpoint.{HOST} has no TXT record with the verification value."

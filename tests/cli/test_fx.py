@@ -1,7 +1,7 @@
 """`touchpoint fx`: what exchange rates there are, and where they would come from."""
 
 
-def test_what_rates_there_are_is_told_once_their_source_was_read(touchpoint, deployment, tmp_path):
+def test_stored_exchange_rates_are_printed_after_a_sync(touchpoint, deployment, tmp_path):
     config = deployment["config"]
     assert "fx.rates names their source" in " ".join(
         touchpoint("fx", "--config", config, code=1).output.split()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.composition.load_settings import load_settings
+from hosts.composition.load_settings import load_settings_with_environment
 from service_core.kernel.settings import Settings
 
 
@@ -25,7 +25,7 @@ def test_json_prints_one_object_with_four_fields_and_nothing_else(touchpoint, tm
     assert result.stderr == ""
 
 
-def test_a_person_sees_the_keys_unbroken_and_the_next_command(touchpoint, tmp_path):
+def test_text_output_shows_unwrapped_keys_and_the_next_command(touchpoint, tmp_path):
     output = touchpoint("init", tmp_path / "shop", "--name", "Shop [red]", COLUMNS="40").stdout
     assert re.search(r"dk_agent_[A-Za-z0-9_-]{43}", output)
     assert re.search(r"\bdk_[0-9a-f]{32}\b", output)
@@ -33,13 +33,13 @@ def test_a_person_sees_the_keys_unbroken_and_the_next_command(touchpoint, tmp_pa
     assert f"touchpoint serve --config {tmp_path / 'shop' / 'touchpoint.toml'}" in output
 
 
-def test_the_stores_stand_in_the_folder_before_the_first_start(touchpoint, tmp_path):
+def test_stores_are_created_by_init(touchpoint, tmp_path):
     touchpoint("init", tmp_path / "shop")
     names = {path.name for path in (tmp_path / "shop").iterdir()}
     assert {"touchpoint.toml", "workspace.db", "events.duckdb", "spool.db"} <= names
 
 
-def test_only_the_owner_of_the_folder_may_look_inside(touchpoint, tmp_path):
+def test_folder_is_readable_by_its_owner_only(touchpoint, tmp_path):
     touchpoint("init", tmp_path / "shop")
     assert stat.S_IMODE((tmp_path / "shop").stat().st_mode) == 0o700
 
@@ -47,20 +47,20 @@ def test_only_the_owner_of_the_folder_may_look_inside(touchpoint, tmp_path):
 def test_the_written_settings_are_the_defaults_and_name_every_setting(deployment):
     text = Path(deployment["config"]).read_text()
     tomllib.loads(text)
-    assert load_settings(Path(deployment["config"])).model_dump() == Settings().model_dump()
+    assert load_settings_with_environment(Path(deployment["config"])).model_dump() == Settings().model_dump()
     for section, lines in Settings():
         assert f"[{section}]" in text
         assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name, _ in lines)
 
 
-def test_every_commented_line_is_valid_when_opened(deployment, tmp_path):
+def test_every_commented_setting_is_valid_when_enabled(deployment, tmp_path):
     text = re.sub(r"(?m)^# (\w+ = )", r"\1", Path(deployment["config"]).read_text())
     opened = tmp_path / "opened.toml"
     opened.write_text(text)
-    assert load_settings(opened).model_dump() == Settings().model_dump()
+    assert load_settings_with_environment(opened).model_dump() == Settings().model_dump()
 
 
-def test_a_deployment_can_start_from_settings_of_its_own(touchpoint, tmp_path):
+def test_init_accepts_existing_settings(touchpoint, tmp_path):
     mine = tmp_path / "mine.toml"
     mine.write_text('[storage]\nworkspace = "sqlite:///people.db"\n')
     touchpoint("init", tmp_path / "shop", "--config", mine)
@@ -68,7 +68,7 @@ def test_a_deployment_can_start_from_settings_of_its_own(touchpoint, tmp_path):
     assert (tmp_path / "shop" / "people.db").exists()
 
 
-def test_the_workspace_counts_in_the_zone_and_money_it_was_given(touchpoint, tmp_path):
+def test_workspace_uses_the_given_time_zone_and_currency(touchpoint, tmp_path):
     touchpoint("init", tmp_path / "shop", "--timezone", "Europe/Berlin", "--currency", "eur")
     with closing(sqlite3.connect(tmp_path / "shop" / "workspace.db")) as connection:
         row = connection.execute("SELECT name, timezone, currency FROM workspaces").fetchone()
@@ -91,9 +91,7 @@ def test_an_existing_deployment_is_never_overwritten(touchpoint, deployment, tmp
         ("--name", " ", "blank"),
     ],
 )
-def test_what_is_refused_leaves_no_settings_behind_so_a_second_try_works(
-    touchpoint, tmp_path, option, value, word
-):
+def test_refused_init_leaves_no_settings_file(touchpoint, tmp_path, option, value, word):
     result = touchpoint("init", tmp_path / "shop", option, value, code=1)
     assert word in result.stderr
     assert "Traceback" not in result.output
@@ -101,13 +99,13 @@ def test_what_is_refused_leaves_no_settings_behind_so_a_second_try_works(
     touchpoint("init", tmp_path / "shop")
 
 
-def test_a_site_is_a_host_and_no_address(touchpoint, tmp_path):
+def test_site_option_accepts_a_host_and_no_url(touchpoint, tmp_path):
     result = touchpoint("init", tmp_path / "shop", "--domain", "https://shop.example/", code=2)
     assert "write the host alone" in result.stderr
     assert not (tmp_path / "shop").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_a_sentence(touchpoint, tmp_path):
+def test_folder_that_cannot_be_created_prints_one_sentence(touchpoint, tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = touchpoint("init", tmp_path / "file" / "shop", code=2)
     assert "cannot be written" in result.stderr

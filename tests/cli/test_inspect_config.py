@@ -10,14 +10,14 @@ from typer.main import get_command
 
 from hosts.cli import app
 from hosts.cli.inspect_config import _redact_url
-from hosts.composition.compose import load_installed_registry
-from hosts.startup_warnings import list_startup_warnings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.startup_warnings import list_public_free_signup_warnings
 from service_core.kernel.settings import Settings
 
 
 def test_plugins_names_adapters_by_port_and_scheme_and_every_metric(touchpoint):
     output = touchpoint("plugins").stdout
-    registry = load_installed_registry()
+    registry = load_installed_registry_once()
     for port, scheme in registry.adapters:
         assert any(port in line and f"{scheme}://" in line for line in output.splitlines())
     assert all(metric in output for metric in registry.catalog.metrics)
@@ -25,8 +25,8 @@ def test_plugins_names_adapters_by_port_and_scheme_and_every_metric(touchpoint):
     assert re.search(r"^ ?revenuecat +revenue *$", output, re.MULTILINE)
 
 
-def test_what_another_program_reads_is_neither_folded_nor_cut(touchpoint):
-    assert ", ".join(load_installed_registry().plugins) in touchpoint("plugins", COLUMNS="").stdout
+def test_json_output_is_neither_wrapped_nor_cut(touchpoint):
+    assert ", ".join(load_installed_registry_once().plugins) in touchpoint("plugins", COLUMNS="").stdout
 
 
 def test_plugins_names_the_adapters_of_the_deployment_it_is_given(touchpoint, deployment, tmp_path):
@@ -34,7 +34,7 @@ def test_plugins_names_the_adapters_of_the_deployment_it_is_given(touchpoint, de
     assert "touchpoint init DIR" in touchpoint("plugins", "--config", tmp_path / "none.toml", code=2).stderr
 
 
-def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deployment, tmp_path):
+def test_config_check_lists_roles_without_starting_them(touchpoint, deployment, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()}
     output = touchpoint("config", "check", "--config", deployment["config"]).stdout
     for word in (
@@ -48,12 +48,12 @@ def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deploym
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()} == before
 
 
-def test_config_check_asks_no_name_server_where_no_link_domain_needs_one(touchpoint, deployment):
+def test_config_check_skips_dns_without_link_domains(touchpoint, deployment):
     away = {"TOUCHPOINT_LINKS__DNS_RESOLVER": "dns://127.0.0.1:1?timeout_seconds=0.2"}
     assert "is valid" in touchpoint("config", "check", "--config", deployment["config"], **away).stdout
 
 
-def test_config_check_warns_when_strangers_could_sign_up_without_paying(touchpoint, deployment):
+def test_config_check_warns_about_free_public_signup(touchpoint, deployment):
     check = "config", "check", "--config", deployment["config"]
     assert "Caution" not in touchpoint(*check).stdout
     output = touchpoint(*check, TOUCHPOINT_HTTP__ROOT_URL="https://t.example").stdout
@@ -73,8 +73,8 @@ def test_config_check_warns_when_strangers_could_sign_up_without_paying(touchpoi
         ({"http": {"root_url": "https://t.example"}, "signup": {"checkout": "stripe://"}}, False),
     ],
 )
-def test_a_free_signup_is_told_where_others_can_reach_it(section, free):
-    assert bool(list_startup_warnings(Settings.model_validate(section))) is free
+def test_serve_warns_about_free_signup_on_public_addresses(section, free):
+    assert bool(list_public_free_signup_warnings(Settings.model_validate(section))) is free
 
 
 BROKEN = {
@@ -170,7 +170,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "what", "advice"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_deployment_is_one_sentence_and_exit_2(touchpoint, tmp_path, text, what, advice):
+def test_broken_deployment_prints_one_sentence_and_exits_with_2(touchpoint, tmp_path, text, what, advice):
     file = tmp_path / "touchpoint.toml"
     file.write_text(text)
     result = touchpoint("config", "check", "--config", file, code=2)
@@ -182,12 +182,12 @@ def test_a_broken_deployment_is_one_sentence_and_exit_2(touchpoint, tmp_path, te
     assert result.stdout == ""
 
 
-def test_a_missing_settings_file_says_how_to_make_one(touchpoint, tmp_path):
+def test_missing_settings_file_suggests_init(touchpoint, tmp_path):
     result = touchpoint("config", "check", "--config", tmp_path / "none.toml", code=2)
     assert "touchpoint init DIR" in result.stderr
 
 
-def test_a_password_in_a_url_is_not_shown():
+def test_passwords_in_urls_are_not_printed():
     assert _redact_url("redis://user:hunter2@host:6379/0") == "redis://user:***@host:6379/0"
     assert (
         _redact_url("stripe://:sk@api?webhook_secret=w&growth=p")
@@ -196,7 +196,7 @@ def test_a_password_in_a_url_is_not_shown():
     assert _redact_url("sqlite:///workspace.db") == "sqlite:///workspace.db"
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_no_heavy_library():
     code = (
         "import sys, hosts.cli\n"
         "heavy = {'alembic', 'dependency_injector', 'duckdb', 'hypercorn', 'polars', 'pydantic', 'quart', 'rich', 'sqlalchemy'}\n"
@@ -206,30 +206,32 @@ def test_help_imports_nothing_heavy():
     assert loaded.stdout.strip() == ""
 
 
-def commands(group, *path):
+def list_commands(group, *path):
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
-            yield from commands(command, *path, name)
+            yield from list_commands(command, *path, name)
         else:
             yield (*path, name), command
 
 
-COMMANDS = dict(commands(get_command(app)))
-OF_NO_DEPLOYMENT = {("docs",): "writes the pages of this repository"}
+COMMANDS = dict(list_commands(get_command(app)))
+COMMANDS_WITHOUT_DEPLOYMENT = {("docs",): "writes the pages of this repository"}
 """Commands without ``--config``."""
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_has_help_and_takes_a_settings_file(touchpoint, path):
     assert "Usage" in touchpoint(*path, "--help").stdout
-    assert any("--config" in option.opts for option in COMMANDS[path].params) != (path in OF_NO_DEPLOYMENT)
+    assert any("--config" in option.opts for option in COMMANDS[path].params) != (
+        path in COMMANDS_WITHOUT_DEPLOYMENT
+    )
 
 
 def test_the_version_is_that_of_the_package(touchpoint):
     assert touchpoint("--version").stdout == f"touchpoint {version('touchpoint-analytics')}\n"
 
 
-def test_every_line_of_the_list_of_commands_is_whole(touchpoint):
+def test_command_descriptions_are_not_cut(touchpoint):
     groups = [(), *{path[:-1] for path in COMMANDS if len(path) > 1}]
     for path in groups:
         assert "..." not in touchpoint(*path, "--help").stdout.partition("Commands:")[2]

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 
-def test_a_new_person_gets_a_link_that_is_shown_once(touchpoint, deployment):
+def test_new_member_gets_a_password_link_printed_once(touchpoint, deployment):
     config = ("--config", deployment["config"])
     added = touchpoint("member", "add", "Ann@Example.com", "--role", "owner", *config).output
     assert "ann@example.com is owner." in added
@@ -14,19 +14,19 @@ def test_a_new_person_gets_a_link_that_is_shown_once(touchpoint, deployment):
     assert touchpoint("member", "list", *config).output.split() == ["owner", "ann@example.com"]
 
 
-def test_the_last_owner_stays_owner(touchpoint, deployment):
+def test_last_owner_cannot_be_demoted(touchpoint, deployment):
     config = ("--config", deployment["config"])
     touchpoint("member", "add", "ann@example.com", "--role", "owner", *config)
     refused = touchpoint("member", "add", "ann@example.com", "--role", "viewer", *config, code=1)
     assert "at least one owner" in refused.output
 
 
-def test_what_is_no_address_is_refused_in_a_sentence(touchpoint, deployment):
+def test_invalid_email_is_refused_with_one_sentence(touchpoint, deployment):
     refused = touchpoint("member", "add", "not an address", "--config", deployment["config"], code=1)
     assert "email must be an e-mail address" in refused.output
 
 
-def test_a_list_of_nothing_says_so_and_how_to_go_on_without_a_line_of_output(touchpoint, deployment):
+def test_empty_list_prints_a_hint_to_stderr_only(touchpoint, deployment):
     for command in ("member", "connection", "domain"):
         listed = touchpoint(command, "list", "--config", deployment["config"])
         assert (listed.stdout, f"touchpoint {command} add" in listed.stderr) == ("", True)

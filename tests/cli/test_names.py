@@ -22,7 +22,7 @@ from service_core.kernel.settings import AsgiServer
         (connections.StatusName, ConnectionStatus),
     ],
 )
-def test_a_command_offers_every_name_the_service_knows(offered, known):
+def test_command_choices_match_the_names_of_the_service(offered, known):
     assert [*offered] == [*known]
 
 

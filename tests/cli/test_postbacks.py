@@ -8,10 +8,15 @@ from uuid import UUID
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from service_core.delivery.postbacks.postback import Postback, SkipReason, mark_skipped, schedule_retry
+from service_core.delivery.postbacks.postback import (
+    Postback,
+    SkipReason,
+    mark_skipped,
+    schedule_retry_or_fail,
+)
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 
@@ -25,7 +30,9 @@ def config(deployment):
     file = Path(deployment["config"])
 
     async def put_there():
-        ports = Ports(load_settings(file), file.parent, load_installed_registry(), system_clock)
+        ports = Ports(
+            load_settings_with_environment(file), file.parent, load_installed_registry_once(), system_clock
+        )
         async with start_adapters([ports.workspace]):
             (workspace,) = await ports.workspace.credentials.list_workspaces()
             one, other = (
@@ -37,18 +44,18 @@ def config(deployment):
                 )
                 for number in (1, 2)
             )  # fmt: skip
-            await ports.workspace.postback_outbox.add_postbacks(
+            await ports.workspace.postback_outbox.add_postbacks_skipping_duplicates(
                 [one, mark_skipped(other, SkipReason.TOO_OLD, NOON)], {RULE: timedelta()}
             )
-            await ports.workspace.postback_queues.save_results(
-                [schedule_retry(one, "busy", NOON, timedelta(days=7))]
+            await ports.workspace.postback_queues.save_results_unless_finished(
+                [schedule_retry_or_fail(one, "busy", NOON, timedelta(days=7))]
             )
 
     asyncio.run(put_there())
     return file
 
 
-def test_conversions_are_shown_with_what_became_of_them(touchpoint, config):
+def test_postbacks_are_listed_with_their_status(touchpoint, config):
     shown = touchpoint("postbacks", "list", "--config", config).stdout
     for text in (
         "order_1",
@@ -64,7 +71,7 @@ def test_conversions_are_shown_with_what_became_of_them(touchpoint, config):
     assert "Firefox" not in shown
 
 
-def test_they_are_told_as_json_by_status(touchpoint, config):
+def test_postbacks_are_printed_as_json_by_status(touchpoint, config):
     (line,) = touchpoint(
         "postbacks", "list", "--json", "--status", "skipped", "--config", config
     ).stdout.splitlines()
@@ -73,7 +80,7 @@ def test_they_are_told_as_json_by_status(touchpoint, config):
     assert "user_agent" not in told
 
 
-def test_where_no_rule_has_sent_anything_that_is_said(touchpoint, deployment):
+def test_empty_postback_list_prints_a_hint(touchpoint, deployment):
     assert (
         "No rule has sent anything"
         in touchpoint("postbacks", "list", "--config", deployment["config"]).stdout

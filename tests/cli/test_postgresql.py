@@ -3,7 +3,7 @@
 import json
 
 
-def test_a_deployment_on_a_server_is_made_checked_and_kept_without_a_file(
+def test_deployment_on_postgresql_is_created_and_checked_without_files(
     touchpoint, tmp_path, workspace_postgres
 ):
     named = {"TOUCHPOINT_STORAGE__WORKSPACE": workspace_postgres.replace("touchpoint@", "touchpoint:sesame@")}

@@ -9,16 +9,21 @@ from uuid import UUID
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, ReceivedEvent
 from service_core.kernel.clock import system_clock
 
 
 @asynccontextmanager
-async def queue_of(config):
-    ports = Ports(load_settings(Path(config)), Path(config).parent, load_installed_registry(), system_clock)
+async def open_queue(config):
+    ports = Ports(
+        load_settings_with_environment(Path(config)),
+        Path(config).parent,
+        load_installed_registry_once(),
+        system_clock,
+    )
     async with start_adapters([ports.workspace, ports.queue]):
         (workspace,) = await ports.workspace.credentials.list_workspaces()
         yield ports.queue, workspace.id
@@ -29,7 +34,7 @@ def deployment_with_quarantined_event(deployment):
     """The deployment, with one event set aside."""
 
     async def set_aside():
-        async with queue_of(deployment["config"]) as (queue, workspace_id):
+        async with open_queue(deployment["config"]) as (queue, workspace_id):
             await queue.offer(
                 ReceivedEvent(
                     workspace_id=workspace_id, key_id=UUID(int=1), channel=IngestEndpoint.TRACK, event_id="order_1",
@@ -45,7 +50,7 @@ def deployment_with_quarantined_event(deployment):
     return deployment["config"]
 
 
-def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, deployment_with_quarantined_event):
+def test_quarantined_events_are_listed_with_their_reason(touchpoint, deployment_with_quarantined_event):
     shown = touchpoint("quarantine", "list", "--config", deployment_with_quarantined_event).stdout
     assert "order_1" in shown
     assert "ValueError: no number" in shown
@@ -61,9 +66,7 @@ def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, deploy
     }
 
 
-def test_events_that_were_set_aside_are_put_back_and_wait_again(
-    touchpoint, deployment_with_quarantined_event
-):
+def test_quarantined_events_are_requeued(touchpoint, deployment_with_quarantined_event):
     assert (
         "1 events are back in the queue"
         in touchpoint("quarantine", "replay", "--config", deployment_with_quarantined_event).stdout
@@ -74,7 +77,7 @@ def test_events_that_were_set_aside_are_put_back_and_wait_again(
     )
 
     async def waiting():
-        async with queue_of(deployment_with_quarantined_event) as (queue, _):
+        async with open_queue(deployment_with_quarantined_event) as (queue, _):
             return [queued.arrival.event_id for queued in await queue.take(9)]
 
     assert asyncio.run(waiting()) == ["order_1"]

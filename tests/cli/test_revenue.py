@@ -8,8 +8,8 @@ from hosts.composition import compose
 from service_core import builtin
 from service_core.commerce.providers.models import MappedMessage, PolledMessage, RevenueProviderInfo
 from service_core.extensions.hooks import hook
-from service_core.extensions.registry import load_plugins
-from service_core.ingestion.parse_event import resolve_event_time
+from service_core.extensions.registry import collect_plugins_into_registry
+from service_core.ingestion.parse_event import replace_or_clamp_event_time
 from service_core.plugin import CredentialsRejected
 
 
@@ -23,7 +23,7 @@ class Shop:
         return False
 
     def map_message(self, message, delivery, account_id):
-        at, _ = resolve_event_time("2026-07-01T12:00:00Z", delivery.received_at)
+        at, _ = replace_or_clamp_event_time("2026-07-01T12:00:00Z", delivery.received_at)
         return MappedMessage(message["id"], "purchase", at, properties={"revenue": "5.00", "currency": "EUR"})
 
     def can_poll(self, secrets):
@@ -44,8 +44,8 @@ class Shop:
 
 @pytest.fixture
 def run_with_provider(touchpoint, deployment, monkeypatch):
-    registry = load_plugins([("builtin", builtin), ("fake_shop", Shop())])
-    monkeypatch.setattr(compose, "load_installed_registry", lambda: registry)
+    registry = collect_plugins_into_registry([("builtin", builtin), ("fake_shop", Shop())])
+    monkeypatch.setattr(compose, "load_installed_registry_once", lambda: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)
@@ -53,7 +53,7 @@ def run_with_provider(touchpoint, deployment, monkeypatch):
     return run
 
 
-def test_a_provider_is_asked_at_once_and_tells_nothing_twice(run_with_provider):
+def test_provider_is_synced_immediately_without_duplicates(run_with_provider):
     nothing = run_with_provider("revenue", "sync")
     assert "connection add PROVIDER --secret NAME" in " ".join(nothing.output.split())
     run_with_provider("connection", "add", "shopfox", "--secret", "api_key", typed="good\n")
@@ -62,7 +62,7 @@ def test_a_provider_is_asked_at_once_and_tells_nothing_twice(run_with_provider):
     assert run_with_provider("connection", "list").output.split() == ["shopfox", "connected"]
 
 
-def test_what_is_refused_is_told_and_ends_with_1(run_with_provider):
+def test_rejected_credentials_are_reported_with_exit_code_1(run_with_provider):
     run_with_provider("connection", "add", "shopfox", "--secret", "api_key", typed="bad\n")
     assert (
         "Example Shop: shopfox  The key *** is over." in run_with_provider("revenue", "sync", code=1).output

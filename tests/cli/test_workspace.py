@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-HOUSE = {"conversions": None, "any_revenue": True, "channels": [], "model": None, "window_days": None}
+DEFAULT_SETTINGS = {
+    "conversions": None,
+    "any_revenue": True,
+    "channels": [],
+    "model": None,
+    "window_days": None,
+}
 
 
 @pytest.fixture
@@ -17,13 +23,13 @@ def workspace(touchpoint, deployment):
     return run
 
 
-def test_a_new_workspace_follows_the_rules_of_the_house(workspace):
-    assert workspace("show") == HOUSE
+def test_new_workspace_has_default_settings(workspace):
+    assert workspace("show") == DEFAULT_SETTINGS
 
 
-def test_what_is_set_stays_until_it_is_set_again(workspace):
+def test_setting_is_kept_until_it_is_changed(workspace):
     first = workspace("set", "--conversion", "webinar", "--conversion", "purchase", "--no-any-revenue")
-    assert first == HOUSE | {"conversions": ["purchase", "webinar"], "any_revenue": False}
+    assert first == DEFAULT_SETTINGS | {"conversions": ["purchase", "webinar"], "any_revenue": False}
     rule = 'custom:crm source=news* "campaign=spring sale"'
     second = workspace("set", "--channel", rule, "--model", "linear", "--window-days", "7")
     channels = [{"id": "custom:crm", "source": "news*", "campaign": "spring sale"}]
@@ -31,9 +37,9 @@ def test_what_is_set_stays_until_it_is_set_again(workspace):
     assert workspace("show") == second
 
 
-def test_the_usual_rules_come_back_with_one_word(workspace):
+def test_default_settings_are_restored_by_one_option(workspace):
     workspace("set", "--conversion", "webinar", "--model", "linear")
-    assert workspace("set", "--usual", "--window-days", "90") == HOUSE | {"window_days": 90}
+    assert workspace("set", "--usual", "--window-days", "90") == DEFAULT_SETTINGS | {"window_days": 90}
 
 
 @pytest.mark.parametrize(
@@ -49,16 +55,14 @@ def test_the_usual_rules_come_back_with_one_word(workspace):
         (("--conversion", ""), "none of them empty"),
     ],
 )
-def test_a_rule_nobody_can_follow_is_refused_and_nothing_changes(
-    touchpoint, deployment, workspace, arguments, said
-):
+def test_invalid_setting_is_refused_and_changes_nothing(touchpoint, deployment, workspace, arguments, said):
     code = 2 if said == "does not read like" else 1
     result = touchpoint("workspace", "set", *arguments, "--config", deployment["config"], code=code)
     assert said in result.stderr
-    assert workspace("show") == HOUSE
+    assert workspace("show") == DEFAULT_SETTINGS
 
 
-def test_a_second_workspace_is_made_in_a_deployment_that_is_there(touchpoint, deployment):
+def test_second_workspace_is_created_in_a_deployment(touchpoint, deployment):
     config = "--config", deployment["config"]
     made = json.loads(
         touchpoint(
@@ -74,7 +78,7 @@ def test_a_second_workspace_is_made_in_a_deployment_that_is_there(touchpoint, de
     assert "IANA name" in refused.stderr
 
 
-def test_a_deployment_without_a_workspace_says_how_to_make_one(touchpoint, tmp_path):
+def test_deployment_without_a_workspace_prints_a_hint(touchpoint, tmp_path):
     file = tmp_path / "touchpoint.toml"
     file.write_text("")
     for command in (("key", "list"), ("workspace", "show")):

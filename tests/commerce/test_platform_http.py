@@ -13,13 +13,13 @@ NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
 @dataclass
-class Response:
+class StubHttpResponse:
     status_code: int = 200
     content: bytes = b"{}"
     headers: dict = field(default_factory=dict)
 
 
-def calls(response):
+def serve_http_response(response):
     async def request(method, address, **content):
         if isinstance(response, Exception):
             raise response
@@ -28,39 +28,39 @@ def calls(response):
     return platform_http.JsonHttpClient("Ads", request, OSError, lambda: NOW)
 
 
-async def test_an_answer_is_told_whatever_its_status():
-    answer = await calls(Response(503, b'{"a": 1.10}', {"retry-after": "7"})).request_json(
-        "GET", "http://ads"
-    )
+async def test_response_is_returned_for_every_status():
+    answer = await serve_http_response(
+        StubHttpResponse(503, b'{"a": 1.10}', {"retry-after": "7"})
+    ).request_json("GET", "http://ads")
     assert (answer.status, answer.is_success, answer.retry_after) == (503, False, 7.0)
     assert str(answer.require_json()["a"]) == "1.10"
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"7", b"\xff"])
-async def test_what_is_no_object_and_no_list_is_no_content(content):
-    answer = await calls(Response(content=content)).request_json("GET", "http://ads")
+async def test_body_without_object_or_list_is_none(content):
+    answer = await serve_http_response(StubHttpResponse(content=content)).request_json("GET", "http://ads")
     with pytest.raises(PlatformUnavailable, match="something else than JSON, with status 200"):
         answer.require_json()
 
 
-async def test_no_answer_names_the_kind_of_fault_and_no_more():
+async def test_connection_error_names_only_its_type():
     with pytest.raises(PlatformUnavailable, match=r"^Ads does not answer \(OSError\)\.$"):
-        await calls(OSError("http://ads?token=hush")).request_json("GET", "http://ads")
+        await serve_http_response(OSError("http://ads?token=hush")).request_json("GET", "http://ads")
 
 
-async def test_who_takes_too_long_does_not_answer():
+async def test_slow_response_counts_as_unavailable():
     with pytest.raises(PlatformUnavailable, match="does not answer within"):
-        async with platform_http.time_limit(0.01, "Ads"):
+        async with platform_http.time_limit_as_unavailable(0.01, "Ads"):
             await asyncio.Event().wait()
 
 
-def test_credentials_that_are_missing_are_named():
+def test_missing_credentials_are_named():
     platform_http.require_credentials({"a": "1", "b": ""}, ("a",))
     with pytest.raises(CredentialsRejected, match="b, c is missing"):
         platform_http.require_credentials({"a": "1", "b": ""}, ("a", "b", "c"))
 
 
-def test_what_is_not_known_is_left_out_and_nothing_is_a_number():
+def test_null_fields_are_omitted_and_zero_is_kept():
     assert platform_http.drop_empty(a=None, b="", c=[], d={}, e=0, f=False, g=0.0) == {
         "e": 0,
         "f": False,

@@ -8,7 +8,7 @@ import pytest
 from service_core import builtin
 from service_core.analytics.connections.models import Asset, ConnectedAccount, ProviderKind
 from service_core.analytics.connections.providers import InstalledProviders
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.workspace.rules.postback_platforms import PostbackPlatforms
 from service_core.workspace.rules.rule_targets import RuleTargets
 from tests.commerce.ads.ad_spend_data import (
@@ -20,14 +20,14 @@ from tests.commerce.ads.ad_spend_data import (
     spend_row,
 )
 from tests.commerce.providers.webhook_client import SECRET, open_webhook_client
-from tests.commerce.third_party_plugin import Plugin
+from tests.commerce.third_party_plugin import ThirdPartyPlugin
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
 
 
 @pytest.fixture
 async def webhook_client(tmp_path):
-    registry = load_plugins([("builtin", builtin), ("acme", Plugin())])
+    registry = collect_plugins_into_registry([("builtin", builtin), ("acme", ThirdPartyPlugin())])
     async with open_webhook_client(tmp_path, registry) as webhook_client:
         yield webhook_client
 
@@ -39,7 +39,7 @@ async def workspace_client(webhook_client):
     return workspace_client
 
 
-async def sell(webhook_client, workspace_client, id_="m1", order="1001", total="95.00", cart="c1"):
+async def send_order(webhook_client, workspace_client, id_="m1", order="1001", total="95.00", cart="c1"):
     created = int(webhook_client.served.now.timestamp()) - 60
     body = json.dumps({"id": id_, "order": order, "total": total, "cart": cart, "created": created}).encode()
     path = f"/webhooks/acmeshop/{workspace_client.workspace.public_id}"
@@ -47,7 +47,7 @@ async def sell(webhook_client, workspace_client, id_="m1", order="1001", total="
     await webhook_client.drain()
 
 
-async def advertise(workspace_client):
+async def save_third_party_spend(workspace_client):
     rows = [
         spend_row("acmeads", entity, spend=1_000) for entity in (ad_campaign("c1"), ad_group("g1"), ad("a1"))
     ]
@@ -55,8 +55,10 @@ async def advertise(workspace_client):
     await save_spend(workspace_client, *rows)
 
 
-def test_they_are_among_what_a_workspace_can_connect():
-    providers = load_plugins([("builtin", builtin), ("acme", Plugin())]).providers
+def test_third_party_providers_are_listed_as_connectable():
+    providers = collect_plugins_into_registry(
+        [("builtin", builtin), ("acme", ThirdPartyPlugin())]
+    ).connectable_providers
     assert "acmeshop" in providers.ids_of_kind(ProviderKind.REVENUE)
     assert "acmeads" in providers.ids_of_kind(ProviderKind.ADS)
 
@@ -71,7 +73,7 @@ async def test_revenue_is_filtered_by_the_storefront_whose_report_of_an_order_co
         "data": {"object": about | {"metadata": {"order_id": "1001"}}},
     }  # fmt: skip
     assert (await webhook_client.stripe(workspace_client, paid)).status == 200
-    await sell(webhook_client, workspace_client)
+    await send_order(webhook_client, workspace_client)
     answer = await workspace_client.get("/revenue", **WEEK)
     assert {row["platform"]: row["revenue"] for row in answer["platforms"]} == {
         "acmeshop": 95.0, "stripe": 0.0, "tracked": 0.0,
@@ -81,16 +83,16 @@ async def test_revenue_is_filtered_by_the_storefront_whose_report_of_an_order_co
     assert [row["platform"] for row in alone["platforms"]] == ["acmeshop"]
 
 
-async def test_an_event_of_the_site_joins_the_order_to_its_visitor(webhook_client, workspace_client):
+async def test_cart_event_of_the_site_links_the_order_to_its_visitor(webhook_client, workspace_client):
     await webhook_client.track(workspace_client, "$acme_cart", {"cart_id": "c7"}, anonymous_id="A7")
-    await sell(webhook_client, workspace_client, cart="c7")
+    await send_order(webhook_client, workspace_client, cart="c7")
     assert await webhook_client.person(workspace_client, "acmeshop:c7") == await webhook_client.person(
         workspace_client, "A7"
     )
 
 
-async def test_spend_is_read_by_its_other_name_and_its_name_of_a_level(webhook_client, workspace_client):
-    await advertise(workspace_client)
+async def test_third_party_spend_is_queried_by_alias_and_level_name(webhook_client, workspace_client):
+    await save_third_party_spend(workspace_client)
     answer = await workspace_client.get("/ads", **WEEK, platform="acme_ads", level="board")
     assert (answer["platform"], answer["level"]) == ("acmeads", "group")
     assert [(row["platform"], row["id"], row["spend"]) for row in answer["ads"]] == [("acmeads", "g1", 10.0)]
@@ -101,15 +103,15 @@ async def test_spend_is_read_by_its_other_name_and_its_name_of_a_level(webhook_c
     assert "acmeads" in refused["hint"]
 
 
-async def test_commerce_metrics_know_how_far_its_spend_is_complete(webhook_client, workspace_client):
-    await advertise(workspace_client)
+async def test_commerce_metrics_include_the_freshness_of_third_party_spend(webhook_client, workspace_client):
+    await save_third_party_spend(workspace_client)
     asked = {"start_date": "2026-07-01T00:00:00Z", "end_date": "2026-07-08T00:00:00Z"}
     answer = await workspace_client.get("/commerce-metrics", **asked)
     assert answer["spend"] == 10.0
     assert [each["platform"] for each in answer["completeness"]["spend"]["platforms"]] == ["acmeads"]
 
 
-async def test_its_events_are_listed_and_trigger_rules_that_send_to_it(webhook_client, workspace_client):
+async def test_third_party_events_are_listed_and_trigger_rules(webhook_client, workspace_client):
     names = await workspace_client.get("/event-names")
     assert {"platform": "acmeshop", "status": "connected", "event_names": ["order_paid"]} in names[
         "integrations"
@@ -129,7 +131,7 @@ async def test_its_events_are_listed_and_trigger_rules_that_send_to_it(webhook_c
         workspace_client.workspace.id
     )
     targets = RuleTargets(part(PostbackPlatforms), connections, part(InstalledProviders))
-    platform = targets.get_platform("acmeads")
-    assert targets.resolve_destination(platform, None, None) == ("act_1", "pixel_1")
-    targets.check_platform_event(platform, "act_1", "Sale")
-    targets.check_event_source("acmeshop")
+    platform = targets.require_platform("acmeads")
+    assert targets.resolve_only_destination(platform, None, None) == ("act_1", "pixel_1")
+    targets.require_accepted_event(platform, "act_1", "Sale")
+    targets.require_known_event_source("acmeshop")

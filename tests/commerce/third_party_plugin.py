@@ -47,10 +47,10 @@ class AdPlatform:
         aliases=("acme_ads",), level_names={"board": AdLevel.GROUP}, traffic_sources=("acme.example",)
     )
 
-    async def accounts(self, _secrets):
+    async def list_accessible_accounts(self, _secrets):
         return []
 
-    async def spend(self, _account, _level, _first, _last, _secrets):
+    async def fetch_daily_spend(self, _account, _level, _first, _last, _secrets):
         return []
 
 
@@ -81,7 +81,7 @@ SENDER = FunctionSender(
 )
 
 
-class Plugin:
+class ThirdPartyPlugin:
     """Brings all of it."""
 
     @hook

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hosts.composition.adapter_wrappers import WrappedAdapter, wrap_adapters
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 
 
-class Failing:
+class FailAfterFirstCalls:
     """Lets the first calls of a method pass, and fails the others."""
 
     def __init__(self, method, passing):
@@ -27,12 +27,14 @@ class Failing:
         return WrappedAdapter(adapter, {self.method: failing})
 
 
-def opened(*wraps):
-    return wrap_adapters(load_installed_registry(), *wraps).open_adapter("events", "memory://", folder=Path())
+def open_wrapped_adapter(*wraps):
+    return wrap_adapters(load_installed_registry_once(), *wraps).open_adapter(
+        "events", "memory://", base_folder=Path()
+    )
 
 
-async def test_a_wrapped_adapter_does_what_it_did_but_for_what_is_wrapped():
-    store = opened(Failing("append", passing=1))
+async def test_wrapped_adapter_delegates_other_methods():
+    store = open_wrapped_adapter(FailAfterFirstCalls("append", passing=1))
     assert await store.append([]) == 0
     with pytest.raises(OSError, match="disk full"):
         await store.append([])
@@ -40,7 +42,7 @@ async def test_a_wrapped_adapter_does_what_it_did_but_for_what_is_wrapped():
     assert not hasattr(store, "work_apart")
 
 
-async def test_the_last_of_several_wraps_lies_outermost():
+async def test_last_wrapper_is_outermost():
     def tagged(name):
         def tag(_port, adapter):
             async def append(events):
@@ -50,11 +52,11 @@ async def test_the_last_of_several_wraps_lies_outermost():
 
         return tag
 
-    assert await opened(tagged("inner"), tagged("outer")).append([]) == ["outer", ["inner", 0]]
+    assert await open_wrapped_adapter(tagged("inner"), tagged("outer")).append([]) == ["outer", ["inner", 0]]
 
 
-def test_other_adapters_and_everything_else_of_the_registry_stay():
-    before = load_installed_registry()
+def test_other_registry_entries_are_unchanged():
+    before = load_installed_registry_once()
     after = wrap_adapters(before)
     assert after.adapters.keys() == before.adapters.keys()
     assert (after.operations, after.catalog, after.models) == (

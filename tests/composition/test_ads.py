@@ -9,7 +9,7 @@ from hosts.composition.ports import Ports
 from hosts.composition.providers import build_ad_sync
 from service_core.commerce.ads.models import AdPlatformInfo
 from service_core.extensions.hooks import hook
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
@@ -22,10 +22,10 @@ class Fixed:
         self.id = id_
         self.info = AdPlatformInfo()
 
-    async def accounts(self, secrets):
+    async def list_accessible_accounts(self, secrets):
         return []
 
-    async def spend(self, account, level, first, last, secrets):
+    async def fetch_daily_spend(self, account, level, first, last, secrets):
         return []
 
 
@@ -40,30 +40,32 @@ class Moving(Fixed):
         return Moving(address)
 
 
-def bringing(*platforms):
+def plugin_with_platforms(*platforms):
     return SimpleNamespace(ad_platforms=hook(lambda: platforms))
 
 
-def reading(folder, registry, **apis):
-    registry = replace(load_plugins(), ad_platforms=registry.ad_platforms)
+def compose_ad_sync(folder, registry, **apis):
+    registry = replace(collect_plugins_into_registry(), ad_platforms=registry.ad_platforms)
     settings = Settings(ads={"api_urls": apis})
     return build_ad_sync(Ports(settings, folder, registry, system_clock), settings)
 
 
 def test_two_platforms_of_one_id_stop_the_start():
-    plugins = [("one", bringing(Fixed())), ("two", bringing(Fixed()))]
+    plugins = [("one", plugin_with_platforms(Fixed())), ("two", plugin_with_platforms(Fixed()))]
     with pytest.raises(StartupError, match="Two plugins provide the ad platform 'fixed'"):
-        load_plugins(plugins, discover=False)
+        collect_plugins_into_registry(plugins, discover_entry_points=False)
     with pytest.raises(StartupError, match="not a AdPlatform"):
-        load_plugins([("none", bringing("meta"))], discover=False)
+        collect_plugins_into_registry([("none", plugin_with_platforms("meta"))], discover_entry_points=False)
 
 
 def test_the_settings_name_another_address(tmp_path):
-    registry = load_plugins([("ads", bringing(Fixed(), Moving()))], discover=False)
-    assert reading(tmp_path, registry).platforms["moving"].address == "https://ads.example/v1"
-    moved = reading(tmp_path, registry, moving="https://ads.example/v2/").platforms
+    registry = collect_plugins_into_registry(
+        [("ads", plugin_with_platforms(Fixed(), Moving()))], discover_entry_points=False
+    )
+    assert compose_ad_sync(tmp_path, registry).platforms["moving"].address == "https://ads.example/v1"
+    moved = compose_ad_sync(tmp_path, registry, moving="https://ads.example/v2/").platforms
     assert (moved["moving"].address, moved["fixed"].id) == ("https://ads.example/v2", "fixed")
     with pytest.raises(StartupError, match="which no plugin brings"):
-        reading(tmp_path, registry, meta="https://ads.example/v2")
+        compose_ad_sync(tmp_path, registry, meta="https://ads.example/v2")
     with pytest.raises(StartupError, match="whose plugin knows no other address"):
-        reading(tmp_path, registry, fixed="https://ads.example/v2")
+        compose_ad_sync(tmp_path, registry, fixed="https://ads.example/v2")

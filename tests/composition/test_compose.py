@@ -21,7 +21,7 @@ from service_core.api.http_messages import ApiRequest
 from service_core.api.readiness import Probe, ProbeResult
 from service_core.extensions.adapters import Adapter
 from service_core.extensions.hooks import hook
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.ports import EventStore, GeoLocator, IngestQueue, QueueState
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
@@ -46,7 +46,7 @@ SETTINGS = Settings.model_validate(
 )
 
 
-class Part:
+class FakeAdapter:
     """Any port: remembers what happened to it."""
 
     def __init__(self, name, diary, fails):
@@ -102,7 +102,7 @@ PORTS = (
 )
 
 
-class World:
+class FakeDeployment:
     def __init__(self):
         self.diary = []
         self.fails = set()
@@ -110,11 +110,15 @@ class World:
 
     def registry(self):
         adapters = [
-            Adapter(port=name, scheme="fake", open=lambda _, name=name: Part(name, self.diary, self.fails))
+            Adapter(
+                port=name, scheme="fake", open=lambda _, name=name: FakeAdapter(name, self.diary, self.fails)
+            )
             for name in PORTS
         ]
         fakes = SimpleNamespace(adapters=hook(lambda: adapters), operations=hook(lambda: self.operations))
-        return load_plugins([("builtin", builtin), ("fakes", fakes)], discover=False)
+        return collect_plugins_into_registry(
+            [("builtin", builtin), ("fakes", fakes)], discover_entry_points=False
+        )
 
     def compose(self, **more):
         return compose(SETTINGS, Path("data"), registry=self.registry(), clock=lambda: NOW, **more)
@@ -122,10 +126,10 @@ class World:
 
 @pytest.fixture
 def fake_deployment():
-    return World()
+    return FakeDeployment()
 
 
-async def get(service, path):
+async def get_json(service, path):
     return await service.dispatch(ApiRequest("GET", path))
 
 
@@ -144,7 +148,7 @@ async def test_a_failed_start_closes_what_was_started(fake_deployment):
     assert fake_deployment.diary[-2:] == ["close limits", "close workspace"]
 
 
-async def test_a_process_that_needs_a_few_ports_opens_no_other(fake_deployment):
+async def test_only_the_needed_ports_are_opened(fake_deployment):
     ports = Ports(SETTINGS, Path("data"), fake_deployment.registry(), lambda: NOW)
     async with start_adapters([ports.workspace, ports.queue]):
         assert ports.queue is ports.queue
@@ -153,10 +157,10 @@ async def test_a_process_that_needs_a_few_ports_opens_no_other(fake_deployment):
 
 async def test_public_operations_answer(fake_deployment):
     service = fake_deployment.compose()
-    assert (await get(service, "/health")).body == b'{"status":"ok"}'
-    ready = await get(service, "/ready")
+    assert (await get_json(service, "/health")).body == b'{"status":"ok"}'
+    ready = await get_json(service, "/ready")
     assert (ready.status, b'"status":"ok"' in ready.body) == (200, True)
-    document = await get(service, "/openapi.json")
+    document = await get_json(service, "/openapi.json")
     assert b'"url":"http://127.0.0.1:8080"' in document.body
 
 
@@ -164,7 +168,7 @@ async def test_further_probes_take_part_in_readiness(fake_deployment):
     async def full():
         return ProbeResult(ok=False)
 
-    ready = await get(fake_deployment.compose(probes=[Probe("disk", full)]), "/ready")
+    ready = await get_json(fake_deployment.compose(probes=[Probe("disk", full)]), "/ready")
     assert (ready.status, b'"disk":"degraded"' in ready.body) == (503, True)
 
 
@@ -190,14 +194,14 @@ async def test_a_handler_gets_its_dependencies_by_type(fake_deployment):
 
     fake_deployment.operations.append(own)
     service = fake_deployment.compose()
-    assert (await get(service, "/own")).status == 200
+    assert (await get_json(service, "/own")).status == 200
     assert seen["store"] is seen["sums"] is seen["funnels"] is service.ports.events
     assert (seen["directory"], seen["queue"]) == (service.ports.workspace, service.ports.queue)
     assert seen["geo"].locate("203.0.113.7") is None
     assert (seen["clock"](), seen["settings"]) == (NOW, SETTINGS)
 
 
-def test_a_type_nobody_provides_stops_the_start_with_the_operations_name(fake_deployment):
+def test_unprovided_dependency_stops_the_start_and_names_the_operation(fake_deployment):
     class Weather(Protocol):
         def today(self): ...
 
@@ -211,7 +215,7 @@ def test_a_type_nobody_provides_stops_the_start_with_the_operations_name(fake_de
         fake_deployment.compose()
 
 
-def test_another_function_type_is_not_the_clock(fake_deployment):
+def test_callable_type_other_than_clock_is_not_bound(fake_deployment):
     @operation("GET /odd", tag="own")
     async def odd(*, roll: Callable[[], int]) -> dict[str, int]:
         """Ask for a function of another kind."""
@@ -222,7 +226,7 @@ def test_another_function_type_is_not_the_clock(fake_deployment):
         fake_deployment.compose()
 
 
-def test_a_public_operation_cannot_ask_who_is_calling(fake_deployment):
+def test_public_operation_cannot_depend_on_the_caller(fake_deployment):
     @operation("GET /who", scope=None, prefix=RoutePrefix.ROOT, tag="own")
     async def who_am_i(*, caller: Caller) -> dict[str, int]:
         """Ask nobody."""
@@ -242,8 +246,13 @@ def test_an_unknown_scheme_stops_the_start(fake_deployment):
 
 
 @pytest.mark.parametrize("port", DECLARED)
-def test_the_setting_that_is_told_of_a_port_names_its_adapter(port, tmp_path):
+def test_port_setting_names_its_adapter(port, tmp_path):
     section, name = DECLARED[port].setting.split(".")
     settings = Settings.model_validate({section: {name: "nowhere://"}})
     with pytest.raises(StartupError, match=f"No adapter for '{port}' serves nowhere://"):
-        Ports(settings, tmp_path, load_plugins([], discover=False), clock=lambda: NOW).adapter(port)
+        Ports(
+            settings,
+            tmp_path,
+            collect_plugins_into_registry([], discover_entry_points=False),
+            clock=lambda: NOW,
+        ).adapter(port)

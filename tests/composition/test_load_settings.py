@@ -4,7 +4,10 @@ import os
 
 import pytest
 
-from hosts.composition.load_settings import list_setting_names, load_settings
+from hosts.composition.load_settings import (
+    list_setting_names,
+    load_settings_with_environment,
+)
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
 
@@ -25,14 +28,14 @@ def write_settings(tmp_path):
     return write
 
 
-def refusal(path):
+def startup_error(path):
     with pytest.raises(StartupError) as caught:
-        load_settings(path)
+        load_settings_with_environment(path)
     return str(caught.value)
 
 
-def test_without_a_file_everything_has_a_default_that_works_on_one_machine():
-    settings = load_settings(None)
+def test_defaults_work_without_a_settings_file():
+    settings = load_settings_with_environment(None)
     assert settings.storage.events == "duckdb:///events.duckdb"
     assert settings.storage.workspace == "sqlite:///workspace.db"
     assert (settings.http.server, settings.http.effective_api_url) == ("hypercorn", "http://127.0.0.1:8080")
@@ -47,7 +50,7 @@ def test_without_a_file_everything_has_a_default_that_works_on_one_machine():
         ({"api": "0.0.0.0:80", "root_url": "https://t.example/"}, "https://t.example"),
     ],
 )
-def test_answers_name_an_address_that_can_be_followed(http, named):
+def test_default_root_url_is_reachable(http, named):
     settings = Settings.model_validate({"http": http})
     assert (settings.http.effective_api_url, settings.http.effective_app_url) == (named, f"{named}/app")
 
@@ -61,7 +64,7 @@ def test_every_setting_is_described():
 
 def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(write_settings, monkeypatch):
     monkeypatch.setenv("TOUCHPOINT_HTTP__API", "0.0.0.0:9000")
-    settings = load_settings(
+    settings = load_settings_with_environment(
         write_settings('[http]\napi = "0.0.0.0:1"\nserver = "uvicorn"\n[geo]\ndatabase = "mmdb:///c"\n')
     )
     assert (settings.http.api, settings.http.server) == ("0.0.0.0:9000", "uvicorn")
@@ -70,15 +73,15 @@ def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(writ
 
 def test_a_list_in_the_environment_is_json(monkeypatch):
     monkeypatch.setenv("TOUCHPOINT_INGEST__TRUSTED_PROXIES", '["10.0.0.0/8"]')
-    assert load_settings(None).ingest.trusted_proxies == ("10.0.0.0/8",)
+    assert load_settings_with_environment(None).ingest.trusted_proxies == ("10.0.0.0/8",)
     monkeypatch.setenv("TOUCHPOINT_INGEST__TRUSTED_PROXIES", "10.0.0.0/8")
-    assert "JSON" in refusal(None)
+    assert "JSON" in startup_error(None)
 
 
-def test_variables_of_other_kinds_are_none_of_its_business(monkeypatch):
+def test_unrelated_environment_variables_are_ignored(monkeypatch):
     monkeypatch.setenv("TOUCHPOINT_CONFIG", "x.toml")
     monkeypatch.setenv("TOUCHPOINT_FAULTS", "full")
-    assert load_settings(None).http.api == "127.0.0.1:8080"
+    assert load_settings_with_environment(None).http.api == "127.0.0.1:8080"
 
 
 @pytest.mark.parametrize(
@@ -91,13 +94,13 @@ def test_variables_of_other_kinds_are_none_of_its_business(monkeypatch):
     ],
 )
 def test_an_unknown_setting_is_named_with_the_closest_known_one(write_settings, text, name, near):
-    said = refusal(write_settings(text))
+    said = startup_error(write_settings(text))
     assert f"Unknown setting {name} in " in said
     assert f"Did you mean {near}?" in said
 
 
 def test_a_setting_that_resembles_none_is_answered_with_those_of_its_section(write_settings):
-    said = refusal(write_settings('[exports]\njobs = "inline://"'))
+    said = startup_error(write_settings('[exports]\njobs = "inline://"'))
     assert "Unknown setting exports.jobs in " in said
     assert "Settings: exports.queue, exports.storage." in said
 
@@ -105,22 +108,22 @@ def test_a_setting_that_resembles_none_is_answered_with_those_of_its_section(wri
 @pytest.mark.parametrize("variable", ["TOUCHPOINT_HTTP__APIS", "TOUCHPOINT_HTTP_API", "TOUCHPOINT_HTPP__API"])
 def test_an_unknown_variable_is_named_with_the_closest_known_setting(monkeypatch, variable):
     monkeypatch.setenv(variable, "x")
-    said = refusal(None)
+    said = startup_error(None)
     assert variable in said
     assert "http.api" in said
     assert "TOUCHPOINT_<SECTION>__<NAME>" in said
 
 
-def test_a_value_that_does_not_fit_is_named(write_settings):
-    said = refusal(write_settings('[http]\nserver = "apache"'))
+def test_invalid_value_error_names_the_setting(write_settings):
+    said = startup_error(write_settings('[http]\nserver = "apache"'))
     assert "http.server" in said
     assert "hypercorn" in said
 
 
 def test_a_section_that_is_no_table_is_refused(write_settings):
-    assert "http" in refusal(write_settings('http = "127.0.0.1"'))
+    assert "http" in startup_error(write_settings('http = "127.0.0.1"'))
 
 
-def test_a_file_that_is_missing_or_broken_says_what_to_do(tmp_path, write_settings):
-    assert "touchpoint init" in refusal(tmp_path / "none.toml")
-    assert "cannot be read" in refusal(write_settings("[http"))
+def test_missing_or_broken_file_error_says_what_to_do(tmp_path, write_settings):
+    assert "touchpoint init" in startup_error(tmp_path / "none.toml")
+    assert "cannot be read" in startup_error(write_settings("[http"))

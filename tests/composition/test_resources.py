@@ -10,7 +10,7 @@ from service_core import builtin
 from service_core.changes.resource import Resource, ResourceType
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.extensions.hooks import hook
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Scope, operation
 from service_core.kernel.settings import Settings
@@ -29,13 +29,15 @@ async def list_notes() -> dict[str, int]:
     return {}
 
 
-def bringing(*resources):
+def plugin_with_resources(*resources):
     plugin = SimpleNamespace(resources=hook(lambda: resources))
-    return load_plugins([("builtin", builtin), ("notes", plugin)], discover=False)
+    return collect_plugins_into_registry(
+        [("builtin", builtin), ("notes", plugin)], discover_entry_points=False
+    )
 
 
-def test_a_resource_brings_its_kind_and_its_endpoints():
-    registry = bringing(ResourceDefinition(NOTES, (list_notes,)))
+def test_resource_registers_its_type_and_endpoints():
+    registry = plugin_with_resources(ResourceDefinition(NOTES, (list_notes,)))
     assert list_notes in registry.operations
     assert build_resource_types(registry.resources[-1:], Bindings({})) == (NOTES,)
 
@@ -51,7 +53,7 @@ async def test_dependencies_of_a_resource_type_are_bound_by_type():
     assert serialize({}) == {"host": "go.example.com"}
 
 
-def test_a_dependency_nobody_provides_stops_the_start_with_the_functions_name():
+def test_unprovided_dependency_stops_the_start_and_names_the_function():
     class Weather(Protocol):
         def today(self): ...
 
@@ -63,11 +65,13 @@ def test_a_dependency_nobody_provides_stops_the_start_with_the_functions_name():
         build_resource_types([ResourceDefinition(note_type)], Bindings({Settings: Settings}))
 
 
-def test_two_kinds_of_one_type_stop_the_start():
+def test_duplicate_resource_type_stops_the_start():
     with pytest.raises(StartupError, match="'own_note'"):
         build_resource_types([ResourceDefinition(NOTES), ResourceDefinition(NOTES)], Bindings({}))
 
 
-def test_two_resources_of_one_route_stop_the_start():
+def test_duplicate_resource_route_stops_the_start():
     with pytest.raises(StartupError, match="GET /own-notes"):
-        bringing(ResourceDefinition(NOTES, (list_notes,)), ResourceDefinition(NOTES, (list_notes,)))
+        plugin_with_resources(
+            ResourceDefinition(NOTES, (list_notes,)), ResourceDefinition(NOTES, (list_notes,))
+        )

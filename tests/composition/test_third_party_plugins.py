@@ -9,7 +9,7 @@ from hosts.composition.compose import require_known_ports
 from plugins.revenue_stripe.adapter import Stripe
 from service_core.extensions.adapters import Adapter, AdapterSettings
 from service_core.extensions.hooks import hook
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import operation
 
@@ -18,32 +18,34 @@ class OwnSettings(AdapterSettings):
     threads: int = 1
 
 
-def adapter(port="geo", scheme="own", settings=OwnSettings):
+def fake_adapter(port="geo", scheme="own", settings=OwnSettings):
     return Adapter(port=port, scheme=scheme, open=lambda opened: opened, settings=settings)
 
 
-def plugin(**hooks):
+def plugin_with_hooks(**hooks):
     return SimpleNamespace(
         **{name: hook(lambda values=tuple(values): values) for name, values in hooks.items()}
     )
 
 
-def registry(*adapters):
-    return load_plugins([("own", plugin(adapters=adapters or [adapter()]))], discover=False)
+def load_test_registry(*adapters):
+    return collect_plugins_into_registry(
+        [("own", plugin_with_hooks(adapters=adapters or [fake_adapter()]))], discover_entry_points=False
+    )
 
 
-def refusal(call, *args, **kwargs):
+def startup_error(call, *args, **kwargs):
     with pytest.raises(StartupError) as caught:
         call(*args, **kwargs)
     return str(caught.value)
 
 
-def opened(url, folder=Path("data")):
-    return registry().open_adapter("geo", url, folder=folder)
+def open_stub_adapter(url, folder=Path("data")):
+    return load_test_registry().open_adapter("geo", url, base_folder=folder)
 
 
-def test_the_scheme_of_a_url_chooses_the_adapter_and_the_rest_is_its_settings():
-    assert opened("own:///places.csv?threads=2") == OwnSettings(
+def test_url_scheme_selects_the_adapter_and_the_rest_its_settings():
+    assert open_stub_adapter("own:///places.csv?threads=2") == OwnSettings(
         url="own:///places.csv?threads=2", path=Path("data/places.csv"), threads=2
     )
 
@@ -60,35 +62,39 @@ def test_the_scheme_of_a_url_chooses_the_adapter_and_the_rest_is_its_settings():
         ),
     ],
 )
-def test_parts_of_a_url(url, fields):
-    assert opened(url) == OwnSettings(url=url, **fields)
+def test_url_parts_become_settings(url, fields):
+    assert open_stub_adapter(url) == OwnSettings(url=url, **fields)
 
 
 def test_settings_never_show_a_password():
-    assert "secret" not in repr(opened("own://ann:secret@h/db"))
+    assert "secret" not in repr(open_stub_adapter("own://ann:secret@h/db"))
 
 
-def test_an_unknown_scheme_names_the_installed_ones():
-    said = refusal(opened, "mmdb:///city.mmdb")
+def test_unknown_scheme_error_lists_installed_schemes():
+    said = startup_error(open_stub_adapter, "mmdb:///city.mmdb")
     assert "'geo'" in said
     assert "mmdb://" in said
     assert "Installed: own://." in said
     assert "install the plugin" in said
 
 
-def test_a_port_without_any_adapter_says_so():
-    assert "Installed: none." in refusal(registry().open_adapter, "devices", "useragent://", folder=Path())
+def test_port_without_an_adapter_is_reported():
+    assert "Installed: none." in startup_error(
+        load_test_registry().open_adapter, "devices", "useragent://", folder=Path()
+    )
 
 
-def test_an_option_the_adapter_does_not_know_names_those_it_knows():
-    said = refusal(opened, "own:///x?thread=2")
+def test_unknown_option_error_lists_known_options():
+    said = startup_error(open_stub_adapter, "own:///x?thread=2")
     assert "thread" in said
     assert "threads" in said
     assert (
         "password"
-        not in refusal(opened, "own://ann:hush@h/x?thread=2").replace("password.", "").partition("knows")[0]
+        not in startup_error(open_stub_adapter, "own://ann:hush@h/x?thread=2")
+        .replace("password.", "")
+        .partition("knows")[0]
     )
-    assert "hush" not in refusal(opened, "own://ann:hush@h/x?thread=2")
+    assert "hush" not in startup_error(open_stub_adapter, "own://ann:hush@h/x?thread=2")
 
 
 @pytest.mark.parametrize(
@@ -102,18 +108,23 @@ def test_an_option_the_adapter_does_not_know_names_those_it_knows():
         ("duckdb:///?threads=2", "has to name a file. Write three slashes before it: duckdb:///NAME."),
     ],
 )
-def test_what_keeps_data_here_is_never_opened_without_a_path(url, said):
-    assert refusal(load_plugins().open_adapter, "events", url, folder=Path()).endswith(said)
+def test_embedded_store_needs_a_path(url, said):
+    assert startup_error(collect_plugins_into_registry().open_adapter, "events", url, folder=Path()).endswith(
+        said
+    )
 
 
 def test_a_url_that_cannot_be_read_is_refused():
-    assert "cannot be read" in refusal(opened, "own://h:port/x")
+    assert "cannot be read" in startup_error(open_stub_adapter, "own://h:port/x")
 
 
 def test_two_adapters_of_one_scheme_are_refused():
-    said = refusal(
-        load_plugins,
-        [("a", plugin(adapters=[adapter()])), ("b", plugin(adapters=[adapter()]))],
+    said = startup_error(
+        collect_plugins_into_registry,
+        [
+            ("a", plugin_with_hooks(adapters=[fake_adapter()])),
+            ("b", plugin_with_hooks(adapters=[fake_adapter()])),
+        ],
         discover=False,
     )
     assert "'geo'" in said
@@ -122,22 +133,26 @@ def test_two_adapters_of_one_scheme_are_refused():
 
 
 def test_one_scheme_may_serve_two_ports():
-    found = registry(adapter(), adapter(port="devices"))
+    found = load_test_registry(fake_adapter(), fake_adapter(port="devices"))
     assert set(found.adapters) == {("geo", "own"), ("devices", "own")}
 
 
-def test_a_misspelt_hook_names_the_near_one():
-    said = refusal(load_plugins, [("own", plugin(adapterz=[]))], discover=False)
+def test_misspelt_hook_error_suggests_the_right_name():
+    said = startup_error(
+        collect_plugins_into_registry, [("own", plugin_with_hooks(adapterz=[]))], discover=False
+    )
     assert "'own'" in said
     assert "Did you mean 'adapters'?" in said
 
 
-def test_a_hook_with_parameters_nobody_gives_is_refused():
+def test_hook_with_unknown_parameters_is_refused():
     @hook
     def adapters(app):
         return []
 
-    assert "'own'" in refusal(load_plugins, [("own", SimpleNamespace(adapters=adapters))], discover=False)
+    assert "'own'" in startup_error(
+        collect_plugins_into_registry, [("own", SimpleNamespace(adapters=adapters))], discover=False
+    )
 
 
 def test_two_operations_at_one_path_are_refused():
@@ -146,26 +161,32 @@ def test_two_operations_at_one_path_are_refused():
         """Get it."""
         return {}
 
-    twice = [("a", plugin(operations=[get_x])), ("b", plugin(operations=[get_x]))]
-    assert "GET /x" in refusal(load_plugins, twice, discover=False)
+    twice = [("a", plugin_with_hooks(operations=[get_x])), ("b", plugin_with_hooks(operations=[get_x]))]
+    assert "GET /x" in startup_error(collect_plugins_into_registry, twice, discover=False)
 
 
 def test_two_revenue_providers_of_one_id_are_refused():
-    twice = [(name, plugin(revenue_providers=[Stripe()])) for name in "ab"]
-    assert "the revenue provider 'stripe'" in refusal(load_plugins, twice, discover=False)
-    found = load_plugins(twice[:1], discover=False).revenue_providers
+    twice = [(name, plugin_with_hooks(revenue_providers=[Stripe()])) for name in "ab"]
+    assert "the revenue provider 'stripe'" in startup_error(
+        collect_plugins_into_registry, twice, discover=False
+    )
+    found = collect_plugins_into_registry(twice[:1], discover_entry_points=False).revenue_providers
     assert list(found) == ["stripe"]
 
 
-def test_what_is_no_revenue_provider_is_refused():
-    said = refusal(load_plugins, [("own", plugin(revenue_providers=["stripe"]))], discover=False)
+def test_invalid_revenue_provider_is_refused():
+    said = startup_error(
+        collect_plugins_into_registry,
+        [("own", plugin_with_hooks(revenue_providers=["stripe"]))],
+        discover=False,
+    )
     assert "'own'" in said
     assert "which is not a RevenueProvider" in said
 
 
 def test_the_registry_is_frozen():
     with pytest.raises(TypeError):
-        registry().adapters["geo", "other"] = adapter()
+        load_test_registry().adapters["geo", "other"] = fake_adapter()
 
 
 def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
@@ -174,33 +195,39 @@ def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[touchpoint]\nbroken = no_such_module_here\n")
     monkeypatch.syspath_prepend(tmp_path)
-    said = refusal(load_plugins)
+    said = startup_error(collect_plugins_into_registry)
     assert "'broken'" in said
     assert "no_such_module_here" in said
 
 
-def test_a_plugin_that_brings_something_else_is_named():
-    said = refusal(load_plugins, [("own", plugin(adapters=["a string"]))], discover=False)
+def test_plugin_with_a_wrong_hook_result_is_named():
+    said = startup_error(
+        collect_plugins_into_registry, [("own", plugin_with_hooks(adapters=["a string"]))], discover=False
+    )
     assert said == "Plugin 'own': its hook 'adapters' returns 'a string', which is not a Adapter."
-    said = refusal(load_plugins, [("own", plugin(attribution_models=[7]))], discover=False)
+    said = startup_error(
+        collect_plugins_into_registry, [("own", plugin_with_hooks(attribution_models=[7]))], discover=False
+    )
     assert said.endswith("returns 7, which is not a RuleBasedModel or DataDrivenModel.")
 
 
 def test_a_plugin_whose_hook_fails_is_named():
     broken = SimpleNamespace(metrics=hook(lambda: [1 / 0]))
-    said = refusal(load_plugins, [("own", broken)], discover=False)
+    said = startup_error(collect_plugins_into_registry, [("own", broken)], discover=False)
     assert said == "Plugin 'own': its hook 'metrics' failed. ZeroDivisionError: division by zero."
 
 
 @pytest.mark.parametrize("route", ["/greeting", "GRAB /greeting", "GET greeting"])
-def test_a_route_that_is_none_is_refused(route):
+def test_invalid_route_is_refused(route):
     with pytest.raises(TypeError, match="as in 'GET /overview'"):
         operation(route, tag="shop")
 
 
-def test_an_adapter_for_a_port_that_is_not_there_stops_the_start():
-    said = refusal(require_known_ports, registry(adapter(port="sinks")))
+def test_adapter_for_an_unknown_port_stops_the_start():
+    said = startup_error(require_known_ports, load_test_registry(fake_adapter(port="sinks")))
     assert (
         f"{__name__} brings own:// for the port 'sinks', which does not exist. Did you mean 'sink'?" in said
     )
-    assert require_known_ports(registry(adapter(port="sink"))).adapters.keys() == {("sink", "own")}
+    assert require_known_ports(load_test_registry(fake_adapter(port="sink"))).adapters.keys() == {
+        ("sink", "own")
+    }

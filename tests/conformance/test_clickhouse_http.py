@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.event_store.append_events import AppendEvents
 from service_core.testing.event_store.event_reads import EventReads
 from service_core.testing.event_store.golden_numbers import GoldenNumbers
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.clickhouse
 def shared_store(tmp_path_factory):
     """One server for all: every test keeps to workspaces of its own."""
     with serve_clickhouse(tmp_path_factory.mktemp("clickhouse")) as server:
-        store = load_plugins().open_adapter("events", server.url, folder=Path())
+        store = collect_plugins_into_registry().open_adapter("events", server.url, base_folder=Path())
         asyncio.run(store.start())
         yield store
         asyncio.run(store.aclose())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.event_store import EventStoreConformance
 
 
@@ -12,8 +12,8 @@ class TestDuckDb(EventStoreConformance):
     @pytest.fixture
     async def store(self, tmp_path: Path):
         # A world is too small for a second thread to be worth its hand-over.
-        store = load_plugins().open_adapter(
-            "events", "duckdb:///events.db?threads=1&timeout_seconds=300", folder=tmp_path
+        store = collect_plugins_into_registry().open_adapter(
+            "events", "duckdb:///events.db?threads=1&timeout_seconds=300", base_folder=tmp_path
         )
         await store.start()
         yield store

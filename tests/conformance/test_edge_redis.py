@@ -2,13 +2,15 @@
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
-from service_core.testing.redirects import EdgeMemoryConformance
+from service_core.extensions.registry import collect_plugins_into_registry
+from service_core.testing.redirects import RedirectCacheConformance
 
 
-class TestRedis(EdgeMemoryConformance):
+class TestRedis(RedirectCacheConformance):
     @pytest.fixture
     async def cache(self, redis_url, tmp_path):
-        cache = load_plugins().open_adapter("edge", f"{redis_url}/0?timeout_seconds=5", folder=tmp_path)
+        cache = collect_plugins_into_registry().open_adapter(
+            "edge", f"{redis_url}/0?timeout_seconds=5", base_folder=tmp_path
+        )
         yield cache
         await cache.aclose()

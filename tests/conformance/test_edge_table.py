@@ -2,12 +2,12 @@
 
 import pytest
 
-from service_core.testing.redirects import EdgeMapConformance
+from service_core.testing.redirects import RedirectLookupConformance
 from service_core.workspace.links.redirect_lookup import DatabaseRedirects
 from tests.workspace.conftest import WorkspaceApi
 
 
-class TestWorkspaceStore(EdgeMapConformance):
+class TestWorkspaceStore(RedirectLookupConformance):
     @pytest.fixture
     async def workspace_api(self, tmp_path):
         workspace_api = WorkspaceApi(tmp_path)

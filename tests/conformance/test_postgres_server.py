@@ -14,12 +14,12 @@ def connection(request, postgres_url):
         yield connection
 
 
-def test_every_test_has_an_empty_database_of_its_own(connection):
+def test_every_test_has_its_own_empty_database(connection):
     tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
     assert tables == (1,)
 
 
-def test_what_was_committed_survives_a_kill(postgres_server):
+def test_committed_rows_survive_a_kill(postgres_server):
     with psycopg.connect(postgres_server.url, autocommit=True) as connection:
         assert connection.execute("SHOW fsync").fetchone() == ("on",)
         connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
@@ -31,7 +31,7 @@ def test_what_was_committed_survives_a_kill(postgres_server):
         assert connection.execute("SELECT n FROM kept").fetchone() == (7,)
 
 
-def test_a_hung_server_answers_nothing_until_it_goes_on(postgres_server):
+def test_suspended_server_answers_nothing_until_resumed(postgres_server):
     with closing(psycopg.connect(postgres_server.url)) as connection:
         postgres_server.suspend()
         connection.pgconn.send_query(b"SELECT 1")
@@ -41,7 +41,7 @@ def test_a_hung_server_answers_nothing_until_it_goes_on(postgres_server):
         assert select([connection], [], [], 60)[0]
 
 
-def test_a_role_other_than_the_owner_needs_its_password(postgres_server):
+def test_other_roles_need_a_password(postgres_server):
     with psycopg.connect(postgres_server.url, autocommit=True) as connection:
         connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'right'")
     address = postgres_server.url.replace("touchpoint@", "clerk:{}@")

@@ -4,18 +4,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.queue import IngestQueueConformance
 
 
 class TestSpool(IngestQueueConformance):
     @pytest.fixture
     def open_queue(self, tmp_path):
-        registry = load_plugins()
+        registry = collect_plugins_into_registry()
 
         @asynccontextmanager
         async def opened():
-            queue = registry.open_adapter("queue", "spool:///spool.db", folder=tmp_path)
+            queue = registry.open_adapter("queue", "spool:///spool.db", base_folder=tmp_path)
             await queue.start()
             yield queue
             await queue.aclose()

@@ -25,7 +25,7 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 
 
 @dataclass(frozen=True)
-class Service:
+class DeploymentService:
     """One command of a deployment.
 
     Attributes:
@@ -39,19 +39,19 @@ class Service:
     environment: Mapping[str, str]
 
 
-def composed(file: Path, given: Mapping[str, str]) -> Iterator[Service]:
+def compose_services(file: Path, given: Mapping[str, str]) -> Iterator[DeploymentService]:
     """The services of a compose file that run the image of Touchpoint.
 
     Args:
         file: the compose file.
         given: what stands in ``.env`` beside it.
     """
-    for name, described in _filled(yaml.safe_load(file.read_text()), given)["services"].items():
+    for name, described in _interpolate(yaml.safe_load(file.read_text()), given)["services"].items():
         if described["image"] == "touchpoint":
-            yield Service(name, [ENTRYPOINT, *described["command"]], described["environment"])
+            yield DeploymentService(name, [ENTRYPOINT, *described["command"]], described["environment"])
 
 
-def unit(file: Path, given: Mapping[str, str], instance: str = "") -> Service:
+def systemd_service(file: Path, given: Mapping[str, str], instance: str = "") -> DeploymentService:
     """The service of a systemd unit.
 
     Args:
@@ -59,21 +59,21 @@ def unit(file: Path, given: Mapping[str, str], instance: str = "") -> Service:
         given: what stands in the files of the environment beside what the repository's says.
         instance: what stands after the ``@``.
     """
-    section = sections(file, instance)["Service"]
-    environment = dict(line.split("=", 1) for line in _lines(section.get("Environment", "")))
+    section = unit_sections(file, instance)["Service"]
+    environment = dict(line.split("=", 1) for line in _uncommented_lines(section.get("Environment", "")))
     if "/etc/touchpoint/environment" in section.get("EnvironmentFile", ""):
-        environment |= settings(file.with_name("environment"))
+        environment |= environment_file(file.with_name("environment"))
     environment |= given
     command = section["ExecStart"].replace("$OPTIONS", environment.get("OPTIONS", ""))
     command = _VARIABLE.sub(lambda found: environment[found[1]], command)
     words = [word.replace("$$", "$").replace("%%", "%") for word in shlex.split(command)]
-    return Service(file.stem.replace("@", f"@{instance}"), words, environment)
+    return DeploymentService(file.stem.replace("@", f"@{instance}"), words, environment)
 
 
-def sections(file: Path, instance: str = "") -> Mapping[str, dict[str, str]]:
+def unit_sections(file: Path, instance: str = "") -> Mapping[str, dict[str, str]]:
     """Section of a unit -> key -> value; several values of a key stand on lines of their own."""
     found: dict[str, dict[str, str]] = {}
-    reader = ConfigParser(interpolation=None, strict=False, dict_type=_Repeated)
+    reader = ConfigParser(interpolation=None, strict=False, dict_type=_MultiValueDict)
     reader.optionxform = str  # type: ignore[assignment,method-assign]
     reader.read_string(file.read_text().replace("%i", instance))
     for section in reader.sections():
@@ -81,12 +81,12 @@ def sections(file: Path, instance: str = "") -> Mapping[str, dict[str, str]]:
     return found
 
 
-def settings(file: Path) -> dict[str, str]:
+def environment_file(file: Path) -> dict[str, str]:
     """What a file of the environment says."""
-    return dict(line.split("=", 1) for line in _lines(file.read_text()))
+    return dict(line.split("=", 1) for line in _uncommented_lines(file.read_text()))
 
 
-class _Repeated(dict[str, Any]):
+class _MultiValueDict(dict[str, Any]):
     """A key that is said again adds a value."""
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -95,22 +95,22 @@ class _Repeated(dict[str, Any]):
         super().__setitem__(key, value)
 
 
-def _lines(text: str) -> list[str]:
+def _uncommented_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
-def _filled(value: Any, given: Mapping[str, str]) -> Any:
+def _interpolate(value: Any, given: Mapping[str, str]) -> Any:
     """A part of a compose file with its variables in place."""
     if isinstance(value, dict):
-        return {name: _filled(part, given) for name, part in value.items()}
+        return {name: _interpolate(part, given) for name, part in value.items()}
     if isinstance(value, list):
-        return [_filled(part, given) for part in value]
+        return [_interpolate(part, given) for part in value]
     if not isinstance(value, str):
         return value
-    return _VARIABLE.sub(lambda found: given.get(found[1]) or _default(found), value)
+    return _VARIABLE.sub(lambda found: given.get(found[1]) or _variable_default(found), value)
 
 
-def _default(variable: re.Match[str]) -> str:
+def _variable_default(variable: re.Match[str]) -> str:
     name, kind, text = variable.groups()
     assert kind == "-", f"{name} is said by nobody"
     return text

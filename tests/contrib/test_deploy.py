@@ -11,7 +11,7 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from hosts.cli import app
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import list_setting_names
 from hosts.composition.ports import PORTS
 from hosts.monitoring import prometheus_metrics
@@ -21,17 +21,17 @@ from tests.contrib.deployment_files import (
     ENTRYPOINT,
     ROOT,
     SECRETS,
-    composed,
-    sections,
-    settings,
-    unit,
+    compose_services,
+    environment_file,
+    systemd_service,
+    unit_sections,
 )
 
 COMPOSE = sorted(DEPLOY.rglob("compose.yaml"))
 UNITS = sorted(path for path in DEPLOY.rglob("touchpoint*") if path.suffix in {".service", ".timer"})
 ENVIRONMENTS = sorted(DEPLOY.rglob("environment"))
 METERS = [meter for meter in vars(prometheus_metrics).values() if isinstance(meter, MetricWrapperBase)]
-SOON = {("events", "postgresql"), ("events", "clickhouse")}
+BACKUP_OPTIONS = {("events", "postgresql"), ("events", "clickhouse")}
 """Stores that may be installed apart from this test's environment."""
 
 PORT_NAMES = {port.setting: port.name for port in PORTS.values()}
@@ -48,11 +48,11 @@ KEYS = {
 """Section of a unit -> the keys systemd knows of which these files use some."""
 
 
-def name_of(path):
+def file_name(path):
     return str(path.relative_to(DEPLOY))
 
 
-def parsed(words):
+def parse_command_line(words):
     """The parameters of a command line, as the command itself reads them; nothing is run."""
     command = typer.main.get_command(app)
     context = click.Context(command)
@@ -60,7 +60,7 @@ def parsed(words):
     return name, found.make_context(name, rest).params
 
 
-def values(environment):
+def setting_values(environment):
     """Settings that an environment file or section names."""
     return {
         name.removeprefix("TOUCHPOINT_").lower().replace("__", "."): value
@@ -69,70 +69,70 @@ def values(environment):
     }
 
 
-def check_settings(found):
-    registry = load_installed_registry()
+def assert_settings_exist(found):
+    registry = load_installed_registry_once()
     for name, value in found.items():
         assert name in list_setting_names()
         port = PORT_NAMES.get(name)
         if port is None:
             continue
         if (port, value.partition("://")[0]) in registry.adapters:
-            registry.local_data_of_url(port, value, folder=DEPLOY)
+            registry.local_data_of_url(port, value, base_folder=DEPLOY)
         else:
-            assert (port, value.partition("://")[0]) in SOON
+            assert (port, value.partition("://")[0]) in BACKUP_OPTIONS
 
 
-@pytest.mark.parametrize("path", COMPOSE, ids=name_of)
-def test_services_of_a_compose_file_are_commands_and_settings_of_this_version(path):
+@pytest.mark.parametrize("path", COMPOSE, ids=file_name)
+def test_compose_services_use_existing_commands_and_settings(path):
     for service in yaml.safe_load(path.read_text())["services"].values():
         if service.get("build"):
             assert (path.parent / service["build"]["context"] / service["build"]["dockerfile"]).exists()
-    for service in composed(path, SECRETS):
-        command, given = parsed(service.words[1:])
+    for service in compose_services(path, SECRETS):
+        command, given = parse_command_line(service.words[1:])
         assert command == "serve"
-        check_settings(values(service.environment))
+        assert_settings_exist(setting_values(service.environment))
         assert given["role"] is None or given["role"].value == service.name
 
 
-def units():
+def list_systemd_services():
     for path in UNITS:
         names = [path]
         if path.stem.endswith("@"):
             names = [path.with_name(path.name.replace("@", f"@{role}")) for role in Role]
         for name in names:
-            yield pytest.param(path, name.stem.partition("@")[2], id=name_of(name))
+            yield pytest.param(path, name.stem.partition("@")[2], id=file_name(name))
 
 
-@pytest.mark.parametrize(("path", "instance"), list(units()))
-def test_units_use_keys_systemd_knows_and_commands_of_this_version(path, instance):
-    for section, told in sections(path, instance).items():
+@pytest.mark.parametrize(("path", "instance"), list(list_systemd_services()))
+def test_systemd_units_use_known_keys_and_existing_commands(path, instance):
+    for section, told in unit_sections(path, instance).items():
         assert set(told) <= KEYS[section]
     if path.suffix == ".timer":
         assert path.with_suffix(".service").exists()
         return
-    service = unit(path, {}, instance)
+    service = systemd_service(path, {}, instance)
     words = service.words
     if words[0] == "/bin/sh":
         words = shlex.split(words[2].removeprefix("exec ").replace("$(date +%F-%H%M)", "now"))
     assert words[0] == ENTRYPOINT
-    _, given = parsed(words[1:])
+    _, given = parse_command_line(words[1:])
     assert str(given["config"]).startswith("/var/lib/touchpoint/")
     if instance:
         assert given["role"].value == instance
-    check_settings(values(service.environment))
+    assert_settings_exist(setting_values(service.environment))
 
 
-@pytest.mark.parametrize("path", ENVIRONMENTS, ids=name_of)
-def test_environments_name_settings_and_stores_of_this_version(path):
-    check_settings(values(settings(path)))
+@pytest.mark.parametrize("path", ENVIRONMENTS, ids=file_name)
+def test_environment_files_use_existing_settings_and_schemes(path):
+    assert_settings_exist(setting_values(environment_file(path)))
 
 
-def test_every_role_has_a_service_where_roles_run_apart():
+def test_every_role_has_a_service_in_multi_process_deployments():
     services = yaml.safe_load((DEPLOY / "many-machines" / "compose.yaml").read_text())["services"]
     assert set(services) == set(Role)
 
 
-def test_alerts_watch_metrics_there_are():
+def test_alert_rules_use_existing_metrics():
     declared = {metric._name for metric in METERS}
     rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
     for rule in rules:
@@ -141,20 +141,20 @@ def test_alerts_watch_metrics_there_are():
         assert rule["annotations"]["summary"].endswith(".")
 
 
-def test_the_page_of_metrics_names_each_and_every_alert_has_a_line():
+def test_metrics_page_documents_every_metric_and_alert():
     page = (ROOT / "docs" / "deployers" / "monitoring.md").read_text()
     assert all(metric._name in page for metric in METERS)
     rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
     assert page.partition("## Alerts")[2].partition("Events that")[0].count("\n| ") == len(rules) + 1
 
 
-def test_the_image_installs_extras_there_are_and_starts_the_command():
+def test_container_image_installs_existing_extras_and_starts_the_command():
     text = (DEPLOY / "Containerfile").read_text()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for named in re.findall(r'"\.\[([\w,]+)\]"', text):
         assert set(named.split(",")) <= set(extras)
     assert 'ENTRYPOINT ["touchpoint"]' in text
     (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
-    assert parsed(yaml.safe_load(command))[0] == "serve"
+    assert parse_command_line(yaml.safe_load(command))[0] == "serve"
     for copied in re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE):
         assert (ROOT / copied).exists()

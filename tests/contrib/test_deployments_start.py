@@ -17,8 +17,8 @@ import pytest
 from hosts.composition.ports import start_adapters
 from hosts.roles.models import Role
 from service_core.access.api_keys import create_workspace_with_keys
-from service_core.extensions.registry import load_plugins
-from tests.contrib.deployment_files import DEPLOY, ENTRYPOINT, SECRETS, composed, unit
+from service_core.extensions.registry import collect_plugins_into_registry
+from tests.contrib.deployment_files import DEPLOY, ENTRYPOINT, SECRETS, compose_services, systemd_service
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(450)]
 
@@ -31,7 +31,7 @@ READY_WITHIN_SECONDS = 120
 SERVED = {"api", "ingest", "consumer", "scheduler"}
 
 
-class Machine:
+class LocalMachine:
     """Where the commands run: the places and addresses the files name, on this machine.
 
     Args:
@@ -87,54 +87,54 @@ class Machine:
     async def initialized_deployment(self):
         """A workspace with its keys, made as by the command line, from elsewhere."""
         url = self.stores["TOUCHPOINT_STORAGE__WORKSPACE"]
-        store = load_plugins().open_adapter("workspace", url, folder=self.folder)
+        store = collect_plugins_into_registry().open_adapter("workspace", url, base_folder=self.folder)
         async with start_adapters([store]):
             return await create_workspace_with_keys(store.credentials, datetime.now(UTC), name="Shop")
 
 
-async def sent(url, headers, body=None):
+async def send_request(url, headers, body=None):
     """The answer, as JSON."""
-    return json.loads(await asyncio.to_thread(_fetched, url, headers, body and json.dumps(body).encode()))
+    return json.loads(await asyncio.to_thread(_fetch_json, url, headers, body and json.dumps(body).encode()))
 
 
-def _fetched(url, headers, body=None):
+def _fetch_json(url, headers, body=None):
     with urllib.request.urlopen(
         urllib.request.Request(url, body, headers), timeout=READY_WITHIN_SECONDS
     ) as answer:
         return answer.read()
 
 
-async def exported(api, headers):
+async def run_export(api, headers):
     """The text of a file of all events, once the one event is there."""
     today = datetime.now(UTC).date()
     days = {"start_date": str(today - timedelta(days=1)), "end_date": str(today + timedelta(days=1))}
     async with asyncio.timeout(READY_WITHIN_SECONDS):
-        while not (await sent(f"{api}/events?{urlencode(days)}", headers))["events"]:
+        while not (await send_request(f"{api}/events?{urlencode(days)}", headers))["events"]:
             await asyncio.sleep(1)  # a key has 100 requests a minute
-        job = await sent(f"{api}/exports", headers, {"type": "events", **days})
+        job = await send_request(f"{api}/exports", headers, {"type": "events", **days})
         while job["status"] not in {"completed", "failed"}:
             await asyncio.sleep(1)
-            job = await sent(f"{api}/exports/{job['id']}", headers)
+            job = await send_request(f"{api}/exports/{job['id']}", headers)
     assert job["row_count"] == 1, job
-    return (await asyncio.to_thread(_fetched, job["download"]["url"], {})).decode()
+    return (await asyncio.to_thread(_fetch_json, job["download"]["url"], {})).decode()
 
 
-def spoken(said):
+def read_output_pairs_of(said):
     """What a service has said: name -> address."""
     return dict(line.split(" ", 1) for line in said.read_text().splitlines())
 
 
-async def ready(said, roles):
+async def wait_until_ready(said, roles):
     """The roles a service says are ready, where it says that it answers, once they are these or time is up."""
     deadline, found = time.monotonic() + READY_WITHIN_SECONDS, set()
     while found != roles and time.monotonic() < deadline:
-        answer = await asyncio.to_thread(_asked, spoken(said).get("metrics"))
+        answer = await asyncio.to_thread(_probe_ready, read_output_pairs_of(said).get("metrics"))
         found = set(answer["roles"]) if answer and answer["status"] == "ok" else set()
         await asyncio.sleep(0.1)
     return found
 
 
-def _asked(address):
+def _probe_ready(address):
     if address is None:
         return None
     try:
@@ -147,7 +147,7 @@ def _asked(address):
 
 @pytest.fixture
 def embedded_machine(tmp_path):
-    return Machine(tmp_path, {})
+    return LocalMachine(tmp_path, {})
 
 
 @pytest.fixture
@@ -161,54 +161,54 @@ def server_machine(tmp_path, postgres_url, redis_server):
         "TOUCHPOINT_STORAGE__EVENTS": f"{postgres_url}?schema=events",
     }
     sink = {"TOUCHPOINT_EXPORTS__STORAGE": f"local:///{tmp_path}/exports"}
-    return Machine(tmp_path, databases | redis | sink)
+    return LocalMachine(tmp_path, databases | redis | sink)
 
 
-async def test_one_process_is_ready_and_copied_while_it_runs(embedded_machine):
+async def test_single_process_deployment_starts_and_is_backed_up(embedded_machine):
     folder = DEPLOY / "one-process"
-    async with embedded_machine.started(unit(folder / "touchpoint.service", {})) as said:
-        assert await ready(said, {"all", "ingest"}) == {"all", "ingest"}
-        copying = await embedded_machine.run(unit(folder / "touchpoint-backup.service", {}), None)
+    async with embedded_machine.started(systemd_service(folder / "touchpoint.service", {})) as said:
+        assert await wait_until_ready(said, {"all", "ingest"}) == {"all", "ingest"}
+        copying = await embedded_machine.run(systemd_service(folder / "touchpoint-backup.service", {}), None)
         assert await copying.wait() == 0
     assert [path.suffixes for path in (embedded_machine.folder / "backups").iterdir()] == [[".tar", ".gz"]]
 
 
-async def test_several_processes_are_ready_in_every_role(server_machine):
-    services = composed(DEPLOY / "several-processes" / "compose.yaml", SECRETS | FEW)
+async def test_multi_process_deployment_starts_every_role(server_machine):
+    services = compose_services(DEPLOY / "several-processes" / "compose.yaml", SECRETS | FEW)
     async with AsyncExitStack() as running:
         said = {
             each.name: await running.enter_async_context(server_machine.started(each)) for each in services
         }
-        assert await ready(said["touchpoint"], SERVED) == SERVED
-        assert await ready(said["worker"], {"worker"}) == {"worker"}
+        assert await wait_until_ready(said["touchpoint"], SERVED) == SERVED
+        assert await wait_until_ready(said["worker"], {"worker"}) == {"worker"}
 
 
-async def test_each_role_of_many_machines_is_ready_by_its_own_unit_and_an_event_goes_through_all(
-    server_machine, bucket
-):
+async def test_multi_machine_units_start_and_process_an_event(server_machine, bucket):
     """From the ingest host to a file in a bucket."""
     endpoint = quote(bucket.url, safe="")
     server_machine.stores["TOUCHPOINT_EXPORTS__STORAGE"] = f"s3://key:secret@exports?endpoint={endpoint}"
     file = DEPLOY / "many-machines" / "touchpoint@.service"
     async with AsyncExitStack() as running:
         said = {
-            role: await running.enter_async_context(server_machine.started(unit(file, SECRETS, role)))
+            role: await running.enter_async_context(
+                server_machine.started(systemd_service(file, SECRETS, role))
+            )
             for role in Role
         }
         for role in Role:
-            assert await ready(said[role], {role}) == {role}
+            assert await wait_until_ready(said[role], {role}) == {role}
         initialized_deployment = await server_machine.initialized_deployment()
-        api, ingest = (spoken(said[role])[role] for role in ("api", "ingest"))
+        api, ingest = (read_output_pairs_of(said[role])[role] for role in ("api", "ingest"))
         event = {"event": "purchase", "event_id": "order-1", "user_id": "ada"}
-        await sent(f"{ingest}/track", {"X-API-Key": initialized_deployment.write_key.secret}, event)
-        content = await exported(
+        await send_request(f"{ingest}/track", {"X-API-Key": initialized_deployment.write_key.secret}, event)
+        content = await run_export(
             f"{api}/v1", {"Authorization": f"Bearer {initialized_deployment.agent_key.secret}"}
         )
     assert content.count("order-1") == 1
     assert [body.decode() for body, _ in bucket.objects.values()] == [content]
 
 
-def alike(words):
+def normalised_command(words):
     """A command without what differs between machines: places, and how many processes there are."""
     skipped = {"--config", "--workers", "--server"}
     kept = [word for before, word in zip(("", *words), words, strict=False) if before not in skipped]
@@ -216,8 +216,14 @@ def alike(words):
 
 
 @pytest.mark.parametrize("size", ["one-process", "several-processes", "many-machines"])
-def test_compose_and_units_of_a_size_run_the_same_commands(size):
-    services = [alike(each.words) for each in composed(DEPLOY / size / "compose.yaml", SECRETS)]
+def test_compose_files_and_units_run_the_same_commands(size):
+    services = [
+        normalised_command(each.words) for each in compose_services(DEPLOY / size / "compose.yaml", SECRETS)
+    ]
     files = {file: Role if "@" in file.name else [""] for file in (DEPLOY / size).glob("*.service")}
-    units = [unit(file, {}, instance).words for file, instances in files.items() for instance in instances]
-    assert sorted(services) == sorted(alike(words) for words in units if words[0] == ENTRYPOINT)
+    units = [
+        systemd_service(file, {}, instance).words
+        for file, instances in files.items()
+        for instance in instances
+    ]
+    assert sorted(services) == sorted(normalised_command(words) for words in units if words[0] == ENTRYPOINT)

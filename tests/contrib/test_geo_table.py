@@ -15,10 +15,10 @@ TABLE = """network,country,region,city,timezone
 USE = """
 import sys
 from pathlib import Path
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
-found = load_plugins()
+found = collect_plugins_into_registry()
 assert "geo_table" in found.plugins
 try:
     places = found.open_adapter("geo", sys.argv[1], folder=Path(sys.argv[2]))
@@ -48,7 +48,7 @@ def locate_addresses(installed, tmp_path):
     return run
 
 
-def test_the_settings_choose_it_and_the_longest_network_wins(locate_addresses):
+def test_adapter_is_selected_by_url_and_the_longest_prefix_wins(locate_addresses):
     berlin, hamburg, france, unknown, none = locate_addresses(
         "table:///places.csv", "203.0.113.7", "203.0.113.200", "2001:db8::1", "198.51.100.1", "no address"
     )
@@ -58,7 +58,7 @@ def test_the_settings_choose_it_and_the_longest_network_wins(locate_addresses):
     assert (unknown, none) == ("None", "None")
 
 
-def test_its_own_option_stands_in_the_url(locate_addresses):
+def test_adapter_option_is_read_from_the_url(locate_addresses):
     assert (
         "country='DE'"
         in locate_addresses(
@@ -75,5 +75,5 @@ def test_its_own_option_stands_in_the_url(locate_addresses):
         ("table:///places.csv?limiter=x", TABLE, "delimiter"),
     ],
 )
-def test_what_is_wrong_with_it_is_said_at_the_start(locate_addresses, url, table, said):
+def test_invalid_table_stops_the_start(locate_addresses, url, table, said):
     assert said in locate_addresses(url, table=table)[0]

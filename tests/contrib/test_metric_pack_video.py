@@ -7,10 +7,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from hosts.demo.demo_service import run_service
+from hosts.demo.demo_service import serve_in_subprocess
 from service_core import builtin
-from service_core.extensions.registry import load_plugins
-from service_core.testing.event_builder import campaign
+from service_core.extensions.registry import collect_plugins_into_registry
+from service_core.testing.event_builder import campaign_columns
 from tests.analytics.deployment import STORES, run_deployment
 
 RANGE = {"from": "2026-07-01", "to": "2026-07-02"}
@@ -26,10 +26,12 @@ def site(install):
 async def workspace_client(request, site, tmp_path, monkeypatch):
     """Ada, on two devices, sees the tour twice and once to its end; Bob begins the demo, a day later."""
     monkeypatch.syspath_prepend(str(site))
-    async with run_deployment(request.param, tmp_path, load_plugins([("builtin", builtin)])) as served:
+    async with run_deployment(
+        request.param, tmp_path, collect_plugins_into_registry([("builtin", builtin)])
+    ) as served:
         workspace_client = await served.workspace()
         tour, demo = {"event_data": {"video": "tour"}}, {"event_data": {"video": "demo"}}
-        ada = {"strong_id": "U-ada", "country": "DE", **campaign("google", "cpc", "spring")}
+        ada = {"strong_id": "U-ada", "country": "DE", **campaign_columns("google", "cpc", "spring")}
         workspace_client.story.add_event("video_play", at="2026-07-01T12:00", visitor="A1", **ada, **tour)
         workspace_client.story.add_event("video_complete", at="2026-07-01T12:05", visitor="A1", **ada, **tour)
         workspace_client.story.add_event("video_play", at="2026-07-01T20:00", visitor="A2", **ada, **tour)
@@ -41,7 +43,7 @@ async def workspace_client(request, site, tmp_path, monkeypatch):
         yield workspace_client
 
 
-async def test_the_catalog_shows_its_definitions(workspace_client):
+async def test_catalog_lists_the_metrics_of_the_pack(workspace_client):
     catalog = await workspace_client.get("/metrics/catalog")
     found = {metric["id"]: metric for metric in catalog["metrics"] if metric["category"] == "video"}
     assert list(found) == PACK
@@ -63,7 +65,7 @@ async def test_the_catalog_shows_its_definitions(workspace_client):
     )
 
 
-async def test_its_metrics_have_their_golden_values_in_bulk_alone_and_compared(workspace_client):
+async def test_pack_metrics_have_golden_values_alone_in_bulk_and_compared(workspace_client):
     request = {"metrics": [*PACK, "visitors"], "date_range": RANGE}
     bulk = {
         metric["id"]: metric["value"]
@@ -82,7 +84,7 @@ async def test_its_metrics_have_their_golden_values_in_bulk_alone_and_compared(w
     assert (compared["metrics"][0]["value"], compared["metrics"][0]["previous_value"]) == (1, 2)
 
 
-async def test_its_metrics_are_split_by_its_own_dimension_and_by_those_of_the_core(workspace_client):
+async def test_pack_metrics_split_by_pack_and_core_dimensions(workspace_client):
     by_video = await workspace_client.post(
         "/query", {"metrics": PACK, "dimensions": ["video"], "date_range": RANGE}
     )
@@ -97,7 +99,7 @@ async def test_its_metrics_are_split_by_its_own_dimension_and_by_those_of_the_co
     ]
 
 
-async def test_its_metrics_have_a_series(workspace_client):
+async def test_pack_metrics_have_a_time_series(workspace_client):
     answer = await workspace_client.post(
         "/query", {"metrics": PACK[:2], "interval": "day", "date_range": RANGE}
     )
@@ -105,13 +107,13 @@ async def test_its_metrics_have_a_series(workspace_client):
     assert answer["totals"] == {"video_plays": 3, "video_viewers": 2}
 
 
-async def test_its_dimension_has_values(workspace_client):
+async def test_pack_dimension_lists_its_values(workspace_client):
     days = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
     values = (await workspace_client.get("/dimension-values", dimension="video", **days))["values"]
     assert {(each["value"], each["count"]) for each in values} >= {("tour", 2), ("demo", 1)}
 
 
-def test_a_service_starts_with_it_and_takes_events(site, tmp_path, monkeypatch):
+def test_service_with_the_pack_starts_and_accepts_events(site, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(site))
     config = tmp_path / "shop" / "touchpoint.toml"
     done = subprocess.run(
@@ -120,7 +122,7 @@ def test_a_service_starts_with_it_and_takes_events(site, tmp_path, monkeypatch):
     )  # fmt: skip
     keys = json.loads(done.stdout)
     body = json.dumps({"event": "video_play", "anonymous_id": "A1"}).encode()
-    with run_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
+    with serve_in_subprocess(config, "127.0.0.1:0", "127.0.0.1:0") as service:
         request = Request(f"{service.ingest}/track", body, {"X-API-Key": keys["write_key"]})
         with urlopen(request) as answer:
             assert json.load(answer)["success"]

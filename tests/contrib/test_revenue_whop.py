@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 SECRET = "ws_planted_secret"
@@ -22,10 +22,10 @@ def site(install):
 @pytest.fixture
 def whop(site, monkeypatch):
     monkeypatch.syspath_prepend(str(site))
-    return load_plugins().revenue_providers["whop"]
+    return collect_plugins_into_registry().revenue_providers["whop"]
 
 
-def message(kind, **data):
+def whop_message(kind, **data):
     return {
         "id": f"msg_{kind}",
         "api_version": "v1",
@@ -35,7 +35,7 @@ def message(kind, **data):
     }
 
 
-PAYMENT = message(
+PAYMENT = whop_message(
     "payment.succeeded",
     currency="eur",
     total=49.99,
@@ -47,7 +47,7 @@ PAYMENT = message(
 )
 
 
-def signed(body, secrets, sent):
+def sign_delivery(body, secrets, sent):
     stamp = str(int(sent.timestamp()))
     digest = hmac.digest(
         secrets["webhook_secret"].encode(), f"msg_1.{stamp}.".encode() + body, hashlib.sha256
@@ -67,18 +67,18 @@ class TestWhop(RevenueProviderConformance):
         return ProviderHarness(
             whop,
             {"webhook_secret": SECRET},
-            signed,
+            sign_delivery,
             samples=(
                 Sample(PAYMENT, "purchase", revenue=4201),
-                Sample(message("membership.went_valid"), "subscription_started"),
-                Sample(message("membership.activated"), "subscription_started"),
-                Sample(message("membership.renewed"), "subscription_renewed"),
+                Sample(whop_message("membership.went_valid"), "subscription_started"),
+                Sample(whop_message("membership.activated"), "subscription_started"),
+                Sample(whop_message("membership.renewed"), "subscription_renewed"),
             ),
-            unknown=Sample(message("membership.deactivated"), None),
+            unknown=Sample(whop_message("membership.deactivated"), None),
         )
 
 
-def test_a_payment_is_an_order_without_its_tax_of_the_visitor_that_was_carried_along(whop):
+def test_payment_becomes_an_order_without_tax_with_its_visitor_id(whop):
     told = importlib.import_module("revenue_whop.mapping").map_message(PAYMENT)
     assert told.properties == {
         "order_id": "id_1",

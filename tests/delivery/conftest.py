@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hosts.composition.compose import compose
-from hosts.worker.exports import build_exporter
+from hosts.worker.exports import build_export_worker
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import Settings
@@ -20,7 +20,7 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 JULY = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 
 
-class Desk:
+class ExportClient:
     """A client of the API, and the hands of its operator."""
 
     def __init__(self, folder, events):
@@ -30,7 +30,7 @@ class Desk:
             {"storage": {"events": events}, "http": {"root_url": "https://t.example"}}
         )
         self.service = compose(settings, folder, clock=lambda: self.now)
-        self.exporter = build_exporter(self.service.ports)
+        self.exporter = build_export_worker(self.service.ports)
         self.keys = {}
         self.workspaces = {}
 
@@ -98,19 +98,19 @@ class Desk:
 
 @pytest.fixture(params=["memory://", "duckdb:///events.db?timeout_seconds=300"])
 async def api_client(request, tmp_path):
-    async for made in opened(tmp_path, request.param):
+    async for made in open_export_client(tmp_path, request.param):
         yield made
 
 
 @pytest.fixture
 async def memory_api_client(tmp_path):
     """A desk for what does not depend on the store of events."""
-    async for made in opened(tmp_path, "memory://"):
+    async for made in open_export_client(tmp_path, "memory://"):
         yield made
 
 
-async def opened(folder, events):
-    api_client = Desk(folder, events)
+async def open_export_client(folder, events):
+    api_client = ExportClient(folder, events)
     async with api_client.service:
         await api_client.found("shop", timezone="America/New_York")
         await api_client.found("other")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.client_address import ClientAddress
-from hosts.http.app import create_quart_app
+from hosts.client_address import ClientAddressResolver
+from hosts.http.app import create_unprotected_quart_app
 from service_core.api.http_messages import ApiRequest
-from service_core.delivery.exports.signing import is_signature_valid, sign_download
+from service_core.delivery.exports.signing import is_download_link_valid, sign_download
 
 
 @pytest.fixture
@@ -25,9 +25,7 @@ async def download_path(memory_api_client):
     return job["download"]["url"].removeprefix("https://t.example")
 
 
-async def test_a_link_gives_the_file_as_an_attachment_named_by_its_local_days(
-    memory_api_client, download_path
-):
+async def test_download_link_returns_an_attachment_named_by_local_dates(memory_api_client, download_path):
     got = await memory_api_client.ask("GET", download_path, key=None)
     assert got.status == 200
     assert got.headers["Content-Disposition"] == 'attachment; filename="events-2026-07-01-2026-07-01.csv"'
@@ -37,7 +35,7 @@ async def test_a_link_gives_the_file_as_an_attachment_named_by_its_local_days(
     assert got.headers["Cache-Control"] == "no-store"
 
 
-async def test_a_link_ends_after_an_hour_and_a_poll_makes_another(memory_api_client, download_path):
+async def test_download_link_expires_after_an_hour_and_polling_renews_it(memory_api_client, download_path):
     memory_api_client.later(minutes=59, seconds=59)
     assert (await memory_api_client.ask("GET", download_path, key=None)).status == 200
     memory_api_client.later(seconds=1)
@@ -48,7 +46,7 @@ async def test_a_link_ends_after_an_hour_and_a_poll_makes_another(memory_api_cli
     assert (await memory_api_client.ask("GET", fresh, key=None)).status == 200
 
 
-def changed(download_path, part, by):
+def tamper_link(download_path, part, by):
     path, _, query = download_path.partition("?")
     values = dict(pair.split("=") for pair in query.split("&"))
     values[part] = by(values[part])
@@ -72,12 +70,12 @@ def changed(download_path, part, by):
         ("sig", lambda sig: ""),
     ],
 )
-async def test_a_changed_link_is_refused(memory_api_client, download_path, part, by):
-    refused = await memory_api_client.ask("GET", changed(download_path, part, by), key=None)
+async def test_tampered_download_link_is_refused(memory_api_client, download_path, part, by):
+    refused = await memory_api_client.ask("GET", tamper_link(download_path, part, by), key=None)
     assert (refused.status, refused.json["code"]) == (403, "invalid_signature")
 
 
-async def test_a_link_opens_no_other_export_and_tells_none_from_a_random_id(memory_api_client, download_path):
+async def test_download_link_is_bound_to_its_export(memory_api_client, download_path):
     other = await memory_api_client.export("users")
     foreign = await memory_api_client.order(key="other")
     query = download_path.partition("?")[2]
@@ -91,7 +89,7 @@ async def test_a_link_opens_no_other_export_and_tells_none_from_a_random_id(memo
 @pytest.mark.parametrize(
     "name", ["..%2f..%2fworkspace.db", "%2e%2e", "x", "workspace.db", "{id}-1.csv", "{id}%00"]
 )
-async def test_a_path_that_names_no_job_finds_nothing(memory_api_client, download_path, name):
+async def test_download_path_without_a_job_is_not_found(memory_api_client, download_path, name):
     export_id = download_path.split("/")[3].partition("?")[0]
     query = download_path.partition("?")[2]
     answer = await memory_api_client.ask(
@@ -108,17 +106,17 @@ async def test_a_signature_by_another_workspaces_secret_is_refused(memory_api_cl
     key = hmac.digest(memory_api_client.workspaces["other"].secret, b"export download", hashlib.sha256)
     forged = hmac.digest(key, f"{export_id}.{expires}".encode(), hashlib.sha256).hex()
     assert (
-        await memory_api_client.ask("GET", changed(download_path, "sig", lambda _: forged), key=None)
+        await memory_api_client.ask("GET", tamper_link(download_path, "sig", lambda _: forged), key=None)
     ).status == 403
 
 
-async def test_a_file_that_is_gone_is_not_found(memory_api_client, download_path):
+async def test_deleted_file_is_not_found(memory_api_client, download_path):
     for path in (memory_api_client.folder / "exports").iterdir():
         path.unlink()
     assert (await memory_api_client.ask("GET", download_path, key=None)).status == 404
 
 
-async def test_head_tells_the_length_and_opens_nothing(memory_api_client, download_path):
+async def test_head_returns_the_length_without_opening_the_file(memory_api_client, download_path):
     path, _, query = download_path.partition("?")
     size = (memory_api_client.folder / "exports" / memory_api_client.files[0]).stat().st_size
     answer = await memory_api_client.service.dispatch(ApiRequest("HEAD", path, query))
@@ -128,7 +126,9 @@ async def test_head_tells_the_length_and_opens_nothing(memory_api_client, downlo
 
 async def test_the_http_host_streams_the_file(memory_api_client, download_path):
     expected = (await memory_api_client.ask("GET", download_path, key=None)).body
-    client = create_quart_app(memory_api_client.service.dispatch, ClientAddress()).test_client()
+    client = create_unprotected_quart_app(
+        memory_api_client.service.dispatch, ClientAddressResolver()
+    ).test_client()
     got = await client.get(download_path)
     assert (got.status_code, await got.get_data()) == (HTTPStatus.OK, expected)
     assert got.headers.getlist("Content-Length") == [str(len(expected))]
@@ -136,10 +136,10 @@ async def test_the_http_host_streams_the_file(memory_api_client, download_path):
 
 
 @given(secret=st.binary(min_size=1, max_size=64), at=st.integers(1, 10**11), sent=st.text(max_size=70))
-def test_only_the_signature_itself_is_a_signature(secret, at, sent):
+def test_signature_must_match_exactly(secret, at, sent):
     export_id, now = uuid4(), datetime(1970, 1, 1, tzinfo=UTC)
     right = sign_download(secret, export_id, at)
-    assert is_signature_valid(secret, export_id, str(at), right, now)
-    assert not is_signature_valid(secret, export_id, str(at), sent, now)
-    assert not is_signature_valid(secret + b"x", export_id, str(at), right, now)
-    assert not is_signature_valid(secret, uuid4(), str(at), right, now)
+    assert is_download_link_valid(secret, export_id, str(at), right, now)
+    assert not is_download_link_valid(secret, export_id, str(at), sent, now)
+    assert not is_download_link_valid(secret + b"x", export_id, str(at), right, now)
+    assert not is_download_link_valid(secret, uuid4(), str(at), right, now)

@@ -17,7 +17,7 @@ from service_core.delivery.exports.models import LEASE, ExportType
 from service_core.delivery.exports.ports import JobQueueUnavailable
 
 
-def worker(api_client, *, streams=None, sink=None, max_rows=None, renew_seconds=10.0):
+def make_export_worker(api_client, *, streams=None, sink=None, max_rows=None, renew_seconds=10.0):
     """A worker of the deployment with a part of it replaced."""
     ports = api_client.service.ports
     caps = {} if max_rows is None else {"max_rows": max_rows}
@@ -54,7 +54,7 @@ class Hanging:
         yield {}
 
 
-async def taken_by_nobody(api_client):
+async def order_unclaimed_export(api_client):
     """The oldest free job, as a worker leaves it that took it and died."""
     work = api_client.service.ports.workspace.export_jobs
     (job,) = await work.list_available_exports(api_client.now, 1)
@@ -63,17 +63,17 @@ async def taken_by_nobody(api_client):
     return taken
 
 
-async def latest(api_client):
+async def find_latest_export(api_client):
     return (
         await api_client.service.ports.workspace.exports.list_exports(api_client.workspaces["shop"].id, 1)
     )[0]
 
 
-async def test_at_the_cap_the_file_is_cut_and_says_so(api_client):
+async def test_file_is_truncated_at_the_row_limit_and_marked(api_client):
     await api_client.some_events(5)
     for most, rows, truncated in ((4, 4, True), (5, 5, False), (6, 5, False)):
         caps = {ExportType.EVENTS: most, ExportType.USERS: most, ExportType.ATTRIBUTION: 9}
-        api_client.exporter = worker(api_client, max_rows=caps)
+        api_client.exporter = make_export_worker(api_client, max_rows=caps)
         for kind in ("events", "users"):
             job = await api_client.export(kind)
             assert (job["row_count"], job["truncated"]) == (rows, truncated)
@@ -81,7 +81,7 @@ async def test_at_the_cap_the_file_is_cut_and_says_so(api_client):
     assert [row["visitor_id"] for row in newest] == ["A4", "A3", "A2", "A1", "A0"]
 
 
-async def test_a_job_nobody_takes_for_a_day_fails(memory_api_client):
+async def test_job_fails_when_not_started_for_a_day(memory_api_client):
     ordered = await memory_api_client.order()
     memory_api_client.later(hours=23, minutes=59)
     assert (await memory_api_client.polled(ordered))["status"] == "queued"
@@ -91,26 +91,26 @@ async def test_a_job_nobody_takes_for_a_day_fails(memory_api_client):
         assert (job["status"], job["error"], job["download"]) == ("failed", "timed out", None)
         assert job["completed_at"] == "2026-07-09T15:00:00.000Z"
         memory_api_client.later(hours=1)
-        await memory_api_client.exporter.expire_due()
+        await memory_api_client.exporter.expire_due_exports()
     assert not await memory_api_client.exporter.run_next()
     assert (await memory_api_client.order()).status == 202
 
 
-async def test_a_job_that_runs_for_half_an_hour_fails_and_its_place_is_free(memory_api_client):
+async def test_job_fails_after_half_an_hour_and_frees_its_slot(memory_api_client):
     ordered = [await memory_api_client.order() for _ in range(5)]
-    await taken_by_nobody(memory_api_client)
+    await order_unclaimed_export(memory_api_client)
     memory_api_client.later(minutes=30)
-    await memory_api_client.exporter.expire_due()
+    await memory_api_client.exporter.expire_due_exports()
     shown = await memory_api_client.polled(ordered[0])
     assert (shown["status"], shown["error"], shown["row_count"]) == ("failed", "timed out", None)
     assert (await memory_api_client.order()).status == 202
 
 
-async def test_a_worker_stops_a_write_when_the_half_hour_is_over(memory_api_client):
+async def test_worker_stops_writing_after_half_an_hour(memory_api_client):
     ordered = await memory_api_client.order()
-    await taken_by_nobody(memory_api_client)
+    await order_unclaimed_export(memory_api_client)
     memory_api_client.later(minutes=29, seconds=59.99)
-    await asyncio.wait_for(worker(memory_api_client, streams=Hanging()).run_next(), 30)
+    await asyncio.wait_for(make_export_worker(memory_api_client, streams=Hanging()).run_next(), 30)
     assert (await memory_api_client.polled(ordered))["error"] == "timed out"
 
 
@@ -118,9 +118,7 @@ async def test_a_worker_stops_a_write_when_the_half_hour_is_over(memory_api_clie
     ("fault", "error"),
     [(StoreUnavailable(), "source unavailable"), (RuntimeError("of ann@example.com"), "internal error")],
 )
-async def test_a_fault_fails_the_job_with_its_text_and_leaves_no_file(
-    memory_api_client, caplog, fault, error
-):
+async def test_error_fails_the_job_and_leaves_no_file(memory_api_client, caplog, fault, error):
     await memory_api_client.some_events()
 
     class Faulty:
@@ -130,7 +128,7 @@ async def test_a_fault_fails_the_job_with_its_text_and_leaves_no_file(
             raise fault
 
     ordered = await memory_api_client.order()
-    await worker(memory_api_client, streams=Faulty()).run_next()
+    await make_export_worker(memory_api_client, streams=Faulty()).run_next()
     job = await memory_api_client.polled(ordered)
     assert (job["status"], job["error"], job["download"]) == ("failed", error, None)
     assert job["completed_at"]
@@ -138,7 +136,7 @@ async def test_a_fault_fails_the_job_with_its_text_and_leaves_no_file(
     assert "ann@" not in caplog.text
 
 
-async def test_a_model_without_enough_data_says_so_in_the_job(memory_api_client):
+async def test_insufficient_data_error_is_stored_in_the_job(memory_api_client):
     ordered = await memory_api_client.order("attribution", filters={"model": "markov"})
     await memory_api_client.exporter.run_next()
     assert (await memory_api_client.polled(ordered))["error"].endswith(
@@ -162,10 +160,10 @@ async def test_a_full_disk_fails_the_job_and_leaves_no_part_of_a_file(memory_api
     assert (await memory_api_client.export())["status"] == "completed"
 
 
-async def test_a_job_whose_worker_died_is_done_by_the_next_when_its_lease_has_ended(memory_api_client):
+async def test_job_of_a_dead_worker_is_taken_over_after_its_lease(memory_api_client):
     await memory_api_client.some_events()
     ordered = await memory_api_client.order()
-    taken = await taken_by_nobody(memory_api_client)
+    taken = await order_unclaimed_export(memory_api_client)
     (memory_api_client.folder / "exports" / f"{taken.file_name}.part").write_bytes(b"half a fi")
     assert not await memory_api_client.exporter.run_next()
     assert (await memory_api_client.polled(ordered))["status"] == "running"
@@ -175,10 +173,10 @@ async def test_a_job_whose_worker_died_is_done_by_the_next_when_its_lease_has_en
     assert memory_api_client.files == [f"{taken.id}-2.csv"]
 
 
-async def test_a_job_that_kills_three_workers_fails_and_the_queue_moves_on(memory_api_client):
+async def test_job_that_crashes_three_workers_fails(memory_api_client):
     ordered, other = await memory_api_client.order(), await memory_api_client.order()
     for _ in range(3):
-        assert str((await taken_by_nobody(memory_api_client)).id) == ordered.json["id"]
+        assert str((await order_unclaimed_export(memory_api_client)).id) == ordered.json["id"]
         memory_api_client.later(seconds=LEASE.total_seconds())
     assert await memory_api_client.exporter.run_next()
     assert (await memory_api_client.polled(ordered))["error"] == "internal error"
@@ -186,7 +184,7 @@ async def test_a_job_that_kills_three_workers_fails_and_the_queue_moves_on(memor
     assert (await memory_api_client.polled(other))["status"] == "completed"
 
 
-async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(memory_api_client):
+async def test_suspended_worker_discards_its_file_when_its_job_was_taken_over(memory_api_client):
     await memory_api_client.some_events()
     ordered = await memory_api_client.order()
 
@@ -199,7 +197,7 @@ async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(m
             async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
                 yield batch
 
-    assert await worker(memory_api_client, streams=Sleepy()).run_next()
+    assert await make_export_worker(memory_api_client, streams=Sleepy()).run_next()
     job = await memory_api_client.polled(ordered)
     assert (job["status"], job["row_count"]) == ("completed", 5)
     assert memory_api_client.files == [f"{job['id']}-2.csv"]
@@ -208,12 +206,14 @@ async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(m
 async def test_a_worker_that_lost_its_lease_stops_writing(memory_api_client):
     ordered = await memory_api_client.order()
     hanging = Hanging()
-    running = asyncio.create_task(worker(memory_api_client, streams=hanging, renew_seconds=0.01).run_next())
+    running = asyncio.create_task(
+        make_export_worker(memory_api_client, streams=hanging, renew_seconds=0.01).run_next()
+    )
     await hanging.started.wait()
     work = memory_api_client.service.ports.workspace.export_jobs
-    job = await latest(memory_api_client)
+    job = await find_latest_export(memory_api_client)
     while not await work.replace_export_if_unchanged(job, job.fail(memory_api_client.now, "timed out")):
-        job = await latest(memory_api_client)
+        job = await find_latest_export(memory_api_client)
     assert await asyncio.wait_for(running, 30)
     assert (await memory_api_client.polled(ordered))["error"] == "timed out"
     assert memory_api_client.files == []
@@ -230,12 +230,14 @@ async def test_a_lease_is_renewed_while_the_worker_works(memory_api_client):
             async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
                 yield batch
 
-    running = asyncio.create_task(worker(memory_api_client, streams=Long(), renew_seconds=0.01).run_next())
+    running = asyncio.create_task(
+        make_export_worker(memory_api_client, streams=Long(), renew_seconds=0.01).run_next()
+    )
     async with asyncio.timeout(30):
         for _ in range(4):
             memory_api_client.later(seconds=10)
             while True:
-                job = await latest(memory_api_client)
+                job = await find_latest_export(memory_api_client)
                 if job.free_at == memory_api_client.now + LEASE:
                     break
                 await asyncio.sleep(0)
@@ -246,13 +248,15 @@ async def test_a_lease_is_renewed_while_the_worker_works(memory_api_client):
     assert (job["status"], job["row_count"]) == ("completed", 5)
 
 
-async def test_a_stop_leaves_the_job_to_the_next_start_at_once(memory_api_client):
+async def test_stopping_releases_the_job_immediately(memory_api_client):
     await memory_api_client.some_events()
     ordered = await memory_api_client.order()
     for _ in range(4):
         hanging, stop = Hanging(), asyncio.Event()
         jobs = memory_api_client.service.ports.jobs
-        here = asyncio.create_task(jobs.run_worker(worker(memory_api_client, streams=hanging).run_next, stop))
+        here = asyncio.create_task(
+            jobs.run_worker(make_export_worker(memory_api_client, streams=hanging).run_next, stop)
+        )
         await asyncio.wait_for(hanging.started.wait(), 30)
         stop.set()
         await asyncio.wait_for(here, 30)
@@ -261,7 +265,7 @@ async def test_a_stop_leaves_the_job_to_the_next_start_at_once(memory_api_client
     assert (await memory_api_client.polled(ordered))["row_count"] == 5
 
 
-async def test_what_a_queue_forgot_is_woken_again(memory_api_client):
+async def test_job_lost_by_the_queue_is_enqueued_again(memory_api_client):
     ordered = [await memory_api_client.order() for _ in range(3)]
     woken = []
 
@@ -269,5 +273,5 @@ async def test_what_a_queue_forgot_is_woken_again(memory_api_client):
         woken.append(str(export_id))
         raise JobQueueUnavailable
 
-    await memory_api_client.exporter.wake_workers(SimpleNamespace(wake_worker=wake))
+    await memory_api_client.exporter.wake_workers_for_available_exports(SimpleNamespace(wake_worker=wake))
     assert woken == [answer.json["id"] for answer in ordered]

@@ -10,7 +10,7 @@ from service_core.access.ports import RateLimiterUnavailable
 from service_core.delivery.exports.ports import JobQueueUnavailable
 
 
-async def test_an_export_is_accepted_with_an_id_and_a_place_to_poll(memory_api_client):
+async def test_export_request_returns_an_id_and_poll_url(memory_api_client):
     ordered = await memory_api_client.order(filters={"event_name": "purchase"})
     assert (ordered.status, ordered.headers["Content-Type"]) == (202, "application/json")
     job = ordered.json
@@ -56,13 +56,13 @@ async def test_an_export_is_accepted_with_an_id_and_a_place_to_poll(memory_api_c
         ),
     ],
 )
-async def test_what_cannot_be_exported_is_refused_at_once(memory_api_client, sent, code, field):
+async def test_invalid_export_is_refused_immediately(memory_api_client, sent, code, field):
     refused = await memory_api_client.order(**({"kind": sent.pop("type")} if "type" in sent else {}), **sent)
     assert (refused.status, refused.json["code"], refused.json["field"]) == (400, code, field)
     assert (await memory_api_client.ask("GET", "/v1/exports")).json == {"exports": []}
 
 
-async def test_an_unknown_filter_is_answered_with_the_allow_list(memory_api_client):
+async def test_unknown_filter_error_lists_allowed_filters(memory_api_client):
     refused = await memory_api_client.order("users", filters={"browser": "x"})
     assert (
         refused.json["hint"]
@@ -73,18 +73,18 @@ async def test_an_unknown_filter_is_answered_with_the_allow_list(memory_api_clie
 @pytest.mark.parametrize(
     "dates", [{}, {"start_date": "2026-07-01"}, {"start_date": "soon", "end_date": "2026-07-07"}]
 )
-async def test_a_missing_date_has_the_answer_of_every_read(memory_api_client, dates):
+async def test_missing_date_returns_the_common_error(memory_api_client, dates):
     refused = await memory_api_client.ask("POST", "/v1/exports", {"type": "events", **dates})
     assert (refused.status, refused.json) == (400, {"error": "start_date and end_date required (ISO 8601)"})
     missing = await memory_api_client.ask("POST", "/v1/exports", dates)
     assert (missing.json["code"], missing.json["field"]) == ("missing_field", "type")
 
 
-async def test_366_days_are_not_too_long(memory_api_client):
+async def test_range_of_366_days_is_accepted(memory_api_client):
     assert (await memory_api_client.order(start_date="2025-07-07", end_date="2026-07-07")).status == 202
 
 
-async def test_the_list_is_newest_first_without_links_and_of_the_own_workspace(memory_api_client):
+async def test_exports_are_listed_newest_first_without_links(memory_api_client):
     first = await memory_api_client.export()
     memory_api_client.later(seconds=1)
     second = await memory_api_client.order("users")
@@ -98,7 +98,7 @@ async def test_the_list_is_newest_first_without_links_and_of_the_own_workspace(m
     assert len((await memory_api_client.ask("GET", "/v1/exports?limit=0")).json["exports"]) == 1
 
 
-async def test_an_export_of_another_workspace_is_as_unknown_as_a_random_one(memory_api_client):
+async def test_export_of_another_workspace_is_not_found(memory_api_client):
     ordered = await memory_api_client.order(key="other")
     foreign = await memory_api_client.ask("GET", f"/v1/exports/{ordered.json['id']}")
     random = await memory_api_client.ask("GET", f"/v1/exports/{uuid4()}")
@@ -107,7 +107,7 @@ async def test_an_export_of_another_workspace_is_as_unknown_as_a_random_one(memo
     assert foreign.body == random.body == malformed.body == b'{"error":"Not found"}'
 
 
-async def test_five_exports_of_a_workspace_are_active_at_most(memory_api_client):
+async def test_at_most_five_exports_of_a_workspace_are_active(memory_api_client):
     ordered = await asyncio.gather(*(memory_api_client.order() for _ in range(8)))
     refused = [answer for answer in ordered if answer.status != 202]
     assert len(refused) == 3
@@ -121,7 +121,7 @@ async def test_five_exports_of_a_workspace_are_active_at_most(memory_api_client)
     assert (await memory_api_client.order()).status == 202
 
 
-async def test_a_queue_that_is_down_is_said_and_leaves_no_job(memory_api_client, monkeypatch):
+async def test_unavailable_job_queue_returns_503_and_stores_no_job(memory_api_client, monkeypatch):
     async def wake(export_id):
         raise JobQueueUnavailable
 
@@ -131,9 +131,7 @@ async def test_a_queue_that_is_down_is_said_and_leaves_no_job(memory_api_client,
     assert (await memory_api_client.ask("GET", "/v1/exports")).json == {"exports": []}
 
 
-async def test_a_limiter_that_is_down_closes_the_door_to_new_exports_and_not_to_polls(
-    memory_api_client, monkeypatch
-):
+async def test_unavailable_limiter_refuses_new_exports_and_allows_polls(memory_api_client, monkeypatch):
     job = await memory_api_client.export()
 
     async def spend(key, limit, window_seconds):
@@ -146,7 +144,7 @@ async def test_a_limiter_that_is_down_closes_the_door_to_new_exports_and_not_to_
     assert (polled.status, polled.headers["X-RateLimit-Degraded"]) == (200, "1")
 
 
-async def test_an_inactive_workspace_exports_nothing(memory_api_client):
+async def test_inactive_workspace_cannot_export(memory_api_client):
     ended = replace(memory_api_client.workspaces["other"], active=False)
     await memory_api_client.service.ports.workspace.workspace_settings.save_workspace(ended)
     refused = await memory_api_client.order(key="other", filters={"unknown": "1"})

@@ -10,7 +10,7 @@ from service_core.analytics.measures import FilterOperator, Predicate
 from service_core.analytics.people.ports import PeoplePageQuery
 from service_core.analytics.ports import EventPageQuery
 from service_core.delivery.exports.export_rows import EVENT_COLUMNS
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.models import WIRE_COLUMNS
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
 from service_core.testing.random_datasets import random_dataset
@@ -18,7 +18,7 @@ from service_core.testing.random_datasets import random_dataset
 
 @pytest.fixture(params=["memory://", "duckdb:///events.db?timeout_seconds=300"])
 async def store(request, tmp_path):
-    opened = load_plugins().open_adapter("events", request.param, folder=tmp_path)
+    opened = collect_plugins_into_registry().open_adapter("events", request.param, base_folder=tmp_path)
     if hasattr(opened, "start"):
         await opened.start()
     yield opened
@@ -27,14 +27,16 @@ async def store(request, tmp_path):
 
 
 async def event_ids(store, scan, limit):
-    return [found async for batch in store.stream_events(scan, limit) for found in frame(batch)["event_id"]]
+    return [
+        found async for batch in store.stream_events(scan, limit) for found in batch_frame(batch)["event_id"]
+    ]
 
 
-def frame(batch):
+def batch_frame(batch):
     return pl.DataFrame(batch, strict=False)
 
 
-async def test_columns_are_those_of_the_wire_with_plain_values(store):
+async def test_stream_columns_match_the_wire_format(store):
     story = EventBuilder()
     story.add_event(
         "purchase",
@@ -48,9 +50,11 @@ async def test_columns_are_those_of_the_wire_with_plain_values(store):
     await store.append(story.events)
     (batch,) = [
         batch
-        async for batch in store.stream_events(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
+        async for batch in store.stream_events(
+            story.query_scope(whole_utc_days("2026-03-02", "2026-03-02")), 9
+        )
     ]
-    found = frame(batch)
+    found = batch_frame(batch)
     assert tuple(found.columns) == WIRE_COLUMNS == tuple(column.name for column in EVENT_COLUMNS)
     row = found.row(0, named=True)
     assert row["revenue"] == -5
@@ -60,44 +64,44 @@ async def test_columns_are_those_of_the_wire_with_plain_values(store):
     assert (row["lyr"], row["is_test"]) == (None, False)
 
 
-async def test_events_come_in_the_order_of_the_pages_whatever_the_slices(store, monkeypatch):
+async def test_events_stream_in_page_order_for_any_slice_size(store, monkeypatch):
     draw = Random(5)
     for seed in range(12):
         monkeypatch.setattr(export_batches, "EVENTS_PER_BATCH", draw.randint(1, 20))
         told = random_dataset(Random(seed), 60)
-        await store.append(told.story.events)
+        await store.append(told.builder.events)
         filters = (Predicate("country", FilterOperator.IS_SET),) if seed % 3 else ()
-        scan = told.story.scan(told.span, filters=filters, include_bots=bool(seed % 2))
+        scan = told.builder.query_scope(told.span, filters=filters, include_bots=bool(seed % 2))
         limit = draw.randint(1, 70)
         page = await store.list_events(EventPageQuery(scan, limit))
         assert await event_ids(store, scan, limit) == [event.event_id for event in page.events]
 
 
-async def test_a_crowded_hour_is_cut_by_the_second_and_a_crowded_second_stays_whole(store, monkeypatch):
+async def test_busy_hour_is_split_by_seconds_and_a_second_is_never_split(store, monkeypatch):
     monkeypatch.setattr(export_batches, "EVENTS_PER_BATCH", 3)
     story = EventBuilder()
     for second in (0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 40):
         story.add_event("x", at=f"2026-03-02T01:00:{second:02}", visitor="A1")
     story.add_event("x", at="2026-03-02T05:00", visitor="A1")
     await store.append(story.events)
-    scan = story.scan(whole_utc_days("2026-03-02", "2026-03-02"))
+    scan = story.query_scope(whole_utc_days("2026-03-02", "2026-03-02"))
     expected = [e.event_id for e in sorted(story.events, key=lambda e: (e.timestamp, e.seq), reverse=True)]
     assert await event_ids(store, scan, 100) == expected
     assert await event_ids(store, scan, 5) == expected[:5]
 
 
-async def test_nothing_gives_no_row(store):
+async def test_empty_range_streams_no_rows(store):
     story = EventBuilder()
-    assert await event_ids(store, story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9) == []
+    assert await event_ids(store, story.query_scope(whole_utc_days("2026-03-02", "2026-03-02")), 9) == []
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
-async def test_persons_come_in_the_order_of_the_page(store, monkeypatch, limit):
+async def test_persons_stream_in_page_order(store, monkeypatch, limit):
     monkeypatch.setattr(export_batches, "PERSONS_PER_BATCH", 2)
     told = random_dataset(Random(7), 80)
-    await store.append(told.story.events)
-    plan = PeoplePageQuery(told.story.scan(told.span), limit, 0, "last_seen")
-    found = [person async for some in store.stream_persons(plan) for person in some]
+    await store.append(told.builder.events)
+    plan = PeoplePageQuery(told.builder.query_scope(told.span), limit, 0, "last_seen")
+    found = [person async for some in store.stream_persons_of_page(plan) for person in some]
     page, _ = await store.list_people(plan)
     assert found == page
 
@@ -106,7 +110,7 @@ async def test_closing_a_stream_early_frees_the_store(store):
     story = EventBuilder()
     story.add_event("x", at="2026-03-02", visitor="A1")
     await store.append(story.events)
-    batches = store.stream_events(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
+    batches = store.stream_events(story.query_scope(whole_utc_days("2026-03-02", "2026-03-02")), 9)
     await anext(batches)
     await batches.aclose()
     story.add_event("y", at="2026-03-02", visitor="A1")

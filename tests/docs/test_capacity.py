@@ -21,18 +21,18 @@ MEASURED = re.findall(
 
 
 @pytest.mark.parametrize("row", deployment_table_rows())
-def test_every_row_of_the_table_is_the_models(row):
+def test_capacity_table_matches_the_model(row):
     assert row in PAGE
 
 
-def test_the_constants_are_told():
+def test_capacity_page_lists_the_constants():
     assert f"{EVENT_BYTES:.0f} for an event and {DERIVED_BYTES:.0f} for" in PAGE
     assert f"{APPEND_SECONDS * 1000:.2f} ms of a processor" in PAGE
     for kind, (has, reads) in READ_SECONDS.items():
         assert f"| {kind} | {has} s | {reads} s |" in PAGE
 
 
-def test_what_was_measured_stands_beside_what_the_model_says():
+def test_capacity_page_lists_measurements_beside_estimates():
     assert {kind for kind, *_ in MEASURED} == set(READ_SECONDS)
     for kind, stored, read, measured, expected in MEASURED:
         own = int(stored) * 1_000_000 * 3 // 10  # that workspace has three of ten events

@@ -13,7 +13,7 @@ from hosts.composition.compose import compose
 from service_core import builtin
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.api.http_messages import ApiRequest
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
 
@@ -22,7 +22,7 @@ FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTAL
 INI = "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
 
 
-def install(folder, module):
+def install_documented_module(folder, module):
     """As pip does for a package with one entry point: its own tests have to pass then, too."""
     about = folder / "shop-1.dist-info"
     about.mkdir()
@@ -41,13 +41,13 @@ def install(folder, module):
         "integrators/send-conversions.md",
     ],
 )
-def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
+def test_how_to_pages_have_working_files(page, tmp_path):
     files = FILE.findall((DOCS / page).read_text())
     assert len(files) >= 2
     for name, text in files:
         (tmp_path / name).write_text(text)
     (tmp_path / "pytest.ini").write_text(INI)
-    install(tmp_path, files[0][0].removesuffix(".py"))
+    install_documented_module(tmp_path, files[0][0].removesuffix(".py"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", tmp_path],
         capture_output=True, text=True, check=False, cwd=tmp_path, timeout=250,
@@ -55,14 +55,14 @@ def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-async def test_the_endpoint_of_the_page_on_plugins_answers(tmp_path):
+async def test_plugin_page_endpoint_responds(tmp_path):
     text = (DOCS / "integrators" / "write-a-plugin.md").read_text()
     [example] = re.findall(
         r"^```python\n(from service_core.plugin import ResponseModel.*?)^```", text, re.MULTILINE | re.DOTALL
     )
     plugin = ModuleType("greetings")
     exec(example, plugin.__dict__)
-    registry = load_plugins([("builtin", builtin), ("greetings", plugin)])
+    registry = collect_plugins_into_registry([("builtin", builtin), ("greetings", plugin)])
     settings = Settings.model_validate({"storage": {"events": "memory://"}})
     async with compose(settings, tmp_path, registry=registry) as service:
         initialized_deployment = await create_workspace_with_keys(

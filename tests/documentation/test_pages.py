@@ -2,7 +2,11 @@
 
 import pytest
 
-from service_core.documentation.pages import heading_anchors, load_pages, strip_markdown
+from service_core.documentation.pages import (
+    load_pages_index_first,
+    markdown_as_one_plain_line,
+    unique_heading_anchors,
+)
 from service_core.documentation.site import Documentation
 
 PAGE = """# Greeting <em>
@@ -43,7 +47,7 @@ def test_pages_are_read_from_their_folder_the_index_first(documentation):
     assert list(documentation.pages) == ["index", "guides/farewell", "guides/greeting"]
 
 
-def test_a_page_falls_into_sections_at_its_headings_and_not_at_code(documentation):
+def test_pages_are_split_at_headings_outside_of_code(documentation):
     sections = documentation.pages["guides/greeting"].sections
     assert [(section.title, section.anchor) for section in sections] == [
         ("Greeting <em>", "greeting-em"),
@@ -52,15 +56,15 @@ def test_a_page_falls_into_sections_at_its_headings_and_not_at_code(documentatio
         ("How to say it", "how-to-say-it-1"),
     ]
     assert "# not a heading" in sections[1].text
-    assert strip_markdown(sections[3].text) == "a b c d"
+    assert markdown_as_one_plain_line(sections[3].text) == "a b c d"
 
 
-def test_anchors_are_the_usual_ones():
+def test_anchors_follow_the_github_convention():
     titles = ["`POST /v1/links`", "What's new?", "A & B", "What's new?"]
-    assert heading_anchors(titles) == ["post-v1links", "whats-new", "a--b", "whats-new-1"]
+    assert unique_heading_anchors(titles) == ["post-v1links", "whats-new", "a--b", "whats-new-1"]
 
 
-def test_the_index_for_programs_lists_every_page_as_markdown(documentation):
+def test_llms_txt_lists_every_page_as_markdown(documentation):
     text = documentation.llms_txt()
     assert text.startswith("# Touchpoint\n\n> Self-hosted")
     assert "- [Start](https://docs.example.com/index.md): Begin here." in text
@@ -77,14 +81,14 @@ def test_the_full_text_holds_every_page_without_comments(documentation):
     assert "Written by hand" not in text
 
 
-def test_a_word_finds_its_other_forms_and_headings_come_first(documentation):
+def test_search_matches_word_forms_and_ranks_headings_first(documentation):
     first, *_, last = documentation.search_index.search("greetings", 5)
     assert (first.section.title, last.section.title) == ("Greeting <em>", "Farewell")
     assert first.score >= last.score >= 0
     assert "hello" in first.excerpt
 
 
-def test_where_nothing_holds_all_words_some_are_enough(documentation):
+def test_search_falls_back_to_some_of_the_words(documentation):
     assert [found.page.path for found in documentation.search_index.search("politely greet", 5)] == [
         "guides/farewell"
     ]
@@ -92,12 +96,12 @@ def test_where_nothing_holds_all_words_some_are_enough(documentation):
 
 
 @pytest.mark.parametrize("text", ["zzz", "???", '"', "NEAR(", "zz OR", "x" * 5000, "* - ^ {y}: 'z'"])
-def test_any_text_may_be_looked_for(documentation, text):
+def test_search_accepts_any_text(documentation, text):
     assert documentation.search_index.search(text, 5) == []
 
 
 def test_the_documentation_of_this_version_has_a_title_and_no_empty_page():
-    pages = load_pages()
+    pages = load_pages_index_first()
     assert {"index", "consumers/query-api", "reference/operations"} <= {page.path for page in pages}
     for page in pages:
         assert page.sections, page.path

@@ -16,8 +16,8 @@ import pytest
 
 from hosts.composition.compose import load_ports
 from hosts.composition.ports import start_adapters
-from hosts.demo.demo_service import RunningService, run_service
-from service_core.access.api_keys import create_named_key
+from hosts.demo.demo_service import RunningService, serve_in_subprocess
+from service_core.access.api_keys import create_named_key_within_plan_limit
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "hosts" / "demo" / "access_log.gz"
@@ -89,8 +89,12 @@ async def _create_reading_key(config: Path) -> str:
     ports = load_ports(config)
     async with start_adapters([ports.workspace]):
         (workspace,) = await ports.workspace.credentials.list_workspaces()
-        minted = await create_named_key(
-            ports.workspace.credentials, workspace, datetime.now(UTC), name="Reader", rate_limit=PLENTY
+        minted = await create_named_key_within_plan_limit(
+            ports.workspace.credentials,
+            workspace,
+            datetime.now(UTC),
+            name="Reader",
+            requested_rate_limit=PLENTY,
         )
     return minted.secret
 
@@ -108,7 +112,7 @@ def initialized_deployment(tmp_path_factory) -> Deployment:
 @pytest.fixture(scope="session")
 def deployment(initialized_deployment):
     """The service, running, with the access log imported and moved into the present."""
-    with run_service(initialized_deployment.config, "127.0.0.1:0", "127.0.0.1:0") as running:
+    with serve_in_subprocess(initialized_deployment.config, "127.0.0.1:0", "127.0.0.1:0") as running:
         initialized_deployment.running = running
         run_touchpoint(
             "import", "access-log", str(LOG), "--shift-to-now", "--config", str(initialized_deployment.config)

@@ -13,26 +13,26 @@ RECENT = {
 }
 
 
-def links_in(value, name=""):
+def urls_in_value(value, name=""):
     """Every address in an answer, with the field it stands in."""
     if isinstance(value, dict):
-        return [found for key, each in value.items() for found in links_in(each, key)]
+        return [found for key, each in value.items() for found in urls_in_value(each, key)]
     if isinstance(value, list):
-        return [found for each in value for found in links_in(each, name)]
+        return [found for each in value for found in urls_in_value(each, name)]
     return [(name, value)] if isinstance(value, str) and value.startswith("http") else []
 
 
-def posted(deployment, path, body, key=None):
+def post_json(deployment, path, body, key=None):
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     sent = urllib.request.Request(deployment.running.api + path, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(sent, timeout=GUARD_SECONDS) as answer:
         return json.load(answer)
 
 
-def exported(deployment):
+def run_export(deployment):
     """A finished export, with the address it is asked at and that of its file."""
     wanted = {"type": "events", "format": "csv", **RECENT}
-    queued = posted(deployment, "/v1/exports", wanted, deployment.agent_key)
+    queued = post_json(deployment, "/v1/exports", wanted, deployment.agent_key)
     path = urllib.parse.urlsplit(queued["poll_url"]).path
 
     def done():
@@ -42,18 +42,18 @@ def exported(deployment):
     return [queued, wait_until(done)]
 
 
-def test_every_address_in_an_answer_leads_to_the_listener_that_gave_it(deployment):
+def test_every_url_in_a_response_reaches_its_listener(deployment):
     asks = {"name": "Reports", "scopes": ["service:read"]}
     answers = [
-        posted(deployment, "/v1/keys/requests", asks, deployment.agent_key),
-        posted(deployment, "/v1/signup", {"email": "ann@example.com"}),
-        *exported(deployment),
+        post_json(deployment, "/v1/keys/requests", asks, deployment.agent_key),
+        post_json(deployment, "/v1/signup", {"email": "ann@example.com"}),
+        *run_export(deployment),
         deployment.get("/v1/docs/search", q="export")[1],
         deployment.get("/openapi.json")[1]["servers"],
         deployment.get("/.well-known/oauth-protected-resource")[1],
         deployment.get("/.well-known/oauth-authorization-server")[1],
     ]
-    found = links_in(answers)
+    found = urls_in_value(answers)
     assert {"approval_url", "poll_url", "checkout_url", "url", "issuer", "token_endpoint"} <= dict(
         found
     ).keys()

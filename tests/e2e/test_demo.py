@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from hosts.demo.demo_service import last_error, run_service
+from hosts.demo.demo_service import last_logged_error, serve_in_subprocess
 from service_core.kernel.errors import StartupError
 from tests.e2e.conftest import GUARD_SECONDS, run_touchpoint
 
@@ -55,7 +55,7 @@ def test_demo_ends_with_the_message_of_a_service_that_ended(config):
 
 
 def kill_service_and_wait(config):
-    with run_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
+    with serve_in_subprocess(config, "127.0.0.1:0", "127.0.0.1:0") as service:
         os.kill(service.pid, signal.SIGKILL)
         threading.Event().wait(GUARD_SECONDS)  # as an import that waits for events to be stored
 
@@ -63,6 +63,6 @@ def kill_service_and_wait(config):
 def test_last_error_is_the_cause_named_by_a_log_record(tmp_path):
     log = tmp_path / "serve.log"
     log.write_text('{"event": "stopped", "exception": "  + Group\\n    | OSError: disk full\\n    +----"}\n')
-    assert last_error(log) == "OSError: disk full"
+    assert last_logged_error(log) == "OSError: disk full"
     log.write_text("touchpoint: Cannot listen\n")
-    assert last_error(log) == "touchpoint: Cannot listen"
+    assert last_logged_error(log) == "touchpoint: Cannot listen"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hosts.composition.compose import compose, load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import compose, load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import start_adapters
 from hosts.reference.pages import render_reference_pages
 from service_core.kernel.clock import system_clock
@@ -49,7 +49,10 @@ def access_token(initialized_deployment) -> str:
     """Of a program an owner connected, who lets it read and make links."""
 
     async def connect() -> str:
-        service = compose(load_settings(initialized_deployment.config), initialized_deployment.config.parent)
+        service = compose(
+            load_settings_with_environment(initialized_deployment.config),
+            initialized_deployment.config.parent,
+        )
         async with start_adapters([service.ports.workspace]):
             store = service.ports.workspace
             [workspace] = await store.credentials.list_workspaces()
@@ -61,7 +64,7 @@ def access_token(initialized_deployment) -> str:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_runs_and_is_answered(example, deployment, writing_key, access_token):
+def test_documented_example_runs(example, deployment, writing_key, access_token):
     environment = os.environ | {
         "API": deployment.running.api,
         "INGEST": deployment.running.ingest,
@@ -83,28 +86,28 @@ def test_an_example_runs_and_is_answered(example, deployment, writing_key, acces
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
+def test_links_resolve(page):
     text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", text):
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", sorted(render_reference_pages(load_installed_registry())))
-def test_a_reference_page_is_what_the_declarations_say(name):
+@pytest.mark.parametrize("name", sorted(render_reference_pages(load_installed_registry_once())))
+def test_reference_page_matches_the_declarations(name):
     page = ROOT / "docs" / "reference" / name
-    assert page.read_text() == render_reference_pages(load_installed_registry())[name], (
+    assert page.read_text() == render_reference_pages(load_installed_registry_once())[name], (
         "run `touchpoint docs --write`"
     )
 
 
-def test_an_option_a_url_must_have_is_told_so():
-    page = render_reference_pages(load_installed_registry())["adapters.md"]
+def test_required_url_option_is_documented_as_required():
+    page = render_reference_pages(load_installed_registry_once())["adapters.md"]
     assert "`sender` (required)" in page
     assert "Undefined" not in page
 
 
-def test_an_endpoint_tells_the_fields_of_its_answer_and_of_what_it_holds():
-    page = render_reference_pages(load_installed_registry())["operations.md"]
+def test_endpoint_reference_lists_nested_response_fields():
+    page = render_reference_pages(load_installed_registry_once())["operations.md"]
     assert "`connected_platforms` [`provider`, `status`]" in page
     assert "`rate_limit` (`limit`, `window_seconds`, `mutations_limit`)" in page
 
@@ -123,7 +126,7 @@ def test_the_demo_shows_numbers_a_chart_and_a_page():
     assert "&days=7\n" in said
 
 
-def test_changelog_fragments_are_named_for_what_they_are():
+def test_changelog_fragments_have_valid_names():
     for fragment in Path(ROOT / "docs" / "changelog.d").glob("*"):
         assert re.fullmatch(r"\+[a-z0-9-]+\.(feature|change|fix)\.md|\.gitignore", fragment.name), (
             fragment.name

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.ingest.ingest_process import IngestProcess
 from plugins.ingest_spool.adapter import SpoolQueue
@@ -38,11 +38,13 @@ class Deployment:
     @asynccontextmanager
     async def ingest(self, **options):
         """The ingest host as a process of its own, on a free port."""
-        child = await IngestProcess.start(self.config, **{"listen": "127.0.0.1:0"} | options)
+        child = await IngestProcess.start_and_wait_until_listening(
+            self.config, **{"listen": "127.0.0.1:0"} | options
+        )
         try:
             yield child
         finally:
-            await child.stop()
+            await child.terminate_or_kill_after_timeout()
 
     @asynccontextmanager
     async def spool(self):
@@ -64,7 +66,9 @@ class Deployment:
 async def deployment(tmp_path) -> Deployment:
     config = tmp_path / "touchpoint.toml"
     config.write_text("")
-    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), tmp_path, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace]):
         initialized_deployment = [
             await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name=f"W{n}")

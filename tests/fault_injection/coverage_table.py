@@ -7,7 +7,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "contributors" / "fault-injection.md"
-PROMISED: Final = (*range(1, 19), 20, 21, 22, 23, 24, 27)
+EXPECTED_FAULT_NUMBERS: Final = (*range(1, 19), 20, 21, 22, 23, 24, 27)
 
 _ROW = re.compile(r"^\| F(\d+) \|(.*)$", re.MULTILINE)
 _TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")

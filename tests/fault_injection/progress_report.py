@@ -8,7 +8,7 @@ from tests.fault_injection.coverage_table import fault_tests
 
 
 @dataclass
-class Test:
+class FaultTest:
     """A test as the table names it: the cases it still has, and how those that ended did."""
 
     faults: list[int]
@@ -33,7 +33,7 @@ class ProgressReport:
                 faults[name].append(fault)
         for item in session.items:
             name = _short_name(item.nodeid)
-            self._tests.setdefault(name, Test(faults.get(name.rpartition("::")[2], []))).left += 1
+            self._tests.setdefault(name, FaultTest(faults.get(name.rpartition("::")[2], []))).left += 1
         self._say = session.config.pluginmanager.get_plugin("terminalreporter").write_line
 
     def pytest_report_teststatus(self, report):

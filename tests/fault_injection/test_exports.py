@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.delivery.exports.models import MAX_ACTIVE
 from service_core.kernel.clock import system_clock
 from service_core.testing.event_builder import EventBuilder
-from service_core.testing.reserved_port import reserve_tcp_port
+from service_core.testing.reserved_port import reserve_loopback_port
 from tests.fault_injection.conftest import FULL
 from tests.fixtures.processes import read_output_pairs, running_process
 
@@ -40,7 +40,7 @@ def until(condition, seconds=100.0, pause=0.001):
 
 
 @dataclass
-class Shop:
+class ExportDeployment:
     """A deployment with events of the last month in its embedded stores."""
 
     folder: Path
@@ -49,7 +49,7 @@ class Shop:
     process: subprocess.Popen | None = None
 
     def __post_init__(self):
-        self.api = f"http://127.0.0.1:{reserve_tcp_port(self)}"
+        self.api = f"http://127.0.0.1:{reserve_loopback_port(self)}"
 
     @contextmanager
     def serving(self):
@@ -115,9 +115,9 @@ class Shop:
     async def free(self):
         """Ids of the jobs whoever is there may take now."""
         ports = Ports(
-            load_settings(self.folder / "touchpoint.toml"),
+            load_settings_with_environment(self.folder / "touchpoint.toml"),
             self.folder,
-            load_installed_registry(),
+            load_installed_registry_once(),
             system_clock,
         )
         async with start_adapters([ports.workspace]):
@@ -133,7 +133,9 @@ class Shop:
 async def export_deployment(tmp_path):
     config = tmp_path / "touchpoint.toml"
     config.write_text("")
-    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), tmp_path, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace, ports.events]):
         initialized_deployment = await create_workspace_with_keys(
             ports.workspace.credentials, datetime.now(UTC), name="Shop"
@@ -152,16 +154,16 @@ async def export_deployment(tmp_path):
             )
         for first in range(0, EVENTS, 10_000):
             await ports.events.append(story.events[first : first + 10_000])
-    return Shop(tmp_path, initialized_deployment.agent_key.secret)
+    return ExportDeployment(tmp_path, initialized_deployment.agent_key.secret)
 
 
-def rows_of(content):
+def export_lines(content):
     return sum(1 for _ in csv.reader(content.decode().splitlines())) - 1
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(export_deployment, is_full_run):
+def test_export_of_a_killed_worker_finishes_without_partial_files(export_deployment, is_full_run):
     """Each kill hits a job of its own; those before it are done meanwhile, as their leases end."""
     for kill in range(20 if is_full_run else 1):
         with export_deployment.serving():
@@ -178,14 +180,14 @@ def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(export_dep
         assert all(job["status"] == "completed" for job in jobs), [job["error"] for job in jobs]
         assert all(job["row_count"] == EVENTS for job in jobs)
         for job in jobs:
-            assert rows_of(export_deployment.ask("GET", job["download"]["url"])) == EVENTS
+            assert export_lines(export_deployment.ask("GET", job["download"]["url"])) == EVENTS
         until(lambda: len(export_deployment.files()) == len(jobs))
         assert {path.name[:36] for path in export_deployment.files()} == {job["id"] for job in jobs}
         assert export_deployment.drafts() == []
 
 
 @pytest.mark.faults
-def test_a_full_disk_fails_the_export_keeps_reads_and_heals_alone(export_deployment):
+def test_full_disk_fails_the_export_keeps_reads_and_recovers(export_deployment):
     with export_deployment.serving():
         limit = resource.RLIMIT_FSIZE
         before = resource.prlimit(
@@ -200,11 +202,13 @@ def test_a_full_disk_fails_the_export_keeps_reads_and_heals_alone(export_deploym
         ]
         resource.prlimit(export_deployment.process.pid, limit, before)
         job = export_deployment.final(export_deployment.order())
-        assert job["row_count"] == rows_of(export_deployment.ask("GET", job["download"]["url"])) == EVENTS
+        assert (
+            job["row_count"] == export_lines(export_deployment.ask("GET", job["download"]["url"])) == EVENTS
+        )
 
 
 @pytest.mark.faults
-async def test_a_stop_gives_the_job_back_and_the_next_start_takes_it_at_once(export_deployment):
+async def test_stopping_releases_the_export_for_the_next_start(export_deployment):
     while not (free := await export_deployment.free()):  # an export may be done before the stop is heard
         with export_deployment.serving():
             export_deployment.begun()

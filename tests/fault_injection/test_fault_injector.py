@@ -9,12 +9,12 @@ from service_core.testing.fault_injection import FaultInjector, fail_each_call, 
 
 
 @dataclass(frozen=True)
-class Unit:
-    rows: "Store"
-    others: "Store"
+class RecordTransaction:
+    rows: "RecordStore"
+    others: "RecordStore"
 
 
-class Store:
+class RecordStore:
     def __init__(self):
         self.kept = []
 
@@ -34,19 +34,19 @@ class Store:
 
     @asynccontextmanager
     async def begin(self):
-        draft = Store()
-        yield Unit(draft, self)
+        draft = RecordStore()
+        yield RecordTransaction(draft, self)
         self.kept += draft.kept
 
 
-async def in_a_block(store):
+async def write_in_transaction(store):
     async with store.begin() as unit:
         await unit.rows.save("a")
         await unit.rows.save("b")
 
 
 async def test_the_chosen_call_fails_and_the_others_pass():
-    store, faults = Store(), FaultInjector(call_number=2)
+    store, faults = RecordStore(), FaultInjector(call_number=2)
     door = with_faults(store, faults)
     await door.start()
     assert (await door.save("a"), door.count()) == (2, 2)
@@ -56,21 +56,21 @@ async def test_the_chosen_call_fails_and_the_others_pass():
     assert (store.kept, faults.calls, faults.has_failed) == (["started", "a", "c"], ["save"] * 3, True)
 
 
-async def test_a_call_may_take_effect_and_fail_all_the_same():
-    store = Store()
+async def test_call_can_fail_after_taking_effect():
+    store = RecordStore()
     with pytest.raises(OSError, match="went away"):
         await with_faults(store, FaultInjector(call_number=1, fail_after_effect=True)).save("a")
     assert store.kept == ["a"]
 
 
-async def test_a_store_that_is_away_stays_away_until_it_is_healed():
+async def test_unavailable_store_stays_unavailable_until_restored():
     faults = FaultInjector(
         call_number=1,
         persistent=True,
         error=lambda: ConnectionError("refused"),
         only_methods=frozenset({"save"}),
     )
-    door = with_faults(Store(), faults)
+    door = with_faults(RecordStore(), faults)
     for _ in range(3):
         with pytest.raises(ConnectionError, match="refused"):
             await door.save("a")
@@ -80,13 +80,13 @@ async def test_a_store_that_is_away_stays_away_until_it_is_healed():
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_block_is_whole_or_nothing_whichever_call_of_it_fails(after):
+async def test_transaction_is_atomic_whichever_call_fails(after):
     found = []
 
     async def run(faults):
-        store = Store()
+        store = RecordStore()
         try:
-            await in_a_block(with_faults(store, faults))
+            await write_in_transaction(with_faults(store, faults))
         except OSError:
             found.append((faults.calls[-1], store.kept))
         else:
@@ -98,7 +98,7 @@ async def test_a_block_is_whole_or_nothing_whichever_call_of_it_fails(after):
 
 
 async def test_a_stream_breaks_at_the_chosen_batch():
-    store = Store()
+    store = RecordStore()
     store.kept = ["a", "b"]
     batches = with_faults(store, FaultInjector(call_number=2)).batches()
     assert await anext(batches) == "a"
@@ -106,7 +106,7 @@ async def test_a_stream_breaks_at_the_chosen_batch():
         await anext(batches)
 
 
-async def test_the_loop_says_when_it_has_no_end():
+async def test_endless_fault_loop_is_reported():
     async def run(faults):
         faults.calls += ["save"] * faults.call_number
 

@@ -13,13 +13,13 @@ from service_core.testing.durability_client import HttpConnection, SentEvents, s
 CLIENTS = 4
 
 
-async def sent(connection, key, event_id):
+async def post_event(connection, key, event_id):
     body = b'{"event":"purchase","user_id":"u","event_id":"%s"}' % event_id.encode()
     reply = await connection.post("/track", body, {"X-API-Key": key})
     return reply.status, reply.body
 
 
-async def grown(books, number):
+async def wait_for_acknowledged(books, number):
     seen = len(books.acknowledged)
     async with asyncio.timeout(100):
         while len(books.acknowledged) < seen + number:
@@ -27,7 +27,7 @@ async def grown(books, number):
 
 
 @pytest.mark.faults
-async def test_a_full_disk_refuses_events_and_takes_the_same_ones_when_there_is_room(deployment, is_full_run):
+async def test_full_disk_refuses_events_and_accepts_retries_after_recovery(deployment, is_full_run):
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
     async with deployment.ingest() as child:
         senders = [
@@ -45,20 +45,20 @@ async def test_a_full_disk_refuses_events_and_takes_the_same_ones_when_there_is_
         connection = HttpConnection(child.address)
         limit, pid = resource.RLIMIT_FSIZE, child.process.pid
         for _ in range(10 if is_full_run else 2):
-            await grown(books, 50)
+            await wait_for_acknowledged(books, 50)
             before = resource.prlimit(pid, limit, (0, resource.RLIM_INFINITY))
-            told = [await sent(connection, deployment.keys[0], "order_1") for _ in range(3)]
+            told = [await post_event(connection, deployment.keys[0], "order_1") for _ in range(3)]
             resource.prlimit(pid, limit, before)
             assert {status for status, _ in told} == {500}
             assert {body["error"] for _, body in told} == {"Failed to enqueue event"}
-        await grown(books, 50)
+        await wait_for_acknowledged(books, 50)
         stop.set()
         await asyncio.gather(*senders)
-        assert (await sent(connection, deployment.keys[0], "order_1"))[1]["success"]
+        assert (await post_event(connection, deployment.keys[0], "order_1"))[1]["success"]
         connection.close()
     books.sent.add("order_1")
     books.acknowledged.add("order_1")
-    assert books.unexpected == []
+    assert books.unexpected_replies == []
     assert books.compare_with_stored(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
     with closing(sqlite3.connect(deployment.config.parent / "spool.db")) as spool:
         assert spool.execute("PRAGMA integrity_check").fetchone() == ("ok",)

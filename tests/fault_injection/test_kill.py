@@ -15,7 +15,7 @@ from service_core.testing.durability_client import (
     send_batches_until_stopped,
     send_events_until_stopped,
 )
-from service_core.testing.reserved_port import reserve_tcp_port
+from service_core.testing.reserved_port import reserve_loopback_port
 
 CLIENTS = 12
 """Besides a browser of each workspace."""
@@ -35,7 +35,7 @@ async def until(condition, seconds=100):
             await asyncio.sleep(0.005)
 
 
-def worked(pid):
+def cpu_seconds(pid):
     """Seconds that a process has had a processor."""
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
@@ -43,9 +43,11 @@ def worked(pid):
 
 @pytest.mark.faults
 @pytest.mark.timeout(450)
-async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(deployment, is_full_run):
+async def test_kill_loses_and_duplicates_no_acknowledged_event(deployment, is_full_run):
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
-    child = await IngestProcess.start(deployment.config, listen=f"127.0.0.1:{reserve_tcp_port(deployment)}")
+    child = await IngestProcess.start_and_wait_until_listening(
+        deployment.config, listen=f"127.0.0.1:{reserve_loopback_port(deployment)}"
+    )
     senders = [
         asyncio.create_task(
             send_events_until_stopped(
@@ -66,20 +68,20 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
         )
         for workspace in deployment.workspaces
     ]
-    first, restarts = worked(child.process.pid), []
+    first, restarts = cpu_seconds(child.process.pid), []
     for kill in range(20 if is_full_run else 3):
         seen = len(books.acknowledged)
         await until(lambda seen=seen, kill=kill: len(books.acknowledged) > seen + BETWEEN_KILLS + 7 * kill)
         child.process.kill()
-        await child.wait_until_ended()
-        child = await IngestProcess.start(deployment.config, listen=child.address)
-        restarts.append(worked(child.process.pid))
+        await child.wait_for_exit_code_and_output()
+        child = await IngestProcess.start_and_wait_until_listening(deployment.config, listen=child.address)
+        restarts.append(cpu_seconds(child.process.pid))
     seen = len(books.acknowledged)
     await until(lambda: len(books.acknowledged) > seen + BETWEEN_KILLS)
     stop.set()
     await asyncio.gather(*senders)
-    assert await child.stop() == 0
-    assert books.unexpected == []
+    assert await child.terminate_or_kill_after_timeout() == 0
+    assert books.unexpected_replies == []
     assert books.compare_with_stored(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
     assert books.sent == books.acknowledged
     assert max(restarts) < max(READY_SECONDS, 2 * first)
@@ -99,7 +101,7 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
 
 @pytest.mark.faults
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
-async def test_a_stop_finishes_what_was_begun_and_every_answer_arrives(deployment, server):
+async def test_stop_finishes_requests_in_flight(deployment, server):
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
     async with deployment.ingest(server=server) as child:
         senders = [
@@ -123,7 +125,7 @@ async def test_a_stop_finishes_what_was_begun_and_every_answer_arrives(deploymen
 
 @pytest.mark.faults
 async def test_the_ingest_host_ends_with_its_parent(deployment):
-    child = await IngestProcess.start(deployment.config, listen="127.0.0.1:0")
+    child = await IngestProcess.start_and_wait_until_listening(deployment.config, listen="127.0.0.1:0")
     child.process.stdin.close()
     async with asyncio.timeout(100):
-        assert await child.wait_until_ended() == 0
+        assert await child.wait_for_exit_code_and_output() == 0

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import CredentialRequirement, RoutePrefix
-from tests.fault_injection.test_malformed import BOMBS, malformed
+from tests.fault_injection.test_malformed_events import BOMBS, malform_body
 from tests.workspace.conftest import WorkspaceApi
 from tests.workspace.resource_fixtures import EXPORT, LINK, REPORT, RULE, SCRIPT
 
@@ -32,39 +32,45 @@ SIZE = 1_000_000
 LONGEST_SECONDS = 2.0
 
 
-def operations():
+def write_operations():
     """Every operation of the API that takes a body and a key."""
     return [
         each
-        for each in load_installed_registry().operations
+        for each in load_installed_registry_once().operations
         if each.body is not None
         and each.prefix is RoutePrefix.V1
         and each.credential is not CredentialRequirement.PUBLIC
     ]
 
 
-def mistyped(rng, value):
+def replace_by_wrong_type(rng, value):
     """A value with one of its parts replaced by something odd."""
     if rng.random() < 0.3 or not isinstance(value, dict | list) or not value:
         return rng.choice(ODD)
     if isinstance(value, list):
         at = rng.randrange(len(value))
-        return [*value[:at], mistyped(rng, value[at]), *value[at + 1 :]]
+        return [*value[:at], replace_by_wrong_type(rng, value[at]), *value[at + 1 :]]
     name = rng.choice(list(value))
-    return {**value, name: mistyped(rng, value[name])} | ({"odd": 1} if rng.random() < 0.1 else {})
+    return {**value, name: replace_by_wrong_type(rng, value[name])} | (
+        {"odd": 1} if rng.random() < 0.1 else {}
+    )
 
 
-def bodies(rng, operation, number):
+def malformed_bodies(rng, operation, number):
     good = GOOD.get(operation.path) or GOOD.get(re.sub(r"/\{.*", "", operation.path), {"dry_run": False})
     for _ in range(number):
-        yield malformed(rng, json.dumps(good).encode()) if rng.random() < 0.4 else _sent(mistyped(rng, good))
+        yield (
+            malform_body(rng, json.dumps(good).encode())
+            if rng.random() < 0.4
+            else encode_body(replace_by_wrong_type(rng, good))
+        )
 
 
-def _sent(value):
+def encode_body(value):
     return json.dumps(value).encode()
 
 
-class Door:
+class WriteRouteClient:
     """The API, asked with bytes."""
 
     def __init__(self, workspace_api):
@@ -87,12 +93,12 @@ async def workspace_api(tmp_path):
         yield await made.open()
 
 
-async def test_no_body_is_a_fault_of_a_route_and_every_refusal_says_why(workspace_api, is_full_run):
+async def test_malformed_write_bodies_return_an_error_with_a_reason(workspace_api, is_full_run):
     seed = random.randrange(2**32) if is_full_run else 22  # a change passes or it does not
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
-    rng, door, wrong = random.Random(seed), Door(workspace_api), []
-    for operation in operations():
-        for body in bodies(rng, operation, 400 if is_full_run else 15):
+    rng, door, wrong = random.Random(seed), WriteRouteClient(workspace_api), []
+    for operation in write_operations():
+        for body in malformed_bodies(rng, operation, 400 if is_full_run else 15):
             status, told = await door.ask(operation, body)
             if status >= 500 or (status >= 400 and not told.get("error")):
                 wrong.append((operation.method, operation.path, body, status, told))
@@ -100,12 +106,12 @@ async def test_no_body_is_a_fault_of_a_route_and_every_refusal_says_why(workspac
 
 
 @pytest.mark.parametrize("name", BOMBS)
-async def test_a_bomb_is_refused_quickly_at_every_route(workspace_api, name):
-    door = Door(workspace_api)
+async def test_json_bomb_is_refused_quickly_at_every_route(workspace_api, name):
+    door = WriteRouteClient(workspace_api)
     bomb = (BOMBS[name] * 4)[:SIZE]
-    for operation in operations()[:: 4 if name != "arrays without end" else 1]:
+    for operation in write_operations()[:: 4 if name != "arrays without end" else 1]:
         started = time.process_time()
         status, told = await door.ask(operation, bomb)
         assert (status in {400, 403, 404, 422}, bool(told["error"])) == (True, True), (operation.path, status)
         assert time.process_time() - started < LONGEST_SECONDS
-    assert (await door.ask(operations()[0], b" " * (SIZE + 1)))[0] == 413
+    assert (await door.ask(write_operations()[0], b" " * (SIZE + 1)))[0] == 413

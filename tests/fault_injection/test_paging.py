@@ -18,7 +18,7 @@ ARRIVING = 5
 DATES = "start_date=2026-07-06&end_date=2026-07-08"
 
 
-class Stream:
+class ContinuousAppends:
     """A workspace with events of two days, and more of them all the time, anywhere in the range."""
 
     def __init__(self, workspace_api):
@@ -50,12 +50,12 @@ async def appends(request, tmp_path):
     url = "duckdb:///events.db" if is_duckdb else request.getfixturevalue("postgres_url")
     workspace_api = WorkspaceApi(tmp_path, storage={"events": url})
     async with workspace_api.service:
-        made = Stream(await workspace_api.open())
+        made = ContinuousAppends(await workspace_api.open())
         made.kept = await made.arrive(KEPT)
         yield made
 
 
-async def test_a_walk_by_offset_leaves_out_no_row_and_counts_what_is_there(appends):
+async def test_paging_by_offset_skips_no_row_during_appends(appends):
     """Newer rows push older ones on: a row may come twice, and its id tells."""
     walked, offset, page = [], 0, {"has_more": True}
     while page["has_more"]:
@@ -69,7 +69,7 @@ async def test_a_walk_by_offset_leaves_out_no_row_and_counts_what_is_there(appen
     assert page["total_count"] == offset - PAGE + len(page["events"])
 
 
-async def test_a_walk_with_a_lower_bound_says_so_until_its_last_page(appends):
+async def test_paging_reports_a_lower_bound_until_the_last_page(appends):
     filters = "%5B%7B%22key%22%3A%22plan%22%2C%22value%22%3A%22free%22%7D%5D"
     walked, offset, page = [], 0, {"has_more": True}
     while page["has_more"]:
@@ -83,8 +83,8 @@ async def test_a_walk_with_a_lower_bound_says_so_until_its_last_page(appends):
     assert page["total_count"] == len(appends.kept) + appends.late
 
 
-async def test_a_walk_from_row_to_row_gives_every_row_once(appends):
-    scan = EventBuilder(appends.workspace.id).scan(TimeRange(NOW - timedelta(days=3), NOW))
+async def test_paging_by_cursor_returns_every_row_once(appends):
+    scan = EventBuilder(appends.workspace.id).query_scope(TimeRange(NOW - timedelta(days=3), NOW))
     walked, after = [], None
     while (
         page := await appends.store.list_events(EventPageQuery(scan, PAGE, count_total=False, after=after))

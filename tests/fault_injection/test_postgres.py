@@ -11,15 +11,15 @@ from itertools import count
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.kernel.clock import system_clock
 from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.durability_client import HttpConnection, SentEvents, send_events_until_stopped
-from service_core.testing.reserved_port import reserve_tcp_port
+from service_core.testing.reserved_port import reserve_loopback_port
 from tests.fixtures.processes import (
     children_of,
     read_async_output_pairs,
@@ -38,12 +38,12 @@ BETWEEN_FAULTS = 100
 """Acknowledged events before the next fault."""
 
 
-class Service:
+class PostgresDeployment:
     """`touchpoint serve` on PostgreSQL, with clients that send to it and keep books."""
 
     def __init__(self, config, initialized_deployment, reader):
         self.config, self.initialized_deployment, self.reader = config, initialized_deployment, reader
-        self.api, self.ingest = (f"127.0.0.1:{reserve_tcp_port(self)}" for _ in range(2))
+        self.api, self.ingest = (f"127.0.0.1:{reserve_loopback_port(self)}" for _ in range(2))
         self.books, self.statuses = SentEvents(), set()
         self.process, self.processes = None, AsyncExitStack()
 
@@ -66,7 +66,7 @@ class Service:
         today = datetime.now(UTC).date()
         url = f"http://{self.api}/v1{path}?start_date={today - timedelta(days=1)}&end_date={today}"
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.reader}"})
-        status, body = await asyncio.to_thread(_asked, request)
+        status, body = await asyncio.to_thread(send_request, request)
         self.statuses.add(status)
         return status, body
 
@@ -85,7 +85,12 @@ class Service:
 
     async def stored(self):
         """Event ids in the store, repeats included."""
-        ports = Ports(load_settings(self.config), self.config.parent, load_installed_registry(), system_clock)
+        ports = Ports(
+            load_settings_with_environment(self.config),
+            self.config.parent,
+            load_installed_registry_once(),
+            system_clock,
+        )
         now = datetime.now(UTC)
         span = TimeRange(now - timedelta(days=1), now + timedelta(days=1))
         scan = QueryScope(
@@ -103,7 +108,7 @@ class Service:
             ]
 
 
-def _asked(request):
+def send_request(request):
     try:
         with urllib.request.urlopen(request, timeout=100) as answer:
             return answer.status, json.load(answer)
@@ -116,20 +121,22 @@ def _asked(request):
 async def service(tmp_path, postgres_server):
     config = tmp_path / "touchpoint.toml"
     config.write_text(SETTINGS.format(url=postgres_server.url))
-    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), tmp_path, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace]):
         now = datetime.now(UTC)
         initialized_deployment = await create_workspace_with_keys(
             ports.workspace.credentials, now, name="Shop"
         )
-        reader = await create_named_key(
+        reader = await create_named_key_within_plan_limit(
             ports.workspace.credentials,
             initialized_deployment.workspace,
             now,
             name="Reader",
-            rate_limit=10_000,
+            requested_rate_limit=10_000,
         )
-    made = Service(config, initialized_deployment, reader.secret)
+    made = PostgresDeployment(config, initialized_deployment, reader.secret)
     async with made.processes:
         await made.start()
         yield made
@@ -137,9 +144,7 @@ async def service(tmp_path, postgres_server):
 
 @pytest.mark.faults
 @pytest.mark.timeout(450)
-async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_invents_no_number(
-    service, postgres_server, is_full_run
-):
+async def test_killed_service_and_database_lose_and_duplicate_no_event(service, postgres_server, is_full_run):
     stop, numbers = asyncio.Event(), count()
     key = service.initialized_deployment.write_key.secret
     senders = [
@@ -163,7 +168,7 @@ async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_in
     await service.progress()
     stop.set()
     await asyncio.gather(*senders)
-    assert service.books.unexpected == []
+    assert service.books.unexpected_replies == []
     assert service.books.sent == service.books.acknowledged
     told = await service.until_read(
         "/ledger", lambda status, body: status == 200 and body["totals"]["in_flight"] == 0

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from plugins.workspace_sql import change_counter_poller
 from service_core.api.http_messages import ApiRequest
 from service_core.api.readiness import PROBE_TIMEOUT_SECONDS
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import CredentialRequirement, RoutePrefix
-from tests.fault_injection.test_malformed_writes import GOOD, Door
+from tests.fault_injection.test_malformed_writes import GOOD, WriteRouteClient
 from tests.fixtures.cpu_wait import Stopwatch
 from tests.workspace.conftest import WorkspaceApi
 
@@ -30,7 +30,7 @@ ELSEWHERE = {"GET /metrics/catalog", "GET /docs/search", "GET /ledger"}
 
 
 @contextmanager
-def hung(server):
+def suspend_server(server):
     server.suspend()
     try:
         yield
@@ -46,12 +46,12 @@ async def workspace_api(tmp_path, postgres_server, monkeypatch):
     made = WorkspaceApi(
         tmp_path, storage={"workspace": f"{url}?timeout_seconds={BOUND_SECONDS}", "events": events}
     )
-    Door(made)
+    WriteRouteClient(made)
     async with made.service:
         yield await made.open()
 
 
-async def asked(workspace_api, operation):
+async def request_operation(workspace_api, operation):
     """Status of an answer, and how long it took."""
     body = GOOD.get(operation.path) or GOOD.get(re.sub(r"/\{.*", "", operation.path), {})
     content = b"" if operation.body is None else json.dumps(body).encode()
@@ -64,32 +64,34 @@ async def asked(workspace_api, operation):
     return answer.status, watch.seconds()
 
 
-def operations():
+def all_operations():
     """Those that take a key, by their names."""
     found = [
         each
-        for each in load_installed_registry().operations
+        for each in load_installed_registry_once().operations
         if (each.prefix, each.credential) == (RoutePrefix.V1, CredentialRequirement.KEY)
     ]
     return {f"{each.method} {each.path}": each for each in found}
 
 
-async def one_by_one(workspace_api, method=""):
+async def request_sequentially(workspace_api, method=""):
     """Name of an operation -> status of its answer."""
     workspace_api.later(minutes=1)
-    some = {name: each for name, each in operations().items() if name.startswith(method)}
-    return {name: (await asked(workspace_api, each))[0] for name, each in some.items()}
+    some = {name: each for name, each in all_operations().items() if name.startswith(method)}
+    return {name: (await request_operation(workspace_api, each))[0] for name, each in some.items()}
 
 
-async def at_once(workspace_api):
+async def request_concurrently(workspace_api):
     """Name of an operation -> status of its answer; none takes longer than is promised."""
     workspace_api.later(minutes=1)
-    answers = await asyncio.gather(*(asked(workspace_api, each) for each in operations().values()))
+    answers = await asyncio.gather(
+        *(request_operation(workspace_api, each) for each in all_operations().values())
+    )
     assert max(took for _, took in answers) < EVENTS_SECONDS + STOPPING_SECONDS + MARGIN_SECONDS
-    return dict(zip(operations(), (status for status, _ in answers), strict=True))
+    return dict(zip(all_operations(), (status for status, _ in answers), strict=True))
 
 
-async def is_ready(workspace_api):
+async def service_is_ready(workspace_api):
     workspace_api.later(seconds=2)  # a reading serves those who ask within a second
     watch = Stopwatch()
     answer = await workspace_api.service.dispatch(ApiRequest("GET", "/ready", "", {}, b""))
@@ -97,23 +99,21 @@ async def is_ready(workspace_api):
     return answer.status == 200
 
 
-async def test_while_it_hangs_every_route_is_unknown_in_time_and_afterwards_all_is_as_before(
-    workspace_api, postgres_server
-):
-    before = await one_by_one(workspace_api)
-    assert await is_ready(workspace_api)
-    with hung(postgres_server):
+async def test_suspended_database_returns_503_in_time_and_recovers(workspace_api, postgres_server):
+    before = await request_sequentially(workspace_api)
+    assert await service_is_ready(workspace_api)
+    with suspend_server(postgres_server):
         for _ in range(2):  # the second time, nobody believes a key any more
-            during = await at_once(workspace_api)
+            during = await request_concurrently(workspace_api)
             told = {name for name, status in during.items() if status != 503}
             refused = {name for name in told if 400 <= during[name] == before[name]}
             assert told - refused <= ELSEWHERE
-            assert not await is_ready(workspace_api)
-        status, took = await asked(workspace_api, operations()["POST /links"])
+            assert not await service_is_ready(workspace_api)
+        status, took = await request_operation(workspace_api, all_operations()["POST /links"])
         assert (status, took < BOUND_SECONDS + MARGIN_SECONDS) == (503, True)
         assert during["GET /workspace"] == during["POST /links"] == 503
-    assert (await one_by_one(workspace_api, "GET")).items() <= before.items()
+    assert (await request_sequentially(workspace_api, "GET")).items() <= before.items()
     await workspace_api.link()
     async with asyncio.timeout(100):
-        while not await is_ready(workspace_api):
+        while not await service_is_ready(workspace_api):
             await asyncio.sleep(0.05)

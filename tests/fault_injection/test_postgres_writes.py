@@ -18,7 +18,7 @@ WRITERS = 4
 PAUSE_SECONDS = 0.05
 
 
-class Writer:
+class RetryingWriter:
     """Creates notes one after the other, each until it is answered, as a client that retries."""
 
     def __init__(self, api_client, name):
@@ -41,12 +41,12 @@ class Writer:
                 await asyncio.sleep(PAUSE_SECONDS)
 
 
-async def killed(server, _writers):
+async def kill_server(server, _writers):
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
 
 
-async def hung(server, writers):
+async def suspend_server(server, writers):
     """It goes on when every writer was told that it is unknown what became of its write."""
     await asyncio.to_thread(server.suspend)
     told = [writer.refused for writer in writers]
@@ -56,12 +56,12 @@ async def hung(server, writers):
     await asyncio.to_thread(server.resume)
 
 
-@pytest.mark.parametrize("harm", [killed, hung])
-async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_or_hangs(
+@pytest.mark.parametrize("harm", [kill_server, suspend_server])
+async def test_killed_or_suspended_database_loses_and_duplicates_no_answered_write(
     postgres_server, tmp_path, is_full_run, harm
 ):
     stop, url = asyncio.Event(), postgres_server.url
-    hurried = f"{url}?timeout_seconds=0.5" if harm is hung else url
+    hurried = f"{url}?timeout_seconds=0.5" if harm is suspend_server else url
     async with (
         open_workspace_store(url, tmp_path) as patient,
         open_workspace_store(hurried, tmp_path) as one,
@@ -69,7 +69,7 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_
     ):
         api_client = await create_note_client(patient.transactions, patient)
         writers = [
-            Writer(api_client.at(store.transactions), f"note {n}")
+            RetryingWriter(api_client.at(store.transactions), f"note {n}")
             for n, store in enumerate([one, other] * (WRITERS // 2))
         ]
         async with asyncio.TaskGroup() as at_work:
@@ -85,9 +85,7 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_
     assert len(set(answered.values())) == len(answered) > 0
 
 
-async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_became_of_it(
-    postgres_server, tmp_path
-):
+async def test_unanswered_commit_is_unknown_and_a_retry_returns_its_outcome(postgres_server, tmp_path):
     async def hang(_records, _before, _after):
         postgres_server.suspend()
 
@@ -103,7 +101,7 @@ async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_
         with pytest.raises(StoreUnavailable):
             await last.once("k").create("Plan")
         postgres_server.resume()
-        writer = Writer(api_client, "retry")
+        writer = RetryingWriter(api_client, "retry")
         await writer._until_answered(api_client.once("k"), "Plan")
         async with store.transactions.read(api_client.caller.workspace.id) as unit:
             (entry,) = await unit.audit.list_entries(AuditFilter(until=NOW + timedelta(days=1)), 10, 0)

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import pytest
 
 from hosts.composition.compose import compose
-from hosts.composition.load_settings import load_settings
+from hosts.composition.load_settings import load_settings_with_environment
 from service_core import builtin
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.api.http_messages import ApiRequest
 from service_core.extensions.hooks import hook
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.operations import RateLimitClass, operation
 from service_core.kernel.schemas import ResponseModel
 from tests.fixtures.cpu_wait import Stopwatch
@@ -26,10 +26,10 @@ READ = "/v1/overview?start_date=2026-07-01&end_date=2026-07-02"
 SPENDING = """
 import asyncio, sys
 from pathlib import Path
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 
 async def main(url, times):
-    limiter = load_plugins().open_adapter("limits", url, folder=Path())
+    limiter = collect_plugins_into_registry().open_adapter("limits", url, folder=Path())
     spent = await asyncio.gather(*(limiter.consume("key", 100, int(sys.argv[3])) for _ in range(times)))
     await limiter.aclose()
     print(sum(allowance.allowed for allowance in spent))
@@ -38,23 +38,23 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 """
 
 
-class Noted(ResponseModel):
+class NoteResponse(ResponseModel):
     noted: bool
 
 
 @operation("POST /notes", rate_limit=RateLimitClass.MUTATION, tag="notes")
-async def note() -> Noted:
+async def post_note() -> NoteResponse:
     """Stand for every write."""
-    return Noted(noted=True)
+    return NoteResponse(noted=True)
 
 
-class Notes:
+class NotesPlugin:
     @hook
     def operations(self):
-        return [note]
+        return [post_note]
 
 
-class Api:
+class LimitedApi:
     """A deployment whose budgets and queue are in Redis, asked without a socket in between."""
 
     def __init__(self, service, key, patient):
@@ -96,38 +96,38 @@ async def api(redis_server, tmp_path):
     config = tmp_path / "touchpoint.toml"
     url = redis_server.url
     config.write_text(f'[rate_limits]\nstore = "{url}/0"\n[ingest]\nqueue = "{url}/1?timeout_seconds=5"\n')
-    registry = load_plugins([("builtin", builtin), ("notes", Notes())])
-    async with compose(load_settings(config), tmp_path, registry=registry) as service:
+    registry = collect_plugins_into_registry([("builtin", builtin), ("notes", NotesPlugin())])
+    async with compose(load_settings_with_environment(config), tmp_path, registry=registry) as service:
         initialized_deployment = [
             await create_workspace_with_keys(service.ports.workspace.credentials, datetime.now(UTC), name=n)
             for n in "AB"
         ]
-        yield Api(service, *(each.agent_key.secret for each in initialized_deployment))
+        yield LimitedApi(service, *(each.agent_key.secret for each in initialized_deployment))
 
 
-def stop(server):
+def stop_server(server):
     server.kill()
     return server.start
 
 
-def hang(server):
+def suspend_server(server):
     server.suspend()
     return server.resume
 
 
-def fill(server):
-    assert server.run_command("CONFIG", "SET", "maxmemory", "1") == "+OK"
-    return lambda: server.run_command("CONFIG", "SET", "maxmemory", "0")
+def fill_memory(server):
+    assert server.first_line_of_reply("CONFIG", "SET", "maxmemory", "1") == "+OK"
+    return lambda: server.first_line_of_reply("CONFIG", "SET", "maxmemory", "0")
 
 
 def make_read_only(server):
-    assert server.run_command("REPLICAOF", "127.0.0.1", "1") == "+OK"
-    return lambda: server.run_command("REPLICAOF", "NO", "ONE")
+    assert server.first_line_of_reply("REPLICAOF", "127.0.0.1", "1") == "+OK"
+    return lambda: server.first_line_of_reply("REPLICAOF", "NO", "ONE")
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("fault", [stop, hang, fill, make_read_only])
-async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_and_all_recovers(
+@pytest.mark.parametrize("fault", [stop_server, suspend_server, fill_memory, make_read_only])
+async def test_lost_limit_store_degrades_reads_refuses_writes_and_recovers(
     api, redis_server, fault, is_full_run
 ):
     before = [(await api.ask("GET", READ))[3] for _ in range(5)]
@@ -148,7 +148,7 @@ async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_a
 
 
 @pytest.mark.faults
-async def test_readiness_says_what_is_away_and_that_it_is_back(api, redis_server):
+async def test_readiness_reports_a_lost_and_recovered_limit_store(api, redis_server):
     async def says(wanted, **checks):
         status, _, body, _ = await api.ask("GET", "/ready")
         return status == wanted and body["checks"] == body["checks"] | checks
@@ -161,7 +161,7 @@ async def test_readiness_says_what_is_away_and_that_it_is_back(api, redis_server
 
 
 @pytest.mark.faults
-async def test_400_requests_at_once_from_all_processes_never_pass_a_limit_of_100(redis_server, is_full_run):
+async def test_400_concurrent_requests_never_exceed_a_limit_of_100(redis_server, is_full_run):
     processes = 8 if is_full_run else 4
     started = [
         await asyncio.create_subprocess_exec(

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from hosts.asgi_runner import bind_shared_listeners, listener_address
+from hosts.asgi_runner import bind_listeners_with_reuse_port, listener_address
 from hosts.ingest.ingest_process import IngestProcess
 from service_core.testing.durability_client import HttpConnection
 from tests.fault_injection.conftest import FULL
@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 120
 """A guard against hanging: on a busy machine a process takes its time to start."""
 
 
-class Client:
+class SequentialSender:
     """Sends events one after the other, and never tries one again.
 
     Either each over a connection of its own, or as many over one as the server takes; each with the next key, so
@@ -56,16 +56,18 @@ class Client:
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"] if FULL else ["hypercorn"])
 async def test_a_rolling_restart_fails_no_request(deployment, server):
     """The sockets belong to whoever starts the processes, so what connects meanwhile waits."""
-    listeners = bind_shared_listeners("127.0.0.1:0", 2)
+    listeners = bind_listeners_with_reuse_port("127.0.0.1:0", 2)
 
     async def start(listener):
-        return await IngestProcess.start(deployment.config, listener=listener, server=server)
+        return await IngestProcess.start_and_wait_until_listening(
+            deployment.config, listener=listener, server=server
+        )
 
     hosts = [await start(listener) for listener in listeners]
     stop, numbers = asyncio.Event(), count()
     keeping = 0 if server == "granian" else 2  # granian closes a kept connection without a request at once
     clients = [
-        Client(listener_address(listeners[0]), deployment.keys, numbers, keeps=n < keeping)
+        SequentialSender(listener_address(listeners[0]), deployment.keys, numbers, keeps=n < keeping)
         for n in range(CLIENTS)
     ]
     working = [asyncio.create_task(client.work(stop)) for client in clients]
@@ -75,12 +77,12 @@ async def test_a_rolling_restart_fails_no_request(deployment, server):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while sum(len(client.sent) for client in clients) < seen + 30 + restart:
                     await asyncio.sleep(0.005)
-            assert await hosts[number].stop() == 0
+            assert await hosts[number].terminate_or_kill_after_timeout() == 0
             hosts[number] = await start(listener)
     stop.set()
     await asyncio.gather(*working)
     for host, listener in zip(hosts, listeners, strict=True):
-        assert await host.stop() == 0
+        assert await host.terminate_or_kill_after_timeout() == 0
         listener.close()
     assert [failure for client in clients for failure in client.failed] == []
     assert sorted(await deployment.kept()) == sorted(sent for client in clients for sent in client.sent)

@@ -21,7 +21,7 @@ ROUNDS = 20
 """How often a pace is taken: a machine with other work slows some rounds, a host that is slowed down all of them."""
 
 
-async def begun(address, sent):
+async def start_request(address, sent):
     """A connection on which something was begun."""
     host, _, port = address.rpartition(":")
     streams = await asyncio.open_connection(host, int(port))
@@ -30,14 +30,14 @@ async def begun(address, sent):
     return streams
 
 
-async def let_go(reader):
+async def wait_for_close(reader):
     """What the server said before it ended the connection."""
     with suppress(ConnectionError):
         return await reader.read()
     return b""
 
 
-async def gone(connections):
+async def count_closed(connections):
     """Leave without a word."""
     for _, writer in connections:
         writer.transport.abort()
@@ -46,7 +46,7 @@ async def gone(connections):
             await writer.wait_closed()
 
 
-async def paces(host, key, times):
+async def request_durations(host, key, times):
     """Seconds of good requests, one after the other."""
     connection, found = HttpConnection(host.address), []
     for number in range(times):
@@ -58,10 +58,10 @@ async def paces(host, key, times):
     return found
 
 
-async def goes_on(host, key, before):
+async def assert_still_fast(host, key, before):
     """How many requests it took to see the pace of before again."""
     for number in range(1, ROUNDS + 1):
-        pace = median(await paces(host, key, REQUESTS))
+        pace = median(await request_durations(host, key, REQUESTS))
         if pace < max(2 * before, before + 0.02):
             return number * REQUESTS
     return pytest.fail(f"{pace} seconds for a request, and {before} before")
@@ -69,35 +69,36 @@ async def goes_on(host, key, before):
 
 @pytest.mark.faults
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
-async def test_hundreds_of_slow_clients_slow_nobody_down(deployment, server):
+async def test_slow_clients_do_not_delay_others(deployment, server):
     key, number = deployment.keys[0], 2_000 if FULL else 150
     async with deployment.ingest(server=server) as child:
-        before = median(await paces(child, key, REQUESTS))
+        before = median(await request_durations(child, key, REQUESTS))
         kinds = [HALF_A_HEADER, HALF_A_BODY] * number
-        slow = await asyncio.gather(*(begun(child.address, sent) for sent in kinds))
-        sent = REQUESTS + await goes_on(child, key, before)
-        await gone(slow)
-        sent += await goes_on(child, key, before)
+        slow = await asyncio.gather(*(start_request(child.address, sent) for sent in kinds))
+        sent = REQUESTS + await assert_still_fast(child, key, before)
+        await count_closed(slow)
+        sent += await assert_still_fast(child, key, before)
     assert len(await deployment.kept()) == sent
 
 
-async def waits_ten_seconds(deployment, server):
+async def is_idle_timeout_elapsed(deployment, server):
     async with deployment.ingest(server=server) as child:
         started = time.monotonic()
         slow = [
-            await begun(child.address, sent) for sent in (HALF_A_HEADER, HALF_A_BODY, ANOTHER + HALF_A_HEADER)
+            await start_request(child.address, sent)
+            for sent in (HALF_A_HEADER, HALF_A_BODY, ANOTHER + HALF_A_HEADER)
         ]
         async with asyncio.timeout(LONGEST_SECONDS):
-            header, body, second = await asyncio.gather(*(let_go(reader) for reader, _ in slow))
+            header, body, second = await asyncio.gather(*(wait_for_close(reader) for reader, _ in slow))
         assert time.monotonic() - started > 9
         assert b"200" not in header
         assert second.count(b"HTTP/1.1 404") == second.count(b"HTTP/1.1") == 1
         assert body.startswith(b"HTTP/1.1 408")
-        await gone(slow)
+        await count_closed(slow)
 
 
 @pytest.mark.faults
-async def test_who_does_not_go_on_is_let_go_after_ten_seconds(deployment):
+async def test_idle_connection_is_closed_after_ten_seconds(deployment):
     servers = ("hypercorn", "uvicorn", "granian")  # side by side: all of them wait
-    await asyncio.gather(*(waits_ten_seconds(deployment, server) for server in servers))
+    await asyncio.gather(*(is_idle_timeout_elapsed(deployment, server) for server in servers))
     assert await deployment.kept() == []

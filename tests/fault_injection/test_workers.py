@@ -11,13 +11,13 @@ from uuid import UUID
 
 import pytest
 
-from hosts.worker.exports import MAINTENANCE_SECONDS, build_exporter
-from hosts.worker.periodic import run_periodically
+from hosts.worker.exports import MAINTENANCE_SECONDS, build_export_worker
+from hosts.worker.periodic import run_periodically_until_stopped
 from service_core.delivery.exports.models import ACTIVE_STATES, MAX_ACTIVE, ExportStatus
 from service_core.testing.event_builder import EventBuilder
 from tests.fault_injection.conftest import FULL
 from tests.fixtures.processes import children_of, wait_for_exit
-from tests.plugins.test_jobs_rq import Deployment
+from tests.plugins.test_jobs_rq import RqDeployment
 
 pytestmark = pytest.mark.faults
 
@@ -25,7 +25,7 @@ EVENTS = 12_000 if FULL else 6_000
 PROMISED_SECONDS = 120
 
 
-class Factory(Deployment):
+class WorkerDeployment(RqDeployment):
     """A deployment with events on PostgreSQL, and one worker at a time to be killed."""
 
     async def fill(self):
@@ -72,11 +72,11 @@ class Factory(Deployment):
 
     @property
     def exporter(self):
-        return build_exporter(self.service.ports)
+        return build_export_worker(self.service.ports)
 
     async def rouse(self):
         """What a scheduler does every `MAINTENANCE_SECONDS`, and here each second."""
-        await self.exporter.wake_workers(self.service.ports.jobs)
+        await self.exporter.wake_workers_for_available_exports(self.service.ports.jobs)
 
     async def end_lease(self, export_id):
         """Let the time pass for which a job whose process is gone still counts as being done."""
@@ -87,42 +87,42 @@ class Factory(Deployment):
             await self.rouse()
 
 
-def worker_and_horse(supervisor):
+def worker_and_job_process(supervisor):
     """The process that waits for jobs, and the one that does the present job."""
     (worker,) = children_of(supervisor)
     return worker, *children_of(worker)
 
 
-def horse_alone(_worker, *horses):
+def job_process_only(_worker, *horses):
     return horses
 
 
-def worker_alone(worker, *_horses):
+def worker_process_only(worker, *_horses):
     return (worker,)
 
 
-def both(*processes):
+def kill_targets(*processes):
     return processes
 
 
-KILLS = (both, horse_alone, worker_alone)
+KILLS = (kill_targets, job_process_only, worker_process_only)
 
 
 @pytest.fixture
 async def worker_deployment(tmp_path, redis_server, postgres_url):
-    made = Factory(tmp_path, redis_server.url, postgres_url)
+    made = WorkerDeployment(tmp_path, redis_server.url, postgres_url)
     async with made.service:
         await made.open()
         await made.fill()
         stop = asyncio.Event()
-        rousing = asyncio.create_task(run_periodically(1, made.rouse, stop))
+        rousing = asyncio.create_task(run_periodically_until_stopped(1, made.rouse, stop))
         yield made
         stop.set()
         await rousing
 
 
 @pytest.mark.timeout(900)
-async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(worker_deployment, is_full_run):
+async def test_exports_complete_when_worker_processes_are_killed(worker_deployment, is_full_run):
     wanted, ordered = await worker_deployment.undisturbed(), []
     with ExitStack() as at_work:
         for number, victims in enumerate(islice(cycle(KILLS), 20 if is_full_run else 1)):
@@ -132,7 +132,7 @@ async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(worker_dep
             for earlier in ordered[-MAX_ACTIVE : 1 - MAX_ACTIVE]:  # more at a time are refused
                 await worker_deployment.final(earlier, PROMISED_SECONDS)
             ordered.append(await worker_deployment.begun())
-            for pid in victims(*worker_and_horse(supervisor.pid)):
+            for pid in victims(*worker_and_job_process(supervisor.pid)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             if not is_full_run:
@@ -143,7 +143,7 @@ async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(worker_dep
             took = job.completed_at - job.created_at + timedelta(seconds=MAINTENANCE_SECONDS)
             assert took.total_seconds() < PROMISED_SECONDS
             assert worker_deployment.rows(job) == wanted
-        worker, *_ = worker_and_horse(supervisor.pid)
+        worker, *_ = worker_and_job_process(supervisor.pid)
         supervisor.kill()
         await asyncio.to_thread(wait_for_exit, [worker])  # it ends with its supervisor, however that ended
     assert not list(worker_deployment.folder.glob("*.part"))

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from hosts.worker.consumer import consume_queue
+from hosts.worker.consumer import consume_queue_until_stopped
 
 
-async def test_where_a_store_fails_is_told_once_and_that_it_does_with_every_try(caplog):
+async def test_store_failure_is_logged_with_traceback_once_and_briefly_on_each_retry(caplog):
     stop = asyncio.Event()
 
     class Pipeline:
@@ -18,7 +18,7 @@ async def test_where_a_store_fails_is_told_once_and_that_it_does_with_every_try(
             stop.set()
             return 0
 
-    await consume_queue(Pipeline(), stop)
+    await consume_queue_until_stopped(Pipeline(), stop)
     assert [(line.fault, line.pause) for line in caplog.records] == [
         ("OSError", 0.1),
         ("OSError", 0.2),

@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 
-from hosts.logs import configure_logging, redact
+from hosts.logs import configure_redacted_json_logging, redact
 
 SECRETS = [
     "dk_agent_9zZ0SGVUqd5RvT0og7BPn2xY5-1JHUZ2Nh4jg-DpCeQ",
@@ -27,7 +27,7 @@ def logs():
     root = logging.getLogger()
     before, hook = (root.handlers[:], root.level), sys.excepthook
     written = StringIO()
-    configure_logging(written)
+    configure_redacted_json_logging(written)
     yield written.getvalue
     (root.handlers, root.level), sys.excepthook = before, hook
 
@@ -49,7 +49,7 @@ def test_a_secret_in_an_exception_is_blanked(secret, logs):
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_secret_told_beside_a_message_is_blanked_however_deep_it_lies(secret, logs):
+def test_nested_secret_in_log_fields_is_blanked(secret, logs):
     extra = {"request": {"headers": [("x", secret)]}, "who": secret, "pause": 0.5, "code": None}
     logging.getLogger("somewhere").error("refused", extra=extra)
     record = json.loads(logs())
@@ -58,7 +58,7 @@ def test_a_secret_told_beside_a_message_is_blanked_however_deep_it_lies(secret, 
 
 
 @pytest.mark.parametrize("piece", ["a", "a.", "1.", ":", "a:", "a@", "://", "cookie ", "authorization: "])
-def test_a_long_text_is_redacted_in_time_that_grows_with_it(piece):
+def test_redaction_time_is_linear_in_the_text(piece):
     began = time.process_time()
     redact(piece * (200_000 // len(piece)))
     assert time.process_time() - began < 2
@@ -74,19 +74,19 @@ def test_a_long_text_is_redacted_in_time_that_grows_with_it(piece):
         ("cannot reach redis://touchpoint:hunter2@redis.internal:6379/0", "hunter2"),
     ],
 )
-def test_a_credential_is_known_by_what_stands_before_it(told, secret, logs):
+def test_credentials_are_detected_by_their_prefix(told, secret, logs):
     logging.getLogger("somewhere").warning(told)
     assert secret not in logs()
 
 
-def test_times_places_in_code_and_versions_stay_readable(logs):
+def test_times_code_locations_and_versions_are_not_redacted(logs):
     said = 'File "hosts/single_process.py", line 12, in hosts::serve at 2026-11-21T06:17:23Z took 12:30:45'
     logging.getLogger("somewhere").warning(said)
     assert json.loads(logs())["event"] == said
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_fault_that_ends_the_process_is_told_without_its_secret(secret, logs):
+def test_fatal_error_is_logged_without_secrets(secret, logs):
     fault = ExceptionGroup("tasks", [ValueError(secret)])
     sys.excepthook(type(fault), fault, None)
     assert json.loads(logs())["event"] == "the process ends by a fault"

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from hosts.asgi_runner import run_event_loop
+from hosts.asgi_runner import run_on_uvloop
 from hosts.subprocesses import Subprocess
 
 pytestmark = pytest.mark.timeout(200, method="thread")  # its loop hears no alarm
@@ -31,26 +31,26 @@ def launch(tmp_path):
 
     def launch(program, **options):
         (tmp_path / "child.py").write_text(program)
-        return Subprocess.launch(
+        return Subprocess.launch_and_wait_until_ready(
             "The child", "child", [], environment={"PYTHONPATH": str(tmp_path)}, **options
         )
 
     return launch
 
 
-def test_a_process_that_does_not_hear_is_killed_and_named(launch, caplog):
+def test_unresponsive_subprocess_is_killed_and_named(launch, caplog):
     async def stopped():
         return await (await launch(DEAF, stop_timeout=0.2)).stop()
 
     with caplog.at_level(logging.ERROR, "touchpoint.children"):
-        assert run_event_loop(stopped()) == -signal.SIGKILL
+        assert run_on_uvloop(stopped()) == -signal.SIGKILL
     assert caplog.messages == ["The child did not end when it was told to, and is killed"]
 
 
-def test_an_end_is_noticed_though_another_process_holds_the_output(launch, caplog, capfd):
+def test_exit_is_detected_while_another_process_holds_the_output(launch, caplog, capfd):
     async def stopped():
         return await (await launch(HEIR, stop_timeout=20)).stop()
 
-    assert run_event_loop(stopped()) == -signal.SIGTERM
+    assert run_on_uvloop(stopped()) == -signal.SIGTERM
     assert caplog.messages == []
     os.kill(int(capfd.readouterr().out), signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_core.ingestion.amounts import parse_revenue
+from service_core.ingestion.amounts import parse_first_amount_in_minor_units
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,5 @@ from service_core.ingestion.amounts import parse_revenue
         ({}, (None, None)),
     ],
 )
-def test_money(properties, money):
-    assert parse_revenue(properties, "EUR") == money
+def test_amounts_parse_to_minor_units(properties, money):
+    assert parse_first_amount_in_minor_units(properties, "EUR") == money

@@ -6,14 +6,16 @@ from service_core.ingestion.bot_detection import classify_bot
 from service_core.ingestion.ports import Device
 
 
-def test_a_person_is_no_bot():
+def test_browser_user_agents_are_not_bots():
     assert classify_bot(Device("desktop", "Firefox"), {}) == (False, ())
     assert classify_bot(None, {}) == (False, ())
 
 
 def test_the_reasons_are_sorted():
     agent = Device(crawler=True, headless=True)
-    assert classify_bot(agent, {"sec-purpose": "prefetch;prerender"}, spam_referrer=True, high_rate=True) == (
+    assert classify_bot(
+        agent, {"sec-purpose": "prefetch;prerender"}, spam_referrer=True, high_rate_as_note_only=True
+    ) == (
         True,
         ("headless", "known_agent", "prefetch", "rate", "referrer_spam"),
     )
@@ -23,13 +25,13 @@ def test_the_reasons_are_sorted():
     "headers",
     [{"purpose": "prefetch"}, {"x-purpose": "preview"}, {"x-moz": "prefetch"}, {"sec-purpose": "Prefetch"}],
 )
-def test_a_page_fetched_ahead_of_time_is_no_visit(headers):
+def test_prefetch_is_not_a_visit(headers):
     assert classify_bot(None, headers) == (True, ("prefetch",))
 
 
-def test_many_events_are_noted_and_make_no_bot():
-    assert classify_bot(None, {}, high_rate=True) == (False, ("rate",))
+def test_high_event_rate_is_noted_and_does_not_mark_a_bot():
+    assert classify_bot(None, {}, high_rate_as_note_only=True) == (False, ("rate",))
 
 
-def test_a_sender_may_say_so_itself():
+def test_sender_can_mark_an_event_as_bot():
     assert classify_bot(None, {}, self_declared=True) == (True, ())

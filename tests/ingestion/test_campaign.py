@@ -2,47 +2,60 @@
 
 import pytest
 
-from service_core.ingestion.campaign import CLICK_IDS, parse_campaign
-from service_core.ingestion.page_urls import parse_referrer_host, redact_secrets, remove_parameters, split_url
+from service_core.ingestion.campaign import CLICK_IDS, parse_campaign_and_install_referrer
+from service_core.ingestion.page_urls import (
+    parse_referrer_host,
+    redact_secret_query_values,
+    remove_query_parameters,
+    split_url,
+)
 
 
 def test_values_are_trimmed_and_empty_ones_are_absent():
-    found = parse_campaign(
+    found = parse_campaign_and_install_referrer(
         {"utm_source": " a ", "utm_medium": "", "utm_campaign": None, "utm_id": 12, "lyr": " t "}
     )
     assert (found.utm, found.lyr) == ({"utm_source": "a", "utm_id": "12"}, "t")
 
 
-def test_whoever_sends_the_label_of_an_unknown_value_sends_none():
-    found = parse_campaign(
+def test_null_label_counts_as_absent():
+    found = parse_campaign_and_install_referrer(
         {"utm_source": "a", "utm_campaign": "(not set)", "utm_term": " (not set) ", "lyr": "(not set)"}
     )
     assert (found.utm, found.lyr) == ({"utm_source": "a"}, None)
 
 
-def test_nothing_is_nothing():
-    assert parse_campaign({"plan": "pro"}).is_empty
+def test_empty_properties_give_no_campaign():
+    assert parse_campaign_and_install_referrer({"plan": "pro"}).is_empty
 
 
 @pytest.mark.parametrize("kind", CLICK_IDS)
-def test_a_click_id_may_be_named_by_its_type(kind):
-    assert parse_campaign({"clickId": "c", "clickIdType": kind}).first_click_id == ("c", kind)
+def test_click_id_can_be_named_by_its_type(kind):
+    assert parse_campaign_and_install_referrer({"clickId": "c", "clickIdType": kind}).first_click_id == (
+        "c",
+        kind,
+    )
 
 
 @pytest.mark.parametrize("kind", ["other", "", None, 5, [], "GCLID"])
-def test_any_other_type_is_dropped(kind):
-    assert parse_campaign({"clickId": "c", "clickIdType": kind}).first_click_id == (None, None)
+def test_unknown_click_id_type_is_dropped(kind):
+    assert parse_campaign_and_install_referrer({"clickId": "c", "clickIdType": kind}).first_click_id == (
+        None,
+        None,
+    )
 
 
 def test_the_first_click_id_by_precedence_stands_for_all():
-    found = parse_campaign({"ko_click_id": "k", "msclkid": "m", "gbraid": "b", "gclid": "g"})
+    found = parse_campaign_and_install_referrer(
+        {"ko_click_id": "k", "msclkid": "m", "gbraid": "b", "gclid": "g"}
+    )
     assert found.first_click_id == ("g", "gclid")
     assert list(found.click_ids) == ["gclid", "gbraid", "msclkid", "ko_click_id"]
 
 
 @pytest.mark.parametrize("name", ["ScCid", "sccid", "sclid"])
-def test_spellings_of_snapchat(name):
-    assert parse_campaign({name: "s"}).first_click_id == ("s", "sclid")
+def test_snapchat_click_id_spellings_are_accepted(name):
+    assert parse_campaign_and_install_referrer({name: "s"}).first_click_id == ("s", "sclid")
 
 
 @pytest.mark.parametrize(
@@ -55,12 +68,12 @@ def test_spellings_of_snapchat(name):
     ],
 )
 def test_the_install_referrer_is_read_also_inside_its_referrer_parameter(address):
-    found = parse_campaign({"install_referrer_url": address})
+    found = parse_campaign_and_install_referrer({"install_referrer_url": address})
     assert (found.lyr, found.utm, found.first_click_id) == ("abc", {"utm_source": "google"}, ("X1", "gclid"))
 
 
 def test_the_install_referrer_only_fills_what_is_absent():
-    found = parse_campaign(
+    found = parse_campaign_and_install_referrer(
         {"lyr": "own", "gclid": "g", "install_referrer_url": "lyr=other&gclid=h&utm_source=s"}
     )
     assert (found.lyr, found.first_click_id, found.utm) == ("own", ("g", "gclid"), {"utm_source": "s"})
@@ -77,7 +90,7 @@ def test_the_install_referrer_only_fills_what_is_absent():
         ("app://screen/home", None, "/home"),
     ],
 )
-def test_parts_of_an_address(address, host, path):
+def test_url_parts_become_page_fields(address, host, path):
     assert split_url(address)[:2] == (host, path)
 
 
@@ -93,7 +106,7 @@ def test_parts_of_an_address(address, host, path):
         ("android-app://com.example.app", None),
     ],
 )
-def test_a_referrer_is_known_by_its_host(referrer, host):
+def test_referrer_is_identified_by_its_host(referrer, host):
     assert parse_referrer_host(referrer) == host
 
 
@@ -114,10 +127,10 @@ def test_a_referrer_is_known_by_its_host(referrer, host):
     ],
 )
 def test_values_named_like_secrets_are_redacted(address, stored):
-    assert redact_secrets(address) == stored
+    assert redact_secret_query_values(address) == stored
 
 
 def test_parameters_can_be_left_out():
-    assert remove_parameters("/a?x=1&gclid=2&y=3#f", {"gclid"}) == "/a?x=1&y=3#f"
-    assert remove_parameters("/a?gclid=2", {"gclid"}) == "/a"
-    assert remove_parameters("/a", {"gclid"}) == "/a"
+    assert remove_query_parameters("/a?x=1&gclid=2&y=3#f", {"gclid"}) == "/a?x=1&y=3#f"
+    assert remove_query_parameters("/a?gclid=2", {"gclid"}) == "/a"
+    assert remove_query_parameters("/a", {"gclid"}) == "/a"

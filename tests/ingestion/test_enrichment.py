@@ -11,16 +11,16 @@ from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, PROVIDER_HEADER, IngestEndpoint
 from service_core.ingestion.parse_event import ExternalIdEvent
 from service_core.ingestion.traffic_classification import TrafficClassifier
-from service_core.ingestion.traffic_source_columns import advance_session_state
+from service_core.ingestion.traffic_source_columns import session_state_after_event
 from service_core.testing.ingestion_stubs import (
     FIREFOX,
     NOON,
     StubDevices,
     StubGeo,
     StubPublicSuffixes,
-    enrich_body,
     make_queued_event,
     make_workspace,
+    parse_and_enrich_body,
 )
 
 ENRICHER = Enricher(StubDevices(), StubGeo(), TrafficClassifier(StubPublicSuffixes()))
@@ -34,9 +34,9 @@ EXTERNAL_ID_EVENTS = {
 }
 
 
-def row(name="pageview", properties=None, *, session=None, arrival=None, **body):
+def enriched_row(name="pageview", properties=None, *, session=None, arrival=None, **body):
     body = {"event": name, "anonymous_id": "A1", "properties": properties or {}, **body}
-    return enrich_body(
+    return parse_and_enrich_body(
         ENRICHER,
         make_queued_event(**{"user_agent": FIREFOX} | (arrival or {})),
         body,
@@ -53,7 +53,7 @@ def test_the_worked_example_of_the_contract():
         '"utm_source":"google","utm_medium":"cpc","gclid":"Cj0","url":"https://example.com/thanks"},'
         '"context":{"session_id":"sess_1"},"external_ids":{"klaviyo":"kl_9"},"ip":"203.0.113.7"}'
     )
-    event = enrich_body(ENRICHER, make_queued_event(event_id="order_1001"), body, workspace=SHOP)
+    event = parse_and_enrich_body(ENRICHER, make_queued_event(event_id="order_1001"), body, workspace=SHOP)
     assert event.event_id == "order_1001"
     assert event.timestamp == NOON - timedelta(hours=2)
     assert (event.visitor_id, event.user_id, event.strong_id) == ("anon_3f2b8c1e", "u_42", "u_42")
@@ -73,7 +73,7 @@ def test_the_worked_example_of_the_contract():
 
 
 def test_a_browser_event_has_device_place_and_language():
-    event = row(
+    event = enriched_row(
         arrival={"address": "203.0.113.9", "headers": {"accept-language": "de-DE,de;q=0.9"}},
         context={"screen": {"width": 1920, "height": "1080"}, "app": {"name": "Shop", "version": 2}},
     )
@@ -88,8 +88,8 @@ def test_a_browser_event_has_device_place_and_language():
     assert (event.app_name, event.app_version) == ("Shop", "2")
 
 
-def test_an_app_says_itself_what_it_runs_on():
-    event = row(
+def test_app_events_carry_their_own_device_fields():
+    event = enriched_row(
         arrival={"user_agent": "touchpoint-ios/1", "address": "203.0.113.9"},
         context={"os": {"name": "ios", "version": "17.5"}, "device": {"type": "phone"}, "locale": "en-GB"},
     )
@@ -102,8 +102,10 @@ def test_an_app_says_itself_what_it_runs_on():
     assert (event.language, event.country) == ("en-GB", "DE")
 
 
-def test_an_api_event_has_device_columns_only_by_the_agent_it_sends():
-    silent = row(arrival={"user_agent": "curl/8", "address": "203.0.113.9"}, properties={"os": "ios"})
+def test_api_event_has_device_columns_only_from_a_sent_user_agent():
+    silent = enriched_row(
+        arrival={"user_agent": "curl/8", "address": "203.0.113.9"}, properties={"os": "ios"}
+    )
     assert (silent.source, silent.ip, silent.country, silent.os, silent.browser) == (
         "api",
         None,
@@ -111,42 +113,44 @@ def test_an_api_event_has_device_columns_only_by_the_agent_it_sends():
         None,
         None,
     )
-    spoken = row(arrival={"user_agent": "curl/8"}, context={"userAgent": FIREFOX}, ip="203.0.113.9")
+    spoken = enriched_row(arrival={"user_agent": "curl/8"}, context={"userAgent": FIREFOX}, ip="203.0.113.9")
     assert (spoken.browser, spoken.ip, spoken.country) == ("Firefox", "203.0.113.9", None)
 
 
 def test_an_ip_of_zero_records_none():
-    event = row(arrival={"address": "203.0.113.9"}, ip="0")
+    event = enriched_row(arrival={"address": "203.0.113.9"}, ip="0")
     assert (event.ip, event.country) == (None, None)
 
 
 def test_properties_never_touch_columns_of_similar_names():
     sent = {"source": "x", "timestamp": "2026-01-01", "sessionId": "s"}
-    event = row(properties=sent, context={"source": "y"}, utm_source="top")
+    event = enriched_row(properties=sent, context={"source": "y"}, utm_source="top")
     assert (event.source, event.timestamp, event.session_origin) == ("browser", NOON, "generated")
     assert (event.utm_source, event.event_data) == (None, sent)
 
 
-def test_an_event_without_a_session_id_gets_one_that_rolls_each_hour():
-    first = row(timestamp="2026-07-01T10:59:59Z")
-    second = row(timestamp="2026-07-01T11:00:00Z")
-    again = row(timestamp="2026-07-01T11:30:00Z")
+def test_generated_session_id_changes_every_hour():
+    first = enriched_row(timestamp="2026-07-01T10:59:59Z")
+    second = enriched_row(timestamp="2026-07-01T11:00:00Z")
+    again = enriched_row(timestamp="2026-07-01T11:30:00Z")
     assert first.session_id.startswith("sess_")
     assert len(first.session_id) == 21
     assert first.session_id != second.session_id == again.session_id
 
 
-def test_only_the_browser_batch_has_flat_forms():
+def test_flat_property_names_are_read_from_browser_batches_only():
     body = {"event": "a", "anonymous_id": "A", "event_data": {"plan": "pro"}, "session_id": "s1"}
-    flat = enrich_body(ENRICHER, make_queued_event(channel=IngestEndpoint.BATCH), body, workspace=SHOP)
+    flat = parse_and_enrich_body(
+        ENRICHER, make_queued_event(channel=IngestEndpoint.BATCH), body, workspace=SHOP
+    )
     assert (flat.source, flat.event_data, flat.session_id) == ("web", {"plan": "pro"}, "s1")
-    strict = enrich_body(ENRICHER, make_queued_event(), body, workspace=SHOP)
+    strict = parse_and_enrich_body(ENRICHER, make_queued_event(), body, workspace=SHOP)
     assert (strict.event_data, strict.session_origin) == ({}, "generated")
 
 
 @pytest.mark.parametrize("wrong", [None, [], "text", 5, [{"a": 1}]])
 def test_a_field_of_the_wrong_shape_counts_as_empty(wrong):
-    event = enrich_body(
+    event = parse_and_enrich_body(
         ENRICHER,
         make_queued_event(),
         {"event": "a", "user_id": 1, "properties": wrong, "context": wrong, "external_ids": wrong},
@@ -156,28 +160,30 @@ def test_a_field_of_the_wrong_shape_counts_as_empty(wrong):
 
 
 def test_external_ids_become_text():
-    event = row(external_ids={"a": 5, "b": " x ", "c": None, "d": {}, "": "y", "e": ""})
+    event = enriched_row(external_ids={"a": 5, "b": " x ", "c": None, "d": {}, "": "y", "e": ""})
     assert event.external_ids == {"a": "5", "b": "x"}
 
 
-def test_external_ids_that_say_there_is_none_are_none():
-    assert row(external_ids={"a": "NULL", "b": 0, "c": "0-0", "d": "x"}).external_ids == {"d": "x"}
-    assert row(external_ids={"a": "undefined"}).external_ids is None
+def test_placeholder_external_ids_are_dropped():
+    assert enriched_row(external_ids={"a": "NULL", "b": 0, "c": "0-0", "d": "x"}).external_ids == {"d": "x"}
+    assert enriched_row(external_ids={"a": "undefined"}).external_ids is None
 
 
-def test_a_library_may_name_its_version_too():
-    event = row(context={"library": {"name": "touchpoint-js", "version": "3.1"}})
+def test_library_version_is_recorded():
+    event = enriched_row(context={"library": {"name": "touchpoint-js", "version": "3.1"}})
     assert (event.sdk_name, event.sdk_version) == ("touchpoint-js", "3.1")
 
 
 def test_secrets_in_page_addresses_are_redacted_in_columns_and_payload():
-    event = row(properties={"url": "https://example.com/?token=abc", "referrer": "https://a.b/?email=x@y.z"})
+    event = enriched_row(
+        properties={"url": "https://example.com/?token=abc", "referrer": "https://a.b/?email=x@y.z"}
+    )
     assert event.page_url == event.event_data["url"] == "https://example.com/?token=redacted"
     assert event.referrer == event.event_data["referrer"] == "https://a.b/?email=redacted"
 
 
-def test_an_event_with_nothing_of_its_own_is_direct():
-    event = row()
+def test_event_without_source_fields_is_direct():
+    event = enriched_row()
     assert (event.attribution_source, event.attribution_medium, event.channel) == (
         "(direct)",
         "(none)",
@@ -187,41 +193,41 @@ def test_an_event_with_nothing_of_its_own_is_direct():
 
 
 def test_an_event_inherits_the_latest_touch_of_its_session():
-    landing = row(properties={**CAMPAIGN, "url": LANDING})
-    state = advance_session_state(landing, None)
-    later = row("add_to_cart", {"url": "https://example.com/cart"}, session=state)
+    landing = enriched_row(properties={**CAMPAIGN, "url": LANDING})
+    state = session_state_after_event(landing, None)
+    later = enriched_row("add_to_cart", {"url": "https://example.com/cart"}, session=state)
     assert (later.channel, later.attribution_source, later.own_channel) == ("paid_search", "google", None)
     assert (later.landing_page, later.utm_source) == ("/", None)
     assert not later.touchable
 
 
-def test_an_own_page_or_a_payment_host_brings_nobody():
+def test_own_pages_and_payment_hosts_are_not_referrers():
     for host in ("example.com", "www.example.com", "checkout.stripe.com", "blog.example.com"):
-        event = row(properties={"referrer": f"https://{host}/x"})
+        event = enriched_row(properties={"referrer": f"https://{host}/x"})
         assert (event.channel, event.referral_channel) == ("direct", None)
-    own = row(properties={"url": "https://other.net/a", "referrer": "https://www.other.net/b"})
+    own = enriched_row(properties={"url": "https://other.net/a", "referrer": "https://www.other.net/b"})
     assert (own.channel, own.referrer_host, own.referrer) == ("direct", None, "https://www.other.net/b")
 
 
-def test_allowed_origins_are_own():
+def test_allowed_origins_are_own_hosts():
     shop = replace(SHOP, allowed_origins=("https://shop.partner.net:8443",))
     body = {"event": "pageview", "user_id": 1, "properties": {"referrer": "https://www.partner.net/"}}
-    assert enrich_body(ENRICHER, make_queued_event(), body, workspace=shop).channel == "direct"
+    assert parse_and_enrich_body(ENRICHER, make_queued_event(), body, workspace=shop).channel == "direct"
 
 
-def test_own_channels_of_the_workspace_name_the_event_and_the_touch_it_makes():
+def test_custom_channels_apply_to_event_and_touch():
     shop = replace(
         SHOP, rules=AnalyticsSettings(channels=(CustomChannel("custom:crm", source="newsletter"),))
     )
     body = {"event": "pageview", "anonymous_id": "a1", "properties": {"utm_source": "Newsletter"}}
-    event = enrich_body(ENRICHER, make_queued_event(), body, workspace=shop)
+    event = parse_and_enrich_body(ENRICHER, make_queued_event(), body, workspace=shop)
     assert (event.channel, event.own_channel) == ("custom:crm", "custom:crm")
-    assert enrich_body(ENRICHER, make_queued_event(), body, workspace=SHOP).channel == "unassigned"
+    assert parse_and_enrich_body(ENRICHER, make_queued_event(), body, workspace=SHOP).channel == "unassigned"
 
 
-def test_values_that_a_client_kept_are_carried_and_make_no_touch_of_their_own():
-    state = advance_session_state(row(properties={**CAMPAIGN, "url": LANDING}), None)
-    kept = row(properties={**CAMPAIGN, "url": "https://example.com/b"}, session=state)
+def test_stored_client_values_are_kept_without_a_touch():
+    state = session_state_after_event(enriched_row(properties={**CAMPAIGN, "url": LANDING}), None)
+    kept = enriched_row(properties={**CAMPAIGN, "url": "https://example.com/b"}, session=state)
     assert kept.attribution_carried
     assert (kept.utm_source, kept.gclid, kept.channel, kept.campaign_in_url) == (
         "google",
@@ -229,13 +235,13 @@ def test_values_that_a_client_kept_are_carried_and_make_no_touch_of_their_own():
         "paid_search",
         False,
     )
-    again = row(properties={**CAMPAIGN, "url": LANDING}, session=state)
+    again = enriched_row(properties={**CAMPAIGN, "url": LANDING}, session=state)
     assert (again.attribution_carried, again.campaign_in_url) == (False, True)
 
 
-def test_carried_values_with_an_external_referrer_are_classified_by_it():
-    state = advance_session_state(row(properties={**CAMPAIGN, "url": LANDING}), None)
-    event = row(properties={**CAMPAIGN, "referrer": "https://partner.net/"}, session=state)
+def test_external_referrer_overrides_stored_client_values():
+    state = session_state_after_event(enriched_row(properties={**CAMPAIGN, "url": LANDING}), None)
+    event = enriched_row(properties={**CAMPAIGN, "referrer": "https://partner.net/"}, session=state)
     assert (event.attribution_carried, event.channel, event.attribution_source) == (
         True,
         "referral",
@@ -244,9 +250,9 @@ def test_carried_values_with_an_external_referrer_are_classified_by_it():
 
 
 def test_the_state_of_a_session_keeps_the_latest_campaign():
-    first = advance_session_state(row(properties={**CAMPAIGN, "url": LANDING}), None)
+    first = session_state_after_event(enriched_row(properties={**CAMPAIGN, "url": LANDING}), None)
     assert dict(zip(CAMPAIGN_COLUMNS, first.last_campaign, strict=True))["click_id"] == "Cj0"
-    assert advance_session_state(row(session=first), first) == first
+    assert session_state_after_event(enriched_row(session=first), first) == first
 
 
 @pytest.mark.parametrize(
@@ -265,8 +271,8 @@ def test_the_state_of_a_session_keeps_the_latest_campaign():
         ("pageview", {"bot": True}, False),
     ],
 )
-def test_what_may_make_a_touch(name, properties, touchable):
-    assert row(name, properties).touchable is touchable
+def test_touch_is_created_by_source_fields_only(name, properties, touchable):
+    assert enriched_row(name, properties).touchable is touchable
 
 
 @pytest.mark.parametrize(
@@ -279,31 +285,31 @@ def test_what_may_make_a_touch(name, properties, touchable):
         ("session_start", {}, True),
     ],
 )
-def test_what_undoes_a_bounce(name, properties, interactive):
-    assert row(name, properties).interactive is interactive
+def test_engagement_events_end_a_bounce(name, properties, interactive):
+    assert enriched_row(name, properties).interactive is interactive
 
 
-def test_the_agent_of_a_browser_event_is_judged():
-    bot = row(arrival={"user_agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"})
+def test_bot_detection_applies_to_browser_user_agents():
+    bot = enriched_row(arrival={"user_agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"})
     assert (bot.is_bot, bot.bot_reasons, bot.touchable) == (True, ("known_agent",), False)
-    prefetch = row(arrival={"user_agent": FIREFOX, "headers": {"sec-purpose": "prefetch"}})
+    prefetch = enriched_row(arrival={"user_agent": FIREFOX, "headers": {"sec-purpose": "prefetch"}})
     assert prefetch.bot_reasons == ("prefetch",)
-    spam = row(properties={"referrer": "http://semalt.com/x"})
+    spam = enriched_row(properties={"referrer": "http://semalt.com/x"})
     assert spam.bot_reasons == ("referrer_spam",)
 
 
-def test_the_client_of_an_api_event_is_never_judged_and_the_agent_it_names_is():
+def test_bot_detection_of_api_events_uses_the_sent_user_agent():
     arrival = {"user_agent": "my-bot/1", "headers": {"purpose": "prefetch"}}
-    assert not row(arrival=arrival).is_bot
-    assert row(arrival=arrival, context={"user_agent": "Headless bot"}).bot_reasons == (
+    assert not enriched_row(arrival=arrival).is_bot
+    assert enriched_row(arrival=arrival, context={"user_agent": "Headless bot"}).bot_reasons == (
         "headless",
         "known_agent",
     )
 
 
-def test_a_test_event_says_so():
-    assert row(properties={"test": True}).is_test
-    assert not row(properties={"test": "no"}).is_test
+def test_test_event_is_marked():
+    assert enriched_row(properties={"test": True}).is_test
+    assert not enriched_row(properties={"test": "no"}).is_test
 
 
 def test_without_consent_no_id_of_click_browser_or_address_is_kept():
@@ -311,7 +317,7 @@ def test_without_consent_no_id_of_click_browser_or_address_is_kept():
         "consent": "denied", "fbp": "f", "fbc": "g", "ttp": "t", "clickId": "c", "clickIdType": "gclid",
         "url": LANDING, "referrer": "https://partner.net/?fbclid=1&a=2", "plan": "pro",
     }  # fmt: skip
-    event = row(properties=sent, arrival={"address": "203.0.113.9"})
+    event = enriched_row(properties=sent, arrival={"address": "203.0.113.9"})
     kept = [event.click_id, event.click_id_type, event.gclid, event.fbp, event.fbc, event.ttp, event.ip]
     assert kept == [None] * 7
     assert event.page_url == "https://example.com/?utm_source=google&utm_medium=cpc"
@@ -322,11 +328,11 @@ def test_without_consent_no_id_of_click_browser_or_address_is_kept():
 
 
 def test_alias_keeps_the_previous_id_for_the_stores():
-    event = row("$alias", {"previousId": "U1", "newUserId": "U2"}, user_id="U1")
+    event = enriched_row("$alias", {"previousId": "U1", "newUserId": "U2"}, user_id="U1")
     assert (event.strong_id, event.user_id, event.event_data["previous_id"]) == ("U2", "U2", "U1")
 
 
-def test_poison_never_reaches_a_store():
+def test_nul_characters_never_reach_a_store():
     deep = {"a": 1}
     for _ in range(100):
         deep = {"d": deep}
@@ -338,7 +344,9 @@ def test_poison_never_reaches_a_store():
         "nan": float("nan"),
         "huge": 10**400,
     }
-    event = row(properties={**sent, "deep": deep, "k\0": [True, None, 2**63 - 1]}, anonymous_id="A\0")
+    event = enriched_row(
+        properties={**sent, "deep": deep, "k\0": [True, None, 2**63 - 1]}, anonymous_id="A\0"
+    )
     assert event.visitor_id == "A\ufffd"
     data = dict(event.event_data)
     assert data.pop("deep")
@@ -349,20 +357,24 @@ def test_poison_never_reaches_a_store():
     json.dumps(event.event_data, allow_nan=False).encode()
 
 
-def test_every_weak_id_beside_a_strong_one_is_kept_for_the_stores():
-    event = row("login", user_id="U", visitor_id="V", distinct_id="D")
-    assert (event.visitor_id, event.sent_visitor_id, event.weak_ids) == ("A1", "V", ("A1", "V", "D"))
-    assert row("login", user_id="U", distinct_id="U").weak_ids == ("A1",)
-    assert row("view", visitor_id="V").weak_ids == ()
+def test_weak_ids_beside_a_strong_id_are_stored():
+    event = enriched_row("login", user_id="U", visitor_id="V", distinct_id="D")
+    assert (event.visitor_id, event.sent_visitor_id, event.weak_ids_joined_to_strong_id) == (
+        "A1",
+        "V",
+        ("A1", "V", "D"),
+    )
+    assert enriched_row("login", user_id="U", distinct_id="U").weak_ids_joined_to_strong_id == ("A1",)
+    assert enriched_row("view", visitor_id="V").weak_ids_joined_to_strong_id == ()
 
 
 WEBHOOK = {"channel": IngestEndpoint.WEBHOOK, "user_agent": None, "headers": {PROVIDER_HEADER: "stripe"}}
 
 
-def test_an_event_of_a_provider_has_its_source_and_neither_device_nor_place_nor_verdict():
+def test_provider_event_has_a_source_without_device_location_or_bot_flag():
     sent = {"bot": True, "language": "de", "screen_width": 100, "test": True}
     context = {"userAgent": "Googlebot", "app": {"name": "Shop"}}
-    event = row(
+    event = enriched_row(
         "purchase", sent, arrival=WEBHOOK | {"address": "203.0.113.9"}, context=context, ip="203.0.113.9"
     )
     assert (event.source, event.is_bot, event.bot_reasons, event.is_test) == ("stripe", False, (), True)
@@ -370,10 +382,11 @@ def test_an_event_of_a_provider_has_its_source_and_neither_device_nor_place_nor_
     assert (event.country, event.screen_width, event.touchable) == (None, None, False)
 
 
-def test_only_a_webhook_is_of_a_provider():
+def test_only_webhook_events_have_a_provider_source():
     sent = {"headers": {PROVIDER_HEADER: "stripe"}, "user_agent": None}
     assert [
-        row(arrival=sent | {"channel": door}).source for door in (IngestEndpoint.TRACK, IngestEndpoint.BATCH)
+        enriched_row(arrival=sent | {"channel": door}).source
+        for door in (IngestEndpoint.TRACK, IngestEndpoint.BATCH)
     ] == [
         "api",
         "web",
@@ -381,8 +394,8 @@ def test_only_a_webhook_is_of_a_provider():
 
 
 @pytest.mark.parametrize("name", ["session_id", "sessionId", "checkout_session_id"])
-def test_a_checkout_session_of_the_site_is_an_external_id(name):
-    told = row("$shop_session", {name: "cs_1"}, external_ids={"klaviyo": "k"})
+def test_tracked_checkout_session_is_an_external_id(name):
+    told = enriched_row("$shop_session", {name: "cs_1"}, external_ids={"klaviyo": "k"})
     assert told.external_ids == {"klaviyo": "k", "shop_session": "cs_1"}
-    assert row("purchase", {name: "cs_1"}).external_ids is None
-    assert row("$shop_session", {name: "null"}).external_ids is None
+    assert enriched_row("purchase", {name: "cs_1"}).external_ids is None
+    assert enriched_row("$shop_session", {name: "null"}).external_ids is None

@@ -6,7 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service_core.ingestion.event_ids import EventIds, generate_session_id, is_placeholder_id, parse_event_ids
+from service_core.ingestion.event_ids import (
+    EventIds,
+    generate_hourly_session_id,
+    is_placeholder_id,
+    parse_event_ids,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,7 @@ def test_the_device_key_and_the_strong_id(sent, visitor, strong):
     ["null", "None", "NIL", "undefined", "n/a", "na", "anon", "Anonymous", "guest", "unknown", "test",
      "true", "false", "0", "000", "-", "00000000-0000-0000-0000-000000000000"],
 )  # fmt: skip
-def test_placeholders(text):
+def test_placeholder_ids_are_dropped(text):
     assert is_placeholder_id(text)
     ids = parse_event_ids("view", {"user_id": text, "anonymous_id": "A1"}, {})
     assert ids == EventIds("A1", "A1", None, None, None)
@@ -85,13 +90,13 @@ def test_other_events_never_read_ids_from_properties():
         ({"anonymous_id": "A"}, {"previous_id": "U1", "userId": "U2"}),
     ],
 )
-def test_alias_joins_the_previous_id_to_the_new_one(body, properties):
+def test_alias_links_the_previous_id_to_the_new_one(body, properties):
     ids = parse_event_ids("$alias", body, properties)
     assert (ids.user_id, ids.strong_id, ids.aliased_id) == ("U2", "U2", "U1")
 
 
 @pytest.mark.parametrize("previous", [None, "", "guest", "U2"])
-def test_alias_joins_nothing_to_nothing(previous):
+def test_alias_without_ids_links_nothing(previous):
     assert parse_event_ids("$alias", {"user_id": "U2"}, {"previous_id": previous}).aliased_id is None
 
 
@@ -99,6 +104,8 @@ def test_a_generated_session_rolls_each_hour_of_the_event():
     secret = b"k"
     late, next_hour = datetime(2026, 7, 1, 10, 59, 59, tzinfo=UTC), datetime(2026, 7, 1, 11, tzinfo=UTC)
     expected = hmac.new(secret, b"v1|2026070110", hashlib.sha256).hexdigest()[:16]
-    assert generate_session_id(secret, "v1", late) == f"sess_{expected}"
-    assert generate_session_id(secret, "v1", late) != generate_session_id(secret, "v1", next_hour)
-    assert generate_session_id(secret, "v1", late) != generate_session_id(b"other", "v1", late)
+    assert generate_hourly_session_id(secret, "v1", late) == f"sess_{expected}"
+    assert generate_hourly_session_id(secret, "v1", late) != generate_hourly_session_id(
+        secret, "v1", next_hour
+    )
+    assert generate_hourly_session_id(secret, "v1", late) != generate_hourly_session_id(b"other", "v1", late)

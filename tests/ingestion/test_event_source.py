@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_core.ingestion.event_source import SdkUserAgents, client_ip
+from service_core.ingestion.event_source import SdkUserAgents, reported_or_connection_ip
 from service_core.ingestion.models import IngestEndpoint
 
 
@@ -22,17 +22,17 @@ from service_core.ingestion.models import IngestEndpoint
         (None, "api"),
     ],
 )
-def test_the_user_agent_names_the_source(agent, source):
-    assert SdkUserAgents().classify(IngestEndpoint.TRACK, agent) == source
+def test_source_is_derived_from_the_user_agent(agent, source):
+    assert SdkUserAgents().classify_event_source(IngestEndpoint.TRACK, agent) == source
 
 
-def test_the_browser_batch_is_web_whatever_the_agent():
-    assert SdkUserAgents().classify(IngestEndpoint.BATCH, "curl/8") == "web"
+def test_browser_batch_source_is_web_for_any_user_agent():
+    assert SdkUserAgents().classify_event_source(IngestEndpoint.BATCH, "curl/8") == "web"
 
 
-def test_own_tokens_are_configuration():
+def test_user_agent_tokens_are_configurable():
     assert (
-        SdkUserAgents(mobile=("Acme-App",)).classify(IngestEndpoint.TRACK, "Acme-App/1 Mozilla")
+        SdkUserAgents(mobile=("Acme-App",)).classify_event_source(IngestEndpoint.TRACK, "Acme-App/1 Mozilla")
         == "mobile_app"
     )
 
@@ -57,10 +57,10 @@ def test_own_tokens_are_configuration():
         ([], "browser", "198.51.100.1"),
     ],
 )
-def test_a_sent_address_beats_the_connection_and_zero_records_none(sent, source, address):
-    assert client_ip(sent, "198.51.100.1", source) == address
+def test_sent_ip_address_overrides_the_connection_and_zero_is_none(sent, source, address):
+    assert reported_or_connection_ip(sent, "198.51.100.1", source) == address
 
 
 def test_a_connection_without_an_address_gives_none():
-    assert client_ip(None, None, "browser") is None
-    assert client_ip(None, "unix", "browser") is None
+    assert reported_or_connection_ip(None, None, "browser") is None
+    assert reported_or_connection_ip(None, "unix", "browser") is None

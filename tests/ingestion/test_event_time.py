@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.ingestion.event_time import resolve_event_time
+from service_core.ingestion.event_time import replace_or_clamp_event_time
 
 RECEIVED = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TEN = datetime(2026, 7, 1, 10, tzinfo=UTC)
@@ -41,7 +41,7 @@ TEN = datetime(2026, 7, 1, 10, tzinfo=UTC)
     ],
 )
 def test_event_times_have_golden_values(sent, timestamp, adjusted):
-    assert resolve_event_time(sent, RECEIVED) == (timestamp, adjusted)
+    assert replace_or_clamp_event_time(sent, RECEIVED) == (timestamp, adjusted)
 
 
 @given(
@@ -53,6 +53,6 @@ def test_event_times_have_golden_values(sent, timestamp, adjusted):
     | st.booleans()
 )
 def test_any_time_lies_between_2020_and_the_receipt(sent):
-    timestamp, _ = resolve_event_time(sent, RECEIVED)
+    timestamp, _ = replace_or_clamp_event_time(sent, RECEIVED)
     assert datetime(2020, 1, 1, tzinfo=UTC) <= timestamp <= RECEIVED
     assert timestamp.tzinfo is UTC

@@ -15,7 +15,7 @@ NOW = datetime(2026, 7, 8, 15, tzinfo=UTC)
 ONE, TWO = uuid4(), uuid4()
 
 
-def row(hour: datetime, key: UUID = ONE, **counts: object) -> LedgerRow:
+def ledger_row(hour: datetime, key: UUID = ONE, **counts: object) -> LedgerRow:
     none = dict.fromkeys(("received", "stored", "duplicate", "quarantined", "in_flight", "late", "bots"), 0)
     return LedgerRow(
         **{"hour": hour, "key_id": key, "channel": IngestEndpoint.TRACK, **none, "rejected_by_reason": {}}
@@ -35,7 +35,7 @@ class Queue:
         return QueueState(waiting_count=2, oldest_received_at=NOW - timedelta(minutes=1))
 
 
-def caller(zone: str = "UTC") -> Caller:
+def make_caller(zone: str = "UTC") -> Caller:
     workspace = Workspace(
         id=uuid4(), public_id="k3Jx9QmZ2aPr", name="W", domain=None, timezone=zone, currency="USD",
         plan="unlimited", active=True, created_at=NOW, secret=b"s",
@@ -47,11 +47,11 @@ def caller(zone: str = "UTC") -> Caller:
     return Caller(workspace, credential, NOW)
 
 
-def day(**more) -> LedgerQuery:
+def ledger_query(**more) -> LedgerQuery:
     return LedgerQuery(start_date="2026-07-08", end_date="2026-07-08", **more)
 
 
-FULL = row(
+FULL = ledger_row(
     NOW - timedelta(hours=1),
     received=15, stored=5, duplicate=1, quarantined=1, in_flight=2, late=1, bots=1,
     rejected_by_reason={"no_body": 4, "too_large": 2},
@@ -59,8 +59,8 @@ FULL = row(
 
 
 async def test_rows_carry_every_count_and_the_totals_add_them_up():
-    queue, owner = Queue(FULL, row(NOW, TWO, received=3, stored=3)), caller()
-    answer = await get_ledger(day(), caller=owner, queue=queue)
+    queue, owner = Queue(FULL, ledger_row(NOW, TWO, received=3, stored=3)), make_caller()
+    answer = await get_ledger(ledger_query(), caller=owner, queue=queue)
     assert [(r.key_id, r.received, r.rejected) for r in answer.rows] == [(ONE, 15, 6), (TWO, 3, 0)]
     totals = answer.totals
     assert (totals.received, totals.stored, totals.rejected, totals.in_flight) == (18, 8, 6, 2)
@@ -69,26 +69,32 @@ async def test_rows_carry_every_count_and_the_totals_add_them_up():
     assert queue.asked[0] == owner.workspace.id
 
 
-async def test_an_event_unaccounted_for_is_told():
-    answer = await get_ledger(day(), caller=caller(), queue=Queue(FULL, row(NOW, received=2, stored=1)))
+async def test_missing_event_is_reported():
+    answer = await get_ledger(
+        ledger_query(), caller=make_caller(), queue=Queue(FULL, ledger_row(NOW, received=2, stored=1))
+    )
     assert not answer.balanced
 
 
-async def test_a_key_can_be_asked_for_alone():
-    answer = await get_ledger(day(key_id=TWO), caller=caller(), queue=Queue(FULL, row(NOW, TWO, received=1)))
+async def test_ledger_filters_by_key():
+    answer = await get_ledger(
+        ledger_query(key_id=TWO), caller=make_caller(), queue=Queue(FULL, ledger_row(NOW, TWO, received=1))
+    )
     assert [r.key_id for r in answer.rows] == [TWO]
     assert answer.totals.received == 1
 
 
-async def test_the_longest_wait_is_told_only_while_something_waits():
-    waiting = await get_ledger(day(), caller=caller(), queue=Queue(FULL))
-    idle = await get_ledger(day(), caller=caller(), queue=Queue(row(NOW, received=1, stored=1)))
+async def test_longest_wait_is_null_when_the_queue_is_empty():
+    waiting = await get_ledger(ledger_query(), caller=make_caller(), queue=Queue(FULL))
+    idle = await get_ledger(
+        ledger_query(), caller=make_caller(), queue=Queue(ledger_row(NOW, received=1, stored=1))
+    )
     assert (waiting.oldest_queued_at, idle.oldest_queued_at) == (NOW - timedelta(minutes=1), None)
 
 
-async def test_the_hour_a_local_midnight_lies_in_is_part_of_the_day():
+async def test_local_day_includes_the_hour_of_its_midnight():
     queue = Queue()
-    await get_ledger(day(), caller=caller("Asia/Kolkata"), queue=queue)
+    await get_ledger(ledger_query(), caller=make_caller("Asia/Kolkata"), queue=queue)
     assert queue.asked[1:] == (
         datetime(2026, 7, 7, 18, tzinfo=UTC), datetime(2026, 7, 8, 18, 30, tzinfo=UTC),
     )  # fmt: skip
@@ -98,18 +104,18 @@ async def test_the_hour_a_local_midnight_lies_in_is_part_of_the_day():
     ("start", "end", "code"),
     [(None, "2026-07-08", None), ("2026-07-08", "x", None), ("2026-06-01", "2026-07-02", "range_too_long")],
 )
-async def test_a_range_that_does_not_fit_is_refused(start, end, code):
+async def test_invalid_range_is_refused(start, end, code):
     with pytest.raises(BadRequest) as refusal:
-        await get_ledger(LedgerQuery(start_date=start, end_date=end), caller=caller(), queue=Queue())
+        await get_ledger(LedgerQuery(start_date=start, end_date=end), caller=make_caller(), queue=Queue())
     assert refusal.value.code == code
 
 
-async def test_thirty_one_days_fit_also_when_one_has_25_hours():
+async def test_range_of_31_days_is_accepted_across_a_clock_change():
     asked = LedgerQuery(start_date="2026-10-15", end_date="2026-11-14")
-    assert (await get_ledger(asked, caller=caller("America/New_York"), queue=Queue())).rows == []
+    assert (await get_ledger(asked, caller=make_caller("America/New_York"), queue=Queue())).rows == []
 
 
-def test_a_row_says_first_what_it_counts_for():
+def test_row_begins_with_its_key_columns():
     assert list(LedgerHour.model_fields) == [
         "hour", "key_id", "channel", "received", "stored", "duplicate", "rejected", "quarantined", "in_flight",
         "late", "bots", "rejected_by_reason",

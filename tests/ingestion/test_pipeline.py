@@ -60,11 +60,11 @@ class Stored:
         return {key: self.known[key] for key in keys if key in self.known}
 
 
-async def shop(workspace_id):
+async def make_workspace_of(workspace_id):
     return make_workspace() if workspace_id == WORKSPACE_ID else None
 
 
-def sent(seq, name="pageview", visitor="A1", session="s1", **properties):
+def queued_event(seq, name="pageview", visitor="A1", session="s1", **properties):
     body = {
         "event": name,
         "anonymous_id": visitor,
@@ -74,13 +74,13 @@ def sent(seq, name="pageview", visitor="A1", session="s1", **properties):
     return make_queued_event(json.dumps(body).encode(), seq=seq)
 
 
-def pipeline(queue, store, **options):
-    return IngestPipeline(queue, store, shop, ENRICHER, json.loads, **options)
+def make_pipeline(queue, store, **options):
+    return IngestPipeline(queue, store, make_workspace_of, ENRICHER, json.loads, **options)
 
 
-async def test_a_batch_moves_in_order_and_an_empty_queue_is_zero():
-    queue, store = Waiting(*(sent(n) for n in range(5))), Stored()
-    drain = pipeline(queue, store, batch_size=3)
+async def test_batch_is_stored_in_order_and_empty_queue_returns_zero():
+    queue, store = Waiting(*(queued_event(n) for n in range(5))), Stored()
+    drain = make_pipeline(queue, store, batch_size=3)
     assert [await drain.process_batch() for _ in range(3)] == [3, 2, 0]
     assert list(store.events) == ["e0", "e1", "e2", "e3", "e4"]
     assert queue.items == []
@@ -96,23 +96,23 @@ async def test_a_batch_moves_in_order_and_an_empty_queue_is_zero():
         (make_queued_event(b'{"event":"a"}', seq=2), "has an identity"),
     ],
 )
-async def test_an_event_that_cannot_become_a_row_is_set_aside_and_the_rest_goes_on(poison, reason):
-    queue, store = Waiting(sent(1), poison, sent(3)), Stored()
-    assert await pipeline(queue, store).process_batch() == 3
+async def test_unparseable_event_is_quarantined_and_the_rest_stored(poison, reason):
+    queue, store = Waiting(queued_event(1), poison, queued_event(3)), Stored()
+    assert await make_pipeline(queue, store).process_batch() == 3
     assert list(store.events) == ["e1", "e3"]
     assert [item.queued for item in queue.quarantined] == [poison]
     assert reason in queue.quarantined[0].reason
 
 
-async def test_an_event_of_a_workspace_that_is_gone_is_set_aside():
-    stray = sent(1)
+async def test_event_of_a_deleted_workspace_is_quarantined():
+    stray = queued_event(1)
     stray = replace(stray, arrival=stray.arrival._replace(workspace_id=stray.arrival.key_id))
     queue, store = Waiting(stray), Stored()
-    assert await pipeline(queue, store).process_batch() == 1
+    assert await make_pipeline(queue, store).process_batch() == 1
     assert "workspace is gone" in queue.quarantined[0].reason
 
 
-async def test_a_fault_of_enrichment_sets_one_event_aside():
+async def test_enrichment_error_quarantines_one_event():
     class Broken(StubDevices):
         def parse(self, user_agent):
             if user_agent == "bad":
@@ -120,15 +120,15 @@ async def test_a_fault_of_enrichment_sets_one_event_aside():
             return super().parse(user_agent)
 
     bad = make_queued_event(b'{"event":"a","user_id":1,"context":{"userAgent":"bad"}}', seq=1)
-    queue, store = Waiting(bad, sent(2)), Stored()
+    queue, store = Waiting(bad, queued_event(2)), Stored()
     enricher = Enricher(Broken(), None, TrafficClassifier(StubPublicSuffixes()))
-    assert await IngestPipeline(queue, store, shop, enricher, json.loads).process_batch() == 2
+    assert await IngestPipeline(queue, store, make_workspace_of, enricher, json.loads).process_batch() == 2
     assert (list(store.events), queue.quarantined[0].reason) == (["e2"], "RuntimeError: no such device")
 
 
-async def test_when_the_store_fails_nothing_is_settled_and_the_same_batch_comes_again():
-    queue, store = Waiting(sent(1, utm_source="google"), sent(2)), Stored()
-    drain = pipeline(queue, store)
+async def test_failed_append_acknowledges_nothing_and_is_retried():
+    queue, store = Waiting(queued_event(1, utm_source="google"), queued_event(2)), Stored()
+    drain = make_pipeline(queue, store)
     store.down = True
     with pytest.raises(OSError, match="down"):
         await drain.process_batch()
@@ -139,26 +139,26 @@ async def test_when_the_store_fails_nothing_is_settled_and_the_same_batch_comes_
     assert queue.items == []
 
 
-async def test_when_settling_fails_the_batch_is_stored_again_without_doubling():
+async def test_failed_acknowledgement_repeats_the_batch_without_duplicates():
     class Stuck(Waiting):
         async def acknowledge(self, stored, quarantined):
             raise OSError("queue is down")
 
-    queue, store = Stuck(sent(1)), Stored()
+    queue, store = Stuck(queued_event(1)), Stored()
     for _ in range(2):
         with pytest.raises(OSError, match="down"):
-            await pipeline(queue, store).process_batch()
+            await make_pipeline(queue, store).process_batch()
     assert list(store.events) == ["e1"]
 
 
 async def test_a_session_goes_on_within_and_between_batches():
     items = [
-        sent(1, url="https://example.com/a", utm_source="google", utm_medium="cpc"),
-        sent(2, "cart"),
-        sent(3, "buy"),
+        queued_event(1, url="https://example.com/a", utm_source="google", utm_medium="cpc"),
+        queued_event(2, "cart"),
+        queued_event(3, "buy"),
     ]
     queue, store = Waiting(*items), Stored()
-    drain = pipeline(queue, store, batch_size=2)
+    drain = make_pipeline(queue, store, batch_size=2)
     await drain.process_batch()
     await drain.process_batch()
     assert [event.channel for event in store.events.values()] == ["paid_search"] * 3
@@ -167,7 +167,7 @@ async def test_a_session_goes_on_within_and_between_batches():
 
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-async def test_in_whatever_order_events_come_the_first_of_a_session_is_the_same_row(order, batch):
+async def test_first_event_of_a_session_does_not_depend_on_arrival_order(order, batch):
     said = [
         {"url": "https://example.com/in", "referrer": "https://partner.example/"},
         {"url": "https://example.com/deal?utm_source=google&utm_medium=cpc", "utm_source": "google", "utm_medium": "cpc"},
@@ -178,7 +178,7 @@ async def test_in_whatever_order_events_come_the_first_of_a_session_is_the_same_
         minute = {"event": "pageview", "anonymous_id": "A1", "timestamp": f"2026-07-01T10:0{which}:00Z"}
         body = minute | {"properties": said[which], "context": {"session_id": "s1"}}
         queue.items.append(make_queued_event(json.dumps(body).encode(), seq=seq))
-    drain = pipeline(queue, store, batch_size=batch)
+    drain = make_pipeline(queue, store, batch_size=batch)
     while await drain.process_batch():
         pass
     first = min(store.events.values(), key=lambda event: event.timestamp)
@@ -187,26 +187,29 @@ async def test_in_whatever_order_events_come_the_first_of_a_session_is_the_same_
         "partner.example",
         "referral",
     )
-    queue.items = [sent(9)]
+    queue.items = [queued_event(9)]
     await drain.process_batch()
     assert store.events["e9"].landing_page == "/in"
 
 
-async def test_what_a_bot_did_in_a_session_is_nothing_to_the_people_in_it():
+async def test_bot_events_do_not_affect_the_session_of_a_person():
     page = {"url": "https://example.com/bot", "utm_source": "spam", "bot": True}
-    queue, store = Waiting(sent(1, **page), sent(2, url="https://example.com/in")), Stored()
-    await pipeline(queue, store).process_batch()
+    queue, store = Waiting(queued_event(1, **page), queued_event(2, url="https://example.com/in")), Stored()
+    await make_pipeline(queue, store).process_batch()
     visit = store.events["e2"]
     assert (visit.landing_page, visit.attribution_source, visit.channel) == ("/in", "(direct)", "direct")
 
 
-async def test_the_store_is_asked_once_for_each_session_it_may_know():
+async def test_session_states_are_read_once_per_session():
     key = (WORKSPACE_ID, "A1", "s1")
     known = SessionState(NOON, "https://example.com/first", "google", "cpc", "paid_search")
-    queue, store = Waiting(sent(1), sent(2), sent(3, visitor="A2")), Stored({key: known})
-    drain = pipeline(queue, store)
+    queue, store = (
+        Waiting(queued_event(1), queued_event(2), queued_event(3, visitor="A2")),
+        Stored({key: known}),
+    )
+    drain = make_pipeline(queue, store)
     await drain.process_batch()
-    queue.items = [sent(4)]
+    queue.items = [queued_event(4)]
     await drain.process_batch()
     assert store.asked == [[key, (WORKSPACE_ID, "A2", "s1")]]
     assert [event.channel for event in store.events.values()] == [
@@ -219,14 +222,14 @@ async def test_the_store_is_asked_once_for_each_session_it_may_know():
 
 
 async def test_more_events_a_minute_than_a_person_could_send_are_noted():
-    queue, store = Waiting(*(sent(n) for n in range(HIGH_RATE_THRESHOLD + 2))), Stored()
-    await pipeline(queue, store).process_batch()
+    queue, store = Waiting(*(queued_event(n) for n in range(HIGH_RATE_THRESHOLD + 2))), Stored()
+    await make_pipeline(queue, store).process_batch()
     noted = [event.bot_reasons for event in store.events.values()]
     assert noted == [()] * HIGH_RATE_THRESHOLD + [("rate",)] * 2
     assert not any(event.is_bot for event in store.events.values())
 
 
-async def test_a_message_that_is_no_event_is_set_aside_as_it_came_whatever_it_looks_like():
+async def test_unmapped_message_is_quarantined_raw():
     body = b'{"event":"purchase","user_id":"u_1"}'
     unread = {"headers": {PROVIDER_HEADER: "stripe", UNPARSED_HEADER: "stripe: id is missing"}}
     queue, store = (
@@ -236,7 +239,7 @@ async def test_a_message_that_is_no_event_is_set_aside_as_it_came_whatever_it_lo
         ),
         Stored(),
     )
-    assert await pipeline(queue, store).process_batch() == 2
+    assert await make_pipeline(queue, store).process_batch() == 2
     assert [(aside.queued.seq, aside.reason) for aside in queue.quarantined] == [
         (1, "ValueError: stripe: id is missing")
     ]

@@ -16,16 +16,16 @@ from service_core.ingestion.validation import (
     EVENT_NAME_FIELDS,
     IDENTITY_FIELDS,
     ValidatedEvent,
-    validate_event,
+    validate_name_and_identity,
 )
 from service_core.testing.ingestion_stubs import (
     NOON,
     StubDevices,
     StubGeo,
     StubPublicSuffixes,
-    enrich_body,
     make_queued_event,
     make_workspace,
+    parse_and_enrich_body,
 )
 
 ENRICHER = Enricher(StubDevices(), StubGeo(), TrafficClassifier(StubPublicSuffixes()))
@@ -58,7 +58,7 @@ KNOWN_PROPERTIES = (
 KNOWN_CONTEXT = ("library", "version", "session_id", "userAgent", "locale", "screen", "app", "os", "device")
 
 
-def objects(*names):
+def random_objects(*names):
     return st.dictionaries(st.sampled_from(names) | TEXT, ANY, max_size=6)
 
 
@@ -76,9 +76,9 @@ LIKELY = st.fixed_dictionaries(
         "user_id": TEXT | SCALAR,
     },
     optional={
-        "properties": objects(*KNOWN_PROPERTIES) | ANY,
-        "context": objects(*KNOWN_CONTEXT) | ANY,
-        "external_ids": objects("a") | ANY,
+        "properties": random_objects(*KNOWN_PROPERTIES) | ANY,
+        "context": random_objects(*KNOWN_CONTEXT) | ANY,
+        "external_ids": random_objects("a") | ANY,
     },
 )
 BODIES = st.builds(
@@ -95,23 +95,23 @@ ARRIVALS = st.fixed_dictionaries(
 
 
 @given(ANY)
-def test_acceptance_never_fails(body):
-    assert isinstance(validate_event(body), ValidatedEvent | RejectionReason)
+def test_validation_never_raises_for_random_bodies(body):
+    assert isinstance(validate_name_and_identity(body), ValidatedEvent | RejectionReason)
 
 
 @settings(max_examples=400)
 @given(BODIES, ARRIVALS)
-def test_what_is_accepted_can_be_enriched_and_stored(body, arrival):
-    verdict = validate_event(body)
+def test_accepted_random_bodies_can_be_enriched_and_stored(body, arrival):
+    verdict = validate_name_and_identity(body)
     if not isinstance(verdict, ValidatedEvent):
         return
-    event = enrich_body(ENRICHER, make_queued_event(**arrival), body, workspace=SHOP)
+    event = parse_and_enrich_body(ENRICHER, make_queued_event(**arrival), body, workspace=SHOP)
     assert event.event_name == verdict.name
     assert event.visitor_id
     assert event.session_id
     assert datetime(2020, 1, 1, tzinfo=UTC) <= event.timestamp <= NOON
     assert event.channel
-    assert event == enrich_body(ENRICHER, make_queued_event(**arrival), body, workspace=SHOP)
+    assert event == parse_and_enrich_body(ENRICHER, make_queued_event(**arrival), body, workspace=SHOP)
     stored = json.dumps(asdict(event), allow_nan=False, ensure_ascii=False, default=str)
     assert "\0" not in stored
     assert "\\u0000" not in stored

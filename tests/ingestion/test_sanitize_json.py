@@ -13,8 +13,11 @@ TEXTS = st.lists(st.sampled_from(["\0", "\\", "u0000", '"', "é", "a"]), max_siz
 @given(st.dictionaries(TEXTS, st.lists(TEXTS, max_size=3), max_size=3))
 def test_nul_becomes_the_replacement_character_and_nothing_else_changes(value):
     cleaned = json.loads(sanitize_json_bytes(json.dumps(list(value.items())).encode()))
-    assert cleaned == [[harmless(name), [harmless(text) for text in texts]] for name, texts in value.items()]
+    assert cleaned == [
+        [sanitized_reference(name), [sanitized_reference(text) for text in texts]]
+        for name, texts in value.items()
+    ]
 
 
-def harmless(text):
+def sanitized_reference(text):
     return text.replace("\0", "\ufffd")

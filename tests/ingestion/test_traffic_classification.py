@@ -3,7 +3,7 @@
 import pytest
 
 from service_core.access.analytics_settings import CustomChannel
-from service_core.ingestion.campaign import parse_campaign
+from service_core.ingestion.campaign import parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules.channels import CHANNEL_RULES, ChannelCondition, ChannelRule
 from service_core.ingestion.traffic_classification import TrafficClassifier, TrafficSource
 from service_core.testing.ingestion_stubs import StubPublicSuffixes
@@ -12,12 +12,12 @@ CLASSIFIER = TrafficClassifier(StubPublicSuffixes())
 OWN = ("example.com",)
 
 
-def classify(properties=None, referrer=None, own=()):
-    host = referrer if referrer and CLASSIFIER.is_external(referrer, OWN) else None
-    return CLASSIFIER.classify(parse_campaign(properties or {}), host, own)
+def classify_traffic(properties=None, referrer=None, own=()):
+    host = referrer if referrer and CLASSIFIER.is_other_site_and_no_payment_or_login(referrer, OWN) else None
+    return CLASSIFIER.classify_visit(parse_campaign_and_install_referrer(properties or {}), host, own)
 
 
-def utm(source=None, medium=None, name=None, **more):
+def utm_properties(source=None, medium=None, name=None, **more):
     sent = {"utm_source": source, "utm_medium": medium, "utm_campaign": name, **more}
     return {key: value for key, value in sent.items() if value is not None}
 
@@ -25,31 +25,31 @@ def utm(source=None, medium=None, name=None, **more):
 @pytest.mark.parametrize(
     ("properties", "referrer", "channel"),
     [
-        (utm("google", "cpc"), None, "paid_search"),
-        (utm("google", "cpc", "spring-shopping"), None, "paid_shopping"),
-        (utm("google", "cpm"), None, "paid_search"),
-        (utm("news.example", "cpm"), None, "display"),
-        (utm("fb", "paid_social"), None, "paid_social"),
-        (utm(fbclid="1"), None, "organic_social"),
-        (utm(gclid="1"), None, "paid_search"),
-        (utm("youtube", gclid="1"), None, "paid_video"),
-        (utm("google", "organic", gclid="1"), None, "organic_search"),
-        (utm(dclid="1"), None, "display"),
-        (utm(irclid="1"), None, "affiliate"),
-        (utm(obclid="1"), None, "paid_other"),
-        (utm(oppref="1"), None, "ai_assistant"),
+        (utm_properties("google", "cpc"), None, "paid_search"),
+        (utm_properties("google", "cpc", "spring-shopping"), None, "paid_shopping"),
+        (utm_properties("google", "cpm"), None, "paid_search"),
+        (utm_properties("news.example", "cpm"), None, "display"),
+        (utm_properties("fb", "paid_social"), None, "paid_social"),
+        (utm_properties(fbclid="1"), None, "organic_social"),
+        (utm_properties(gclid="1"), None, "paid_search"),
+        (utm_properties("youtube", gclid="1"), None, "paid_video"),
+        (utm_properties("google", "organic", gclid="1"), None, "organic_search"),
+        (utm_properties(dclid="1"), None, "display"),
+        (utm_properties(irclid="1"), None, "affiliate"),
+        (utm_properties(obclid="1"), None, "paid_other"),
+        (utm_properties(oppref="1"), None, "ai_assistant"),
         (None, "gemini.google.com", "ai_assistant"),
         (None, "google.com", "organic_search"),
-        (utm("foo", name="workshop"), None, "unassigned"),
-        (utm("foo", name="eshop"), None, "organic_shopping"),
+        (utm_properties("foo", name="workshop"), None, "unassigned"),
+        (utm_properties("foo", name="eshop"), None, "organic_shopping"),
         (None, "checkout.stripe.com", "direct"),
         (None, "partner.example", "referral"),
         ({"lyr": "tag"}, None, "link"),
         (None, None, "direct"),
     ],
 )
-def test_golden(properties, referrer, channel):
-    assert classify(properties, referrer).channel == channel
+def test_channels_have_golden_values(properties, referrer, channel):
+    assert classify_traffic(properties, referrer).channel == channel
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_golden(properties, referrer, channel):
     ],
 )
 def test_a_click_id_names_source_and_medium(click_id, source, medium, channel):
-    assert classify({click_id: "1"}) == TrafficSource(source, medium, channel)
+    assert classify_traffic({click_id: "1"}) == TrafficSource(source, medium, channel)
 
 
 @pytest.mark.parametrize(
@@ -104,45 +104,45 @@ def test_a_click_id_names_source_and_medium(click_id, source, medium, channel):
     ],
 )
 def test_a_referrer_is_found_in_the_lists_or_named_by_its_registrable_domain(host, source, medium, channel):
-    assert classify(None, host) == TrafficSource(source, medium, channel)
+    assert classify_traffic(None, host) == TrafficSource(source, medium, channel)
 
 
 @pytest.mark.parametrize(
     ("properties", "attribution"),
     [
-        (utm(" Google "), ("google", "organic", "organic_search")),
-        (utm("IG"), ("ig", "social", "organic_social")),
-        (utm("www.facebook.com", "CPC"), ("www.facebook.com", "CPC", "paid_social")),
-        (utm("newsletter", "E-Mail"), ("newsletter", "E-Mail", "email")),
-        (utm("firebase"), ("firebase", "(none)", "push")),
-        (utm("app", "mobile web"), ("app", "mobile web", "push")),
-        (utm("a", "web_push"), ("a", "web_push", "push")),
-        (utm("a", "sms"), ("a", "sms", "sms")),
-        (utm("a", "audio"), ("a", "audio", "audio")),
-        (utm("a", "affiliates"), ("a", "affiliates", "affiliate")),
-        (utm("a", "Social-Network"), ("a", "Social-Network", "organic_social")),
-        (utm("a", "online video"), ("a", "online video", "video")),
-        (utm("a", "link"), ("a", "link", "referral")),
-        (utm("a", "x", "2026 Cross-Network"), ("a", "x", "cross_network")),
-        (utm("(direct)", "(not set)"), ("(direct)", "(none)", "direct")),
-        (utm("(direct)"), ("(direct)", "(none)", "direct")),
-        (utm(name="only"), ("(direct)", "(none)", "unassigned")),
-        (utm("a", "retargeting"), ("a", "retargeting", "paid_other")),
+        (utm_properties(" Google "), ("google", "organic", "organic_search")),
+        (utm_properties("IG"), ("ig", "social", "organic_social")),
+        (utm_properties("www.facebook.com", "CPC"), ("www.facebook.com", "CPC", "paid_social")),
+        (utm_properties("newsletter", "E-Mail"), ("newsletter", "E-Mail", "email")),
+        (utm_properties("firebase"), ("firebase", "(none)", "push")),
+        (utm_properties("app", "mobile web"), ("app", "mobile web", "push")),
+        (utm_properties("a", "web_push"), ("a", "web_push", "push")),
+        (utm_properties("a", "sms"), ("a", "sms", "sms")),
+        (utm_properties("a", "audio"), ("a", "audio", "audio")),
+        (utm_properties("a", "affiliates"), ("a", "affiliates", "affiliate")),
+        (utm_properties("a", "Social-Network"), ("a", "Social-Network", "organic_social")),
+        (utm_properties("a", "online video"), ("a", "online video", "video")),
+        (utm_properties("a", "link"), ("a", "link", "referral")),
+        (utm_properties("a", "x", "2026 Cross-Network"), ("a", "x", "cross_network")),
+        (utm_properties("(direct)", "(not set)"), ("(direct)", "(none)", "direct")),
+        (utm_properties("(direct)"), ("(direct)", "(none)", "direct")),
+        (utm_properties(name="only"), ("(direct)", "(none)", "unassigned")),
+        (utm_properties("a", "retargeting"), ("a", "retargeting", "paid_other")),
     ],
 )
 def test_sent_values_are_kept_and_matched_without_case(properties, attribution):
-    assert classify(properties) == TrafficSource(*attribution)
+    assert classify_traffic(properties) == TrafficSource(*attribution)
 
 
 def test_the_first_click_id_by_precedence_is_the_source():
-    assert classify({"msclkid": "m", "gclid": "g"}).source == "google"
-    assert classify({"gclid": "g", "fbclid": "f"}).source == "facebook"
+    assert classify_traffic({"msclkid": "m", "gclid": "g"}).source == "google"
+    assert classify_traffic({"gclid": "g", "fbclid": "f"}).source == "facebook"
 
 
 def test_own_hosts_and_the_host_of_the_page_are_never_external():
-    assert not CLASSIFIER.is_external("docs.example.com", OWN)
-    assert not CLASSIFIER.is_external("localhost", ("localhost",))
-    assert CLASSIFIER.is_external("me.github.io", ("you.github.io",))
+    assert not CLASSIFIER.is_other_site_and_no_payment_or_login("docs.example.com", OWN)
+    assert not CLASSIFIER.is_other_site_and_no_payment_or_login("localhost", ("localhost",))
+    assert CLASSIFIER.is_other_site_and_no_payment_or_login("me.github.io", ("you.github.io",))
 
 
 def test_known_spam_is_spam_with_its_subdomains():
@@ -153,25 +153,25 @@ def test_known_spam_is_spam_with_its_subdomains():
 @pytest.mark.parametrize(
     ("own", "properties", "channel"),
     [
-        (CustomChannel("custom:crm", source="newsletter"), utm("Newsletter", "email"), "custom:crm"),
-        (CustomChannel("custom:crm", source="newsletter"), utm("google", "cpc"), "paid_search"),
-        (CustomChannel("custom:crm", source="newsletter"), utm("newsletters", "email"), "email"),
-        (CustomChannel("custom:partner", campaign="partner-*"), utm("google", "cpc", "Partner-7"), "custom:partner"),
-        (CustomChannel("custom:both", source="google", medium="cp*"), utm("google", "cpc"), "custom:both"),
-        (CustomChannel("custom:both", source="google", medium="cp*"), utm("google", "organic"), "organic_search"),
-        (CustomChannel("custom:dot", source="a.b"), utm("axb", "email"), "email"),
+        (CustomChannel("custom:crm", source="newsletter"), utm_properties("Newsletter", "email"), "custom:crm"),
+        (CustomChannel("custom:crm", source="newsletter"), utm_properties("google", "cpc"), "paid_search"),
+        (CustomChannel("custom:crm", source="newsletter"), utm_properties("newsletters", "email"), "email"),
+        (CustomChannel("custom:partner", campaign="partner-*"), utm_properties("google", "cpc", "Partner-7"), "custom:partner"),
+        (CustomChannel("custom:both", source="google", medium="cp*"), utm_properties("google", "cpc"), "custom:both"),
+        (CustomChannel("custom:both", source="google", medium="cp*"), utm_properties("google", "organic"), "organic_search"),
+        (CustomChannel("custom:dot", source="a.b"), utm_properties("axb", "email"), "email"),
         (CustomChannel("custom:walkin", source="(direct)"), None, "custom:walkin"),
     ],
 )  # fmt: skip
-def test_a_workspace_puts_its_own_channels_first(own, properties, channel):
-    assert classify(properties, own=(own,)).channel == channel
+def test_custom_channels_precede_the_default_rules(own, properties, channel):
+    assert classify_traffic(properties, own=(own,)).channel == channel
 
 
-def test_own_channels_are_tested_in_their_order_and_leave_other_workspaces_alone():
+def test_custom_channels_apply_in_order_to_their_workspace_only():
     own = (CustomChannel("custom:first", medium="email"), CustomChannel("custom:second", medium="*"))
-    assert classify(utm("foo", "email"), own=own).channel == "custom:first"
-    assert classify(utm("foo", "other"), own=own).channel == "custom:second"
-    assert classify(utm("foo", "email")).channel == "email"
+    assert classify_traffic(utm_properties("foo", "email"), own=own).channel == "custom:first"
+    assert classify_traffic(utm_properties("foo", "other"), own=own).channel == "custom:second"
+    assert classify_traffic(utm_properties("foo", "email")).channel == "email"
 
 
 def test_the_last_rule_matches_everything():

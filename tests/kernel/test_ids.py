@@ -13,29 +13,29 @@ from service_core.kernel.ids import new_id
 
 @pytest.fixture(autouse=True)
 def new_id_counter(monkeypatch):
-    monkeypatch.setattr(ids, "_ID_COUNTER", ids._MonotonicCounter())
+    monkeypatch.setattr(ids, "_ID_NUMBERS", ids._MonotonicUuid7Numbers())
 
 
-def grow(made):
+def assert_increasing(made):
     return all(earlier < later for earlier, later in pairwise(made))
 
 
 @pytest.mark.parametrize("step", [0, 1_000_000, -1_000_000], ids=["stands still", "goes on", "is set back"])
-def test_what_is_made_later_is_larger(monkeypatch, step):
+def test_later_ids_are_larger(monkeypatch, step):
     present = [time.time_ns()]
     monkeypatch.setattr(time, "time_ns", lambda: present.append(present[-1] + step) or present[-1])
     made = [new_id() for _ in range(1000)]
-    assert grow(made)
+    assert assert_increasing(made)
     assert {(each.version, each.variant) for each in made} == {(7, RFC_4122)}
 
 
-def test_an_id_tells_when_it_was_made(monkeypatch):
+def test_id_contains_its_creation_time(monkeypatch):
     monkeypatch.setattr(time, "time_ns", lambda: 1_783_522_800_123_456_789)
     assert new_id().int >> 80 == 1_783_522_800_123
 
 
-def test_no_two_are_equal_whoever_makes_them():
+def test_ids_are_unique_across_threads_and_processes():
     with ThreadPoolExecutor(8) as threads:
         made = list(threads.map(lambda _: [new_id() for _ in range(500)], range(8)))
-    assert all(map(grow, made))
+    assert all(map(assert_increasing, made))
     assert len(set(chain(*made))) == 4000

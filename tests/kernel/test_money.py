@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.kernel.money import allocate_amount, currency_decimals, to_major, to_minor
+from service_core.kernel.money import allocate_by_largest_remainder, currency_decimals, to_major, to_minor
 
 
 @pytest.mark.parametrize(("currency", "decimals"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("XYZ", 2)])
@@ -51,13 +51,13 @@ def test_minor_units_become_major_units_exactly():
     ],
 )
 def test_parts_follow_the_largest_remainder_and_ties_go_to_the_earlier_part(amount, weights, parts):
-    assert allocate_amount(amount, weights) == parts
+    assert allocate_by_largest_remainder(amount, weights) == parts
 
 
 @pytest.mark.parametrize("weights", [[], [1, -1]])
 def test_a_split_over_nothing_or_below_nothing_is_refused(weights):
     with pytest.raises(ValueError, match="at least one weight"):
-        allocate_amount(100, weights)
+        allocate_by_largest_remainder(100, weights)
 
 
 @given(
@@ -65,7 +65,7 @@ def test_a_split_over_nothing_or_below_nothing_is_refused(weights):
     st.lists(st.fractions(0, 10) | st.floats(0, 10) | st.integers(0, 10), min_size=1, max_size=30),
 )
 def test_a_split_conserves_the_amount_and_stays_within_one_unit(amount, weights):
-    parts = allocate_amount(amount, weights)
+    parts = allocate_by_largest_remainder(amount, weights)
     assert sum(parts) == amount
     whole = sum(map(Fraction, weights)) or len(weights)
     for part, weight in zip(parts, weights, strict=True):

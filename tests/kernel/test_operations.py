@@ -9,54 +9,54 @@ from service_core.kernel.operations import HandlerResponse, Operation, RateLimit
 from service_core.kernel.schemas import QueryModel, ResponseModel
 
 
-class Query(QueryModel):
+class LimitQuery(QueryModel):
     limit: int = 1
 
 
-class Number(ResponseModel):
+class NumberResponse(ResponseModel):
     value: int
 
 
-class Store(Protocol):
+class CountStore(Protocol):
     async def count(self) -> int: ...
 
 
-class Three:
+class FixedCountStore:
     async def count(self) -> int:
         return 3
 
 
 @operation("GET /numbers", tag="numbers", errors=(422,))
-async def get_numbers(query: Query, *, store: Store) -> Number:
+async def get_numbers(query: LimitQuery, *, store: CountStore) -> NumberResponse:
     """Count what is there.
 
     As often as asked.
     """
-    return Number(value=await store.count() * query.limit)
+    return NumberResponse(value=await store.count() * query.limit)
 
 
 def test_an_operation_is_a_frozen_value_derived_from_its_handler():
     assert isinstance(get_numbers, Operation)
     assert (get_numbers.method, get_numbers.path, get_numbers.id) == ("GET", "/numbers", "get_numbers")
     assert (get_numbers.scope, get_numbers.rate_limit) == (Scope.READ, RateLimitClass.READ)
-    assert (get_numbers.query, get_numbers.body, get_numbers.answer) == (Query, None, Number)
-    assert get_numbers.dependencies == {"store": Store}
+    assert (get_numbers.query, get_numbers.body, get_numbers.answer) == (LimitQuery, None, NumberResponse)
+    assert get_numbers.dependencies == {"store": CountStore}
     assert (get_numbers.summary, get_numbers.description) == ("Count what is there.", "As often as asked.")
     with pytest.raises(FrozenInstanceError):
         get_numbers.path = "/other"
 
 
-async def test_calling_it_calls_the_handler_with_plain_arguments():
-    assert await get_numbers(Query(limit=2), store=Three()) == Number(value=6)
+async def test_calling_an_operation_calls_its_handler():
+    assert await get_numbers(LimitQuery(limit=2), store=FixedCountStore()) == NumberResponse(value=6)
 
 
-def test_a_reply_declares_the_answer_it_carries():
+def test_reply_type_declares_the_response_model():
     @operation("POST /numbers", tag="numbers", statuses=(202,))
-    async def create_number() -> HandlerResponse[Number]:
+    async def create_number() -> HandlerResponse[NumberResponse]:
         """Take a number."""
-        return HandlerResponse(Number(value=1), 202)
+        return HandlerResponse(NumberResponse(value=1), 202)
 
-    assert create_number.answer is Number
+    assert create_number.answer is NumberResponse
     assert create_number.statuses == (202,)
 
 

@@ -12,18 +12,18 @@ from service_core.kernel.bucket_series import (
     BUCKET_UNITS,
     MAX_BUCKETS,
     buckets_covering,
-    build_bucket_series,
-    choose_bucket_unit,
-    partial_bucket_flags,
-    started_buckets,
+    buckets_started_by_now,
+    build_series_of_at_most_1000_buckets,
+    choose_bucket_unit_by_range_length,
+    cut_or_unfinished_bucket_flags,
 )
-from service_core.kernel.comparison import ComparisonMode, comparison_range
+from service_core.kernel.comparison import ComparisonMode, comparison_range_cut_at_elapsed_time
 from service_core.kernel.date_presets import DATE_PRESETS
-from service_core.kernel.date_range import DateRange, RangeResponse, parse_start_end_dates
+from service_core.kernel.date_range import DateRange, RangeResponse, parse_inclusive_start_end_dates
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.time_ranges import BucketUnit, ResolvedRange, TimeRange
-from service_core.kernel.timestamps import format_timestamp, parse_date_or_timestamp
-from service_core.kernel.wall_clock import hour_start, local_date
+from service_core.kernel.timestamps import format_timestamp, parse_span_of_date_or_timestamp
+from service_core.kernel.wall_clock import local_date, local_hour_start
 
 NEW_YORK = ZoneInfo("America/New_York")
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -33,12 +33,12 @@ ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Amer
          "Asia/Tehran", "Pacific/Apia", "America/St_Johns", "Pacific/Chatham")  # fmt: skip
 
 
-def instant(text):
+def parse_instant(text):
     return datetime.fromisoformat(text)
 
 
-def asked(start, end, zone=NEW_YORK, now=NOW):
-    return parse_start_end_dates(start, end, zone, now)
+def parse_range(start, end, zone=NEW_YORK, now=NOW):
+    return parse_inclusive_start_end_dates(start, end, zone, now)
 
 
 @pytest.mark.parametrize(
@@ -56,40 +56,41 @@ def asked(start, end, zone=NEW_YORK, now=NOW):
     ],
 )
 def test_an_end_covers_the_precision_sent(end, covered):
-    assert parse_date_or_timestamp(end, NEW_YORK).end == instant(covered)
+    assert parse_span_of_date_or_timestamp(end, NEW_YORK).end == parse_instant(covered)
 
 
 @pytest.mark.parametrize(
     "text", ["", "yesterday", "2026-13-01", "2026-02-30", "2026-07-01T25:00Z", "0001-01-01", "9999-12-31",
              "2026-07-01T10:00+99:00", "2026-7-1", "20260701", "2026-07-01T10:00Z; drop", "٢٠٢٦-07-01"]
 )  # fmt: skip
-def test_what_is_no_date_or_instant_does_not_parse(text):
-    assert parse_date_or_timestamp(text, NEW_YORK) is None
+def test_text_without_a_date_or_timestamp_does_not_parse(text):
+    assert parse_span_of_date_or_timestamp(text, NEW_YORK) is None
 
 
 @given(st.text(max_size=40))
-def test_any_text_parses_or_not_without_a_fault(text):
+def test_parsing_any_text_never_raises(text):
     assert (
-        parse_date_or_timestamp(text, NEW_YORK) is None
-        or parse_date_or_timestamp(text, NEW_YORK).start < parse_date_or_timestamp(text, NEW_YORK).end
+        parse_span_of_date_or_timestamp(text, NEW_YORK) is None
+        or parse_span_of_date_or_timestamp(text, NEW_YORK).start
+        < parse_span_of_date_or_timestamp(text, NEW_YORK).end
     )
 
 
 @pytest.mark.parametrize("missing", [(None, "2026-07-01"), ("2026-07-01", None), ("x", "2026-07-01")])
 def test_a_missing_or_unparseable_date_is_the_date_error_without_a_code(missing):
     with pytest.raises(BadRequest) as refused:
-        asked(*missing)
+        parse_range(*missing)
     assert refused.value.body() == {"error": "start_date and end_date required (ISO 8601)"}
 
 
 def test_a_start_after_the_end_is_refused():
     with pytest.raises(BadRequest, match="start_date must not be after end_date") as refused:
-        asked("2026-07-02", "2026-07-01")
+        parse_range("2026-07-02", "2026-07-01")
     assert refused.value.code == "invalid_date_range"
 
 
-def test_the_range_of_an_answer_may_be_sent_back_unchanged():
-    first = asked("2026-07-01", "2026-07-02")
+def test_returned_range_can_be_sent_back_unchanged():
+    first = parse_range("2026-07-01", "2026-07-02")
     shown = RangeResponse.from_range(first).model_dump(by_alias=True)
     assert format_timestamp(shown["from"]) == "2026-07-01T04:00:00.000Z"
     assert format_timestamp(shown["to"]) == "2026-07-03T03:59:59.999Z"
@@ -166,8 +167,8 @@ def test_all_time_starts_on_the_local_day_of_the_first_event():
         ("2026-01-01", "2026-07-01", BucketUnit.MONTH),
     ],
 )
-def test_the_auto_size_goes_by_local_dates(first, last, unit):
-    assert choose_bucket_unit(asked(first, last)) is unit
+def test_automatic_bucket_size_follows_local_dates(first, last, unit):
+    assert choose_bucket_unit_by_range_length(parse_range(first, last)) is unit
 
 
 @pytest.mark.parametrize(
@@ -183,71 +184,89 @@ def test_the_auto_size_goes_by_local_dates(first, last, unit):
         ("Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15Z", 24, 24),
     ],
 )
-def test_golden_days(zone, day, start, hours, buckets):
-    found = asked(day, day, ZoneInfo(zone))
-    assert found.span.start == instant(start)
+def test_day_buckets_have_golden_values(zone, day, start, hours, buckets):
+    found = parse_range(day, day, ZoneInfo(zone))
+    assert found.span.start == parse_instant(start)
     assert found.span.end - found.span.start == timedelta(hours=hours)
-    assert len(build_bucket_series(found, BucketUnit.HOUR).starts) == buckets
-    assert buckets_covering(found.span, BucketUnit.DAY, found.zone).starts == (instant(start),)
+    assert len(build_series_of_at_most_1000_buckets(found, BucketUnit.HOUR).starts) == buckets
+    assert buckets_covering(found.span, BucketUnit.DAY, found.zone).starts == (parse_instant(start),)
 
 
 def test_a_skipped_hour_is_absent_and_a_repeated_one_appears_twice():
-    spring = buckets_covering(asked("2026-03-08", "2026-03-08").span, BucketUnit.HOUR, NEW_YORK).starts
+    spring = buckets_covering(parse_range("2026-03-08", "2026-03-08").span, BucketUnit.HOUR, NEW_YORK).starts
     assert [start.astimezone(NEW_YORK).hour for start in spring[:3]] == [0, 1, 3]
-    autumn = buckets_covering(asked("2026-11-01", "2026-11-01").span, BucketUnit.HOUR, NEW_YORK).starts
+    autumn = buckets_covering(parse_range("2026-11-01", "2026-11-01").span, BucketUnit.HOUR, NEW_YORK).starts
     assert [start.astimezone(NEW_YORK).hour for start in autumn[:4]] == [0, 1, 1, 2]
 
 
-def test_a_day_that_was_never_there_has_no_bucket():
+def test_skipped_calendar_day_has_no_bucket():
     apia = ZoneInfo("Pacific/Apia")
-    days = buckets_covering(asked("2011-12-29", "2011-12-31", apia).span, BucketUnit.DAY, apia).starts
+    days = buckets_covering(parse_range("2011-12-29", "2011-12-31", apia).span, BucketUnit.DAY, apia).starts
     assert [str(local_date(start, apia)) for start in days] == ["2011-12-29", "2011-12-31"]
 
 
 def test_weeks_start_on_monday_and_quarters_in_their_first_month():
-    assert buckets_covering(asked("2026-07-08", "2026-07-08").span, BucketUnit.WEEK, NEW_YORK).starts == (
-        instant("2026-07-06T04:00Z"),
-    )
-    assert buckets_covering(asked("2026-05-08", "2026-07-08").span, BucketUnit.QUARTER, NEW_YORK).starts == (
-        instant("2026-04-01T04:00Z"),
-        instant("2026-07-01T04:00Z"),
+    assert buckets_covering(
+        parse_range("2026-07-08", "2026-07-08").span, BucketUnit.WEEK, NEW_YORK
+    ).starts == (parse_instant("2026-07-06T04:00Z"),)
+    assert buckets_covering(
+        parse_range("2026-05-08", "2026-07-08").span, BucketUnit.QUARTER, NEW_YORK
+    ).starts == (
+        parse_instant("2026-04-01T04:00Z"),
+        parse_instant("2026-07-01T04:00Z"),
     )
 
 
 def test_more_than_a_thousand_buckets_are_raised_to_the_next_size():
-    assert build_bucket_series(asked("2026-05-28", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.DAY
-    assert build_bucket_series(asked("2026-06-28", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.HOUR
-    assert build_bucket_series(asked("1990-01-01", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.MONTH
-    assert build_bucket_series(asked("1900-01-01", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.QUARTER
     assert (
-        build_bucket_series(asked("1900-01-01", "2026-07-08"), BucketUnit.HOUR, BUCKET_UNITS[:4]).unit
+        build_series_of_at_most_1000_buckets(parse_range("2026-05-28", "2026-07-08"), BucketUnit.HOUR).unit
+        is BucketUnit.DAY
+    )
+    assert (
+        build_series_of_at_most_1000_buckets(parse_range("2026-06-28", "2026-07-08"), BucketUnit.HOUR).unit
+        is BucketUnit.HOUR
+    )
+    assert (
+        build_series_of_at_most_1000_buckets(parse_range("1990-01-01", "2026-07-08"), BucketUnit.HOUR).unit
+        is BucketUnit.MONTH
+    )
+    assert (
+        build_series_of_at_most_1000_buckets(parse_range("1900-01-01", "2026-07-08"), BucketUnit.HOUR).unit
+        is BucketUnit.QUARTER
+    )
+    assert (
+        build_series_of_at_most_1000_buckets(
+            parse_range("1900-01-01", "2026-07-08"), BucketUnit.HOUR, BUCKET_UNITS[:4]
+        ).unit
         is BucketUnit.MONTH
     )
 
 
-def test_no_bucket_is_shown_after_now_and_the_running_one_is_partial():
-    month = asked("2026-07-07T12:00", "2026-07-31")
-    shown = started_buckets(build_bucket_series(month, BucketUnit.DAY), NOW)
+def test_buckets_end_at_now_and_the_current_one_is_partial():
+    month = parse_range("2026-07-07T12:00", "2026-07-31")
+    shown = buckets_started_by_now(build_series_of_at_most_1000_buckets(month, BucketUnit.DAY), NOW)
     assert [str(local_date(start, NEW_YORK)) for start in shown.starts] == ["2026-07-07", "2026-07-08"]
-    assert partial_bucket_flags(shown, month) == [True, True]
+    assert cut_or_unfinished_bucket_flags(shown, month) == [True, True]
     assert (
-        partial_bucket_flags(
-            build_bucket_series(asked("2026-07-06", "2026-07-07"), BucketUnit.DAY),
-            asked("2026-07-06", "2026-07-07"),
+        cut_or_unfinished_bucket_flags(
+            build_series_of_at_most_1000_buckets(parse_range("2026-07-06", "2026-07-07"), BucketUnit.DAY),
+            parse_range("2026-07-06", "2026-07-07"),
         )
         == [False] * 2
     )
     assert (
-        started_buckets(build_bucket_series(asked("2027-01-01", "2027-01-02"), BucketUnit.DAY), NOW).starts
+        buckets_started_by_now(
+            build_series_of_at_most_1000_buckets(parse_range("2027-01-01", "2027-01-02"), BucketUnit.DAY), NOW
+        ).starts
         == ()
     )
 
 
-def test_the_bucket_that_ends_now_is_over_and_the_one_that_begins_now_is_running():
-    hours = asked("2026-07-08T10:00", "2026-07-08T13:59")
-    shown = started_buckets(build_bucket_series(hours, BucketUnit.HOUR), NOW)
+def test_bucket_ending_now_is_complete_and_the_next_is_current():
+    hours = parse_range("2026-07-08T10:00", "2026-07-08T13:59")
+    shown = buckets_started_by_now(build_series_of_at_most_1000_buckets(hours, BucketUnit.HOUR), NOW)
     assert shown.starts == (NOW - timedelta(hours=1), NOW)
-    assert partial_bucket_flags(shown, hours) == [False, True]
+    assert cut_or_unfinished_bucket_flags(shown, hours) == [False, True]
 
 
 @given(
@@ -262,9 +281,12 @@ def test_buckets_cover_a_span_without_gap_or_overlap(zone, start, hours, unit):
     assert buckets.starts[0] <= span.start < (*buckets.starts, buckets.end)[1]
     assert buckets.starts[-1] < span.end <= buckets.end
     assert all(a < b for a, b in pairwise((*buckets.starts, buckets.end)))
-    assert sum(run.count for run in buckets.runs()) == len(buckets.starts)
+    assert sum(run.count for run in buckets.runs_of_equal_length()) == len(buckets.starts)
     assert (
-        buckets.runs()[-1].start + timedelta(seconds=buckets.runs()[-1].seconds * buckets.runs()[-1].count)
+        buckets.runs_of_equal_length()[-1].start
+        + timedelta(
+            seconds=buckets.runs_of_equal_length()[-1].seconds * buckets.runs_of_equal_length()[-1].count
+        )
         == buckets.end
     )
 
@@ -273,8 +295,8 @@ def test_buckets_cover_a_span_without_gap_or_overlap(zone, start, hours, unit):
     zone=st.sampled_from(ZONES).map(ZoneInfo),
     at=st.datetimes(datetime(2010, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
 )
-def test_an_instant_lies_in_the_wall_clock_hour_it_shows(zone, at):
-    start = hour_start(at, zone)
+def test_timestamp_is_in_its_wall_clock_hour(zone, at):
+    start = local_hour_start(at, zone)
     assert timedelta(0) <= at - start < timedelta(hours=1)
     assert start.astimezone(zone).hour == at.astimezone(zone).hour
 
@@ -282,7 +304,7 @@ def test_an_instant_lies_in_the_wall_clock_hour_it_shows(zone, at):
 @given(days=st.integers(1, 20_000), unit=st.sampled_from(BUCKET_UNITS))
 def test_a_series_never_has_more_than_a_thousand_buckets(days, unit):
     start = datetime(1950, 1, 1, tzinfo=UTC)
-    found = build_bucket_series(
+    found = build_series_of_at_most_1000_buckets(
         ResolvedRange(TimeRange(start, start + timedelta(days=days)), ZoneInfo("UTC"), NOW), unit
     )
     assert len(found.starts) <= MAX_BUCKETS
@@ -298,22 +320,26 @@ def test_a_series_never_has_more_than_a_thousand_buckets(days, unit):
         ("2026-06-01", "2026-06-10", ComparisonMode.PREVIOUS_YEAR, ("2025-06-01", "2025-06-10")),
     ],
 )
-def test_golden_comparisons(first, last, how, expected):
-    found = comparison_range(asked(first, last, now=instant("2029-01-01T00:00Z")), how)
+def test_comparison_ranges_have_golden_values(first, last, how, expected):
+    found = comparison_range_cut_at_elapsed_time(
+        parse_range(first, last, now=parse_instant("2029-01-01T00:00Z")), how
+    )
     assert (str(found.first_day), str(found.last_day)) == expected
     assert found.is_whole_days
 
 
 def test_an_instant_range_is_compared_by_elapsed_seconds():
-    found = comparison_range(
-        asked("2026-06-01T10:00:00Z", "2026-06-01T15:59:59Z"), ComparisonMode.PREVIOUS_PERIOD
+    found = comparison_range_cut_at_elapsed_time(
+        parse_range("2026-06-01T10:00:00Z", "2026-06-01T15:59:59Z"), ComparisonMode.PREVIOUS_PERIOD
     )
-    assert found.span == TimeRange(instant("2026-06-01T04:00Z"), instant("2026-06-01T10:00Z"))
+    assert found.span == TimeRange(parse_instant("2026-06-01T04:00Z"), parse_instant("2026-06-01T10:00Z"))
 
 
-def test_a_range_that_ends_today_is_compared_up_to_the_same_local_time():
+def test_range_ending_today_is_compared_up_to_the_same_local_time():
     week = DateRange(preset="last_7_days").resolve(NEW_YORK, NOW)
-    before = RangeResponse.from_range(comparison_range(week, ComparisonMode.PREVIOUS_PERIOD))
+    before = RangeResponse.from_range(
+        comparison_range_cut_at_elapsed_time(week, ComparisonMode.PREVIOUS_PERIOD)
+    )
     assert (format_timestamp(before.from_), format_timestamp(before.to)) == (
         "2026-06-25T04:00:00.000Z",
         "2026-07-01T15:00:00.000Z",
@@ -326,11 +352,13 @@ def test_a_range_that_ends_today_is_compared_up_to_the_same_local_time():
     days=st.integers(0, 800),
     zone=st.sampled_from(ZONES).map(ZoneInfo),
 )
-def test_a_compared_period_lies_just_before_and_has_as_many_days(first, days, zone):
-    range_ = asked(str(first), str(first + timedelta(days=days)), zone, instant("2050-01-01T00:00Z"))
-    before = comparison_range(range_, ComparisonMode.PREVIOUS_PERIOD)
+def test_comparison_range_precedes_and_has_the_same_number_of_days(first, days, zone):
+    range_ = parse_range(
+        str(first), str(first + timedelta(days=days)), zone, parse_instant("2050-01-01T00:00Z")
+    )
+    before = comparison_range_cut_at_elapsed_time(range_, ComparisonMode.PREVIOUS_PERIOD)
     assert before.span.end == range_.span.start
-    weekday = comparison_range(range_, ComparisonMode.MATCH_WEEKDAY)
+    weekday = comparison_range_cut_at_elapsed_time(range_, ComparisonMode.MATCH_WEEKDAY)
     assert weekday.span.end <= range_.span.start
     if zone.key != "Pacific/Apia":
         assert weekday.first_day.weekday() == range_.first_day.weekday()

@@ -4,10 +4,10 @@ import json
 from datetime import timedelta
 from itertools import count
 
-from hosts.client_address import ClientAddress
-from hosts.http.app import create_quart_app
+from hosts.client_address import ClientAddressResolver
+from hosts.http.app import create_unprotected_quart_app
 from hosts.mcp.app import create_mcp_blueprint
-from service_core.access.members.membership import add_member
+from service_core.access.members.membership import add_member_with_password_link_if_needed
 from service_core.access.models import OAuthGrant
 from service_core.access.oauth.models import IssuedTokens, OAuthClient, OneTimeToken, OneTimeTokenKind
 from service_core.access.roles import Role
@@ -22,26 +22,30 @@ async def connect_client(service, workspace, now, *, scopes=frozenset(Scope), ro
     token = await grant_access_token(
         service.ports.workspace, workspace, now, scopes=scopes, role=role, name=name
     )
-    addresses = ClientAddress()
-    app = create_quart_app(service.dispatch, addresses, [create_mcp_blueprint(service, addresses)])
+    addresses = ClientAddressResolver()
+    app = create_unprotected_quart_app(
+        service.dispatch, addresses, [create_mcp_blueprint(service, addresses)]
+    )
     return McpClient(app, token, workspace)
 
 
 async def grant_access_token(store, workspace, now, *, scopes, role=Role.OWNER, name="ann"):
     """An access token that outlives the test, of a new program."""
     email = f"{name}@example.com"
-    enrolled = await add_member(store.accounts, store.members, workspace, email=email, role=role, now=now)
+    enrolled = await add_member_with_password_link_if_needed(
+        store.accounts, store.members, workspace, email=email, role=role, now=now
+    )
     client = OAuthClient(str(new_id()), "Helper", ("http://127.0.0.1/callback",), now)
-    await store.oauth_clients.add_client(client)
+    await store.oauth_clients.add_client_and_delete_unused(client)
     grant = OAuthGrant(
         new_id(), enrolled.account.id, client.id, client.name, workspace.id, frozenset(scopes), now
     )
     code, access, refresh = new_token("oac_"), new_access_token(), new_token("ort_")
-    await store.one_time_tokens.open_grant(
+    await store.one_time_tokens.add_grant_and_end_stale_grants(
         OneTimeToken(OneTimeTokenKind.CODE, grant, now + LONG), sha256_hex(code)
     )
     issued = IssuedTokens(sha256_hex(access), now + LONG, sha256_hex(refresh), now + LONG)
-    assert await store.one_time_tokens.replace_token(sha256_hex(code), issued, now)
+    assert await store.one_time_tokens.use_token_once_or_end_grant(sha256_hex(code), issued, now)
     return access
 
 

@@ -8,7 +8,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.http.app import create_api_app
 from hosts.mcp.app import create_mcp_blueprint
 from service_core.access.roles import Role
@@ -22,7 +22,7 @@ WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
 
 @pytest.fixture(params=SERVERS)
 async def served(request, workspace_api):
-    addresses = ClientAddress()
+    addresses = ClientAddressResolver()
     app = create_api_app(
         workspace_api.service.dispatch,
         addresses=addresses,
@@ -36,7 +36,7 @@ async def served(request, workspace_api):
         yield live
 
 
-async def test_the_client_of_the_sdk_connects_lists_and_calls(served, workspace_api):
+async def test_sdk_client_connects_lists_and_calls_tools(served, workspace_api):
     story = EventBuilder(workspace_api.workspaces["shop"].id)
     story.add_event("page_view", at="2026-07-08T10:00", visitor="V")
     await workspace_api.service.ports.events.append(story.events)
@@ -45,10 +45,10 @@ async def test_the_client_of_the_sdk_connects_lists_and_calls(served, workspace_
             transport = streamable_http_client(f"http://127.0.0.1:{served.port}/mcp", http_client=http)
             async with Client(transport, mode=mode) as client:
                 assert client.protocol_version == "2025-06-18"
-                await walk(client)
+                await use_every_method(client)
 
 
-async def walk(client):
+async def use_every_method(client):
     names = [tool.name for tool in (await client.list_tools()).tools]
     assert (names[0], names[-1]) == ("get_overview", "undo")
     answer = await client.call_tool("get_overview", WEEK)  # which the client checks by the outputSchema
@@ -63,7 +63,7 @@ async def walk(client):
 
 
 @pytest.mark.parametrize("served", ["hypercorn"], indirect=True)
-async def test_a_body_that_stops_coming_is_given_up(served, monkeypatch):
+async def test_stalled_request_body_times_out(served, monkeypatch):
     monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", 0.05)
     lines = ["POST /mcp HTTP/1.1", "host: x", "connection: close", f"authorization: Bearer {served.token}"]
     answer = await served.send_bytes("\r\n".join([*lines, "content-length: 9", "", "abc"]).encode())

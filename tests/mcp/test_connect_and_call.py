@@ -28,7 +28,7 @@ async def mcp_client(deployment):
     return made
 
 
-async def test_from_registration_to_an_undo(deployment, mcp_client):
+async def test_client_registers_connects_writes_and_undoes(deployment, mcp_client):
     params = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
@@ -81,13 +81,13 @@ async def test_from_registration_to_an_undo(deployment, mcp_client):
     ] == "undo_create_unsupported"
 
 
-async def test_a_person_who_ends_the_connection_ends_the_calls(deployment, mcp_client):
+async def test_revoked_connection_ends_calls(deployment, mcp_client):
     assert await mcp_client.call("get_workspace")
     await deployment.app.test_client().post("/oauth/revoke", form={"token": mcp_client.token})
     assert (await mcp_client.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}))[0] == 401
 
 
-async def test_an_access_token_is_of_use_here_and_not_for_the_api(deployment, mcp_client):
+async def test_access_token_is_valid_for_mcp_and_not_for_the_api(deployment, mcp_client):
     assert (await deployment.api("GET", "/v1/workspace", mcp_client.token))[0] == 401
     deployment.clock.advance(minutes=15)
     assert (await mcp_client.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}))[0] == 401

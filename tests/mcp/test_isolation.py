@@ -23,7 +23,7 @@ def resource_factory(workspace_api):
     return ResourceFactory(workspace_api)
 
 
-async def told(workspace_api, mcp_client, tool, *ids, **arguments):
+async def tool_and_route_responses(workspace_api, mcp_client, tool, *ids, **arguments):
     """The result of a tool as text, without the ids that were asked for."""
     workspace_api.later(minutes=1)
     text = json.dumps(await mcp_client.call_result(tool, arguments))
@@ -32,9 +32,7 @@ async def told(workspace_api, mcp_client, tool, *ids, **arguments):
     return text
 
 
-async def test_what_another_workspace_owns_is_answered_as_what_never_was(
-    workspace_api, mcp_client, resource_factory
-):
+async def test_objects_of_another_workspace_are_not_found(workspace_api, mcp_client, resource_factory):
     asked = 0
     for tool in await mcp_client.tools():
         taken = tool["inputSchema"]["properties"]
@@ -50,7 +48,9 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(
             if name not in NEVER_DELETED:
                 ids["deleted"] = await resource_factory.id(name, "shop", deleted=True)
             answers = {
-                kind: await told(workspace_api, mcp_client, tool["name"], one, **{name: one}, **more)
+                kind: await tool_and_route_responses(
+                    workspace_api, mcp_client, tool["name"], one, **{name: one}, **more
+                )
                 for kind, one in ids.items()
             }
             assert '"Not found' in answers["random"].replace("\\", ""), tool["name"]
@@ -61,14 +61,16 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(
 
 
 @pytest.mark.parametrize("where", BODY_IDS)
-async def test_an_id_in_a_body_is_no_way_in_either(workspace_api, mcp_client, resource_factory, where):
+async def test_ids_of_another_workspace_in_bodies_are_not_found(
+    workspace_api, mcp_client, resource_factory, where
+):
     name, body = BODY_IDS[where]
     tool = CREATE_TOOLS[" ".join(where.split(" ")[:2])]
     more = {"dashboardId": await resource_factory.id("dashboardId", "shop")} if "PATCH" in where else {}
     random, other = str(new_id()), await resource_factory.id(name, "other")
     gone, own = await resource_factory.id(name, "shop", deleted=True), await resource_factory.id(name, "shop")
     answers = [
-        await told(workspace_api, mcp_client, tool, one, **body(one), **more)
+        await tool_and_route_responses(workspace_api, mcp_client, tool, one, **body(one), **more)
         for one in (random, other, gone, own)
     ]
     assert answers[0] == answers[1] == answers[2]
@@ -86,7 +88,7 @@ async def test_lists_and_searches_show_nothing_of_another_workspace(
         taken, needed = set(tool["inputSchema"]["properties"]), set(tool["inputSchema"].get("required", ()))
         if tool["annotations"].get("readOnlyHint") and not needed & set(CREATORS):
             names = needed | ({"date_range"} & taken or {*week} & taken)
-            answer = await told(
+            answer = await tool_and_route_responses(
                 workspace_api, mcp_client, tool["name"], **{name: known[name] for name in names}
             )
             assert '"isError": false' in answer, (tool, answer)

@@ -13,7 +13,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 CHALLENGE = f'Bearer resource_metadata="{ROOT}/.well-known/oauth-protected-resource"'
 
 
-NEGOTIATED = [
+NEGOTIATED_VERSIONS = [
     ("2025-06-18", "2025-06-18"),
     ("2025-03-26", "2025-03-26"),
     ("2024-11-05", "2025-06-18"),
@@ -22,8 +22,8 @@ NEGOTIATED = [
 ]
 
 
-async def test_a_version_that_is_not_spoken_is_answered_by_the_newest(mcp_client):
-    for asked, answered in NEGOTIATED:
+async def test_unsupported_version_is_answered_with_the_newest(mcp_client):
+    for asked, answered in NEGOTIATED_VERSIONS:
         client = {"name": "test", "version": "1"}
         params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": client}
         said = (await mcp_client.send_message("initialize", params))["result"]
@@ -33,7 +33,7 @@ async def test_a_version_that_is_not_spoken_is_answered_by_the_newest(mcp_client
         assert "last_30_days" in said["instructions"]
 
 
-async def test_what_is_there_and_what_is_empty(mcp_client):
+async def test_capabilities_and_empty_lists(mcp_client):
     assert (await mcp_client.send_message("ping"))["result"] == {}
     assert (await mcp_client.send_message("resources/list", {}))["result"] == {"resources": []}
     assert (await mcp_client.send_message("prompts/list", {}))["result"] == {"prompts": []}
@@ -78,7 +78,7 @@ FAULTS = [
 ]
 
 
-async def test_a_fault_of_the_protocol_has_its_code(mcp_client):
+async def test_protocol_error_has_its_code(mcp_client):
     for sent, code in FAULTS:
         status, _, body = await mcp_client.send(sent)
         answer = json.loads(body)
@@ -87,7 +87,7 @@ async def test_a_fault_of_the_protocol_has_its_code(mcp_client):
         assert answer["id"] == (1 if known else None)
 
 
-UNANSWERED = [
+NOTIFICATIONS = [
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
     {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}},
     {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "get_context"}},
@@ -96,8 +96,8 @@ UNANSWERED = [
 ]
 
 
-async def test_what_wants_no_answer_gets_202_and_no_body(mcp_client):
-    for sent in UNANSWERED:
+async def test_notification_returns_202_without_body(mcp_client):
+    for sent in NOTIFICATIONS:
         status, _, body = await mcp_client.send(sent)
         assert (status, body) == (202, b"")
 
@@ -105,31 +105,31 @@ async def test_what_wants_no_answer_gets_202_and_no_body(mcp_client):
 METHODS = ["GET", "DELETE", "HEAD", "PUT", "PATCH"]
 
 
-async def test_there_is_no_stream_and_no_session(mcp_client):
+async def test_get_and_delete_are_refused_without_sessions(mcp_client):
     for method in METHODS:
         for token in (mcp_client.token, None):
             status, headers, _ = await mcp_client.send(b"", method=method, token=token)
             assert (status, headers["Allow"]) == (405, "POST, OPTIONS")
 
 
-SPOKEN = ["2025-06-18", "2025-03-26"]
+SUPPORTED_VERSIONS = ["2025-06-18", "2025-03-26"]
 
 
-async def test_a_version_of_the_header_is_spoken(mcp_client):
-    for version in SPOKEN:
+async def test_supported_version_header_is_accepted(mcp_client):
+    for version in SUPPORTED_VERSIONS:
         assert (await mcp_client.send(PING, MCP_Protocol_Version=version))[0] == 200
 
 
-UNSPOKEN = ["2024-11-05", "2026-07-28", "", "x", "2025-06-18, 2025-03-26"]
+UNSUPPORTED_VERSIONS = ["2024-11-05", "2026-07-28", "", "x", "2025-06-18, 2025-03-26"]
 
 
-async def test_a_version_of_the_header_that_is_not_spoken_is_400(mcp_client):
-    for version in UNSPOKEN:
+async def test_unsupported_version_header_returns_400(mcp_client):
+    for version in UNSUPPORTED_VERSIONS:
         status, _, body = await mcp_client.send(PING, MCP_Protocol_Version=version)
         assert (status, json.loads(body)["code"]) == (400, "invalid_parameter")
 
 
-async def test_no_or_a_bad_token_is_told_where_to_get_one(mcp_client, workspace_api):
+async def test_missing_or_invalid_token_returns_the_metadata_url(mcp_client, workspace_api):
     agent_key = workspace_api.keys["shop reader"]
     for token in (None, "x", agent_key, f"oat_{'a' * 43}", mcp_client.token + "a"):
         status, headers, body = await mcp_client.send(PING, token=token)
@@ -139,7 +139,7 @@ async def test_no_or_a_bad_token_is_told_where_to_get_one(mcp_client, workspace_
     assert status == 401
 
 
-async def test_a_token_works_no_longer_than_its_time(mcp_client, workspace_api):
+async def test_expired_token_is_refused(mcp_client, workspace_api):
     workspace_api.later(days=3660)
     assert (await mcp_client.send(PING))[0] == 401
 
@@ -154,7 +154,7 @@ async def test_a_token_without_the_scope_to_read_is_refused(workspace_api):
     assert headers["WWW-Authenticate"] == f'{CHALLENGE}, error="insufficient_scope", scope="service:read"'
 
 
-async def test_what_a_person_may_no_more_their_programs_may_no_more(workspace_api):
+async def test_revoked_permission_of_a_person_applies_to_their_clients(workspace_api):
     shop, store = workspace_api.workspaces["shop"], workspace_api.service.ports.workspace
     await connect_client(workspace_api.service, shop, workspace_api.now)
     program = await connect_client(
@@ -164,9 +164,9 @@ async def test_what_a_person_may_no_more_their_programs_may_no_more(workspace_ap
     assert ("create_report" in names, "create_link" in names) == (True, False)
     account = await store.accounts.find_account_by_email("bob@example.com")
     member = await store.members.get_member(shop.id, account.id)
-    assert await store.members.save_member(replace(member, role=Role.VIEWER))
+    assert await store.members.save_member_unless_no_owner_left(replace(member, role=Role.VIEWER))
     assert "create_report" not in {tool["name"] for tool in await program.tools()}
-    assert await store.members.remove_member(shop.id, account.id)
+    assert await store.members.remove_member_unless_last_owner(shop.id, account.id)
     assert (await program.send(PING))[0] == 401
 
 
@@ -186,14 +186,14 @@ ORIGINS = [
 ]
 
 
-async def test_a_page_of_others_is_not_let_in(mcp_client):
+async def test_foreign_origin_is_refused(mcp_client):
     for origin, status in ORIGINS:
         answered, headers, _ = await mcp_client.send(PING, Origin=origin)
         assert answered == status
         assert headers["Access-Control-Allow-Origin"] == "*"
 
 
-async def test_a_browser_may_ask_beforehand(mcp_client):
+async def test_preflight_is_answered(mcp_client):
     status, headers, body = await mcp_client.send(b"", method="OPTIONS", token=None)
     assert (status, body) == (204, b"")
     assert headers["Access-Control-Allow-Methods"] == "POST, OPTIONS"
@@ -206,7 +206,7 @@ async def test_a_message_over_a_million_bytes_is_too_large(mcp_client):
     assert (await mcp_client.send(json.dumps(PING).encode().ljust(1_000_000)))[0] == 200
 
 
-async def test_nothing_is_remembered_between_requests(mcp_client, workspace_api):
+async def test_requests_are_stateless(mcp_client, workspace_api):
     assert len(await mcp_client.tools()) > 60  # nobody initialized anything
     _, headers, _ = await mcp_client.send(PING, Mcp_Session_Id="of-another-server")
     assert not {"mcp-session-id", "set-cookie"} & {name.lower() for name, _ in headers}

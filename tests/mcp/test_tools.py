@@ -5,10 +5,10 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from hosts.composition.compose import load_installed_registry
-from hosts.mcp.tools import build_tools
+from hosts.composition.compose import load_installed_registry_once
+from hosts.mcp.tools import build_tools_of_v1_key_operations
 from service_core import builtin
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.operations import CredentialRequirement, RateLimitClass, RoutePrefix, Scope
 from tests.mcp.mcp_client import connect_client, grant_access_token
 
@@ -30,8 +30,8 @@ reorder_dashboard create_analysis update_analysis delete_analysis create_share_l
 undo
 """
 
-CORE = load_plugins([("builtin", builtin)]).operations
-TOOLS_BY_NAME = {tool.name: tool for tool in build_tools(CORE)}
+CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
+TOOLS_BY_NAME = {tool.name: tool for tool in build_tools_of_v1_key_operations(CORE)}
 WRITERS = {
     Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule"},
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
@@ -47,11 +47,11 @@ async def tools(mcp_client):
     return await mcp_client.tools()
 
 
-def test_the_tools_are_those_of_the_contract_in_its_order():
+def test_tools_are_those_of_the_specification_in_order():
     assert list(TOOLS_BY_NAME) == CONTRACT.split()
 
 
-def test_every_operation_a_key_opens_is_a_tool_and_no_other():
+def test_every_operation_available_to_keys_is_a_tool():
     """So a route that comes brings its tool, and no tool mints keys, approves scripts or erases data."""
     opened = {
         f"{op.method} {op.path}"
@@ -67,7 +67,7 @@ async def test_the_list_stays_under_64_kib(mcp_client, tools):
     assert [tool["name"] for tool in tools] == list(TOOLS_BY_NAME)
 
 
-async def test_every_tool_says_what_it_takes_and_gives(tools):
+async def test_every_tool_has_input_and_output_schemas(tools):
     for tool in tools:
         assert list(tool) == [
             "name", "title", "description", "inputSchema", "outputSchema", "annotations",
@@ -81,18 +81,18 @@ async def test_every_tool_says_what_it_takes_and_gives(tools):
         assert tool["outputSchema"]["required"]
 
 
-def test_a_read_says_that_it_is_one_and_a_delete_that_it_destroys():
+def test_tools_have_read_only_and_destructive_hints():
     for tool in TOOLS_BY_NAME.values():
-        hints = tool.list_entry["annotations"]
+        hints = tool.tools_list_entry["annotations"]
         if tool.is_write:
             assert hints == {"destructiveHint": tool.name in DESTRUCTIVE}
         else:
             assert hints == {"readOnlyHint": True, "idempotentHint": True}
 
 
-def test_a_write_is_a_dry_run_unless_told_otherwise_and_can_be_made_once():
+def test_write_tools_default_to_dry_run_and_accept_idempotency_keys():
     for tool in TOOLS_BY_NAME.values():
-        properties = tool.list_entry["inputSchema"]["properties"]
+        properties = tool.tools_list_entry["inputSchema"]["properties"]
         if tool.is_write:
             assert properties["dry_run"]["default"] is True
             assert properties["idempotency_key"]["type"] == "string"
@@ -116,7 +116,7 @@ def test_arguments_are_the_parameters_and_fields_of_the_route():
         assert set(tool.arguments_schema.get("required", ())) == required
 
 
-def test_the_kinds_of_a_schema_are_told_to_its_depths():
+def test_nested_schemas_are_complete():
     cards = TOOLS_BY_NAME["create_dashboard"].arguments_schema["properties"]["dashboard"]["properties"][
         "layout"
     ]
@@ -128,7 +128,7 @@ def test_the_kinds_of_a_schema_are_told_to_its_depths():
     assert query["limit"] == {"type": "integer", "default": 100, "minimum": 1, "maximum": 1000}
 
 
-async def test_a_token_sees_the_tools_whose_scope_it_holds(workspace_api, mcp_client):
+async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
     writers = {name for name, tool in TOOLS_BY_NAME.items() if tool.is_write}
     reads = [name for name in TOOLS_BY_NAME if name not in writers]
     of_reports = writers - {"undo"} - set().union(*WRITERS.values())
@@ -144,7 +144,7 @@ async def test_a_token_sees_the_tools_whose_scope_it_holds(workspace_api, mcp_cl
         assert set(seen) & writers == expected | ({"undo"} if expected else set())
 
 
-async def test_a_tool_that_is_not_seen_is_refused_and_names_its_scope(workspace_api):
+async def test_unlisted_tool_is_refused_and_names_its_scope(workspace_api):
     program = await connect_client(
         workspace_api.service,
         workspace_api.workspaces["shop"],
@@ -155,5 +155,7 @@ async def test_a_tool_that_is_not_seen_is_refused_and_names_its_scope(workspace_
     assert (refused["code"], refused["required_scope"]) == ("insufficient_scope", "service:write:reports")
 
 
-def test_tools_of_what_is_installed_are_those_of_the_core():
-    assert [tool.name for tool in build_tools(load_installed_registry().operations)] == list(TOOLS_BY_NAME)
+def test_plugins_add_no_tools_to_the_core_list():
+    assert [
+        tool.name for tool in build_tools_of_v1_key_operations(load_installed_registry_once().operations)
+    ] == list(TOOLS_BY_NAME)

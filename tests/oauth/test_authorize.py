@@ -28,7 +28,7 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("uri", ELSEWHERE, ids=range(len(ELSEWHERE)))
-async def test_an_address_that_is_not_registered_letter_by_letter_gets_no_redirect(deployment, uri):
+async def test_unregistered_redirect_uri_gets_no_redirect(deployment, uri):
     helper = await register_client(deployment, REGISTERED)
     assert (await helper.authorize(redirect_uri=uri)) == (400, None)
 
@@ -47,12 +47,12 @@ async def test_an_address_that_is_not_registered_letter_by_letter_gets_no_redire
         ("http://127.0.0.1:1.evil.example/callback", 400),
     ],
 )
-async def test_on_this_machine_any_port_will_do_and_nothing_else(deployment, uri, status):
+async def test_loopback_redirect_uri_matches_any_port(deployment, uri, status):
     helper = await register_client(deployment)
     assert (await helper.authorize(redirect_uri=uri))[0] == status
 
 
-async def test_an_unknown_program_gets_no_redirect_and_a_person_gets_a_page(deployment):
+async def test_unknown_client_gets_an_error_page_without_a_redirect(deployment):
     helper = await register_client(deployment)
     for client_id in (None, "", "x", "01a1fc5c-0972-78a1-8385-e3ed624276e5", helper.client_id.upper()):
         assert (await helper.authorize(client_id=client_id)) == (400, None)
@@ -81,7 +81,7 @@ async def test_an_unknown_program_gets_no_redirect_and_a_person_gets_a_page(depl
         ({"resource": "http://127.0.0.1:8080/v1"}, "invalid_target"),
     ],
 )
-async def test_other_faults_are_told_to_the_program(deployment, changed, error):
+async def test_other_errors_are_returned_to_the_client(deployment, changed, error):
     helper = await register_client(deployment)
     status, location = await helper.authorize(**changed)
     assert status == 302
@@ -101,22 +101,24 @@ async def test_consent_carries_code_state_and_issuer_back(deployment):
     assert said["iss"] == "http://127.0.0.1:8080"
 
 
-async def test_query_parameters_of_the_program_stay(deployment):
+async def test_query_parameters_of_the_redirect_uri_are_kept(deployment):
     uri = "https://app.example/callback?tenant=a%26b"
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment, uri)
     said = await helper.code(person, redirect_uri=uri)
     assert said["tenant"] == "a&b"
 
 
-async def consent_page(deployment, person, helper, **changed):
+async def open_consent_page(deployment, person, helper, **changed):
     _, location = await helper.authorize(**changed)
     return await person.get("/app" + location.split("/app", 1)[1])
 
 
-async def test_the_page_names_program_host_person_and_workspace(deployment):
+async def test_consent_page_names_client_host_person_and_workspace(deployment):
     person = await deployment.signed_in("ann", "owner")
     helper = await register_client(deployment, REGISTERED, name="Good helper")
-    answer = await consent_page(deployment, person, helper, redirect_uri=REGISTERED, scope=f"{READ} {LINKS}")
+    answer = await open_consent_page(
+        deployment, person, helper, redirect_uri=REGISTERED, scope=f"{READ} {LINKS}"
+    )
     for part in ("Good helper", "app.example", "ann@example.com", "Example Shop", READ, LINKS):
         assert part in answer.text
     assert "form-action 'self' https://app.example;" in answer.headers["Content-Security-Policy"]
@@ -131,30 +133,30 @@ async def test_the_page_names_program_host_person_and_workspace(deployment):
         ("viewer", {READ}, {REPORTS, LINKS}),
     ],
 )
-async def test_what_the_role_may_not_hold_is_left_out(deployment, role, given, left):
+async def test_scopes_beyond_the_role_are_omitted(deployment, role, given, left):
     person, helper = await deployment.signed_in("bob", role), await register_client(deployment)
     scope = f"{READ} {REPORTS} {LINKS}"
-    answer = await consent_page(deployment, person, helper, scope=scope)
+    answer = await open_consent_page(deployment, person, helper, scope=scope)
     assert ("Not included" in answer.text) is bool(left)
     tokens = await helper.tokens(person, scope=scope)
     assert set(tokens["scope"].split()) == given
 
 
-async def test_nothing_left_to_give_is_a_no(deployment):
+async def test_consent_without_permitted_scopes_is_denied(deployment):
     person, helper = await deployment.signed_in("bob", "viewer"), await register_client(deployment)
-    assert 'value="allow"' not in (await consent_page(deployment, person, helper, scope=LINKS)).body
+    assert 'value="allow"' not in (await open_consent_page(deployment, person, helper, scope=LINKS)).body
     assert (await helper.code(person, scope=LINKS))["error"] == "access_denied"
 
 
-async def test_saying_no_is_told(deployment):
+async def test_denied_consent_is_returned_to_the_client(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     page = "/app/consent?" + urlencode(helper.request())
     answer = await person.send(page, "/app/consent", query=urlencode(helper.request()), decision="deny")
     assert parse_location(answer.location)["error"] == "access_denied"
-    assert not await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
+    assert not await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
 
 
-async def test_every_program_is_asked_about_every_time(deployment):
+async def test_consent_is_asked_on_every_authorization(deployment):
     person = await deployment.signed_in("ann", "owner")
     first, second = (
         await register_client(deployment, name="First"),
@@ -162,22 +164,22 @@ async def test_every_program_is_asked_about_every_time(deployment):
     )
     await first.tokens(person)
     for helper in (first, second):
-        answer = await consent_page(deployment, person, helper)
+        answer = await open_consent_page(deployment, person, helper)
         assert answer.status == 200
         assert 'value="allow"' in answer.body
 
 
-async def test_consent_needs_the_form_of_this_browser(deployment):
+async def test_consent_needs_the_csrf_token_of_the_browser(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     fields = {"query": urlencode(helper.request()), "decision": "allow"}
     assert (await person.post("/app/consent", fields)).status == 403
     csrf = await person.token("/app/workspaces")
     cross = {"Origin": "https://evil.example"}
     assert (await person.post("/app/consent", {**fields, "csrf": csrf}, **cross)).status == 403
-    assert not await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
+    assert not await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
 
 
-async def test_the_form_is_checked_like_the_request(deployment):
+async def test_consent_form_is_validated_like_the_request(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     csrf = await person.token("/app/workspaces")
     for changed in ({"redirect_uri": "https://evil.example/"}, {"client_id": "x"}):
@@ -186,29 +188,29 @@ async def test_the_form_is_checked_like_the_request(deployment):
         assert (answer.status, answer.location) == (400, None)
 
 
-async def test_with_several_workspaces_the_person_picks_one(deployment):
+async def test_person_with_several_workspaces_selects_one(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     await deployment.enrol("ann", "viewer", deployment.other)
-    answer = await consent_page(deployment, person, helper, scope=f"{READ} {LINKS}")
+    answer = await open_consent_page(deployment, person, helper, scope=f"{READ} {LINKS}")
     assert "Which workspace" in answer.text
     tokens = await helper.tokens(
         person, workspace=deployment.other.workspace.public_id, scope=f"{READ} {LINKS}"
     )
     assert tokens["scope"] == READ
-    [grant] = await deployment.store.oauth_grants.list_grants(deployment.other.workspace.id)
+    [grant] = await deployment.store.oauth_grants.list_active_grants(deployment.other.workspace.id)
     assert grant.client_id == helper.client_id
 
 
-async def test_a_workspace_of_others_cannot_be_picked(deployment):
+async def test_workspace_of_others_cannot_be_selected(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     csrf = await person.token("/app/workspaces")
     fields = {"query": urlencode(helper.request()), "decision": "allow", "csrf": csrf}
     answer = await person.post("/app/consent", {**fields, "workspace": deployment.other.workspace.public_id})
     assert answer.status == 200
-    assert not await deployment.store.oauth_grants.list_grants(deployment.other.workspace.id)
+    assert not await deployment.store.oauth_grants.list_active_grants(deployment.other.workspace.id)
 
 
-async def test_whoever_is_not_signed_in_comes_back_to_the_question(deployment):
+async def test_sign_in_returns_to_the_consent_page(deployment):
     await deployment.enrol("ann", "owner")
     person, helper = deployment.person(), await register_client(deployment)
     _, location = await helper.authorize()
@@ -225,7 +227,7 @@ async def test_whoever_is_not_signed_in_comes_back_to_the_question(deployment):
     assert 'value="allow"' in (await person.get(signed.location)).body
 
 
-async def test_without_a_scope_the_program_may_read(deployment):
+async def test_missing_scope_defaults_to_read(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     assert (await helper.tokens(person, scope=None))["scope"] == READ
 

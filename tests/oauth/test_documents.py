@@ -14,7 +14,7 @@ ROUTES = {
 }
 
 
-async def test_the_protected_resource_names_its_server(deployment):
+async def test_protected_resource_metadata_names_the_authorization_server(deployment):
     for suffix in ("", "/mcp"):
         response = await deployment.app.test_client().get(f"/.well-known/oauth-protected-resource{suffix}")
         said = await response.get_json()
@@ -24,7 +24,7 @@ async def test_the_protected_resource_names_its_server(deployment):
         assert "service:read" in said["scopes_supported"]
 
 
-async def test_the_server_names_its_endpoints_and_what_it_takes(deployment):
+async def test_authorization_server_metadata_lists_endpoints_and_methods(deployment):
     response = await deployment.app.test_client().get("/.well-known/oauth-authorization-server")
     said = await response.get_json()
     assert said["issuer"] == ROOT
@@ -51,7 +51,7 @@ async def test_other_methods_are_refused_and_preflights_answered(deployment, pat
     assert "Access-Control-Allow-Credentials" not in preflight.headers
 
 
-async def test_answers_with_tokens_are_kept_by_no_cache(deployment):
+async def test_token_responses_are_not_cacheable(deployment):
     response = await deployment.app.test_client().post("/oauth/token", form={})
     assert response.headers["Cache-Control"] == "no-store"
     assert response.headers["Access-Control-Allow-Origin"] == "*"

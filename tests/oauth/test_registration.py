@@ -22,14 +22,14 @@ UNSAFE = [
 ]  # fmt: skip
 
 
-async def registered(deployment, body):
+async def post_registration(deployment, body):
     response = await deployment.app.test_client().post("/oauth/register", json=body)
     return response.status_code, await response.get_json()
 
 
 @pytest.mark.parametrize("uri", SAFE)
-async def test_a_safe_address_is_taken(deployment, uri):
-    status, said = await registered(deployment, {"redirect_uris": [uri], "client_name": "Helper"})
+async def test_safe_redirect_uri_is_accepted(deployment, uri):
+    status, said = await post_registration(deployment, {"redirect_uris": [uri], "client_name": "Helper"})
     assert status == 201
     assert said["redirect_uris"] == [uri]
     assert said["client_name"] == "Helper"
@@ -39,40 +39,42 @@ async def test_a_safe_address_is_taken(deployment, uri):
 
 
 @pytest.mark.parametrize("uri", UNSAFE, ids=range(len(UNSAFE)))
-async def test_an_unsafe_address_is_refused(deployment, uri):
-    status, said = await registered(deployment, {"redirect_uris": ["https://app.example/cb", uri]})
+async def test_unsafe_redirect_uri_is_refused(deployment, uri):
+    status, said = await post_registration(deployment, {"redirect_uris": ["https://app.example/cb", uri]})
     assert status == 400
     assert said["error"] == "invalid_redirect_uri"
     assert "error_description" in said
 
 
 @pytest.mark.parametrize("uris", [None, [], "https://app.example/", [1], {}, ["https://app.example/"] * 11])
-async def test_addresses_are_a_list_that_is_not_long(deployment, uris):
-    status, said = await registered(deployment, {"redirect_uris": uris})
+async def test_redirect_uris_are_a_short_list(deployment, uris):
+    status, said = await post_registration(deployment, {"redirect_uris": uris})
     assert (status, said["error"]) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"[]", b'"x"', b"null", b"\xff", b"[" * 50_000])
-async def test_metadata_is_an_object(deployment, body):
+async def test_client_metadata_must_be_an_object(deployment, body):
     response = await deployment.app.test_client().post("/oauth/register", data=body)
     assert response.status_code == 400
     assert (await response.get_json())["error"] == "invalid_client_metadata"
 
 
-async def test_a_name_is_shortened_to_what_people_can_read(deployment):
+async def test_client_name_is_shortened(deployment):
     body = {
         "redirect_uris": ["https://app.example/cb"],
         "client_name": "Good\u202e \n\x00\u200b helper " + "x" * 500,
     }
-    _, said = await registered(deployment, body)
+    _, said = await post_registration(deployment, body)
     assert said["client_name"].startswith("Good helper x")
     assert len(said["client_name"]) == 80
     for nameless in ({}, {"client_name": 5}, {"client_name": "\u200b"}):
-        _, said = await registered(deployment, {"redirect_uris": ["https://app.example/cb"], **nameless})
+        _, said = await post_registration(
+            deployment, {"redirect_uris": ["https://app.example/cb"], **nameless}
+        )
         assert said["client_name"] == "app.example"
 
 
-async def test_metadata_without_use_here_is_ignored(deployment):
+async def test_unknown_client_metadata_is_ignored(deployment):
     body = {
         "redirect_uris": ["https://app.example/cb"],
         "token_endpoint_auth_method": "client_secret_post",
@@ -80,29 +82,29 @@ async def test_metadata_without_use_here_is_ignored(deployment):
         "client_id": "mine",
         "jwks_uri": "http://169.254.169.254/",
     }
-    status, said = await registered(deployment, body)
+    status, said = await post_registration(deployment, body)
     assert status == 201
     assert said["client_id"] != "mine"
     assert said["grant_types"] == ["authorization_code", "refresh_token"]
 
 
-async def test_ten_an_hour_are_enough(deployment):
+async def test_registrations_are_limited_to_ten_per_hour(deployment):
     body = {"redirect_uris": ["https://app.example/cb"]}
-    statuses = [(await registered(deployment, body))[0] for _ in range(11)]
+    statuses = [(await post_registration(deployment, body))[0] for _ in range(11)]
     assert statuses == [201] * 10 + [429]
     deployment.clock.advance(hours=1)
-    assert (await registered(deployment, body))[0] == 201
+    assert (await post_registration(deployment, body))[0] == 201
 
 
-async def test_without_a_count_nothing_registers(deployment):
+async def test_registration_fails_without_the_limit_store(deployment):
     deployment.service.ports.limits.down = True
-    status, said = await registered(deployment, {"redirect_uris": ["https://app.example/cb"]})
+    status, said = await post_registration(deployment, {"redirect_uris": ["https://app.example/cb"]})
     assert (status, said["error"]) == (503, "temporarily_unavailable")
 
 
-async def test_programs_nobody_let_in_are_forgotten(deployment):
+async def test_clients_without_grants_are_deleted(deployment):
     body = {"redirect_uris": ["https://app.example/cb"]}
-    _, old = await registered(deployment, body)
+    _, old = await post_registration(deployment, body)
     deployment.clock.advance(days=91)
-    await registered(deployment, body)
+    await post_registration(deployment, body)
     assert await deployment.store.oauth_clients.find_client(old["client_id"]) is None

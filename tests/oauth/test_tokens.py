@@ -13,11 +13,11 @@ async def owner(deployment):
     return await deployment.signed_in("ann", "owner")
 
 
-async def live(deployment):
-    return await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
+async def list_live_grants(deployment):
+    return await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
 
 
-async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, owner):
+async def test_code_exchange_returns_specified_tokens(deployment, owner):
     helper = await register_client(deployment)
     tokens = await helper.tokens(owner, scope=f"{REPORTS} {READ}")
     assert tokens["access_token"].startswith("oat_")
@@ -28,7 +28,7 @@ async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, 
     assert await helper.works(tokens["access_token"])
 
 
-async def test_twenty_exchanges_of_one_code_are_one(deployment, owner):
+async def test_one_of_twenty_code_exchanges_succeeds(deployment, owner):
     helper = await register_client(deployment)
     code = (await helper.code(owner))["code"]
     answers = await asyncio.gather(*(helper.redeem(code) for _ in range(20)))
@@ -36,10 +36,10 @@ async def test_twenty_exchanges_of_one_code_are_one(deployment, owner):
     assert {said["error"] for status, said in answers if status == 400} == {"invalid_grant"}
     [tokens] = [said for status, said in answers if status == 200]
     assert not await helper.works(tokens["access_token"])
-    assert not await live(deployment)
+    assert not await list_live_grants(deployment)
 
 
-async def test_a_code_shown_again_ends_what_came_of_it(deployment, owner):
+async def test_reused_code_revokes_its_tokens(deployment, owner):
     helper = await register_client(deployment)
     code = (await helper.code(owner))["code"]
     _, tokens = await helper.redeem(code)
@@ -49,7 +49,7 @@ async def test_a_code_shown_again_ends_what_came_of_it(deployment, owner):
     assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
 
 
-async def test_a_code_lives_sixty_seconds(deployment, owner):
+async def test_code_expires_after_sixty_seconds(deployment, owner):
     helper = await register_client(deployment)
     early, late = (await helper.code(owner))["code"], (await helper.code(owner))["code"]
     deployment.clock.advance(seconds=59)
@@ -70,15 +70,15 @@ async def test_a_code_lives_sixty_seconds(deployment, owner):
         {"client_id": "01a1fc5c-0972-78a1-8385-e3ed624276e5"},
     ],
 )
-async def test_a_code_in_other_hands_is_used_up(deployment, owner, changed):
+async def test_code_with_a_wrong_verifier_is_consumed(deployment, owner, changed):
     helper = await register_client(deployment)
     code = (await helper.code(owner))["code"]
     assert (await helper.redeem(code, **changed))[1]["error"] == "invalid_grant"
     assert (await helper.redeem(code))[1]["error"] == "invalid_grant"
-    assert not await live(deployment)
+    assert not await list_live_grants(deployment)
 
 
-async def test_another_program_cannot_use_a_code(deployment, owner):
+async def test_code_is_bound_to_its_client(deployment, owner):
     helper, other = await register_client(deployment), await register_client(deployment)
     code = (await helper.code(owner))["code"]
     assert (await other.redeem(code))[1]["error"] == "invalid_grant"
@@ -99,7 +99,7 @@ async def test_another_program_cannot_use_a_code(deployment, owner):
          "invalid_target"),
     ],
 )  # fmt: skip
-async def test_faults_have_the_codes_of_the_rfc(deployment, form, status, error):
+async def test_errors_have_the_codes_of_the_rfc(deployment, form, status, error):
     helper = await register_client(deployment)
     assert (await helper.token(**form))[0] == status
     said = (await helper.token(**form))[1]
@@ -121,7 +121,7 @@ async def test_a_token_request_is_a_form_without_repetitions(deployment, owner):
     assert (await helper.redeem(code))[0] == 200
 
 
-async def test_a_refresh_token_is_replaced_at_each_use(deployment, owner):
+async def test_refresh_token_is_rotated(deployment, owner):
     helper = await register_client(deployment)
     first = await helper.tokens(owner)
     for _ in range(3):
@@ -132,7 +132,7 @@ async def test_a_refresh_token_is_replaced_at_each_use(deployment, owner):
         first = second
 
 
-async def test_a_refresh_token_shown_again_ends_the_family(deployment, owner):
+async def test_reused_refresh_token_revokes_its_grant(deployment, owner):
     helper = await register_client(deployment)
     first = await helper.tokens(owner)
     _, second = await helper.refresh(first["refresh_token"])
@@ -142,15 +142,15 @@ async def test_a_refresh_token_shown_again_ends_the_family(deployment, owner):
         assert not await helper.works(tokens["access_token"])
 
 
-async def test_twenty_refreshes_at_once_are_one(deployment, owner):
+async def test_one_of_twenty_concurrent_refreshes_succeeds(deployment, owner):
     helper = await register_client(deployment)
     tokens = await helper.tokens(owner)
     answers = await asyncio.gather(*(helper.refresh(tokens["refresh_token"]) for _ in range(20)))
     assert sorted(status for status, _ in answers) == [200] + [400] * 19
-    assert not await live(deployment)
+    assert not await list_live_grants(deployment)
 
 
-async def test_a_refresh_token_lives_thirty_days(deployment, owner):
+async def test_refresh_token_expires_after_thirty_days(deployment, owner):
     helper = await register_client(deployment)
     tokens = await helper.tokens(owner)
     deployment.clock.advance(days=29, hours=23)
@@ -160,21 +160,21 @@ async def test_a_refresh_token_lives_thirty_days(deployment, owner):
     assert (await helper.refresh(tokens["refresh_token"]))[1]["error"] == "invalid_grant"
 
 
-async def test_another_program_with_a_refresh_token_ends_it(deployment, owner):
+async def test_refresh_token_used_by_another_client_is_revoked(deployment, owner):
     helper, other = await register_client(deployment), await register_client(deployment)
     tokens = await helper.tokens(owner)
     assert (await other.refresh(tokens["refresh_token"]))[1]["error"] == "invalid_grant"
-    assert not await live(deployment)
+    assert not await list_live_grants(deployment)
 
 
-async def test_a_refresh_asks_for_no_more_than_was_granted(deployment, owner):
+async def test_refresh_cannot_widen_the_scope(deployment, owner):
     helper = await register_client(deployment)
     tokens = await helper.tokens(owner)
     assert (await helper.refresh(tokens["refresh_token"], scope=LINKS))[1]["error"] == "invalid_scope"
     assert (await helper.refresh(tokens["refresh_token"], scope=READ))[0] == 200
 
 
-async def test_an_access_token_lives_fifteen_minutes(deployment, owner):
+async def test_access_token_expires_after_fifteen_minutes(deployment, owner):
     helper = await register_client(deployment)
     tokens = await helper.tokens(owner)
     deployment.clock.advance(minutes=14, seconds=59)
@@ -194,7 +194,7 @@ async def test_revoking_either_token_ends_the_grant(deployment, owner, which):
     assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
 
 
-async def test_revoking_whatever_else_is_fine_and_changes_nothing(deployment, owner):
+async def test_revoking_an_unknown_token_succeeds_without_effect(deployment, owner):
     helper = await register_client(deployment)
     tokens = await helper.tokens(owner)
     client = deployment.app.test_client()
@@ -224,7 +224,7 @@ async def test_a_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_
     assert tokens["scope"] == f"{READ} {REPORTS}"
 
 
-async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, owner):
+async def test_leaving_the_workspace_revokes_the_grant_permanently(deployment, owner):
     bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)
     tokens = await helper.tokens(bob)
     page = f"{deployment.settings}/members"
@@ -236,24 +236,24 @@ async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, owner):
     assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
 
 
-async def test_a_person_disconnects_a_program(deployment, owner):
+async def test_person_can_disconnect_a_client(deployment, owner):
     helper = await register_client(deployment, name="Chatty helper")
     tokens = await helper.tokens(owner)
     page = f"{deployment.settings}/connections"
     assert "Chatty helper" in (await owner.get(page)).text
-    [grant] = await live(deployment)
+    [grant] = await list_live_grants(deployment)
     assert (await owner.send(page, f"{page}/{grant.id}")).status == 303
     assert not await helper.works(tokens["access_token"])
     assert "Chatty helper" not in (await owner.get(page)).text
 
 
-async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, owner):
+async def test_member_lists_and_revokes_only_own_grants(deployment, owner):
     bob, helper = (
         await deployment.signed_in("bob", "member"),
         await register_client(deployment, name="Chatty helper"),
     )
     tokens = await helper.tokens(owner)
-    [grant] = await live(deployment)
+    [grant] = await list_live_grants(deployment)
     page = f"{deployment.settings}/connections"
     assert "Chatty helper" not in (await bob.get(page)).text
     csrf = await bob.token("/app/workspaces")
@@ -261,7 +261,7 @@ async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, owner):
     assert await helper.works(tokens["access_token"])
 
 
-async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, owner):
+async def test_oauth_token_is_accepted_only_by_declared_routes(deployment, owner):
     helper = await register_client(deployment)
     tokens = await helper.tokens(owner)
     for path in ("/v1/workspace", "/v1/overview", "/v1/exports"):
@@ -273,7 +273,7 @@ async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, own
     assert said["key"].startswith("dk_agent_")
 
 
-async def test_only_digests_are_kept(deployment, owner, tmp_path):
+async def test_only_token_digests_are_stored(deployment, owner, tmp_path):
     helper = await register_client(deployment)
     code = (await helper.code(owner))["code"]
     _, tokens = await helper.redeem(code)
@@ -283,16 +283,16 @@ async def test_only_digests_are_kept(deployment, owner, tmp_path):
         assert secret.encode() not in kept
 
 
-async def test_a_grant_nothing_can_continue_leaves_the_list(deployment, owner):
+async def test_expired_grant_is_not_listed(deployment, owner):
     helper = await register_client(deployment)
     await helper.code(owner)
-    assert len(await live(deployment)) == 1
+    assert len(await list_live_grants(deployment)) == 1
     deployment.clock.advance(minutes=2)
     await helper.code(owner)
-    assert len(await live(deployment)) == 1
+    assert len(await list_live_grants(deployment)) == 1
 
 
-async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, owner, monkeypatch):
+async def test_unavailable_store_returns_503_to_the_client(deployment, owner, monkeypatch):
     helper = await register_client(deployment)
     code = (await helper.code(owner))["code"]
 
@@ -300,7 +300,7 @@ async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, 
         raise StoreUnavailable
 
     with monkeypatch.context() as patched:
-        patched.setattr(deployment.store.one_time_tokens, "find_token", away)
+        patched.setattr(deployment.store.one_time_tokens, "find_token_even_if_used", away)
         status, said = await helper.redeem(code)
     assert (status, said["error"]) == (503, "temporarily_unavailable")
     assert (await helper.redeem(code))[0] == 200

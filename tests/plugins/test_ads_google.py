@@ -11,7 +11,7 @@ from plugins.ads_google.mapping import map_spend_row
 from service_core.commerce.ads.models import AdAccount, AdLevel
 from service_core.commerce.ads.ports import SupportsBaseUrl
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.money import to_major
 from service_core.testing.ad_platform import FIGURES, FIRST, THIRD, AdPlatformConformance, PlatformHarness
 from tests.fixtures.stub_platform_api import RETRY_SECONDS, StubPlatformApi, StubResponse, serve_api
@@ -27,7 +27,7 @@ LEVELS = {"campaign": AdLevel.CAMPAIGN, "ad_group": AdLevel.GROUP, "ad_group_ad"
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
-def google(accounts, told, manager=None):
+def google_ads_api(accounts, told, manager=None):
     """Enough of Google to tell accounts, and rows by account, level and days."""
 
     def answers(asked):
@@ -43,24 +43,26 @@ def google(accounts, told, manager=None):
             names = [f"customers/{one.id}" for one in accounts]
             return StubResponse({"resourceNames": [*names, f"customers/{MANAGER}", "customers/3333333333"]})
         customer = re.fullmatch(r"/v26/customers/(\d+)/googleAds:searchStream", asked.path)[1]
-        return stream(query(asked.json()["query"], customer, accounts, told))
+        return stream_response(answer_query(asked.json()["query"], customer, accounts, told))
 
     def refused(asked):
         if asked.path == "/token":
             return StubResponse(
                 {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}, 400
             )
-        return failure({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
+        return failure_response({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
 
     quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
-    return StubPlatformApi(answers, failure({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
+    return StubPlatformApi(
+        answers, failure_response({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused
+    )
 
 
-def query(text, customer, accounts, told):
+def answer_query(text, customer, accounts, told):
     fields, resource = re.fullmatch(r"SELECT (.*) FROM (\w+).*", text).groups()
     if resource in {"customer", "customer_client"}:
         if customer == "3333333333":
-            return failure({"authorizationError": "CUSTOMER_NOT_ENABLED"}, 403)
+            return failure_response({"authorizationError": "CUSTOMER_NOT_ENABLED"}, 403)
         name = {"customer": "customer", "customer_client": "customerClient"}[resource]
         known = {one.id: one for one in accounts}
         if resource == "customer" and customer == MANAGER:
@@ -80,10 +82,10 @@ def query(text, customer, accounts, told):
         ]
     first, last = map(date.fromisoformat, re.findall(r"'(\d{4}-\d\d-\d\d)'", text))
     assert "metrics.cost_micros" in fields
-    return [written(row) for row in told(customer, LEVELS[resource], first, last)]
+    return [row_json(row) for row in told(customer, LEVELS[resource], first, last)]
 
 
-def written(row):
+def row_json(row):
     """A row in Google's words: whole numbers as text, fractions as numbers, and no key for what is not known."""
     entity = row.entity
     figures = {
@@ -105,7 +107,7 @@ def written(row):
     return told
 
 
-def stream(rows):
+def stream_response(rows):
     """Two rows to a piece of the stream."""
     if isinstance(rows, StubResponse):
         return rows
@@ -113,7 +115,7 @@ def stream(rows):
     return StubResponse(pieces)
 
 
-def failure(code, status, details=None):
+def failure_response(code, status, details=None):
     """A failure as searchStream tells it: the first and only piece of a stream."""
     kind = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
     fault = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
@@ -127,22 +129,24 @@ class TestGoogleAds(AdPlatformConformance):
 
     @pytest.fixture
     async def harness(self, platform_data):
-        async with serve_api(google(platform_data.accounts, platform_data.expected_rows)) as api:
+        async with serve_api(google_ads_api(platform_data.accounts, platform_data.expected_rows)) as api:
             yield PlatformHarness(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.fail_with)
 
 
 @pytest.fixture
 async def api():
-    async with serve_api(google((EUROS, YEN), lambda *_: [], MANAGER)) as api:
+    async with serve_api(google_ads_api((EUROS, YEN), lambda *_: [], MANAGER)) as api:
         yield api
 
 
-def platform(api):
+def google_ads_platform(api):
     return GoogleAds(token_url=f"{api.url}/token").with_base_url(f"{api.url}/v26")
 
 
-async def test_a_manager_account_opens_the_accounts_below_it(api):
-    below = await platform(api).accounts({**SECRETS, "login_customer_id": "999-999-9999"})
+async def test_manager_account_lists_its_client_accounts(api):
+    below = await google_ads_platform(api).list_accessible_accounts(
+        {**SECRETS, "login_customer_id": "999-999-9999"}
+    )
     assert below == [EUROS, YEN]
     assert api.asked[-1].path == f"/v26/customers/{MANAGER}/googleAds:searchStream"
 
@@ -159,28 +163,28 @@ async def test_a_manager_account_opens_the_accounts_below_it(api):
         ({"queryError": "UNRECOGNIZED_FIELD"}, 400, PlatformUnavailable, None),
     ],
 )
-async def test_a_code_says_whose_turn_it_is(api, code, status, kind, wait):
+async def test_error_code_decides_between_retry_and_rejection(api, code, status, kind, wait):
     before = api.answers
-    api.answers = lambda asked: before(asked) if asked.path == "/token" else failure(code, status)
+    api.answers = lambda asked: before(asked) if asked.path == "/token" else failure_response(code, status)
     with pytest.raises(kind, match="Not now, or not you") as fault:
-        await platform(api).spend(EUROS, AdLevel.AD, FIRST, THIRD, SECRETS)
+        await google_ads_platform(api).fetch_daily_spend(EUROS, AdLevel.AD, FIRST, THIRD, SECRETS)
     assert getattr(fault.value, "retry_after", None) == wait
 
 
-async def test_a_fault_of_the_address_of_tokens_is_no_refusal(api):
+async def test_token_endpoint_failure_is_not_a_rejection(api):
     api.answers = lambda _: StubResponse({"error": "internal_failure"}, 503, {"Retry-After": "5"})
     with pytest.raises(PlatformUnavailable, match="internal_failure"):
-        await platform(api).accounts(SECRETS)
+        await google_ads_platform(api).list_accessible_accounts(SECRETS)
 
 
-async def test_a_row_of_another_shape_is_no_row(api):
+async def test_malformed_rows_are_skipped(api):
     before = api.answers
     for row in ({}, [], {"campaign": {"id": "1"}, "segments": {"date": "soon"}}):
         api.answers = lambda asked, row=row: (
             before(asked) if asked.path == "/token" else StubResponse([{"results": [row]}])
         )
         with pytest.raises(PlatformUnavailable, match="another shape"):
-            await platform(api).spend(EUROS, AdLevel.CAMPAIGN, FIRST, THIRD, SECRETS)
+            await google_ads_platform(api).fetch_daily_spend(EUROS, AdLevel.CAMPAIGN, FIRST, THIRD, SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +200,7 @@ def test_micros_become_minor_units_without_a_float(currency, micros, expected):
     assert (row.entity.id, row.entity.campaign_name) == ("7", None)
 
 
-def test_the_status_is_that_of_the_entity():
+def test_status_is_that_of_the_entity():
     row = {"campaign": {"id": "1", "status": "ENABLED"}, "adGroup": {"id": "2", "status": "PAUSED"}, "segments": {"date": "2026-07-01"}}  # fmt: skip
     statuses = [
         map_spend_row(row, EUROS, level, NOW, "v26").entity.status
@@ -205,12 +209,14 @@ def test_the_status_is_that_of_the_entity():
     assert statuses == ["ENABLED", "PAUSED"]
 
 
-def test_google_is_brought_by_its_hook():
-    assert list(load_plugins([("ads_google", ads_google)], discover=False).ad_platforms) == ["google"]
+def test_google_platform_is_registered_by_its_hook():
+    assert list(
+        collect_plugins_into_registry([("ads_google", ads_google)], discover_entry_points=False).ad_platforms
+    ) == ["google"]
     assert isinstance(GoogleAds(), SupportsBaseUrl)
 
 
-async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+async def test_missing_http_client_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
-        await GoogleAds().accounts(SECRETS)
+        await GoogleAds().list_accessible_accounts(SECRETS)

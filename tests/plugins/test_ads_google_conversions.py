@@ -10,7 +10,7 @@ import pytest
 
 from plugins import ads_google
 from plugins.ads_google.conversions import CONVERSION_SENDER, send_conversions
-from plugins.ads_google.payload import conversion_body, upload_body
+from plugins.ads_google.payload import conversion_body, upload_body_without_repeated_orders
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 from service_core.delivery.postbacks.models import (
     Accepted,
@@ -24,7 +24,7 @@ from service_core.delivery.postbacks.models import (
     Rejected,
 )
 from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.conversion_sender import (
     CUSTOMER,
     DESTINATION,
@@ -49,7 +49,7 @@ FAILURE = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
-def google(received):
+def google_ads_api(received):
     """Enough of Google to give tokens and take conversions."""
 
     def answers(asked):
@@ -59,34 +59,36 @@ def google(received):
         assert asked.headers["developer-token"] == SECRETS["developer_token"]
         account = re.fullmatch(r"/v26/customers/(\d+):uploadClickConversions", asked.path)[1]
         received.bodies.append(asked.body)
-        return upload(asked.json(), account, received)
+        return answer_upload(asked.json(), account, received)
 
     def refused(asked):
         if asked.path == "/token":
             said = {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}
             return StubResponse(said, 400)
-        return failed({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
+        return failed_response({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
 
     quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
-    return StubPlatformApi(answers, failed({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
+    return StubPlatformApi(
+        answers, failed_response({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused
+    )
 
 
-def upload(body, account, received):
+def answer_upload(body, account, received):
     assert body["partialFailure"] is True
     faults, results, seen = [], [], set()
     for index, row in enumerate(body["conversions"]):
         if row["orderId"] == REJECTED_ORDER_ID or row["orderId"] in seen:
-            faults.append(fault({"conversionUploadError": "UNPARSEABLE_GCLID"}, index))
+            faults.append(partial_failure({"conversionUploadError": "UNPARSEABLE_GCLID"}, index))
             results.append({})
             continue
         seen.add(row["orderId"])
         asset = re.fullmatch(rf"customers/{account}/conversionActions/(\d+)", row["conversionAction"])[1]
         received.record_unless_duplicate(asset, row["orderId"], asset, is_test=body["validateOnly"])
         results.append({"gclid": row.get("gclid"), "conversionAction": row["conversionAction"]})
-    return upload_of(*faults, results=[] if body["validateOnly"] else results)
+    return upload_response(*faults, results=[] if body["validateOnly"] else results)
 
 
-def fault(code, index=None):
+def partial_failure(code, index=None):
     where = [
         {"fieldName": "conversions"} | ({} if index is None else {"index": index}),
         {"fieldName": "gclid"},
@@ -95,7 +97,7 @@ def fault(code, index=None):
     return {"errorCode": code, "message": said, "location": {"fieldPathElements": where}}
 
 
-def upload_of(*faults, results=()):
+def upload_response(*faults, results=()):
     """An answer in which some conversions are refused."""
     error = {"code": 3, "message": "Multiple errors", "details": [{"@type": FAILURE, "errors": [*faults]}]}
     return StubResponse(
@@ -103,7 +105,7 @@ def upload_of(*faults, results=()):
     )
 
 
-def failed(code, status, details=None):
+def failed_response(code, status, details=None):
     """An answer in which the call as a whole is refused."""
     one = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
     details = [{"@type": FAILURE, "errors": [one]}]
@@ -113,7 +115,7 @@ def failed(code, status, details=None):
     )
 
 
-def google_at(api):
+def google_sender(api):
     return replace(CONVERSION_SENDER, send_batch=partial(send_conversions, f"{api.url}/token")).with_base_url(
         f"{api.url}/v26"
     )
@@ -122,26 +124,26 @@ def google_at(api):
 class TestGoogleConversions(ConversionSenderConformance):
     @pytest.fixture
     async def harness(self):
-        async with serve_api(google(received := ReceivedConversions())) as api:
-            sender = google_at(api)
+        async with serve_api(google_ads_api(received := ReceivedConversions())) as api:
+            sender = google_sender(api)
             fail = fail_sending_calls(api, lambda asked: asked.path != "/token")
             yield SenderHarness(sender, SECRETS, received, api.fail_with, fail)
 
 
-def conversion(order="e-1", **told):
+def purchase_conversion(order="e-1", **told):
     plain = Conversion(UUID(int=1), "Purchase", order, NOON, ActionSource.SYSTEM, Customer(email="a@b.co"))
     return replace(plain, **told)
 
 
 @pytest.mark.parametrize("kind", ["gclid", "gbraid", "wbraid"])
-def test_a_purchase_with_all_there_is(kind):
+def test_purchase_with_all_fields_has_the_expected_payload(kind):
     east = timezone(timedelta(hours=5, minutes=30))
-    told = conversion(
+    told = purchase_conversion(
         order="order-7", occurred_at=datetime(2026, 7, 1, 17, 30, 9, 900_000, east), value=12_345, currency="USD",
         customer=replace(CUSTOMER, click=ClickId(kind, "Cj0_Kc-Q", NOON)), source_url="https://shop.example.com/thanks",
         order_id="order-7", line_items=(LineItem("sku-1", 2, 5_000),), consent_granted=True,
     )  # fmt: skip
-    assert upload_body(Destination("111-111-1111", "9001", "Purchase"), [told]) == {
+    assert upload_body_without_repeated_orders(Destination("111-111-1111", "9001", "Purchase"), [told]) == {
         "conversions": [
             {
                 kind: "Cj0_Kc-Q",
@@ -162,31 +164,33 @@ def test_a_purchase_with_all_there_is(kind):
     }
 
 
-def test_of_consent_that_nobody_told_of_nothing_is_said():
-    assert "consent" not in conversion_body(DESTINATION, conversion())
+def test_unknown_consent_is_omitted():
+    assert "consent" not in conversion_body(DESTINATION, purchase_conversion())
 
 
-def test_of_several_with_one_order_id_the_first_is_uploaded():
+def test_first_conversion_of_an_order_id_is_uploaded():
     told = [
-        conversion("a", value=1, currency="JPY"),
-        conversion("b"),
-        conversion("a", value=2, currency="JPY"),
+        purchase_conversion("a", value=1, currency="JPY"),
+        purchase_conversion("b"),
+        purchase_conversion("a", value=2, currency="JPY"),
     ]
-    rows = upload_body(DESTINATION, told)["conversions"]
+    rows = upload_body_without_repeated_orders(DESTINATION, told)["conversions"]
     assert [(row["orderId"], row.get("conversionValue")) for row in rows] == [("a", 1.0), ("b", None)]
 
 
 @pytest.fixture
 async def api():
-    async with serve_api(google(ReceivedConversions())) as api:
+    async with serve_api(google_ads_api(ReceivedConversions())) as api:
         yield api
 
 
-async def sent(api, *orders):
-    return await google_at(api).send(DESTINATION, [conversion(order) for order in orders], SECRETS)
+async def send_and_read_request(api, *orders):
+    return await google_sender(api).send(
+        DESTINATION, [purchase_conversion(order) for order in orders], SECRETS
+    )
 
 
-def answering(api, answer):
+def send_and_read_outcomes(api, answer):
     before = api.answers
     api.answers = lambda asked: before(asked) if asked.path == "/token" else answer
 
@@ -204,20 +208,31 @@ def answering(api, answer):
         ({}, Rejected("UNKNOWN", 200)),
     ],
 )  # fmt: skip
-async def test_each_conversion_is_judged_for_itself(api, code, expected):
-    answering(api, upload_of(fault(code, 1)))
-    assert await sent(api, "a", "b", "c") == [Accepted(200), expected, Accepted(200)]
+async def test_outcome_is_per_conversion(api, code, expected):
+    send_and_read_outcomes(api, upload_response(partial_failure(code, 1)))
+    assert await send_and_read_request(api, "a", "b", "c") == [Accepted(200), expected, Accepted(200)]
 
 
-async def test_twins_share_what_becomes_of_the_one_that_was_uploaded(api):
-    answering(api, upload_of(fault({"conversionUploadError": "EXPIRED_EVENT"}, 1)))
+async def test_duplicates_share_the_outcome_of_the_uploaded_conversion(api):
+    send_and_read_outcomes(
+        api, upload_response(partial_failure({"conversionUploadError": "EXPIRED_EVENT"}, 1))
+    )
     refused = Rejected("EXPIRED_EVENT", 200)
-    assert await sent(api, "a", "b", "a", "b") == [Accepted(200), refused, Accepted(200), refused]
+    assert await send_and_read_request(api, "a", "b", "a", "b") == [
+        Accepted(200),
+        refused,
+        Accepted(200),
+        refused,
+    ]
 
 
-async def test_a_failure_that_names_no_conversion_is_that_of_all(api):
-    answering(api, upload_of(fault({"conversionUploadError": "TOO_MANY_CONVERSIONS_IN_REQUEST"})))
-    assert await sent(api, "a", "b") == [Rejected("TOO_MANY_CONVERSIONS_IN_REQUEST", 200)] * 2
+async def test_error_without_an_index_applies_to_all_conversions(api):
+    send_and_read_outcomes(
+        api, upload_response(partial_failure({"conversionUploadError": "TOO_MANY_CONVERSIONS_IN_REQUEST"}))
+    )
+    assert (
+        await send_and_read_request(api, "a", "b") == [Rejected("TOO_MANY_CONVERSIONS_IN_REQUEST", 200)] * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,28 +246,30 @@ async def test_a_failure_that_names_no_conversion_is_that_of_all(api):
         ({}, 400, BatchRejected),
     ],
 )
-async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
-    answering(api, failed(code, status))
+async def test_error_code_decides_between_retry_and_rejection(api, code, status, kind):
+    send_and_read_outcomes(api, failed_response(code, status))
     with pytest.raises(kind):
-        await sent(api, "a")
+        await send_and_read_request(api, "a")
 
 
 @pytest.mark.parametrize(
     ("code", "status"),
     [({"notAllowlistedError": "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"}, 403), ({"requestError": "INVALID_CUSTOMER_ID"}, 400)],
 )  # fmt: skip
-async def test_what_no_conversion_is_at_fault_for_is_not_tried_one_by_one(api, code, status):
-    answering(api, failed(code, status))
-    assert await sent(api, "a", "b") == [Rejected(next(iter(code.values())), status)] * 2
+async def test_general_rejection_is_not_retried_individually(api, code, status):
+    send_and_read_outcomes(api, failed_response(code, status))
+    assert await send_and_read_request(api, "a", "b") == [Rejected(next(iter(code.values())), status)] * 2
 
 
 @pytest.mark.parametrize("told", [[], {"partialFailureError": {"details": [{"errors": [7]}]}}, "odd"])
-async def test_an_answer_of_another_shape_takes_nothing(api, told):
-    answering(api, StubResponse(told))
+async def test_malformed_response_accepts_no_conversion(api, told):
+    send_and_read_outcomes(api, StubResponse(told))
     with pytest.raises(PlatformUnavailable):
-        await sent(api, "a")
+        await send_and_read_request(api, "a")
 
 
-def test_google_is_brought_by_its_hook():
-    brought = load_plugins([("ads_google", ads_google)], discover=False).conversion_senders
+def test_google_sender_is_registered_by_its_hook():
+    brought = collect_plugins_into_registry(
+        [("ads_google", ads_google)], discover_entry_points=False
+    ).conversion_senders
     assert isinstance(brought["google"], RelocatableSender)

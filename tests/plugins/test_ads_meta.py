@@ -12,9 +12,9 @@ from plugins.ads_meta.mapping import map_spend_row
 from service_core.commerce.ads.models import AdAccount, AdLevel
 from service_core.commerce.ads.ports import SupportsBaseUrl
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.money import to_major
-from service_core.testing.ad_platform import EUROS, FIRST, THIRD, AdPlatformConformance, PlatformHarness
+from service_core.testing.ad_platform import EUR_ACCOUNT, FIRST, THIRD, AdPlatformConformance, PlatformHarness
 from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api, too_many_calls
 
 TOKEN, PAGE = "EAAB-planted-token", 2
@@ -22,7 +22,7 @@ NAMES = {"campaign": AdLevel.CAMPAIGN, "adset": AdLevel.GROUP, "ad": AdLevel.AD}
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
-def graph(platform_data, version="v25.0"):
+def graph_api(platform_data, version="v25.0"):
     """Enough of graph.facebook.com to tell a scene."""
 
     def answers(asked):
@@ -31,18 +31,22 @@ def graph(platform_data, version="v25.0"):
         root, *path = asked.path.strip("/").split("/")
         assert root == version
         if path == ["me", "adaccounts"]:
-            return paged(asked, [account_told(one, asked.query["fields"]) for one in platform_data.accounts])
+            return page_response(
+                asked, [account_fields(one, asked.query["fields"]) for one in platform_data.accounts]
+            )
         account, edge = path
         if edge != "insights":
             assert asked.query["fields"] == "id,effective_status"
             level = NAMES[edge.removesuffix("s")]
             ids = dict.fromkeys(row.entity.id for row in platform_data.rows if row.entity.level is level)
-            return paged(asked, [{"id": id_, "effective_status": "ACTIVE"} for id_ in [*ids][:-1] or ids])
+            return page_response(
+                asked, [{"id": id_, "effective_status": "ACTIVE"} for id_ in [*ids][:-1] or ids]
+            )
         days = json.loads(asked.query["time_range"])
         since, until = (date.fromisoformat(days[end]) for end in ("since", "until"))
         rows = platform_data.expected_rows(account, NAMES[asked.query["level"]], since, until)
         assert asked.query["time_increment"] == "1"
-        return paged(asked, [row_told(row, asked.query["fields"].split(",")) for row in rows])
+        return page_response(asked, [insights_row(row, asked.query["fields"].split(",")) for row in rows])
 
     def refused(_):
         said = {"message": f"Error validating access token: {TOKEN} has expired.", "type": "OAuthException"}
@@ -52,7 +56,7 @@ def graph(platform_data, version="v25.0"):
     return StubPlatformApi(answers, too_many_calls(throttled, 400), refused)
 
 
-def paged(asked, told):
+def page_response(asked, told):
     """Two to a page; the address of the next page holds the token, as Meta's does."""
     start = int(asked.query.get("after", 0))
     paging = {"cursors": {"before": str(start), "after": str(start + PAGE)}}
@@ -61,20 +65,20 @@ def paged(asked, told):
     return StubResponse({"data": told[start : start + PAGE]} | ({"paging": paging} if told else {}))
 
 
-def account_told(account, fields):
+def account_fields(account, fields):
     told = {"id": account.id, "name": account.name, "currency": account.currency}
     return {name: {**told, "timezone_name": account.timezone}[name] for name in fields.split(",")}
 
 
-def row_told(row, fields):
+def insights_row(row, fields):
     entity = row.entity
     known = {
         "campaign_id": entity.campaign_id, "campaign_name": entity.campaign_name,
         "adset_id": entity.group_id, "adset_name": entity.group_name,
         "ad_id": entity.ad_id, "ad_name": entity.ad_name,
-        "spend": amount(row.spend, row.currency), "impressions": row.impressions, "clicks": row.clicks,
+        "spend": format_amount(row.spend, row.currency), "impressions": row.impressions, "clicks": row.clicks,
         "reach": row.reach, "attribution_setting": "7d_click_1d_view",
-        "actions": actions(row.conversions), "action_values": actions(amount(row.conversion_value, row.currency)),
+        "actions": purchase_actions(row.conversions), "action_values": purchase_actions(format_amount(row.conversion_value, row.currency)),
     }  # fmt: skip
     told = {
         name: str(known[name]) if not isinstance(known[name], list) else known[name]
@@ -84,11 +88,11 @@ def row_told(row, fields):
     return {**told, "date_start": str(row.day), "date_stop": str(row.day)}
 
 
-def amount(minor, currency):
+def format_amount(minor, currency):
     return None if minor is None else str(to_major(minor, currency))
 
 
-def actions(value):
+def purchase_actions(value):
     """Purchases among other kinds, told by several names; no purchase leaves the kind out."""
     if value is None:
         return None
@@ -102,7 +106,7 @@ def actions(value):
 class TestMetaAds(AdPlatformConformance):
     @pytest.fixture
     async def harness(self, platform_data):
-        async with serve_api(graph(platform_data)) as api:
+        async with serve_api(graph_api(platform_data)) as api:
             yield PlatformHarness(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.fail_with)
 
     async def test_entities_stand_as_they_are_listed(self, harness, platform_data):
@@ -122,17 +126,19 @@ async def api():
         yield api
 
 
-def meta(api):
+def meta_platform(api):
     return MetaAds().with_base_url(f"{api.url}/v99.0")
 
 
-async def read(api):
-    return await meta(api).spend(EUROS, AdLevel.AD, FIRST, THIRD, {"access_token": TOKEN})
+async def read_spend(api):
+    return await meta_platform(api).fetch_daily_spend(
+        EUR_ACCOUNT, AdLevel.AD, FIRST, THIRD, {"access_token": TOKEN}
+    )
 
 
 async def test_the_version_is_the_one_the_settings_name(api):
     assert isinstance(MetaAds(), SupportsBaseUrl)
-    assert await read(api) == []
+    assert await read_spend(api) == []
     assert api.asked[0].path == "/v99.0/act_1/insights"
 
 
@@ -141,10 +147,10 @@ async def test_the_version_is_the_one_the_settings_name(api):
     [(190, 400, CredentialsRejected), (200, 403, CredentialsRejected), (10, 403, CredentialsRejected), (None, 401, CredentialsRejected),
      (17, 400, PlatformUnavailable), (4, 403, PlatformUnavailable), (613, 400, PlatformUnavailable), (2, 500, PlatformUnavailable), (100, 400, PlatformUnavailable)],
 )  # fmt: skip
-async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
+async def test_error_code_decides_between_retry_and_rejection(api, code, status, kind):
     api.answers = lambda _: StubResponse({"error": {"message": "No.", "code": code}}, status)
     with pytest.raises(kind, match=r"Meta says: No\."):
-        await read(api)
+        await read_spend(api)
 
 
 @pytest.mark.parametrize(
@@ -152,16 +158,16 @@ async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
     [({"X-Business-Use-Case-Usage": json.dumps({"1": [{"type": "ads_insights", "estimated_time_to_regain_access": 19}]})}, 1140),
      ({"X-Business-Use-Case-Usage": "no json"}, None), ({"Retry-After": "Wed, 08 Jul 2026 00:02:00 GMT"}, 120), ({}, None)],
 )  # fmt: skip
-async def test_the_time_to_wait_is_read_from_what_meta_tells(api, header, expected):
+async def test_retry_delay_is_read_from_the_response(api, header, expected):
     api.answers = lambda _: StubResponse({"error": {"message": "Too many", "code": 80004}}, 400, header)
-    platform = replace(meta(api), clock=lambda: NOW)
+    platform = replace(meta_platform(api), clock=lambda: NOW)
     with pytest.raises(PlatformUnavailable) as fault:
-        await platform.spend(EUROS, AdLevel.AD, FIRST, THIRD, {"access_token": TOKEN})
+        await platform.fetch_daily_spend(EUR_ACCOUNT, AdLevel.AD, FIRST, THIRD, {"access_token": TOKEN})
     assert fault.value.retry_after == expected
 
 
 @pytest.mark.parametrize(("most", "sizes"), [(130, [500, 250, 125]), (10, [500, 250, 125, 62, 31, 15])])
-async def test_a_page_that_is_too_much_is_asked_for_in_smaller_ones(api, most, sizes):
+async def test_too_large_page_is_requested_in_smaller_pages(api, most, sizes):
     said = {
         "message": "Please reduce the amount of data you're asking for, then retry your request",
         "code": 1,
@@ -177,20 +183,20 @@ async def test_a_page_that_is_too_much_is_asked_for_in_smaller_ones(api, most, s
     api.answers = answers
     if most < min(sizes):
         with pytest.raises(PlatformUnavailable, match="reduce the amount"):
-            await read(api)
+            await read_spend(api)
     else:
-        assert await read(api) == []
+        assert await read_spend(api) == []
     assert [int(asked.query["limit"]) for asked in api.asked] == sizes
 
 
-async def test_a_row_of_another_shape_is_no_row(api):
+async def test_malformed_rows_are_skipped(api):
     for row in ({}, {"ad_id": "1", "campaign_id": "2", "date_start": "soon"}, {"ad_id": "1", "campaign_id": "2", "date_start": "2026-07-01", "spend": "much"}, []):  # fmt: skip
         api.answers = lambda _, row=row: StubResponse({"data": [row]})
         with pytest.raises(PlatformUnavailable, match="another shape"):
-            await read(api)
+            await read_spend(api)
 
 
-def test_purchases_of_every_channel_count_once_and_money_meets_no_float():
+def test_purchases_count_once_and_amounts_avoid_floats():
     told = {
         "campaign_id": "1", "date_start": "2026-07-01", "spend": "0.285",
         "actions": [{"action_type": "purchase", "value": "3"}, {"action_type": "omni_purchase", "value": "4"}],
@@ -201,11 +207,13 @@ def test_purchases_of_every_channel_count_once_and_money_meets_no_float():
     assert (row.clicks, row.reach, row.report_version) == (None, None, "v25.0")
 
 
-def test_meta_is_brought_by_its_hook():
-    assert list(load_plugins([("ads_meta", ads_meta)], discover=False).ad_platforms) == ["meta"]
+def test_meta_platform_is_registered_by_its_hook():
+    assert list(
+        collect_plugins_into_registry([("ads_meta", ads_meta)], discover_entry_points=False).ad_platforms
+    ) == ["meta"]
 
 
-async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+async def test_missing_http_client_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
-        await MetaAds().accounts({"access_token": TOKEN})
+        await MetaAds().list_accessible_accounts({"access_token": TOKEN})

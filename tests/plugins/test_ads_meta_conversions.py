@@ -9,7 +9,7 @@ import pytest
 
 from plugins import ads_meta
 from plugins.ads_meta.conversions import CONVERSION_SENDER
-from plugins.ads_meta.payload import _click_cookie, batch_body, event_body
+from plugins.ads_meta.payload import _fbc_cookie_value, batch_body, event_body
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 from service_core.delivery.postbacks.models import (
     Accepted,
@@ -22,7 +22,7 @@ from service_core.delivery.postbacks.models import (
     Rejected,
 )
 from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.conversion_sender import (
     CUSTOMER,
     DESTINATION,
@@ -44,7 +44,7 @@ CLICK = ClickId("fbclid", "IwAR0_Ab-C", datetime(2026, 7, 1, 10, tzinfo=UTC))
 SECRETS = {"access_token": TOKEN}
 
 
-def graph(received):
+def graph_api(received):
     """Enough of graph.facebook.com to take events."""
 
     def answers(asked):
@@ -55,7 +55,7 @@ def graph(received):
         received.bodies.append(asked.body)
         body = asked.json()
         if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
-            return refusal(100, 400, 2804003, "Ada@example.com is wrong.")
+            return error_response(100, 400, 2804003, "Ada@example.com is wrong.")
         for event in body["data"]:
             received.record_unless_duplicate(
                 pixel, event["event_id"], event["event_name"], is_test="test_event_code" in body
@@ -63,10 +63,10 @@ def graph(received):
         return StubResponse({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
 
     busy = too_many_calls({"error": {"message": "There have been too many calls", "code": 80004}}, 400)
-    return StubPlatformApi(answers, busy, lambda _: refusal(190, 400, 463, f"{TOKEN} has expired."))
+    return StubPlatformApi(answers, busy, lambda _: error_response(190, 400, 463, f"{TOKEN} has expired."))
 
 
-def refusal(code, status, subcode=None, message="No."):
+def error_response(code, status, subcode=None, message="No."):
     error = {"message": message, "type": "OAuthException", "code": code, "fbtrace_id": "A1"}
     return StubResponse({"error": error | ({"error_subcode": subcode} if subcode else {})}, status)
 
@@ -74,7 +74,7 @@ def refusal(code, status, subcode=None, message="No."):
 class TestMetaConversions(ConversionSenderConformance):
     @pytest.fixture
     async def harness(self):
-        async with serve_api(graph(received := ReceivedConversions())) as api:
+        async with serve_api(graph_api(received := ReceivedConversions())) as api:
             yield SenderHarness(
                 CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0"),
                 SECRETS,
@@ -95,11 +95,11 @@ class TestMetaConversions(ConversionSenderConformance):
         assert harness.received.accepted_event_ids() == ["a"]
 
 
-def sha(normal):
+def sha256_hex_of(normal):
     return hashlib.sha256(normal.encode()).hexdigest()
 
 
-def test_a_purchase_on_the_website_with_all_there_is():
+def test_website_purchase_with_all_fields_has_the_expected_payload():
     conversion = Conversion(
         id=UUID(int=1), event="Purchase", event_id="order-7", occurred_at=datetime(2026, 7, 1, 12, 0, 0, 900_000, UTC),
         action_source=ActionSource.WEBSITE, customer=replace(CUSTOMER, click=CLICK, anonymous_id="User_1"),
@@ -117,17 +117,17 @@ def test_a_purchase_on_the_website_with_all_there_is():
                 "user_data": {
                     "em": ["b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72"],
                     "ph": ["d6736136ea896c1bfdc553e0e86e702c70d060d805696ca3e4e9e0961353860a"],
-                    "fn": [sha("ada")],
-                    "ln": [sha("lovelacebyron")],
-                    "ge": [sha("f")],
-                    "db": [sha("19901210")],
-                    "ct": [sha("sanfrancisco")],
-                    "st": [sha("ca")],
-                    "zp": [sha("94107")],
-                    "country": [sha("us")],
+                    "fn": [sha256_hex_of("ada")],
+                    "ln": [sha256_hex_of("lovelacebyron")],
+                    "ge": [sha256_hex_of("f")],
+                    "db": [sha256_hex_of("19901210")],
+                    "ct": [sha256_hex_of("sanfrancisco")],
+                    "st": [sha256_hex_of("ca")],
+                    "zp": [sha256_hex_of("94107")],
+                    "country": [sha256_hex_of("us")],
                     "external_id": [
-                        sha("user_1"),
-                        sha("v-1"),
+                        sha256_hex_of("user_1"),
+                        sha256_hex_of("v-1"),
                     ],
                     "client_ip_address": "203.0.113.7",
                     "client_user_agent": "Mozilla/5.0",
@@ -150,31 +150,35 @@ def test_a_purchase_on_the_website_with_all_there_is():
     }
 
 
-def conversion(**told):
+def purchase_conversion(**told):
     at = datetime(2026, 7, 1, 12, tzinfo=UTC)
     plain = Conversion(UUID(int=1), "Lead", "e-1", at, ActionSource.SYSTEM, Customer(email="a@b.co"))
     return replace(plain, **told)
 
 
-def test_the_cookie_of_a_click_wins_over_its_id():
+def test_click_cookie_precedes_the_click_id():
     customer = Customer(click=CLICK, fbc="fb.1.1782900000001.Cookie")
-    assert event_body(conversion(customer=customer))["user_data"] == {"fbc": "fb.1.1782900000001.Cookie"}
+    assert event_body(purchase_conversion(customer=customer))["user_data"] == {
+        "fbc": "fb.1.1782900000001.Cookie"
+    }
 
 
 @pytest.mark.parametrize(
     ("minor", "currency", "value"), [(1000, "JPY", 1000.0), (1_234, "KWD", 1.234), (0, "USD", 0.0)]
 )
-def test_values_are_in_units_of_their_currency_and_nothing_is_a_value(minor, currency, value):
-    money = event_body(conversion(value=minor, currency=currency))["custom_data"]
+def test_values_are_in_major_units_and_zero_is_sent(minor, currency, value):
+    money = event_body(purchase_conversion(value=minor, currency=currency))["custom_data"]
     assert money == {"value": value, "currency": currency}
-    assert "custom_data" not in event_body(conversion())
+    assert "custom_data" not in event_body(purchase_conversion())
 
 
 @pytest.mark.parametrize(("system", "version"), [("iOS", "i2"), ("iPadOS", "i2"), ("Android", "a2")])
 @pytest.mark.parametrize("granted", [True, False])
-def test_an_event_of_an_app_tells_its_system_and_whether_tracking_was_allowed(system, version, granted):
+def test_app_event_has_operating_system_and_tracking_permission(system, version, granted):
     customer = Customer(email="a@b.co", os=system, os_version="17.4")
-    event = event_body(conversion(action_source=ActionSource.APP, customer=customer, consent_granted=granted))
+    event = event_body(
+        purchase_conversion(action_source=ActionSource.APP, customer=customer, consent_granted=granted)
+    )
     assert event["action_source"] == "app"
     assert event["app_data"] == {
         "advertiser_tracking_enabled": granted,
@@ -183,26 +187,26 @@ def test_an_event_of_an_app_tells_its_system_and_whether_tracking_was_allowed(sy
     }
 
 
-def test_other_events_tell_of_no_app():
-    assert "app_data" not in event_body(conversion(action_source=ActionSource.APP))
-    assert "app_data" not in event_body(conversion(customer=Customer(os="iOS")))
-    assert event_body(conversion())["action_source"] == "system_generated"
+def test_web_events_have_no_app_data():
+    assert "app_data" not in event_body(purchase_conversion(action_source=ActionSource.APP))
+    assert "app_data" not in event_body(purchase_conversion(customer=Customer(os="iOS")))
+    assert event_body(purchase_conversion())["action_source"] == "system_generated"
 
 
-def test_a_test_names_its_code():
+def test_test_event_has_the_test_code():
     to = Destination("act_1", "9", test=True, test_code="TEST42")
-    assert batch_body(to, [conversion()])["test_event_code"] == "TEST42"
+    assert batch_body(to, [purchase_conversion()])["test_event_code"] == "TEST42"
 
 
 @pytest.fixture
 async def api():
-    async with serve_api(graph(ReceivedConversions())) as api:
+    async with serve_api(graph_api(ReceivedConversions())) as api:
         yield api
 
 
-async def sent(api, count=1):
+async def send_and_read_event(api, count=1):
     sender = CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0")
-    return await sender.send(DESTINATION, [conversion()] * count, SECRETS)
+    return await sender.send(DESTINATION, [purchase_conversion()] * count, SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -211,45 +215,47 @@ async def sent(api, count=1):
      (17, 400, PlatformUnavailable), (4, 403, PlatformUnavailable), (613, 400, PlatformUnavailable), (2, 500, PlatformUnavailable), (1, 500, PlatformUnavailable),
      (100, 400, BatchRejected), (None, 400, BatchRejected)],
 )  # fmt: skip
-async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
-    api.answers = lambda _: refusal(code, status)
+async def test_error_code_decides_between_retry_and_rejection(api, code, status, kind):
+    api.answers = lambda _: error_response(code, status)
     with pytest.raises(kind):
-        await sent(api)
+        await send_and_read_event(api)
 
 
-async def test_a_code_is_told_with_what_it_is_about(api):
-    api.answers = lambda _: refusal(100, 400, 2804003)
+async def test_error_code_includes_its_subcode(api):
+    api.answers = lambda _: error_response(100, 400, 2804003)
     with pytest.raises(BatchRejected) as fault:
-        await sent(api)
+        await send_and_read_event(api)
     assert (fault.value.code, fault.value.http_status) == ("100/2804003", 400)
 
 
-async def test_a_pixel_that_is_not_there_is_the_fault_of_no_conversion(api):
-    api.answers = lambda _: refusal(100, 400, 33)
-    assert await sent(api, 3) == [Rejected("100/33", 400)] * 3
+async def test_missing_pixel_rejects_no_single_conversion(api):
+    api.answers = lambda _: error_response(100, 400, 33)
+    assert await send_and_read_event(api, 3) == [Rejected("100/33", 400)] * 3
 
 
-async def test_a_name_with_odd_letters_stays_one_part_of_the_address(api):
+async def test_asset_id_is_percent_encoded_in_the_url(api):
     api.answers = lambda _: StubResponse({"events_received": 1})
     outcomes = await CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0").send(
-        Destination("act_1", "../me?x=1#y"), [conversion()], SECRETS
+        Destination("act_1", "../me?x=1#y"), [purchase_conversion()], SECRETS
     )
     assert outcomes == [Accepted(200)]
     assert api.asked[0].path == "/v26.0/..%2Fme%3Fx%3D1%23y/events"
 
 
-def test_meta_is_brought_by_its_hook():
-    brought = load_plugins([("ads_meta", ads_meta)], discover=False).conversion_senders
+def test_meta_sender_is_registered_by_its_hook():
+    brought = collect_plugins_into_registry(
+        [("ads_meta", ads_meta)], discover_entry_points=False
+    ).conversion_senders
     assert isinstance(brought["meta"], RelocatableSender)
 
 
-async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+async def test_missing_http_client_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
-        await CONVERSION_SENDER.send(DESTINATION, [conversion()], SECRETS)
+        await CONVERSION_SENDER.send(DESTINATION, [purchase_conversion()], SECRETS)
 
 
-def test_the_click_cookie_is_made_of_the_time_of_the_click_and_its_id_as_it_came():
+def test_click_cookie_contains_click_time_and_id():
     clicked_at = datetime(2026, 7, 1, 12, 0, 0, 123_999, tzinfo=timezone(timedelta(hours=2)))
-    assert _click_cookie(clicked_at, "IwAR0_Ab-C") == "fb.1.1782900000123.IwAR0_Ab-C"
-    assert _click_cookie(datetime(2026, 7, 1, 10, tzinfo=UTC), "x") == "fb.1.1782900000000.x"
+    assert _fbc_cookie_value(clicked_at, "IwAR0_Ab-C") == "fb.1.1782900000123.IwAR0_Ab-C"
+    assert _fbc_cookie_value(datetime(2026, 7, 1, 10, tzinfo=UTC), "x") == "fb.1.1782900000000.x"

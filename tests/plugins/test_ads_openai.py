@@ -20,7 +20,7 @@ from service_core.delivery.postbacks.models import (
     LineItem,
 )
 from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.conversion_sender import (
     CUSTOMER,
     DESTINATION,
@@ -41,7 +41,7 @@ SECRETS = {"api_key": "sk-svcacct-planted"}
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
-def bazaar(received):
+def openai_ads_api(received):
     """Enough of bzr.openai.com to take events."""
 
     def answers(asked):
@@ -50,36 +50,36 @@ def bazaar(received):
         received.bodies.append(asked.body)
         body = asked.json()
         if any(event["id"] == REJECTED_ORDER_ID for event in body["events"]):
-            return refusal("invalid_request_error", 400, "Ada@example.com is no hash.")
+            return error_response("invalid_request_error", 400, "Ada@example.com is no hash.")
         for event in body["events"]:
             received.record_unless_duplicate(
                 asked.query["pid"], event["id"], event["type"], is_test=body["validate_only"]
             )
         return StubResponse({"accepted": len(body["events"])})
 
-    busy = too_many_calls(refusal("rate_limit_error", 429).content)
+    busy = too_many_calls(error_response("rate_limit_error", 429).content)
     return StubPlatformApi(
-        answers, busy, lambda _: refusal("invalid_request_error", 401, "Bad key sk-svcacct-planted.")
+        answers, busy, lambda _: error_response("invalid_request_error", 401, "Bad key sk-svcacct-planted.")
     )
 
 
-def refusal(kind, status, message="No.", code=None):
+def error_response(kind, status, message="No.", code=None):
     return StubResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
 
 
 class TestOpenAIConversions(ConversionSenderConformance):
     @pytest.fixture
     async def harness(self):
-        async with serve_api(bazaar(received := ReceivedConversions())) as api:
+        async with serve_api(openai_ads_api(received := ReceivedConversions())) as api:
             sender = CONVERSION_SENDER.with_base_url(f"{api.url}/v1")
             yield SenderHarness(sender, SECRETS, received, api.fail_with, fail_sending_calls(api))
 
 
-def sha(normal):
+def sha256_hex_of(normal):
     return hashlib.sha256(normal.encode()).hexdigest()
 
 
-def test_a_purchase_with_all_there_is():
+def test_purchase_with_all_fields_has_the_expected_payload():
     conversion = Conversion(
         id=UUID(int=1), event="order_created", event_id="order-7", occurred_at=datetime(2026, 7, 1, 12, 0, 0, 123_999, UTC),
         action_source=ActionSource.WEBSITE, customer=replace(CUSTOMER, click=ClickId("oppref", "gAAAA_Op", NOON)),
@@ -98,7 +98,7 @@ def test_a_purchase_with_all_there_is():
                 "oppref": "gAAAA_Op",
                 "user": {
                     "email_sha256": "b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72",
-                    "external_id_sha256": sha("user_1"),
+                    "external_id_sha256": sha256_hex_of("user_1"),
                     "country": "US",
                     "city": "San Francisco",
                     "zip_code": "94107-1234",
@@ -119,7 +119,7 @@ def test_a_purchase_with_all_there_is():
     }
 
 
-def conversion(event="lead_created", source=ActionSource.SYSTEM, **told):
+def purchase_conversion(event="lead_created", source=ActionSource.SYSTEM, **told):
     plain = Conversion(UUID(int=1), event, "e-1", NOON, source, Customer(email="a@b.co"))
     return replace(plain, **told)
 
@@ -132,21 +132,21 @@ def conversion(event="lead_created", source=ActionSource.SYSTEM, **told):
         ("subscription_created", "plan_enrollment"), ("trial_started", "plan_enrollment"),
     ],
 )  # fmt: skip
-def test_each_event_has_data_of_its_own_shape(event, shape):
+def test_each_event_type_has_its_own_payload(event, shape):
     bought = (LineItem("sku-1"),)
-    data = event_body(conversion(event, line_items=bought, value=100, currency="JPY"))["data"]
+    data = event_body(purchase_conversion(event, line_items=bought, value=100, currency="JPY"))["data"]
     assert data.pop("contents", None) == (
         None if shape == "customer_action" else [{"id": "sku-1", "quantity": 1}]
     )
     assert data == {"type": shape, "amount": 100, "currency": "JPY"}
 
 
-def test_every_event_a_rule_may_name_has_a_shape():
+def test_every_selectable_event_has_a_payload():
     assert tuple(EVENT_DATA_TYPES) == CONVERSION_SENDER.platform.event_names
 
 
-def test_an_event_of_the_rules_own_keeps_its_name_beside_its_type():
-    event = event_body(conversion("demo_booked", is_custom=True))
+def test_custom_event_has_name_and_type():
+    event = event_body(purchase_conversion("demo_booked", is_custom=True))
     assert (event["type"], event["custom_event_name"], event["data"]) == (
         "custom",
         "demo_booked",
@@ -157,52 +157,56 @@ def test_an_event_of_the_rules_own_keeps_its_name_beside_its_type():
 @pytest.mark.parametrize(
     ("source", "told"), [(ActionSource.WEBSITE, "web"), (ActionSource.APP, "mobile_app"), (ActionSource.SYSTEM, "other")]
 )  # fmt: skip
-def test_sources_have_names_of_openai(source, told):
-    assert event_body(conversion(source=source))["action_source"] == told
+def test_sources_are_mapped_to_platform_names(source, told):
+    assert event_body(purchase_conversion(source=source))["action_source"] == told
 
 
 @pytest.mark.parametrize(("country", "told"), [("us", "US"), ("Germany", None), (None, None)])
-def test_a_country_is_told_by_its_two_letters(country, told):
+def test_country_is_sent_as_two_letter_code(country, told):
     assert (
-        event_body(conversion(customer=Customer(email="a@b.co", country=country)))["user"].get("country")
+        event_body(purchase_conversion(customer=Customer(email="a@b.co", country=country)))["user"].get(
+            "country"
+        )
         == told
     )
 
 
-def test_a_test_is_only_validated():
-    assert batch_body(Destination("a", "9", test=True), [conversion()])["validate_only"] is True
+def test_test_event_is_sent_for_validation_only():
+    assert batch_body(Destination("a", "9", test=True), [purchase_conversion()])["validate_only"] is True
 
 
 @pytest.fixture
 async def api():
-    async with serve_api(bazaar(ReceivedConversions())) as api:
+    async with serve_api(openai_ads_api(ReceivedConversions())) as api:
         yield api
 
 
 @pytest.mark.parametrize(
     ("answer", "kind", "code"),
     [
-        (refusal("invalid_request_error", 400, code="too_old"), BatchRejected, "too_old"),
-        (refusal("invalid_request_error", 422), BatchRejected, "invalid_request_error"),
+        (error_response("invalid_request_error", 400, code="too_old"), BatchRejected, "too_old"),
+        (error_response("invalid_request_error", 422), BatchRejected, "invalid_request_error"),
         (StubResponse({"error": "No."}, 400), BatchRejected, "http_400"),
-        (refusal("server_error", 503), PlatformUnavailable, None),
-        (refusal("invalid_request_error", 403), CredentialsRejected, None),
+        (error_response("server_error", 503), PlatformUnavailable, None),
+        (error_response("invalid_request_error", 403), CredentialsRejected, None),
     ],
 )
-async def test_a_status_says_whose_turn_it_is(api, answer, kind, code):
+async def test_http_status_decides_between_retry_and_rejection(api, answer, kind, code):
     api.answers = lambda _: answer
     with pytest.raises(kind) as fault:
-        await CONVERSION_SENDER.with_base_url(f"{api.url}/v1").send(DESTINATION, [conversion()], SECRETS)
+        await CONVERSION_SENDER.with_base_url(f"{api.url}/v1").send(
+            DESTINATION, [purchase_conversion()], SECRETS
+        )
     assert getattr(fault.value, "code", None) == code
 
 
-def test_openai_is_brought_by_its_hook():
-    brought = load_plugins([("ads_openai", ads_openai)], discover=False)
+def test_openai_sender_is_registered_by_its_hook():
+    brought = collect_plugins_into_registry([("ads_openai", ads_openai)], discover_entry_points=False)
     assert isinstance(brought.conversion_senders["openai"], RelocatableSender)
     assert brought.ad_platforms == {}
 
 
-async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+async def test_missing_http_client_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
-        await CONVERSION_SENDER.send(DESTINATION, [conversion()], SECRETS)
+        await CONVERSION_SENDER.send(DESTINATION, [purchase_conversion()], SECRETS)

@@ -11,7 +11,7 @@ from plugins.ads_tiktok.mapping import map_account, map_spend_row
 from service_core.commerce.ads.models import AdAccount, AdLevel
 from service_core.commerce.ads.ports import SupportsBaseUrl
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.money import to_major
 from service_core.testing.ad_platform import FIRST, THIRD, AdPlatformConformance, PlatformHarness
 from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
@@ -24,12 +24,12 @@ PAGE = 2
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
-def said(data=None, code=0, message="OK", status=200):
+def api_response(data=None, code=0, message="OK", status=200):
     """The envelope of every answer."""
     return StubResponse({"code": code, "message": message, "request_id": "r", "data": data or {}}, status)
 
 
-def tiktok(platform_data):
+def tiktok_api(platform_data):
     """Enough of business-api.tiktok.com to tell a scene."""
 
     def answers(asked):
@@ -37,7 +37,7 @@ def tiktok(platform_data):
         match asked.path.removeprefix("/open_api/v1.3/"):
             case "oauth2/advertiser/get/":
                 assert asked.query == {"app_id": SECRETS["app_id"], "secret": SECRETS["secret"]}
-                return said(
+                return api_response(
                     {
                         "list": [
                             {"advertiser_id": one.id, "advertiser_name": one.name}
@@ -48,29 +48,31 @@ def tiktok(platform_data):
             case "advertiser/info/":
                 ids = json.loads(asked.query["advertiser_ids"])
                 fields = json.loads(asked.query["fields"])
-                return said(
-                    {"list": [account_told(one, fields) for one in platform_data.accounts if one.id in ids]}
+                return api_response(
+                    {"list": [account_fields(one, fields) for one in platform_data.accounts if one.id in ids]}
                 )
             case "report/integrated/get/":
-                return reported(asked, platform_data)
+                return report_response(asked, platform_data)
             case "campaign/get/" | "adgroup/get/" | "ad/get/" as path:
-                return listed(asked, platform_data, path.partition("/")[0])
+                return entity_list_response(asked, platform_data, path.partition("/")[0])
 
     def refused(_):
-        return said(code=40105, message="Access token planted-token is incorrect or has been revoked.")
+        return api_response(
+            code=40105, message="Access token planted-token is incorrect or has been revoked."
+        )
 
     return StubPlatformApi(
-        answers, said(code=40100, message="Too many requests. Please retry in some time."), refused
+        answers, api_response(code=40100, message="Too many requests. Please retry in some time."), refused
     )
 
 
-def account_told(account, fields):
+def account_fields(account, fields):
     known = {"advertiser_id": account.id, "name": account.name, "currency": account.currency,
              "timezone": "Etc/GMT-1", "display_timezone": account.timezone}  # fmt: skip
     return {name: known[name] for name in fields}
 
 
-def reported(asked, platform_data):
+def report_response(asked, platform_data):
     """Two rows to a page, whatever size is asked for."""
     assert asked.query["report_type"] == "BASIC"
     first, last = (date.fromisoformat(asked.query[end]) for end in ("start_date", "end_date"))
@@ -78,12 +80,12 @@ def reported(asked, platform_data):
     rows = platform_data.expected_rows(asked.query["advertiser_id"], level, first, last)
     dimensions, metrics = (json.loads(asked.query[name]) for name in ("dimensions", "metrics"))
     page = int(asked.query["page"])
-    told = [row_told(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
+    told = [report_row(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
     sizes = {"page": page, "page_size": PAGE, "total_number": len(rows), "total_page": -(-len(rows) // PAGE)}
-    return said({"list": told, "page_info": sizes})
+    return api_response({"list": told, "page_info": sizes})
 
 
-def listed(asked, platform_data, kind):
+def entity_list_response(asked, platform_data, kind):
     """Every entity of the account but the last ad, two to a page."""
     levels = {"campaign": AdLevel.CAMPAIGN, "adgroup": AdLevel.GROUP, "ad": AdLevel.AD}
     own = [row.entity for row in platform_data.rows if row.account_id == asked.query["advertiser_id"]]
@@ -91,19 +93,19 @@ def listed(asked, platform_data, kind):
     assert json.loads(asked.query["fields"]) == [f"{kind}_id", "operation_status"]
     page = int(asked.query["page"])
     told = [{f"{kind}_id": id_, "operation_status": "ENABLE"} for id_ in ids[(page - 1) * PAGE : page * PAGE]]
-    return said({"list": told, "page_info": {"page": page, "total_page": -(-len(ids) // PAGE)}})
+    return api_response({"list": told, "page_info": {"page": page, "total_page": -(-len(ids) // PAGE)}})
 
 
-def row_told(row, dimensions, metrics):
+def report_row(row, dimensions, metrics):
     """Numbers are text; what is not known is a dash or left out."""
     entity = row.entity
     known = {
         "campaign_id": entity.campaign_id, "campaign_name": entity.campaign_name,
         "adgroup_id": entity.group_id, "adgroup_name": entity.group_name,
         "ad_id": entity.ad_id, "ad_name": entity.ad_name, "stat_time_day": f"{row.day} 00:00:00",
-        "spend": amount(row.spend, row.currency), "impressions": row.impressions, "clicks": row.clicks,
+        "spend": format_amount(row.spend, row.currency), "impressions": row.impressions, "clicks": row.clicks,
         "reach": "-" if row.reach is None else row.reach, "complete_payment": row.conversions,
-        "total_complete_payment_rate": amount(row.conversion_value, row.currency),
+        "total_complete_payment_rate": format_amount(row.conversion_value, row.currency),
     }  # fmt: skip
     written = {name: str(value) for name, value in known.items() if value is not None}
     assert set(dimensions) <= written.keys()
@@ -113,7 +115,7 @@ def row_told(row, dimensions, metrics):
     }
 
 
-def amount(minor, currency):
+def format_amount(minor, currency):
     return None if minor is None else str(to_major(minor, currency))
 
 
@@ -122,7 +124,7 @@ class TestTikTokAds(AdPlatformConformance):
 
     @pytest.fixture
     async def harness(self, platform_data):
-        async with serve_api(tiktok(platform_data)) as api:
+        async with serve_api(tiktok_api(platform_data)) as api:
             yield PlatformHarness(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.fail_with)
 
     async def test_entities_stand_as_they_are_listed(self, harness, platform_data):
@@ -136,12 +138,18 @@ class TestTikTokAds(AdPlatformConformance):
 
 @pytest.fixture
 async def api():
-    async with serve_api(StubPlatformApi(lambda _: said(), said(), lambda _: said())) as api:
+    async with serve_api(
+        StubPlatformApi(lambda _: api_response(), api_response(), lambda _: api_response())
+    ) as api:
         yield api
 
 
-async def read(api):
-    return await TikTokAds().with_base_url(f"{api.url}/v9").spend(EUROS, AdLevel.AD, FIRST, THIRD, SECRETS)
+async def read_spend(api):
+    return (
+        await TikTokAds()
+        .with_base_url(f"{api.url}/v9")
+        .fetch_daily_spend(EUROS, AdLevel.AD, FIRST, THIRD, SECRETS)
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,30 +157,30 @@ async def read(api):
     [(40001, 200, CredentialsRejected), (40102, 200, CredentialsRejected), (40105, 200, CredentialsRejected), (None, 401, CredentialsRejected),
      (40100, 200, PlatformUnavailable), (40002, 200, PlatformUnavailable), (50000, 200, PlatformUnavailable), (40100, 429, PlatformUnavailable)],
 )  # fmt: skip
-async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
-    api.answers = lambda _: said(code=code, message="No.", status=status)
+async def test_error_code_decides_between_retry_and_rejection(api, code, status, kind):
+    api.answers = lambda _: api_response(code=code, message="No.", status=status)
     with pytest.raises(kind, match=r"TikTok says: No\."):
-        await read(api)
+        await read_spend(api)
     assert api.asked[0].path == "/v9/report/integrated/get/"
 
 
-async def test_the_time_to_wait_is_taken_where_it_is_told(api):
+async def test_retry_delay_is_read_from_the_response(api):
     api.answers = lambda _: StubResponse({"code": 40100, "message": "Slow down"}, 429, {"Retry-After": "30"})
     with pytest.raises(PlatformUnavailable) as fault:
-        await read(api)
+        await read_spend(api)
     assert fault.value.retry_after == 30
 
 
-async def test_a_row_of_another_shape_is_no_row(api):
+async def test_malformed_rows_are_skipped(api):
     row = {"dimensions": {"ad_id": "1", "stat_time_day": "2026-07-01 00:00:00"}, "metrics": {}}
     pages = {"page_info": {"total_page": 1}}
     for told in ({}, {"list": []}, {"list": [row], **pages}, {"list": [[]], **pages}):
-        api.answers = lambda _, told=told: said(told)
+        api.answers = lambda _, told=told: api_response(told)
         with pytest.raises(PlatformUnavailable, match="another shape"):
-            await read(api)
+            await read_spend(api)
 
 
-def test_a_dash_is_not_known_and_money_meets_no_float():
+def test_dash_is_null_and_amounts_avoid_floats():
     told = {
         "dimensions": {"campaign_id": 7, "stat_time_day": "2026-07-01 00:00:00"},
         "metrics": {"spend": "90071992547409.93", "clicks": "0", "reach": "-", "complete_payment": "2.5"},
@@ -182,17 +190,19 @@ def test_a_dash_is_not_known_and_money_meets_no_float():
     assert (row.impressions, row.conversion_value, row.entity.id) == (None, None, "7")
 
 
-def test_an_account_without_a_zone_to_show_has_its_own():
+def test_account_time_zone_falls_back_to_its_own():
     told = {"advertiser_id": "1", "currency": "EUR", "timezone": "Europe/Berlin"}
     assert map_account(told) == AdAccount("1", None, "EUR", "Europe/Berlin")
 
 
-def test_tiktok_is_brought_by_its_hook():
-    assert list(load_plugins([("ads_tiktok", ads_tiktok)], discover=False).ad_platforms) == ["tiktok"]
+def test_tiktok_platform_is_registered_by_its_hook():
+    assert list(
+        collect_plugins_into_registry([("ads_tiktok", ads_tiktok)], discover_entry_points=False).ad_platforms
+    ) == ["tiktok"]
     assert isinstance(TikTokAds(), SupportsBaseUrl)
 
 
-async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+async def test_missing_http_client_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
-        await TikTokAds().accounts(SECRETS)
+        await TikTokAds().list_accessible_accounts(SECRETS)

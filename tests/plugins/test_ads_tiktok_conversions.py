@@ -21,7 +21,7 @@ from service_core.delivery.postbacks.models import (
     Rejected,
 )
 from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.conversion_sender import (
     CUSTOMER,
     DESTINATION,
@@ -36,7 +36,7 @@ SECRETS = {"access_token": "planted-tiktok"}
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
-def business(received):
+def business_api(received):
     """Enough of business-api.tiktok.com to take events."""
 
     def answers(asked):
@@ -46,27 +46,29 @@ def business(received):
         body = asked.json()
         assert body["event_source"] == "web"
         if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
-            return said(40002, "user: Ada@example.com is no hash")
+            return api_response(40002, "user: Ada@example.com is no hash")
         for event in body["data"]:
             test = "test_event_code" in body
             received.record_unless_duplicate(
                 body["event_source_id"], event["event_id"], event["event"], is_test=test
             )
-        return said(0, "OK")
+        return api_response(0, "OK")
 
     return StubPlatformApi(
-        answers, said(40100, "Too many requests"), lambda _: said(40105, "planted-tiktok is revoked")
+        answers,
+        api_response(40100, "Too many requests"),
+        lambda _: api_response(40105, "planted-tiktok is revoked"),
     )
 
 
-def said(code, message="No."):
+def api_response(code, message="No."):
     return StubResponse({"code": code, "message": message, "request_id": "r", "data": {}})
 
 
 class TestTikTokConversions(ConversionSenderConformance):
     @pytest.fixture
     async def harness(self):
-        async with serve_api(business(received := ReceivedConversions())) as api:
+        async with serve_api(business_api(received := ReceivedConversions())) as api:
             sender = CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3")
             yield SenderHarness(sender, SECRETS, received, api.fail_with, fail_sending_calls(api))
 
@@ -78,11 +80,11 @@ class TestTikTokConversions(ConversionSenderConformance):
         assert harness.received.bodies == []
 
 
-def sha(normal):
+def sha256_hex_of(normal):
     return hashlib.sha256(normal.encode()).hexdigest()
 
 
-def test_a_purchase_with_all_there_is():
+def test_purchase_with_all_fields_has_the_expected_payload():
     conversion = Conversion(
         id=UUID(int=1), event="CompletePayment", event_id="order-7", occurred_at=NOON,
         action_source=ActionSource.WEBSITE, customer=replace(CUSTOMER, click=ClickId("ttclid", "E.C.P.Cl1ck", NOON)),
@@ -101,7 +103,7 @@ def test_a_purchase_with_all_there_is():
                 "user": {
                     "email": "b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72",
                     "phone": "8a59780bb8cd2ba022bfa5ba2ea3b6e07af17a7d8b30c1f9b3390e36f69019e4",
-                    "external_id": sha("user_1"),
+                    "external_id": sha256_hex_of("user_1"),
                     "ttclid": "E.C.P.Cl1ck",
                     "ttp": "2F7h37YkS1j57AYSKTI7IHhJPYH",
                     "ip": "203.0.113.7",
@@ -122,7 +124,7 @@ def test_a_purchase_with_all_there_is():
     }
 
 
-def conversion(**customer):
+def purchase_conversion(**customer):
     return Conversion(UUID(int=1), "SubmitForm", "e-1", NOON, ActionSource.SYSTEM, Customer(**customer))
 
 
@@ -130,13 +132,13 @@ def conversion(**customer):
     ("ids", "known"),
     [({"visitor_id": "V-1", "anonymous_id": "a"}, "v-1"), ({"anonymous_id": "A"}, "a"), ({"user_id": "u", "visitor_id": "v"}, "u")],
 )  # fmt: skip
-def test_the_steadiest_id_stands_for_somebody(ids, known):
-    assert event_body(conversion(**ids))["user"] == {"external_id": sha(known)}
+def test_most_stable_id_is_sent_as_external_id(ids, known):
+    assert event_body(purchase_conversion(**ids))["user"] == {"external_id": sha256_hex_of(known)}
 
 
 @pytest.fixture
 async def api():
-    async with serve_api(business(ReceivedConversions())) as api:
+    async with serve_api(business_api(ReceivedConversions())) as api:
         yield api
 
 
@@ -145,14 +147,16 @@ async def api():
     [(40001, CredentialsRejected), (40105, CredentialsRejected), (40100, PlatformUnavailable), (40700, PlatformUnavailable), (50000, PlatformUnavailable),
      (51010, PlatformUnavailable), (40002, BatchRejected), (20001, BatchRejected), (None, BatchRejected), ("0", BatchRejected)],
 )  # fmt: skip
-async def test_a_code_says_whose_turn_it_is(api, code, kind):
-    api.answers = lambda _: said(code)
+async def test_error_code_decides_between_retry_and_rejection(api, code, kind):
+    api.answers = lambda _: api_response(code)
     with pytest.raises(kind):
         await CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3").send(
-            DESTINATION, [conversion()], SECRETS
+            DESTINATION, [purchase_conversion()], SECRETS
         )
 
 
-def test_tiktok_is_brought_by_its_hook():
-    brought = load_plugins([("ads_tiktok", ads_tiktok)], discover=False).conversion_senders
+def test_tiktok_sender_is_registered_by_its_hook():
+    brought = collect_plugins_into_registry(
+        [("ads_tiktok", ads_tiktok)], discover_entry_points=False
+    ).conversion_senders
     assert isinstance(brought["tiktok"], RelocatableSender)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.attribution_models.markov import compute_removal_effects
+from plugins.attribution_models.markov import compute_markov_removal_effects
 from plugins.attribution_models.models import MODELS
-from plugins.attribution_models.shapley import split_conversions_evenly
+from plugins.attribution_models.shapley import split_conversions_over_distinct_keys
 from service_core.analytics.ports import TouchPath
-from service_core.kernel.money import allocate_amount
+from service_core.kernel.money import allocate_by_largest_remainder
 
 A, B = ("A",), ("B",)
 SMALL = [TouchPath((A,), 2, 1), TouchPath((B,), 1, 0), TouchPath((A, B), 1, 0)]
@@ -27,41 +27,45 @@ LARGE = [
 
 
 def credits_of(weights, conversions):
-    parts = allocate_amount(conversions * 1_000_000, list(weights.values()))
+    parts = allocate_by_largest_remainder(conversions * 1_000_000, list(weights.values()))
     return {key[0]: part / 1_000_000 for key, part in zip(weights, parts, strict=True)}
 
 
-def test_the_eight_models_of_the_contract_are_installed_in_its_order():
+def test_eight_models_are_installed_in_the_specified_order():
     assert [model.id for model in MODELS] == [
         "first_touch", "last_touch", "last_non_direct", "linear", "position_based", "time_decay", "markov", "shapley",
     ]  # fmt: skip
 
 
-def test_markov_of_two_keys():
-    effects = compute_removal_effects(SMALL)
+def test_markov_credits_of_two_keys():
+    effects = compute_markov_removal_effects(SMALL)
     assert effects == pytest.approx({A: 0.75, B: 0.5})
     assert credits_of(effects, 4) == {"A": 2.4, "B": 1.6}
 
 
-def test_markov_of_three_keys():
-    effects = compute_removal_effects(LARGE)
+def test_markov_credits_of_three_keys():
+    effects = compute_markov_removal_effects(LARGE)
     assert {key[0]: round(effect, 6) for key, effect in effects.items()} == {
         "Email": 0.154762, "Search": 0.857143, "Social": 0.494048,
     }  # fmt: skip
     assert credits_of(effects, 105) == {"Email": 10.790514, "Search": 59.762846, "Social": 34.446640}
 
 
-def test_shapley_of_two_and_of_three_keys():
-    assert split_conversions_evenly(SMALL) == {A: Fraction(5, 2), B: Fraction(3, 2)}
-    assert split_conversions_evenly(LARGE) == {SEARCH: 65, SOCIAL: Fraction(55, 2), EMAIL: Fraction(25, 2)}
+def test_shapley_credits_of_two_and_three_keys():
+    assert split_conversions_over_distinct_keys(SMALL) == {A: Fraction(5, 2), B: Fraction(3, 2)}
+    assert split_conversions_over_distinct_keys(LARGE) == {
+        SEARCH: 65,
+        SOCIAL: Fraction(55, 2),
+        EMAIL: Fraction(25, 2),
+    }
 
 
 keys = st.sampled_from([(name,) for name in "ABCD"])
-walks = st.lists(keys, min_size=1, max_size=6).map(
+generated_paths = st.lists(keys, min_size=1, max_size=6).map(
     lambda walk: tuple(key for i, key in enumerate(walk) if not i or key != walk[i - 1])
 )
-worlds = st.lists(
-    st.builds(TouchPath, walks, st.integers(0, 9), st.integers(0, 9)).filter(
+generated_path_counts = st.lists(
+    st.builds(TouchPath, generated_paths, st.integers(0, 9), st.integers(0, 9)).filter(
         lambda p: p.converted + p.unconverted
     ),
     min_size=1,
@@ -69,29 +73,31 @@ worlds = st.lists(
 ).filter(lambda paths: any(path.converted for path in paths))
 
 
-@given(worlds)
+@given(generated_path_counts)
 def test_shapley_is_the_mean_marginal_contribution_over_all_orders(paths):
     players = sorted({key for path in paths for key in path.keys})
     worth = dict.fromkeys(players, Fraction(0))
     orders = list(permutations(players))
     for order in orders:
         for i, key in enumerate(order):
-            worth[key] += Fraction(won(paths, order[: i + 1]) - won(paths, order[:i]), len(orders))
-    assert split_conversions_evenly(paths) == worth
+            worth[key] += Fraction(
+                coalition_value(paths, order[: i + 1]) - coalition_value(paths, order[:i]), len(orders)
+            )
+    assert split_conversions_over_distinct_keys(paths) == worth
 
 
-def won(paths, players):
+def coalition_value(paths, players):
     return sum(path.converted for path in paths if set(path.keys) <= set(players))
 
 
-@given(worlds)
+@given(generated_path_counts)
 def test_markov_is_the_share_of_conversions_lost_when_a_key_is_removed(paths):
-    whole = chance(paths, without=None)
-    for key, effect in compute_removal_effects(paths).items():
-        assert effect == pytest.approx(1 - chance(paths, without=key) / whole, abs=1e-9)
+    whole = conversion_probability(paths, without=None)
+    for key, effect in compute_markov_removal_effects(paths).items():
+        assert effect == pytest.approx(1 - conversion_probability(paths, without=key) / whole, abs=1e-9)
 
 
-def chance(paths, without):
+def conversion_probability(paths, without):
     """Chance to convert, by walking the chain step by step until nearly all walkers have left it."""
     steps, leaving = Counter(), Counter()
     for path in paths:

@@ -7,7 +7,7 @@ import pytest
 
 from plugins import checkout_sandbox
 from service_core.access.signup.models import CheckoutRequest, InvalidWebhookSignature, SignupPaymentState
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.ids import new_id
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -15,9 +15,9 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 
 @pytest.fixture
 def sandbox(tmp_path):
-    return load_plugins([("sandbox", checkout_sandbox)], discover=False).open_adapter(
-        "checkout", "sandbox://", folder=tmp_path
-    )
+    return collect_plugins_into_registry(
+        [("sandbox", checkout_sandbox)], discover_entry_points=False
+    ).open_adapter("checkout", "sandbox://", base_folder=tmp_path)
 
 
 async def test_an_order_is_paid_on_a_page_of_the_web_application(sandbox):
@@ -30,7 +30,7 @@ async def test_an_order_is_paid_on_a_page_of_the_web_application(sandbox):
     assert (await sandbox.get_payment(placed.order_id)).state is SignupPaymentState.OPEN
 
 
-async def test_its_own_notices_are_believed_for_300_seconds(sandbox):
+async def test_signed_notices_are_accepted_for_300_seconds(sandbox):
     signup_id = new_id()
     for notice, state in (
         (sandbox.confirm_payment(signup_id, NOW), SignupPaymentState.PAID),
@@ -43,7 +43,7 @@ async def test_its_own_notices_are_believed_for_300_seconds(sandbox):
             await sandbox.receive_webhook(replace(notice, received_at=NOW + timedelta(seconds=301)))
 
 
-async def test_the_payment_of_one_order_is_not_that_of_another(sandbox):
+async def test_payment_is_bound_to_its_order(sandbox):
     one, other = new_id(), new_id()
     notice = sandbox.confirm_payment(one, NOW)
     forged = replace(notice, body=notice.body.replace(str(one).encode(), str(other).encode()))

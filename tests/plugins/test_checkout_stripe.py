@@ -28,17 +28,17 @@ from service_core.access.signup.models import (
 )
 from service_core.access.signup.payments import SignupPayments
 from service_core.access.signup.ports import SignupLookup
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import Forbidden, StartupError
 from service_core.kernel.ids import new_id
 from service_core.testing.memory.access import MemoryAccess
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 KEY, SIGNING = "sk_test_planted_key", "whsec_planted_secret"
-REGISTRY = load_plugins([("checkout_stripe", checkout_stripe)], discover=False)
+REGISTRY = collect_plugins_into_registry([("checkout_stripe", checkout_stripe)], discover_entry_points=False)
 
 
-class Stripe(BaseHTTPRequestHandler):
+class StubStripeHandler(BaseHTTPRequestHandler):
     """Enough of api.stripe.com: sessions are made and read, form-encoded in and JSON out."""
 
     def do_POST(self):
@@ -87,14 +87,14 @@ class Stripe(BaseHTTPRequestHandler):
         pass
 
 
-class Server(ThreadingHTTPServer):
+class StubStripeServer(ThreadingHTTPServer):
     """Takes as many calls at once as a test makes: one that finds no place waits for seconds before it knocks again."""
 
     daemon_threads = True
     request_queue_size = 128
 
 
-class Account:
+class StripeAccount:
     """What Stripe remembers."""
 
     def __init__(self):
@@ -124,7 +124,7 @@ class Account:
         return {"id": "evt_1", "object": "event", "type": kind, "data": {"object": session}, **more}
 
 
-def signed(content, at=NOW, secret=SIGNING, received=None):
+def signed_webhook(content, at=NOW, secret=SIGNING, received=None):
     body = json.dumps(content).encode()
     stamp = int(at.timestamp())
     mark = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
@@ -132,8 +132,8 @@ def signed(content, at=NOW, secret=SIGNING, received=None):
 
 
 @contextmanager
-def serving(account):
-    server = Server(("127.0.0.1", 0), Stripe)
+def serve_stripe(account):
+    server = StubStripeServer(("127.0.0.1", 0), StubStripeHandler)
     server.account = account
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -147,24 +147,24 @@ def serving(account):
 
 @pytest.fixture
 def account():
-    return Account()
+    return StripeAccount()
 
 
-def opened(port, folder, key=KEY):
+def open_checkout(port, folder, key=KEY):
     url = (
         f"stripe://:{key}@127.0.0.1:{port}?tls=false&webhook_secret={SIGNING}"
         "&starter=price_starter&growth=price_growth&seconds=30"
     )
-    return REGISTRY.open_adapter("checkout", url, folder=folder)
+    return REGISTRY.open_adapter("checkout", url, base_folder=folder)
 
 
 @pytest.fixture
 def checkout(account, tmp_path):
-    with serving(account) as port:
-        yield opened(port, tmp_path)
+    with serve_stripe(account) as port:
+        yield open_checkout(port, tmp_path)
 
 
-def order(plan="growth", return_url="https://app.example/welcome?token=t"):
+def make_order(plan="growth", return_url="https://app.example/welcome?token=t"):
     return CheckoutRequest(
         signup_id=new_id(),
         email="ann@example.com",
@@ -176,8 +176,8 @@ def order(plan="growth", return_url="https://app.example/welcome?token=t"):
     )
 
 
-async def placed(account, checkout, **fields):
-    wanted = order()
+async def place_order(account, checkout, **fields):
+    wanted = make_order()
     got = await checkout.create_session(wanted)
     account.change(got.order_id, **fields)
     return wanted, got
@@ -186,8 +186,8 @@ async def placed(account, checkout, **fields):
 PAID = {"status": "complete", "payment_status": "paid"}
 
 
-async def test_an_order_is_a_subscription_session_with_the_price_of_its_plan(account, checkout):
-    wanted = order()
+async def test_order_becomes_a_subscription_session_with_its_price(account, checkout):
+    wanted = make_order()
     got = await checkout.create_session(wanted)
     assert (got.order_id, got.url) == ("cs_test_1", "https://checkout.stripe.com/c/pay/cs_test_1")
     _, path, form, headers = account.calls[0]
@@ -205,8 +205,8 @@ async def test_an_order_is_a_subscription_session_with_the_price_of_its_plan(acc
     assert str(wanted.signup_id) in headers["Idempotency-Key"]
 
 
-async def test_the_same_order_twice_is_one_session(account, checkout):
-    wanted = order()
+async def test_repeated_order_creates_one_session(account, checkout):
+    wanted = make_order()
     assert await checkout.create_session(wanted) == await checkout.create_session(wanted)
     assert await checkout.create_session(replace(wanted, return_url="https://app.example/welcome?token=u"))
     assert len(account.sessions) == 2
@@ -225,20 +225,20 @@ async def test_the_same_order_twice_is_one_session(account, checkout):
         ({**PAID, "metadata": {}}, SignupPaymentState.OPEN),
     ],
 )
-async def test_what_a_session_says_when_it_is_looked_at(account, checkout, fields, state):
-    wanted, got = await placed(account, checkout, **fields)
+async def test_session_status_is_mapped_to_the_payment_state(account, checkout, fields, state):
+    wanted, got = await place_order(account, checkout, **fields)
     payment = await checkout.get_payment(got.order_id)
     assert (payment.signup_id, payment.order_id, payment.state) == (wanted.signup_id, got.order_id, state)
     assert account.calls[-1][2] == {"expand[0]": ["line_items"]}
 
 
-async def test_a_signed_webhook_is_believed_as_far_as_the_api_confirms_it(account, checkout):
-    wanted, got = await placed(account, checkout)
+async def test_signed_webhook_is_confirmed_through_the_api(account, checkout):
+    wanted, got = await place_order(account, checkout)
     assert (
-        await checkout.receive_webhook(signed(account.event(got.order_id)))
+        await checkout.receive_webhook(signed_webhook(account.event(got.order_id)))
     ).state is SignupPaymentState.OPEN
     account.change(got.order_id, **PAID)
-    payment = await checkout.receive_webhook(signed(account.event(got.order_id)))
+    payment = await checkout.receive_webhook(signed_webhook(account.event(got.order_id)))
     assert (payment.signup_id, payment.state) == (wanted.signup_id, SignupPaymentState.PAID)
 
 
@@ -255,20 +255,20 @@ async def test_a_signed_webhook_is_believed_as_far_as_the_api_confirms_it(accoun
     ],
     ids=["unsigned", "nonsense", "no time", "altered", "no text", "too old", "from the future"],
 )
-async def test_a_forged_webhook_is_refused_before_anything_is_asked(account, checkout, forge):
-    _, got = await placed(account, checkout)
+async def test_forged_webhook_is_refused_without_api_requests(account, checkout, forge):
+    _, got = await place_order(account, checkout)
     asked = len(account.calls)
     with pytest.raises(InvalidWebhookSignature):
-        await checkout.receive_webhook(forge(signed(account.event(got.order_id))))
+        await checkout.receive_webhook(forge(signed_webhook(account.event(got.order_id))))
     assert len(account.calls) == asked
 
 
 async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
-    _, got = await placed(account, checkout)
+    _, got = await place_order(account, checkout)
     with pytest.raises(InvalidWebhookSignature):
-        await checkout.receive_webhook(signed(account.event(got.order_id), secret="whsec_other"))
+        await checkout.receive_webhook(signed_webhook(account.event(got.order_id), secret="whsec_other"))
     assert await checkout.receive_webhook(
-        signed(account.event(got.order_id), received=NOW + timedelta(seconds=300))
+        signed_webhook(account.event(got.order_id), received=NOW + timedelta(seconds=300))
     )
 
 
@@ -282,20 +282,20 @@ async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_i
     ],
     ids=["another event", "another account", "another checkout", "no event"],
 )
-async def test_a_webhook_of_no_concern_is_taken_and_nothing_is_asked(account, checkout, alter):
-    _, got = await placed(account, checkout, **PAID)
+async def test_irrelevant_webhook_is_accepted_without_api_requests(account, checkout, alter):
+    _, got = await place_order(account, checkout, **PAID)
     asked = len(account.calls)
-    assert await checkout.receive_webhook(signed(alter(account.event(got.order_id)))) is None
+    assert await checkout.receive_webhook(signed_webhook(alter(account.event(got.order_id)))) is None
     assert len(account.calls) == asked
 
 
-async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(account, checkout, tmp_path):
-    _, got = await placed(account, checkout)
+async def test_unavailable_api_is_reported_without_secrets(account, checkout, tmp_path):
+    _, got = await place_order(account, checkout)
     account.down = True
     for call in (
         checkout.get_payment(got.order_id),
-        checkout.create_session(order()),
-        checkout.receive_webhook(signed(account.event(got.order_id))),
+        checkout.create_session(make_order()),
+        checkout.receive_webhook(signed_webhook(account.event(got.order_id))),
     ):
         with pytest.raises(CheckoutUnavailable) as caught:
             await call
@@ -303,15 +303,15 @@ async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(
     account.down = False
     with pytest.raises(CheckoutUnavailable):
         await checkout.get_payment("cs_test_unknown")
-    with serving(account) as port:
+    with serve_stripe(account) as port:
         with pytest.raises(CheckoutUnavailable) as caught:
-            await opened(port, tmp_path, key="sk_wrong").get_payment(got.order_id)
+            await open_checkout(port, tmp_path, key="sk_wrong").get_payment(got.order_id)
         assert KEY not in str(caught.value)
 
 
 async def test_a_plan_without_a_price_is_not_sold(checkout):
     with pytest.raises(CheckoutUnavailable, match="scale"):
-        await checkout.create_session(order("scale"))
+        await checkout.create_session(make_order("scale"))
 
 
 @pytest.mark.parametrize(
@@ -319,17 +319,17 @@ async def test_a_plan_without_a_price_is_not_sold(checkout):
 )
 def test_a_url_without_its_secrets_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
-        REGISTRY.open_adapter("checkout", url, folder=tmp_path)
+        REGISTRY.open_adapter("checkout", url, base_folder=tmp_path)
 
 
-def test_without_its_library_the_start_stops_with_a_sentence(monkeypatch, tmp_path):
+def test_missing_library_stops_the_start_with_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "stripe", None)
     monkeypatch.delitem(sys.modules, "plugins.checkout_stripe.adapter", raising=False)
     with pytest.raises(StartupError, match=r"touchpoint-analytics\[stripe\]"):
-        opened(1, tmp_path)
+        open_checkout(1, tmp_path)
 
 
-class Silent:
+class SilentMailer:
     async def send(self, message):
         raise EmailSenderUnavailable
 
@@ -346,7 +346,7 @@ def signups(checkout):
     applications = SignupCreator(
         store.signups,
         checkout,
-        Silent(),
+        SilentMailer(),
         limiter=Limits(),
         clock=lambda: NOW,
         mode="checkout",
@@ -356,7 +356,7 @@ def signups(checkout):
         store.signups,
         checkout,
         store.accounts,
-        Silent(),
+        SilentMailer(),
         limiter=Limits(),
         clock=lambda: NOW,
         web_url="https://app.example",
@@ -364,10 +364,10 @@ def signups(checkout):
     return store, applications, settlement
 
 
-async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, signups, caplog):
+async def test_twenty_webhooks_and_polls_create_one_workspace(account, signups, caplog):
     store, applications, settlement = signups
     with caplog.at_level(logging.DEBUG):
-        applied = await applications.create_signup(
+        applied = await applications.create_checkout_or_send_verification(
             SignupInput(email="ann@example.com", plan="growth"), "203.0.113.7"
         )
         signup = await store.signups.find_signup(SignupLookup.ID, applied.signup.id.hex)
@@ -375,13 +375,15 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, si
         kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
         told = await asyncio.gather(
             *(
-                settlement.receive_webhook(signed(account.event(signup.order, kinds[n % 2])))
+                settlement.receive_webhook(signed_webhook(account.event(signup.order, kinds[n % 2])))
                 for n in range(20)
             ),
-            *(settlement.refresh_payment(signup) for _ in range(5)),
+            *(settlement.poll_pending_payment_once_per_10_seconds(signup) for _ in range(5)),
         )
         with pytest.raises(Forbidden):
-            await settlement.receive_webhook(signed(account.event(signup.order), secret="whsec_other"))
+            await settlement.receive_webhook(
+                signed_webhook(account.event(signup.order), secret="whsec_other")
+            )
     assert len(await store.credentials.list_workspaces()) == 1
     assert sum(outcome is True for outcome in told) <= 1
     assert (await store.credentials.list_workspaces())[0].plan == "growth"
@@ -390,10 +392,12 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, si
     assert "ann@example.com" not in caplog.text
 
 
-async def test_a_paid_session_of_another_price_makes_nothing(account, signups):
+async def test_paid_session_with_another_price_is_ignored(account, signups):
     store, applications, settlement = signups
-    applied = await applications.create_signup(SignupInput(email="ann@example.com", plan="growth"), None)
+    applied = await applications.create_checkout_or_send_verification(
+        SignupInput(email="ann@example.com", plan="growth"), None
+    )
     signup = await store.signups.find_signup(SignupLookup.ID, applied.signup.id.hex)
     account.change(signup.order, **PAID, metadata={"plan": "starter"})
-    assert not await settlement.receive_webhook(signed(account.event(signup.order)))
+    assert not await settlement.receive_webhook(signed_webhook(account.event(signup.order)))
     assert await store.credentials.list_workspaces() == []

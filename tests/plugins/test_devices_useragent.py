@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.devices_useragent.adapter import MAX_USER_AGENT_LENGTH, UaParserAdapter
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.plugin import Device
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
@@ -61,7 +61,7 @@ def agents():
         ),
     ],
 )
-def test_products_have_their_usual_names(agents, agent, device):
+def test_browser_and_os_names_are_common_names(agents, agent, device):
     assert agents.parse(agent) == device
 
 
@@ -92,7 +92,7 @@ def test_a_crawler_is_known(agents, agent):
     assert agents.parse(agent).crawler
 
 
-def test_people_are_no_crawlers(agents):
+def test_browsers_are_not_crawlers(agents):
     assert not agents.parse(CHROME).crawler
     assert not agents.parse(IPHONE).crawler
     assert not agents.parse(
@@ -100,24 +100,24 @@ def test_people_are_no_crawlers(agents):
     ).crawler
 
 
-def test_a_headless_browser_is_told_apart(agents):
+def test_headless_browser_is_detected(agents):
     device = agents.parse(CHROME.replace("Chrome/", "HeadlessChrome/"))
     assert device.headless
     assert device.browser == "Chrome"
     assert not agents.parse(CHROME).headless
 
 
-def test_an_agent_that_says_nothing_leaves_everything_unknown(agents):
+def test_empty_user_agent_gives_null_fields(agents):
     assert agents.parse("") == Device()
     assert agents.parse("!") == Device()
 
 
-def test_only_the_first_characters_count(agents):
+def test_user_agent_is_cut_before_parsing(agents):
     assert agents.parse(CHROME + "x" * MAX_USER_AGENT_LENGTH + " Googlebot/2.1") == agents.parse(CHROME)
 
 
 @pytest.mark.parametrize("part", ["Mobile ", "((((", "a/1.1 ", "compatible; ", "\u00e9", "Silk "])
-def test_no_agent_takes_long(agents, part):
+def test_parsing_time_is_bounded(agents, part):
     taken = []
     for number in range(3):  # the best of three: a busy machine slows the others
         start = thread_time()
@@ -127,10 +127,12 @@ def test_no_agent_takes_long(agents, part):
 
 
 @given(agent=st.text(max_size=600))
-def test_describing_never_fails(agents, agent):
+def test_parsing_any_user_agent_never_raises(agents, agent):
     assert agents.parse(agent) == agents.parse(agent)
 
 
 def test_the_parser_is_chosen_by_its_url(tmp_path):
-    devices = load_plugins().open_adapter("devices", "useragent://?cache_size=5", folder=tmp_path)
+    devices = collect_plugins_into_registry().open_adapter(
+        "devices", "useragent://?cache_size=5", base_folder=tmp_path
+    )
     assert devices.parse(IPHONE).os == "iOS"

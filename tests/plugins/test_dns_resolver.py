@@ -9,17 +9,17 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DnsUnavailable
-from service_core.testing.txt_records import NAME, FakeTxtRecords, TextRecordsConformance
+from service_core.testing.txt_records import NAME, FakeTxtRecords, TxtRecordsConformance
 
 
-def opened(url, folder):
-    return load_installed_registry().open_adapter("dns", url, folder=folder)
+def open_resolver(url, folder):
+    return load_installed_registry_once().open_adapter("dns", url, base_folder=folder)
 
 
-class NameServer(asyncio.DatagramProtocol):
+class StubNameServer(asyncio.DatagramProtocol):
     """Answers questions for TXT records from a book; with a code, every question is answered by it."""
 
     def __init__(self, zone_records, code=None):
@@ -32,7 +32,7 @@ class NameServer(asyncio.DatagramProtocol):
         asked = dns.message.from_wire(data)
         answer = dns.message.make_response(asked, recursion_available=True)
         name = asked.question[0].name
-        texts = self.book.get(name.to_text(omit_final_dot=True))
+        texts = self.book.get(name.text_of_string_or_number(omit_final_dot=True))
         if self.code is not None or texts is None:
             answer.set_rcode(dns.rcode.NXDOMAIN if self.code is None else self.code)
         elif texts:
@@ -44,24 +44,24 @@ def _quoted(text):
     return " ".join(f'"{text[at : at + 255]}"' for at in range(0, len(text), 255))
 
 
-async def serving(zone_records, code=None):
+async def serve_dns(zone_records, code=None):
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_datagram_endpoint(
-        lambda: NameServer(zone_records, code), local_addr=("127.0.0.1", 0)
+        lambda: StubNameServer(zone_records, code), local_addr=("127.0.0.1", 0)
     )
     return transport
 
 
-class TestResolver(TextRecordsConformance):
+class TestResolver(TxtRecordsConformance):
     @pytest.fixture
     def zone_records(self):
         return {}
 
     @pytest.fixture
     async def resolver(self, zone_records, tmp_path):
-        server = await serving(zone_records)
+        server = await serve_dns(zone_records)
         host, port = server.get_extra_info("sockname")
-        yield opened(f"dns://{host}:{port}?timeout_seconds=30", tmp_path)
+        yield open_resolver(f"dns://{host}:{port}?timeout_seconds=30", tmp_path)
         server.close()
 
     @pytest.fixture
@@ -69,7 +69,7 @@ class TestResolver(TextRecordsConformance):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
             silent.bind(("127.0.0.1", 0))
             port = silent.getsockname()[1]
-            yield opened(f"dns://127.0.0.1:{port}?timeout_seconds=0.2", tmp_path)
+            yield open_resolver(f"dns://127.0.0.1:{port}?timeout_seconds=0.2", tmp_path)
 
     async def test_a_name_with_records_of_other_types_says_nothing(self, resolver, zone_records):
         zone_records[NAME] = []
@@ -77,30 +77,30 @@ class TestResolver(TextRecordsConformance):
 
     @pytest.mark.parametrize("code", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
     async def test_a_server_that_refuses_has_not_answered(self, tmp_path, code):
-        server = await serving({}, code)
+        server = await serve_dns({}, code)
         host, port = server.get_extra_info("sockname")
         with pytest.raises(DnsUnavailable):
-            await opened(f"dns://{host}:{port}?timeout_seconds=0.5", tmp_path).query_txt(NAME)
+            await open_resolver(f"dns://{host}:{port}?timeout_seconds=0.5", tmp_path).query_txt(NAME)
         server.close()
 
 
 @pytest.mark.parametrize("zone_records", [{}, {"example.com": ["v=spf1 -all"]}])
-async def test_a_look_is_content_with_any_answer(tmp_path, zone_records):
-    server = await serving(zone_records)
+async def test_health_check_accepts_any_response(tmp_path, zone_records):
+    server = await serve_dns(zone_records)
     host, port = server.get_extra_info("sockname")
-    await opened(f"dns://{host}:{port}?timeout_seconds=30", tmp_path).check()
+    await open_resolver(f"dns://{host}:{port}?timeout_seconds=30", tmp_path).check()
     server.close()
 
 
-async def test_a_look_says_that_no_name_server_answers(tmp_path):
-    server = await serving({}, dns.rcode.SERVFAIL)
+async def test_health_check_reports_unreachable_name_servers(tmp_path):
+    server = await serve_dns({}, dns.rcode.SERVFAIL)
     host, port = server.get_extra_info("sockname")
     with pytest.raises(StartupError, match=f"{host} does not answer"):
-        await opened(f"dns://{host}:{port}?timeout_seconds=0.5", tmp_path).check()
+        await open_resolver(f"dns://{host}:{port}?timeout_seconds=0.5", tmp_path).check()
     server.close()
 
 
-class TestWrittenRecords(TextRecordsConformance):
+class TestWrittenRecords(TxtRecordsConformance):
     @pytest.fixture
     def zone_records(self):
         return {}
@@ -117,8 +117,8 @@ class TestWrittenRecords(TextRecordsConformance):
 @pytest.mark.parametrize("url", ["dns://resolver.example", "dns://127.0.0.1?timeout_seconds=0"])
 def test_a_url_that_names_no_server_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError, match="dns"):
-        opened(url, tmp_path)
+        open_resolver(url, tmp_path)
 
 
-def test_without_a_host_the_machine_is_asked(tmp_path):
-    assert opened("dns://", tmp_path)
+def test_default_resolver_is_that_of_the_machine(tmp_path):
+    assert open_resolver("dns://", tmp_path)

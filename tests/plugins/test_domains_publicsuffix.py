@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.domains_publicsuffix.adapter import PackagedSuffixList
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +29,16 @@ def domains():
         ("a..b", None),
     ],
 )
-def test_registrable(domains, host, registrable):
+def test_registrable_domain_of_a_host(domains, host, registrable):
     assert domains.registrable_domain(host) == registrable
 
 
 @given(host=st.text(max_size=60))
-def test_any_text_has_an_answer(domains, host):
+def test_any_text_is_accepted(domains, host):
     found = domains.registrable_domain(host)
     assert found is None or host.lower().rstrip(".").endswith(found)
 
 
 def test_the_list_is_chosen_by_its_url(tmp_path):
-    domains = load_plugins().open_adapter("domains", "publicsuffix://", folder=tmp_path)
+    domains = collect_plugins_into_registry().open_adapter("domains", "publicsuffix://", base_folder=tmp_path)
     assert domains.registrable_domain("www.example.com") == "example.com"

@@ -6,32 +6,32 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
-from service_core.testing.redirects import CommittedRedirects, route_to
+from service_core.testing.redirects import PausableRedirectLookup, make_redirect
 from service_core.workspace.links.ports import CachedRedirect, RedirectCacheUnavailable
 from service_core.workspace.links.redirect_lookup import CachedRedirects
 from tests.hosts.edge.conftest import serve_edge
 
 KEY = "go.example.com/spring"
-HERE = route_to("https://example.com/a")
+HERE = make_redirect("https://example.com/a")
 
 
 @asynccontextmanager
-async def memory_of(url, folder, **given):
+async def open_redirect_cache(url, folder, **given):
     query = "&".join(f"{name}={value}" for name, value in ({"timeout_seconds": 5} | given).items())
-    memory = load_plugins().open_adapter("edge", f"{url}/0?{query}", folder=folder)
+    memory = collect_plugins_into_registry().open_adapter("edge", f"{url}/0?{query}", base_folder=folder)
     try:
         yield memory
     finally:
         await memory.aclose()
 
 
-async def test_what_one_machine_changes_every_machine_knows(redis_url, tmp_path):
+async def test_change_by_one_machine_is_visible_to_all(redis_url, tmp_path):
     prefix = uuid4().hex
     async with (
-        memory_of(redis_url, tmp_path, prefix=prefix) as one,
-        memory_of(redis_url, tmp_path, prefix=prefix) as two,
+        open_redirect_cache(redis_url, tmp_path, prefix=prefix) as one,
+        open_redirect_cache(redis_url, tmp_path, prefix=prefix) as two,
     ):
         await one.add(KEY, HERE)
         assert await two.get(KEY) == CachedRedirect(HERE)
@@ -39,33 +39,37 @@ async def test_what_one_machine_changes_every_machine_knows(redis_url, tmp_path)
         assert await one.get(KEY) == CachedRedirect(None)
 
 
-async def test_deployments_with_prefixes_of_their_own_remember_apart(redis_url, tmp_path):
+async def test_deployments_with_different_prefixes_are_isolated(redis_url, tmp_path):
     async with (
-        memory_of(redis_url, tmp_path, prefix=uuid4().hex) as one,
-        memory_of(redis_url, tmp_path, prefix=uuid4().hex) as two,
+        open_redirect_cache(redis_url, tmp_path, prefix=uuid4().hex) as one,
+        open_redirect_cache(redis_url, tmp_path, prefix=uuid4().hex) as two,
     ):
         await one.set(KEY, HERE)
         assert await two.get(KEY) is None
 
 
-async def test_every_value_is_forgotten_by_itself(redis_server, tmp_path):
-    async with memory_of(redis_server.url, tmp_path, max_age_seconds=3600) as memory:
+async def test_every_value_expires(redis_server, tmp_path):
+    async with open_redirect_cache(redis_server.url, tmp_path, max_age_seconds=3600) as memory:
         await memory.add(KEY, HERE)
         await memory.set("go.example.com/summer", None)
     for slug in ("spring", "summer"):
-        assert 0 < int(redis_server.run_command("TTL", f"touchpoint:edge:go.example.com/{slug}")[1:]) <= 3600
+        assert (
+            0
+            < int(redis_server.first_line_of_reply("TTL", f"touchpoint:edge:go.example.com/{slug}")[1:])
+            <= 3600
+        )
 
 
-async def test_a_value_of_another_version_counts_as_unknown(redis_server, tmp_path):
-    async with memory_of(redis_server.url, tmp_path) as memory:
-        redis_server.run_command("SET", f"touchpoint:edge:{KEY}", "{}")
+async def test_value_of_another_version_is_ignored(redis_server, tmp_path):
+    async with open_redirect_cache(redis_server.url, tmp_path) as memory:
+        redis_server.first_line_of_reply("SET", f"touchpoint:edge:{KEY}", "{}")
         assert await memory.get(KEY) is None
 
 
-async def test_a_server_that_is_away_is_noticed_and_found_again(redis_server, tmp_path):
-    table = CommittedRedirects()
-    table.links[KEY] = HERE
-    async with memory_of(redis_server.url, tmp_path) as memory:
+async def test_unavailable_server_is_detected_and_reconnected(redis_server, tmp_path):
+    table = PausableRedirectLookup()
+    table.redirects[KEY] = HERE
+    async with open_redirect_cache(redis_server.url, tmp_path) as memory:
         edge = CachedRedirects(table, memory)
         assert await edge.find(KEY) == HERE
         redis_server.kill()
@@ -85,8 +89,8 @@ async def test_a_server_that_is_away_is_noticed_and_found_again(redis_server, tm
         assert await edge.find(KEY) is None
 
 
-async def test_a_server_that_hangs_is_waited_for_as_long_as_the_url_says(redis_server, tmp_path):
-    async with memory_of(redis_server.url, tmp_path, timeout_seconds=0.1) as memory:
+async def test_timeout_for_a_hanging_server_is_set_by_the_url(redis_server, tmp_path):
+    async with open_redirect_cache(redis_server.url, tmp_path, timeout_seconds=0.1) as memory:
         redis_server.suspend()
         async with asyncio.timeout(30):
             with pytest.raises(RedirectCacheUnavailable):
@@ -94,7 +98,7 @@ async def test_a_server_that_hangs_is_waited_for_as_long_as_the_url_says(redis_s
         redis_server.resume()
 
 
-async def test_links_go_on_and_changes_are_refused_while_it_is_away(redis_server, tmp_path):
+async def test_links_redirect_and_changes_are_refused_while_redis_is_unavailable(redis_server, tmp_path):
     links = {"domain": "go.example.com", "redirect_cache": f"{redis_server.url}/0?timeout_seconds=5"}
     async with serve_edge(tmp_path, links=links) as edge:
         made = (await edge.office.link(slug="spring"))["data"]
@@ -121,6 +125,6 @@ async def test_links_go_on_and_changes_are_refused_while_it_is_away(redis_server
         ("redis://host/0?other=1", "other"),
     ],
 )
-def test_a_url_that_does_not_fit_stops_the_start(url, word, tmp_path):
+def test_invalid_url_stops_the_start(url, word, tmp_path):
     with pytest.raises(StartupError, match=word):
-        load_plugins().open_adapter("edge", url, folder=tmp_path)
+        collect_plugins_into_registry().open_adapter("edge", url, base_folder=tmp_path)

@@ -21,7 +21,7 @@ from plugins.events_sql.settings import ClickHouseSettings
 from plugins.events_sql.writes.append_statements import SELECT_BATCH_SESSION_ROWS
 from service_core.analytics.measures import count_rows
 from service_core.analytics.ports import AggregateQuery
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 from service_core.plugin import Relation
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
@@ -43,7 +43,7 @@ def store(tmp_path_factory):
     asyncio.run(store.aclose())
 
 
-async def contents(store) -> dict[str, list[str]]:
+async def derived_table_rows(store) -> dict[str, list[str]]:
     """Returns the current derived rows, without the versions that they replaced."""
     asked = {table: f"SELECT * EXCEPT (version, is_deleted) FROM {table}" for table in DERIVED_TABLES}
     return {
@@ -59,30 +59,30 @@ async def contents(store) -> dict[str, list[str]]:
     }
 
 
-async def stored(store, story: EventBuilder) -> int:
-    plan = AggregateQuery(story.scan(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
+async def count_stored_events(store, story: EventBuilder) -> int:
+    plan = AggregateQuery(story.query_scope(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
     return (await store.aggregate(plan)).rows[0][0]
 
 
 @pytest.mark.clickhouse
 async def test_append_adds_nothing_when_a_batch_is_sent_again(store):
-    story = random_dataset(Random(7), 40).story
+    story = random_dataset(Random(7), 40).builder
     assert await store.append(story.events) == len(story.events)
-    before = await contents(store)
+    before = await derived_table_rows(store)
     assert await store.append(story.events) == 0
-    assert await contents(store) == before
-    assert await stored(store, story) == len(story.events)
+    assert await derived_table_rows(store) == before
+    assert await count_stored_events(store, story) == len(story.events)
 
 
 @pytest.mark.clickhouse
 async def test_derived_rows_equal_a_rebuild_after_appends_in_batches(store):
-    events = list(random_dataset(Random(5), 60).story.events)
+    events = list(random_dataset(Random(5), 60).builder.events)
     Random(5).shuffle(events)
     for first in range(0, len(events), 20):
         await store.append(events[first : first + 20])
-    kept = await contents(store)
+    kept = await derived_table_rows(store)
     await store.rebuild()
-    assert await contents(store) == kept
+    assert await derived_table_rows(store) == kept
 
 
 @pytest.mark.clickhouse
@@ -100,30 +100,30 @@ async def test_a_store_of_another_version_is_refused(store):
 
 @pytest.mark.clickhouse
 async def test_a_row_inserted_by_two_writers_counts_once_before_parts_are_merged(store):
-    story = random_dataset(Random(9), 20).story
+    story = random_dataset(Random(9), 20).builder
     await store.append(story.events)
     rows = [append._event_row(event) for event in story.events]
     await store._engine.run_write_to_its_end(
         lambda writer: append.insert_block(writer, EVENTS, rows, "another block")
     )
-    assert await stored(store, story) == len(story.events)
+    assert await count_stored_events(store, story) == len(story.events)
 
 
 @pytest.mark.clickhouse
 async def test_an_interrupted_append_is_completed_when_the_batch_is_sent_again(store):
-    story = random_dataset(Random(21), 40).story
+    story = random_dataset(Random(21), 40).builder
     rows = [append._event_row(event) for event in story.events]
     await store._engine.run_write_to_its_end(
         lambda writer: append.insert_block(writer, EVENTS, rows, "cut short")
     )
     assert await store.append(story.events) == 0
-    kept = await contents(store)
+    kept = await derived_table_rows(store)
     await store.rebuild()
-    assert await contents(store) == kept
+    assert await derived_table_rows(store) == kept
 
 
 def test_cluster_tables_are_replicated_and_sharded_by_workspace():
-    texts = list(ddl.ddl_statements("shop"))
+    texts = list(ddl.create_if_missing_statements("shop"))
     made = [text for text in texts if text.startswith("CREATE")]
     local, spread = made[::2], made[1::2]
     assert len(local) == len(spread) == 12
@@ -136,14 +136,14 @@ def test_cluster_tables_are_replicated_and_sharded_by_workspace():
 
 
 def test_values_are_bound_parameters_and_never_part_of_the_text():
-    text, values = StatementCache(ClickHouseDialect()).render(SELECT_BATCH_SESSION_ROWS)
+    text, values = StatementCache(ClickHouseDialect()).render_from_cache(SELECT_BATCH_SESSION_ROWS)
     assert all(f"{{{name}:" in text for name in values)
 
 
 def test_a_cte_becomes_a_temporary_table_before_the_statement():
     shared = sa.select(EVENTS.c.seq).where(EVENTS.c.seq > 7).cte("shared")
     again = sa.select(shared.c.seq).where(shared.c.seq < 9)
-    text, _ = StatementCache(ClickHouseDialect()).render(sa.select(shared.c.seq).union_all(again))
+    text, _ = StatementCache(ClickHouseDialect()).render_from_cache(sa.select(shared.c.seq).union_all(again))
     step, last = text.split(STATEMENT_SEPARATOR)
     assert step.startswith(f"{CREATE_TEMP_TABLE}shared AS")
     assert last.count("FROM shared") == 2
@@ -151,7 +151,7 @@ def test_a_cte_becomes_a_temporary_table_before_the_statement():
 
 
 def test_an_offset_without_limit_is_rendered_without_limit():
-    text, _ = StatementCache(ClickHouseDialect()).render(sa.select(EVENTS.c.seq).offset(2))
+    text, _ = StatementCache(ClickHouseDialect()).render_from_cache(sa.select(EVENTS.c.seq).offset(2))
     assert "LIMIT" not in text
     assert "OFFSET" in text
 
@@ -161,12 +161,12 @@ def test_an_offset_without_limit_is_rendered_without_limit():
 )
 def test_a_url_without_database_stops_the_start(url):
     with pytest.raises(StartupError):
-        load_plugins().open_adapter("events", url, folder=Path())
+        collect_plugins_into_registry().open_adapter("events", url, base_folder=Path())
 
 
 async def test_a_server_that_is_not_there_stops_the_start():
-    store = load_plugins().open_adapter(
-        "events", "clickhouse://127.0.0.1:1/events?connect_seconds=1", folder=Path()
+    store = collect_plugins_into_registry().open_adapter(
+        "events", "clickhouse://127.0.0.1:1/events?connect_seconds=1", base_folder=Path()
     )
     with pytest.raises(StartupError, match="cannot be used"):
         await store.start()

@@ -16,9 +16,13 @@ from plugins.events_sql.dialects.clickhouse import append, ddl
 from plugins.events_sql.dialects.clickhouse.backend import ClickHouseBackend
 from plugins.events_sql.schema.tables import EVENTS
 from service_core.testing import random_queries
-from service_core.testing.event_store.differential import assert_same_answer, counts_by_path, non_empty_cells
+from service_core.testing.event_store.differential import (
+    assert_same_answer_as_reference,
+    counts_by_path,
+    sizes_and_non_empty_cells,
+)
 from service_core.testing.event_store.golden_numbers import GoldenNumbers
-from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_store.kit import EventStoreKit, Store
 from service_core.testing.random_datasets import random_dataset
 from tests.fixtures.clickhouse_in_process import in_process_connect, in_process_settings
 
@@ -36,24 +40,24 @@ WITHOUT_KEEPER = {
 }
 
 
-class Unreplicated:
+class UnreplicatedClient:
     """A client that removes from statements what needs Keeper."""
 
     def __init__(self, client: Any) -> None:
-        self._find_client = client
+        self._find_client_if_id_well_formed = client
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._find_client, name)
+        return getattr(self._find_client_if_id_well_formed, name)
 
     def command(self, text: str, **told: Any) -> Any:
         for said, instead in WITHOUT_KEEPER.items():
             text = text.replace(said, instead)
-        return self._find_client.command(text, **told)
+        return self._find_client_if_id_well_formed.command(text, **told)
 
 
 def open_cluster_store(connect: Callable[[], Any]) -> SqlEventStore:
     return SqlEventStore(
-        ClickHouseBackend(in_process_settings(cluster="shop"), lambda: Unreplicated(connect()))
+        ClickHouseBackend(in_process_settings(cluster="shop"), lambda: UnreplicatedClient(connect()))
     )
 
 
@@ -74,45 +78,47 @@ class TestCluster(GoldenNumbers):
         return cluster
 
 
-class TestClusterAgrees(Kit):
+class TestClusterAgrees(EventStoreKit):
     @pytest.fixture
     def store(self, cluster):
         return cluster
 
     async def test_a_cluster_returns_the_results_of_one_server(self, store: Store, oracle: Store) -> None:
         drawn, random = random_dataset(Random(8), 50), Random(8)
-        for batch in (drawn.story.events[:20], drawn.story.events[20:]):
+        for batch in (drawn.builder.events[:20], drawn.builder.events[20:]):
             for asked in (store, oracle):
                 assert await asked.append(batch) == len(batch)
         for _ in range(3):
-            await assert_same_answer(
-                store, oracle, "aggregate", random_queries.random_aggregate(random, drawn)
+            await assert_same_answer_as_reference(
+                store, oracle, "aggregate", random_queries.random_aggregate_query(random, drawn)
             )
-        await assert_same_answer(
+        await assert_same_answer_as_reference(
             store,
             oracle,
-            "list_touch_paths",
-            random_queries.random_paths(random, drawn),
+            "list_distinct_touch_paths_with_counts",
+            random_queries.random_touch_path_query(random, drawn),
             normalize=counts_by_path,
         )
-        await assert_same_answer(
+        await assert_same_answer_as_reference(
             store,
             oracle,
             "read_cohorts",
-            random_queries.random_cohorts(random, drawn),
-            normalize=non_empty_cells,
+            random_queries.random_cohort_query(random, drawn),
+            normalize=sizes_and_non_empty_cells,
         )
-        await assert_same_answer(store, oracle, "read_funnel", random_queries.random_funnel(random, drawn))
-        await assert_same_answer(
-            store, oracle, "list_people", random_queries.random_people_page(random, drawn)
+        await assert_same_answer_as_reference(
+            store, oracle, "read_funnel", random_queries.random_funnel_query(random, drawn)
         )
-        await assert_same_answer(
-            store, oracle, "list_events", random_queries.random_event_page(random, drawn)
+        await assert_same_answer_as_reference(
+            store, oracle, "list_people", random_queries.random_people_page_query(random, drawn)
+        )
+        await assert_same_answer_as_reference(
+            store, oracle, "list_events", random_queries.random_event_page_query(random, drawn)
         )
 
 
 async def test_distributed_inserts_reach_the_tables_of_the_shard(cluster):
-    story = random_dataset(Random(4), 30).story
+    story = random_dataset(Random(4), 30).builder
     assert await cluster.append(story.events) == len(story.events)
     assert await cluster.append(story.events) == 0
     asked = "SELECT count() FROM {} WHERE workspace_id = '{}'"
@@ -131,7 +137,7 @@ async def test_distributed_inserts_reach_the_tables_of_the_shard(cluster):
 
 
 async def test_a_shard_ignores_a_block_sent_twice(cluster):
-    story = random_dataset(Random(6), 30).story
+    story = random_dataset(Random(6), 30).builder
     rows = [append._event_row(event) for event in story.events]
     for _ in range(2):
         await cluster._engine.run_write_to_its_end(

@@ -14,7 +14,7 @@ from plugins.events_sql.execution import engine_watchdog
 from plugins.events_sql.schema.tables import EVENTS
 from service_core.analytics.measures import count_rows
 from service_core.analytics.ports import AggregateQuery
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 from service_core.plugin import QueryTimeout, Relation, StoreUnavailable
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
@@ -40,14 +40,14 @@ def server(folder):
 
 @pytest.fixture
 async def store(server):
-    store = load_plugins().open_adapter("events", server.url, folder=Path())
+    store = collect_plugins_into_registry().open_adapter("events", server.url, base_folder=Path())
     await store.start()
     yield store
     await store.aclose()
 
 
-async def stored(store, story: EventBuilder) -> int:
-    plan = AggregateQuery(story.scan(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
+async def count_stored_events(store, story: EventBuilder) -> int:
+    plan = AggregateQuery(story.query_scope(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
     return (await store.aggregate(plan)).rows[0][0]
 
 
@@ -61,7 +61,7 @@ async def until(met, what: str) -> None:
 
 async def test_a_wrong_password_stops_the_start_without_appearing_in_the_message(server):
     wrong = f"clickhouse://ada:not-this-one@127.0.0.1:{server.server_port}/{DATABASE}"
-    store = load_plugins().open_adapter("events", wrong, folder=Path())
+    store = collect_plugins_into_registry().open_adapter("events", wrong, base_folder=Path())
     with pytest.raises(StartupError, match="Authentication failed") as refused:
         await store.start()
     assert "not-this-one" not in str(refused.value)
@@ -70,23 +70,25 @@ async def test_a_wrong_password_stops_the_start_without_appearing_in_the_message
 
 
 async def test_a_missing_database_stops_the_start(server):
-    store = load_plugins().open_adapter("events", server.url.replace(DATABASE, "elsewhere"), folder=Path())
+    store = collect_plugins_into_registry().open_adapter(
+        "events", server.url.replace(DATABASE, "elsewhere"), base_folder=Path()
+    )
     with pytest.raises(StartupError, match="elsewhere"):
         await store.start()
     await store.aclose()
 
 
 async def test_values_are_sent_in_the_body_and_never_in_the_url(store, server):
-    story = random_dataset(Random(3), 30).story
+    story = random_dataset(Random(3), 30).builder
     await store.append(story.events)
     server.requests.clear()
-    assert await stored(store, story) == len(story.events)
+    assert await count_stored_events(store, story) == len(story.events)
     assert server.requests
     assert not any("param_" in path or str(story.workspace_id) in path for path in server.requests)
 
 
 async def test_a_block_is_ignored_when_sent_again_after_a_lost_response(store):
-    story = random_dataset(Random(4), 30).story
+    story = random_dataset(Random(4), 30).builder
     rows = [append._event_row(event) for event in story.events]
     for token in ("first", "first", "second"):
         await store._engine.run_write_to_its_end(
@@ -99,7 +101,7 @@ async def test_a_block_is_ignored_when_sent_again_after_a_lost_response(store):
         lambda reader: reader.execute_text(text, {})
     )
     assert blocks == 2 * len(rows), "the same token once, another one as well"
-    assert await stored(store, story) == len(rows)
+    assert await count_stored_events(store, story) == len(rows)
 
 
 async def test_the_server_cancels_a_read_past_its_time_budget(store):
@@ -157,18 +159,18 @@ async def test_a_session_drops_its_temporary_tables(store):
 
 
 async def test_a_stopped_server_is_unavailable_until_it_is_back(server, folder):
-    story = random_dataset(Random(5), 20).story
+    story = random_dataset(Random(5), 20).builder
     with serve_clickhouse(folder) as away:
-        store = load_plugins().open_adapter("events", away.url, folder=Path())
+        store = collect_plugins_into_registry().open_adapter("events", away.url, base_folder=Path())
         await store.start()
         await store.append(story.events)
     with pytest.raises(StoreUnavailable) as refused:
-        await stored(store, story)
+        await count_stored_events(store, story)
     assert refused.value.status == 503
     with pytest.raises(StoreUnavailable):
         await store.append(story.events)
     with serve_clickhouse(folder, away.server_port):
-        assert await stored(store, story) == len(story.events)
+        assert await count_stored_events(store, story) == len(story.events)
         assert await store.append(story.events) == 0
         await store.aclose()
 
@@ -176,20 +178,20 @@ async def test_a_stopped_server_is_unavailable_until_it_is_back(server, folder):
 async def test_a_hanging_server_is_reported_before_the_time_budget_ends(folder, monkeypatch):
     """Reads that wait for a free thread fail too: there is one reader."""
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.1)
-    story = random_dataset(Random(6), 20).story
+    story = random_dataset(Random(6), 20).builder
     with serve_clickhouse(folder) as server:
-        store = load_plugins().open_adapter(
-            "events", f"{server.url}&connect_seconds=2&readers=1", folder=Path()
+        store = collect_plugins_into_registry().open_adapter(
+            "events", f"{server.url}&connect_seconds=2&readers=1", base_folder=Path()
         )
         await store.start()
         await store.append(story.events)
         server.going.clear()
-        asked = [asyncio.create_task(stored(store, story)) for _ in range(3)]
+        asked = [asyncio.create_task(count_stored_events(store, story)) for _ in range(3)]
         _, waiting = await asyncio.wait(asked, timeout=DEADLINE)
         server.going.set()
         assert not waiting
         assert [type(each.exception()) for each in asked] == [StoreUnavailable] * 3
-        assert await stored(store, story) == len(story.events)
+        assert await count_stored_events(store, story) == len(story.events)
         await store.aclose()
 
 

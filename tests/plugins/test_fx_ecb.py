@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DayRate, RateCoverage, RateSourceUnavailable
 from service_core.testing.rate_source import RateSourceConformance
@@ -16,7 +16,7 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 TUESDAY, FRIDAY = date(2026, 7, 7), date(2026, 7, 3)
 
 
-def xml(*days):
+def rates_xml(*days):
     told = "".join(
         f"<Cube time='{day}'>{''.join(f'<Cube currency={code!r} rate={rate!r}/>' for code, rate in rates.items())}"
         "</Cube>\n"
@@ -30,11 +30,11 @@ def xml(*days):
     )
 
 
-class Bank:
+class StubRateServer:
     """Three files, and what was asked for."""
 
     def __init__(self):
-        self.daily = xml((TUESDAY, {"USD": "1.0876", "JPY": "171.23"}))
+        self.daily = rates_xml((TUESDAY, {"USD": "1.0876", "JPY": "171.23"}))
         self.ever = [
             (TUESDAY, {"USD": "1.0876"}),
             (FRIDAY, {"USD": "1.0811"}),
@@ -46,12 +46,12 @@ class Bank:
         if self.answer is not None:
             return self.answer
         name = asked.path.removeprefix("/eurofxref")
-        return StubResponse(self.daily if name == "-daily.xml" else xml(*self.ever))
+        return StubResponse(self.daily if name == "-daily.xml" else rates_xml(*self.ever))
 
 
 @pytest.fixture
 async def rate_server():
-    rate_server = Bank()
+    rate_server = StubRateServer()
     rate_server.api = StubPlatformApi(
         rate_server.answers, StubResponse("busy", 503), lambda _: StubResponse("no", 403)
     )
@@ -59,14 +59,14 @@ async def rate_server():
         yield rate_server
 
 
-def source(rate_server, tmp_path, options=""):
-    opened = load_installed_registry().open_adapter(
-        "fx", f"ecb:///?address={rate_server.api.url}{options}", folder=tmp_path
+def open_source(rate_server, tmp_path, options=""):
+    opened = load_installed_registry_once().open_adapter(
+        "fx", f"ecb:///?address={rate_server.api.url}{options}", base_folder=tmp_path
     )
     return replace(opened, clock=lambda: NOW)
 
 
-def known(last, first=date(2020, 1, 2)):
+def read_rates(last, first=date(2020, 1, 2)):
     return RateCoverage(NOW, first, last, 30)
 
 
@@ -74,14 +74,14 @@ class TestReferenceRates(RateSourceConformance):
     @pytest.fixture
     def source(self, rate_server, tmp_path):
         monday, tuesday = {"USD": "1.0811", "JPY": "170.98"}, {"USD": "1.0876", "JPY": "171.23"}
-        rate_server.daily = xml((TUESDAY, tuesday))
+        rate_server.daily = rates_xml((TUESDAY, tuesday))
         rate_server.ever = [(TUESDAY, tuesday), (date(2026, 7, 6), monday)]
-        return source(rate_server, tmp_path)
+        return open_source(rate_server, tmp_path)
 
     @pytest.fixture
     def unavailable_source(self, rate_server, tmp_path):
         rate_server.answer = StubResponse("busy", 503)
-        return source(rate_server, tmp_path)
+        return open_source(rate_server, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -89,32 +89,35 @@ class TestReferenceRates(RateSourceConformance):
     [
         (None, ["hist"]),
         (RateCoverage(NOW, None, None, 0), ["hist"]),
-        (known(date(2026, 4, 1)), ["hist"]),
-        (known(TUESDAY, first=date(2024, 1, 2)), ["hist"]),
-        (known(FRIDAY), ["daily", "hist-90d"]),
-        (known(date(2026, 7, 6)), ["daily"]),
-        (known(TUESDAY), ["daily"]),
+        (read_rates(date(2026, 4, 1)), ["hist"]),
+        (read_rates(TUESDAY, first=date(2024, 1, 2)), ["hist"]),
+        (read_rates(FRIDAY), ["daily", "hist-90d"]),
+        (read_rates(date(2026, 7, 6)), ["daily"]),
+        (read_rates(TUESDAY), ["daily"]),
     ],
     ids=str,
 )
-async def test_the_smallest_file_that_leaves_no_gap_is_asked_for(rate_server, tmp_path, kept, files):
-    await source(rate_server, tmp_path).fetch_rates(kept)
+async def test_smallest_sufficient_file_is_requested(rate_server, tmp_path, kept, files):
+    await open_source(rate_server, tmp_path).fetch_rates(kept)
     assert [asked.path for asked in rate_server.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
 
 
 async def test_no_working_day_lies_in_a_weekend(rate_server, tmp_path):
-    rate_server.daily = xml((date(2026, 7, 6), {"USD": "1.08"}))
-    await source(rate_server, tmp_path).fetch_rates(known(FRIDAY))
+    rate_server.daily = rates_xml((date(2026, 7, 6), {"USD": "1.08"}))
+    await open_source(rate_server, tmp_path).fetch_rates(read_rates(FRIDAY))
     assert [asked.path for asked in rate_server.api.asked] == ["/eurofxref-daily.xml"]
 
 
 async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(rate_server, tmp_path):
-    told = await source(rate_server, tmp_path).fetch_rates(known(TUESDAY))
+    told = await open_source(rate_server, tmp_path).fetch_rates(read_rates(TUESDAY))
     assert told == [
         DayRate(TUESDAY, "USD", Decimal("1.0876")), DayRate(TUESDAY, "JPY", Decimal("171.23")),
     ]  # fmt: skip
-    assert {rate.day for rate in await source(rate_server, tmp_path).fetch_rates(None)} == {TUESDAY, FRIDAY}
-    earlier = await source(rate_server, tmp_path, "&since=2019-01-01").fetch_rates(None)
+    assert {rate.day for rate in await open_source(rate_server, tmp_path).fetch_rates(None)} == {
+        TUESDAY,
+        FRIDAY,
+    }
+    earlier = await open_source(rate_server, tmp_path, "&since=2019-01-01").fetch_rates(None)
     assert {rate.day for rate in earlier} == {TUESDAY, FRIDAY, date(2019, 6, 3)}
 
 
@@ -124,25 +127,27 @@ async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(
         StubResponse("busy", 503),
         StubResponse("<html><p>Sorry</html>"),
         StubResponse("<html>Sorry</html>"),
-        StubResponse(xml((TUESDAY, {"USD": "-1"}))),
-        StubResponse(xml((TUESDAY, {"USD": "a lot"}))),
-        StubResponse(xml(("soon", {"USD": "1"}))),
-        StubResponse("<!DOCTYPE x [<!ENTITY y 'much'>]>" + xml((TUESDAY, {"USD": "1"})).partition("\n")[2]),
+        StubResponse(rates_xml((TUESDAY, {"USD": "-1"}))),
+        StubResponse(rates_xml((TUESDAY, {"USD": "a lot"}))),
+        StubResponse(rates_xml(("soon", {"USD": "1"}))),
+        StubResponse(
+            "<!DOCTYPE x [<!ENTITY y 'much'>]>" + rates_xml((TUESDAY, {"USD": "1"})).partition("\n")[2]
+        ),
     ],
 )
-async def test_what_is_no_file_of_rates_is_none(rate_server, tmp_path, answer):
+async def test_invalid_rate_file_is_unavailable(rate_server, tmp_path, answer):
     rate_server.answer = answer
     with pytest.raises(RateSourceUnavailable, match="European Central Bank"):
-        await source(rate_server, tmp_path).fetch_rates(None)
+        await open_source(rate_server, tmp_path).fetch_rates(None)
 
 
-async def test_a_bank_that_is_away_may_be_asked_again(rate_server, tmp_path):
-    asking = source(rate_server, tmp_path)
+async def test_unavailable_source_can_be_retried(rate_server, tmp_path):
+    asking = open_source(rate_server, tmp_path)
     rate_server.api.answer = lambda _: None
     with pytest.raises(RateSourceUnavailable, match="does not answer"):
         await asking.fetch_rates(None)
 
 
-def test_an_address_that_is_none_is_refused_at_the_start(tmp_path):
+def test_invalid_url_stops_the_start(tmp_path):
     with pytest.raises(StartupError, match="address"):
-        load_installed_registry().open_adapter("fx", "ecb:///?address=ftp://x", folder=tmp_path)
+        load_installed_registry_once().open_adapter("fx", "ecb:///?address=ftp://x", base_folder=tmp_path)

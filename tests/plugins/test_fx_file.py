@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DayRate, RateSourceUnavailable
 from service_core.testing.rate_source import RateSourceConformance
@@ -13,24 +13,24 @@ from service_core.testing.rate_source import RateSourceConformance
 DAY = date(2026, 7, 7)
 
 
-def source(folder, text=None):
+def open_source(folder, text=None):
     if text is not None:
         (folder / "rates.csv").write_text(text)
-    return load_installed_registry().open_adapter("fx", "rates:///rates.csv", folder=folder)
+    return load_installed_registry_once().open_adapter("fx", "rates:///rates.csv", base_folder=folder)
 
 
 class TestRateFile(RateSourceConformance):
     @pytest.fixture
     def source(self, tmp_path):
-        return source(tmp_path, "Date,USD,JPY\n2026-07-07,1.0876,171.23\n2026-07-06,1.0811,170.98\n")
+        return open_source(tmp_path, "Date,USD,JPY\n2026-07-07,1.0876,171.23\n2026-07-06,1.0811,170.98\n")
 
     @pytest.fixture
     def unavailable_source(self, tmp_path):
-        return source(tmp_path)
+        return open_source(tmp_path)
 
 
-async def test_a_line_is_a_day_and_a_column_a_currency(tmp_path):
-    told = await source(
+async def test_lines_are_days_and_columns_currencies(tmp_path):
+    told = await open_source(
         tmp_path, "Date,USD,JPY,RUB,\n2026-07-07,1.0876,171.23,N/A,\n2026-07-06, 1.08 ,,N/A,\n"
     ).fetch_rates(None)
     assert told == [
@@ -43,14 +43,14 @@ async def test_a_line_is_a_day_and_a_column_a_currency(tmp_path):
 @pytest.mark.parametrize(
     "text", ["Day,USD\n2026-07-07,1\n", "Date,USD\nyesterday,1\n", "Date,USD\n2026-07-07,much\n", "Date,EUR\n2026-07-07,1\n"]
 )  # fmt: skip
-async def test_a_line_that_is_none_is_named(tmp_path, text):
-    asked = source(tmp_path, text)
+async def test_invalid_line_is_named(tmp_path, text):
+    asked = open_source(tmp_path, text)
     with pytest.raises(RateSourceUnavailable, match=r"Line 2 of .*rates\.csv"):
         await asked.fetch_rates(None)
     with pytest.raises(StartupError, match=r"fx\.rates"):
         await asked.check()
 
 
-async def test_a_file_that_is_not_there_is_said_before_the_start(tmp_path):
+async def test_missing_file_stops_the_start(tmp_path):
     with pytest.raises(StartupError, match="cannot be read"):
-        await source(tmp_path).check()
+        await open_source(tmp_path).check()

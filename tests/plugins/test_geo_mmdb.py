@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from plugins.geo_mmdb.adapter import MmdbGeoLocator
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.plugin import GeoLocation, StartupError
 
 CITY = {
@@ -18,7 +18,7 @@ CITY = {
 COUNTRY = {"registered_country": {"iso_code": "NZ"}}
 
 
-def encoded(value):
+def encode_value(value):
     """A value in the data section of the format, without pointers."""
     if isinstance(value, str):
         kind, size, payload = 2, len(value.encode()), value.encode()
@@ -27,15 +27,15 @@ def encoded(value):
         kind, size = 9, len(payload)
     elif isinstance(value, dict):
         kind, size = 7, len(value)
-        payload = b"".join(encoded(key) + encoded(item) for key, item in value.items())
+        payload = b"".join(encode_value(key) + encode_value(item) for key, item in value.items())
     else:
-        kind, size, payload = 11, len(value), b"".join(map(encoded, value))
+        kind, size, payload = 11, len(value), b"".join(map(encode_value, value))
     first = (kind if kind <= 7 else 0) << 5 | size if size < 29 else (kind if kind <= 7 else 0) << 5 | 29
     head = bytes([first]) if kind <= 7 else bytes([first, kind - 7])
     return head + (bytes([size - 29]) if size >= 29 else b"") + payload
 
 
-def database(networks):
+def build_database(networks):
     """A search tree of 24-bit records over IPv6 (IPv4 below ::/96), then data, then metadata."""
     nodes, leaves, data = [[None, None]], {}, b""
     for network, record in networks.items():
@@ -49,7 +49,7 @@ def database(networks):
                 nodes[at][bit] = len(nodes) - 1
             at = nodes[at][bit]
         leaves[at, int(bits[-1])] = len(data)
-        data += encoded(record)
+        data += encode_value(record)
     tree = b""
     for at, node in enumerate(nodes):
         for bit in (0, 1):
@@ -67,13 +67,13 @@ def database(networks):
         "node_count": len(nodes),
         "record_size": 24,
     }
-    return tree + b"\0" * 16 + data + b"\xab\xcd\xefMaxMind.com" + encoded(metadata)
+    return tree + b"\0" * 16 + data + b"\xab\xcd\xefMaxMind.com" + encode_value(metadata)
 
 
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "city.mmdb"
-    path.write_bytes(database({"203.0.113.0/24": CITY, "2001:db8::/32": COUNTRY}))
+    path.write_bytes(build_database({"203.0.113.0/24": CITY, "2001:db8::/32": COUNTRY}))
     return path
 
 
@@ -83,7 +83,7 @@ def test_an_address_has_country_region_city_and_zone(file):
     )
 
 
-def test_names_come_in_the_language_asked_for_and_else_in_english(file):
+def test_names_are_in_the_configured_language_or_english(file):
     assert MmdbGeoLocator(file, "de").locate("203.0.113.7") == GeoLocation(
         "DE", "Berlin (Land)", "Berlin", "Europe/Berlin"
     )
@@ -94,11 +94,11 @@ def test_a_country_database_leaves_the_rest_unknown(file):
 
 
 @pytest.mark.parametrize("address", ["198.51.100.1", "::1", "not an address", ""])
-def test_an_address_that_is_not_there_is_nowhere(file, address):
+def test_unknown_address_has_no_location(file, address):
     assert MmdbGeoLocator(file, "en").locate(address) is None
 
 
-def test_an_absent_database_stops_the_start_with_what_to_do(tmp_path):
+def test_missing_database_stops_the_start_with_a_hint(tmp_path):
     with pytest.raises(StartupError, match=r"city\.mmdb does not exist\. .*geo\.database"):
         MmdbGeoLocator(tmp_path / "city.mmdb", "en")
 
@@ -111,11 +111,13 @@ def test_a_file_that_is_no_database_stops_the_start(tmp_path):
 
 
 async def test_the_database_is_chosen_by_its_url(file):
-    places = load_plugins().open_adapter("geo", "mmdb:///city.mmdb?language=en", folder=file.parent)
+    places = collect_plugins_into_registry().open_adapter(
+        "geo", "mmdb:///city.mmdb?language=en", base_folder=file.parent
+    )
     assert places.locate("203.0.113.7").country == "DE"
     await places.aclose()
 
 
-def test_a_url_without_a_file_is_a_start_up_error(tmp_path):
+def test_url_without_a_file_stops_the_start(tmp_path):
     with pytest.raises(StartupError, match="path"):
-        load_plugins().open_adapter("geo", "mmdb://", folder=tmp_path)
+        collect_plugins_into_registry().open_adapter("geo", "mmdb://", base_folder=tmp_path)

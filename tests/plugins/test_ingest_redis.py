@@ -11,22 +11,22 @@ import pytest
 from plugins.ingest_redis import ledger
 from plugins.ingest_redis.adapter import RedisIngestQueue
 from service_core.analytics.ports import StoreUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, RejectionReason
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
 from service_core.kernel.errors import StartupError
-from service_core.testing.queue.kit import NOON, WriteKeyClient, stored_event
-from service_core.testing.redis_server import RedisServer, find_binary
+from service_core.testing.queue.kit import NOON, WriteKeyClient, make_stored_event
+from service_core.testing.redis_server import RedisServer, find_server_binary
 
-REGISTRY = load_plugins()
+REGISTRY = collect_plugins_into_registry()
 HOUR = timedelta(hours=1)
 
 
 @asynccontextmanager
-async def queue(url, **given):
+async def open_queue(url, **given):
     given = {"timeout_seconds": 5, "state_timeout_seconds": 2} | given
     options = "&".join(f"{name}={value}" for name, value in given.items())
-    opened = REGISTRY.open_adapter("queue", f"{url}/0?{options}", folder=Path())
+    opened = REGISTRY.open_adapter("queue", f"{url}/0?{options}", base_folder=Path())
     await opened.start()
     try:
         yield opened
@@ -50,73 +50,73 @@ def prefix():
     return uuid4().hex
 
 
-async def offered(opened: RedisIngestQueue, sender: WriteKeyClient, number: int) -> None:
-    answers = await asyncio.gather(*(opened.offer(sender.received_event(f"e{n}")) for n in range(number)))
+async def offer_events(opened: RedisIngestQueue, sender: WriteKeyClient, number: int) -> None:
+    answers = await asyncio.gather(
+        *(opened.offer(sender.make_received_event(f"e{n}")) for n in range(number))
+    )
     assert set(answers) == {EnqueueResult.QUEUED}
 
 
-async def test_two_consumers_share_what_waits_and_no_event_is_in_two_hands(redis_url, prefix, sender):
-    async with queue(redis_url, prefix=prefix) as one, queue(redis_url, prefix=prefix) as two:
-        await offered(one, sender, 100)
+async def test_two_consumers_never_take_the_same_event(redis_url, prefix, sender):
+    async with open_queue(redis_url, prefix=prefix) as one, open_queue(redis_url, prefix=prefix) as two:
+        await offer_events(one, sender, 100)
         hands = [await one.take(40), await two.take(40), await one.take(60)]
         ids = [queued.arrival.event_id for queued in hands[1] + hands[2]]
         assert len(ids) == len(set(ids)) == 100
-        await one.acknowledge([stored_event(queued) for queued in hands[2]], [])
-        await two.acknowledge([stored_event(queued) for queued in hands[1]], [])
+        await one.acknowledge([make_stored_event(queued) for queued in hands[2]], [])
+        await two.acknowledge([make_stored_event(queued) for queued in hands[1]], [])
         assert (await sender.ledger_row(one)).stored == 100
 
 
-async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once(redis_url, prefix, sender):
+async def test_batch_of_a_dead_consumer_is_reclaimed_once(redis_url, prefix, sender):
     async with (
-        queue(redis_url, prefix=prefix) as dead,
-        queue(redis_url, prefix=prefix, reclaim_seconds=1000) as patient,
-        queue(redis_url, prefix=prefix, reclaim_seconds=0.2) as alive,
+        open_queue(redis_url, prefix=prefix) as dead,
+        open_queue(redis_url, prefix=prefix, reclaim_seconds=1000) as patient,
+        open_queue(redis_url, prefix=prefix, reclaim_seconds=0.2) as alive,
     ):
-        await offered(dead, sender, 10)
+        await offer_events(dead, sender, 10)
         in_hand = await dead.take(10)
         assert await patient.take(10) == []
         async with asyncio.timeout(30):
             while not (taken := await alive.take(10)):
                 await asyncio.sleep(0.02)
         assert taken == in_hand
-        await alive.acknowledge([stored_event(queued) for queued in taken], [])
-        await dead.acknowledge([stored_event(queued) for queued in in_hand], [])
+        await alive.acknowledge([make_stored_event(queued) for queued in taken], [])
+        await dead.acknowledge([make_stored_event(queued) for queued in in_hand], [])
         row = await sender.ledger_row(alive)
         assert (row.stored, row.in_flight, row.is_balanced) == (10, 0, True)
 
 
-async def test_a_consumer_that_stops_leaves_no_name_behind_unless_it_has_a_batch_in_hand(
-    redis_server, prefix, sender
-):
-    async with queue(redis_server.url, prefix=prefix, reclaim_seconds=0.05) as first:
-        await offered(first, sender, 3)
+async def test_stopped_consumer_is_removed_unless_it_has_a_pending_batch(redis_server, prefix, sender):
+    async with open_queue(redis_server.url, prefix=prefix, reclaim_seconds=0.05) as first:
+        await offer_events(first, sender, 3)
         taken = await first.take(2)
-        async with queue(redis_server.url, prefix=prefix) as second:
+        async with open_queue(redis_server.url, prefix=prefix) as second:
             assert len(await second.take(10)) == 1
-        assert (await names(first), len(taken)) == (2, 2)
+        assert (await consumer_names(first), len(taken)) == (2, 2)
         async with asyncio.timeout(30):
             while len(await first.take(10)) < 3:
                 await asyncio.sleep(0.02)
-        await first.acknowledge([stored_event(queued) for queued in await first.take(10)], [])
-    async with queue(redis_server.url, prefix=prefix) as third:
-        assert await names(third) == 1, "the silent one goes after a day"
+        await first.acknowledge([make_stored_event(queued) for queued in await first.take(10)], [])
+    async with open_queue(redis_server.url, prefix=prefix) as third:
+        assert await consumer_names(third) == 1, "the silent one goes after a day"
 
 
-async def names(opened: RedisIngestQueue) -> int:
+async def consumer_names(opened: RedisIngestQueue) -> int:
     return len(await opened._redis.xinfo_consumers(opened._keys.stream, "store"))
 
 
-async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis_url, prefix, sender):
-    async with queue(redis_url, prefix=prefix, max_queued=10) as opened:
+async def test_full_stream_refuses_new_events_and_keeps_queued_ones(redis_url, prefix, sender):
+    async with open_queue(redis_url, prefix=prefix, max_queued=10) as opened:
         answers = await asyncio.gather(
-            *(opened.offer(sender.received_event(f"e{n}")) for n in range(15)), return_exceptions=True
+            *(opened.offer(sender.make_received_event(f"e{n}")) for n in range(15)), return_exceptions=True
         )
         assert [isinstance(answer, EnqueueFailed) for answer in answers] == [False] * 10 + [True] * 5
-        assert await opened.offer(sender.received_event("e0")) is EnqueueResult.DUPLICATE
+        assert await opened.offer(sender.make_received_event("e0")) is EnqueueResult.DUPLICATE
         taken = await opened.take(100)
         assert len(taken) == 10
-        await opened.acknowledge([stored_event(queued) for queued in taken[:1]], [])
-        assert await opened.offer(sender.received_event("e14")) is EnqueueResult.QUEUED, (
+        await opened.acknowledge([make_stored_event(queued) for queued in taken[:1]], [])
+        assert await opened.offer(sender.make_received_event("e14")) is EnqueueResult.QUEUED, (
             "a refused event's id is free"
         )
         row = await sender.ledger_row(opened)
@@ -124,9 +124,9 @@ async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis
 
 
 async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_url, prefix, sender):
-    async with queue(redis_url, prefix=prefix, max_pending=10) as opened:
+    async with open_queue(redis_url, prefix=prefix, max_pending=10) as opened:
         answers = await asyncio.gather(
-            *(opened.offer(sender.received_event(f"e{n}")) for n in range(15)), return_exceptions=True
+            *(opened.offer(sender.make_received_event(f"e{n}")) for n in range(15)), return_exceptions=True
         )
     assert sum(isinstance(answer, EnqueueFailed) for answer in answers) == 5
 
@@ -134,61 +134,60 @@ async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_ur
 async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_sequence(
     redis_url, prefix, sender
 ):
-    async with queue(redis_url, prefix=prefix) as opened:
-        await offered(opened, sender, 3)
+    async with open_queue(redis_url, prefix=prefix) as opened:
+        await offer_events(opened, sender, 3)
         taken = await opened.take(10)
         for again in range(2):
             await opened.acknowledge([], [QuarantinedEvent(queued, "no number") for queued in taken])
             assert await opened.take(10) == []
             assert await opened.replay(sender.workspace) == 3
             assert await opened.take(10) == taken, again
-        await opened.acknowledge([stored_event(queued) for queued in taken], [])
-        await opened.acknowledge([stored_event(queued) for queued in taken], [])
+        await opened.acknowledge([make_stored_event(queued) for queued in taken], [])
+        await opened.acknowledge([make_stored_event(queued) for queued in taken], [])
         row = await sender.ledger_row(opened)
         assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 3, 0, 0)
 
 
-async def test_a_server_that_forgot_the_scripts_or_everything_is_served_again(redis_server, sender):
-    async with queue(redis_server.url) as opened:
-        await offered(opened, sender, 1)
+async def test_scripts_and_groups_are_recreated_after_a_flush(redis_server, sender):
+    async with open_queue(redis_server.url) as opened:
+        await offer_events(opened, sender, 1)
         (before,) = await opened.take(10)
         for command in (("SCRIPT", "FLUSH"), ("FLUSHALL",)):
-            assert redis_server.run_command(*command) == "+OK"
-        await offered(opened, sender, 1)
+            assert redis_server.first_line_of_reply(*command) == "+OK"
+        await offer_events(opened, sender, 1)
         (after,) = await opened.take(10)
         assert after.seq > before.seq, "the sequence never goes back"
-        await opened.acknowledge([stored_event(after)], [])
+        await opened.acknowledge([make_stored_event(after)], [])
 
 
-async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goes_on(redis_server, sender):
-    async with queue(redis_server.url, timeout_seconds=2) as opened:
-        await offered(opened, sender, 1)
+async def test_expired_offer_takes_no_effect_when_a_suspended_server_resumes(redis_server, sender):
+    async with open_queue(redis_server.url, timeout_seconds=2) as opened:
+        await offer_events(opened, sender, 1)
         redis_server.suspend()
         async with asyncio.timeout(60):
             answers = await asyncio.gather(
-                *(opened.offer(sender.received_event(f"hung{n}")) for n in range(5)), return_exceptions=True
+                *(opened.offer(sender.make_received_event(f"hung{n}")) for n in range(5)),
+                return_exceptions=True,
             )
         assert {type(answer) for answer in answers} == {EnqueueFailed}
         redis_server.resume()
-        again = await asyncio.gather(*(opened.offer(sender.received_event(f"hung{n}")) for n in range(5)))
+        again = await asyncio.gather(
+            *(opened.offer(sender.make_received_event(f"hung{n}")) for n in range(5))
+        )
         assert set(again) == {EnqueueResult.QUEUED}
         assert (await sender.ledger_row(opened)).received == 6
 
 
-async def test_the_first_offer_and_one_after_the_servers_clock_was_set_find_the_deadline_themselves(
-    redis_url, prefix, sender
-):
-    async with queue(redis_url, prefix=prefix) as opened:
+async def test_offer_deadline_is_computed_after_start_and_clock_changes(redis_url, prefix, sender):
+    async with open_queue(redis_url, prefix=prefix) as opened:
         for wrong_by in (-3600, 3600):
-            await opened.offer(sender.received_event(f"before {wrong_by}"))
+            await opened.offer(sender.make_received_event(f"before {wrong_by}"))
             opened._writer._server_ahead += wrong_by
-            assert await opened.offer(sender.received_event(f"after {wrong_by}")) is EnqueueResult.QUEUED
+            assert await opened.offer(sender.make_received_event(f"after {wrong_by}")) is EnqueueResult.QUEUED
 
 
-async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledger_unknown(
-    redis_server, sender
-):
-    async with queue(redis_server.url) as opened:
+async def test_state_is_cached_and_ledger_fails_while_the_server_is_unavailable(redis_server, sender):
+    async with open_queue(redis_server.url) as opened:
         await opened.state()
         redis_server.kill()
         async with asyncio.timeout(50):  # and not 50 glances of 2 seconds
@@ -203,20 +202,18 @@ async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledg
                 await asyncio.sleep(0.05)
 
 
-async def test_a_process_that_starts_while_the_server_is_away_refuses_events_and_serves_when_it_is_back(
-    redis_server, sender
-):
+async def test_process_started_without_the_server_recovers_when_it_is_back(redis_server, sender):
     redis_server.kill()
-    async with queue(redis_server.url) as opened:
+    async with open_queue(redis_server.url) as opened:
         with pytest.raises(EnqueueFailed):
-            await opened.offer(sender.received_event())
+            await opened.offer(sender.make_received_event())
         with pytest.raises(StoreUnavailable):
             await opened.state()
         await opened.count_rejected(
             sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.ENQUEUE_FAILED, NOON
         )
         redis_server.start()
-        await offered(opened, sender, 1)
+        await offer_events(opened, sender, 1)
         row = await sender.ledger_row(opened)
         assert (row.received, row.rejected, row.in_flight) == (2, 1, 1), "the count waited too"
 
@@ -229,28 +226,26 @@ async def test_a_process_that_starts_while_the_server_is_away_refuses_events_and
         ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, "noeviction"),
     ],
 )
-async def test_a_server_that_may_forget_stops_the_start_and_the_message_says_what_to_set(
-    tmp_path, options, words
-):
-    binary = find_binary() or pytest.skip("no server is installed")
+async def test_unsafe_server_persistence_stops_the_start(tmp_path, options, words):
+    binary = find_server_binary() or pytest.skip("no server is installed")
     server = RedisServer(binary, tmp_path, **options)
     server.start()
     try:
         with pytest.raises(StartupError, match=words):
-            async with queue(server.url):
+            async with open_queue(server.url):
                 pass
     finally:
         server.kill()
 
 
-async def test_a_deployment_may_accept_the_loss_of_a_second(tmp_path, sender):
+async def test_weaker_persistence_can_be_accepted(tmp_path, sender):
     server = RedisServer(
-        find_binary() or pytest.skip("no server is installed"), tmp_path, appendfsync="everysec"
+        find_server_binary() or pytest.skip("no server is installed"), tmp_path, appendfsync="everysec"
     )
     server.start()
     try:
-        async with queue(server.url, fsync="everysec") as opened:
-            await offered(opened, sender, 2)
+        async with open_queue(server.url, fsync="everysec") as opened:
+            await offer_events(opened, sender, 2)
             assert [queued.arrival.event_id for queued in await opened.take(10)] == ["e0", "e1"]
     finally:
         server.kill()
@@ -265,6 +260,6 @@ async def test_a_deployment_may_accept_the_loss_of_a_second(tmp_path, sender):
         "redis://localhost/0?max_queued=0",
     ],
 )
-def test_a_url_that_does_not_fit_stops_the_start(url):
+def test_invalid_url_stops_the_start(url):
     with pytest.raises(StartupError):
-        REGISTRY.open_adapter("queue", url, folder=Path())
+        REGISTRY.open_adapter("queue", url, base_folder=Path())

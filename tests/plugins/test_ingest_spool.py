@@ -15,7 +15,7 @@ from plugins import ingest_spool
 from plugins.ingest_spool.adapter import SpoolQueue
 from plugins.ingest_spool.claims import claim_id
 from plugins.ingest_spool.settings import SpoolSettings
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.models import (
     Event,
     IngestEndpoint,
@@ -32,7 +32,7 @@ NOON = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
 WORKSPACE, OTHER, KEY = uuid4(), uuid4(), uuid4()
 
 
-def arrival(
+def make_arrival(
     event_id: str = "order_1", *, at: datetime = NOON, workspace: UUID = WORKSPACE, **given
 ) -> ReceivedEvent:
     return ReceivedEvent(
@@ -52,7 +52,7 @@ def arrival(
     )
 
 
-def stored(queued: QueuedEvent, **given) -> Event:
+def stored_event(queued: QueuedEvent, **given) -> Event:
     a = queued.arrival
     return Event(
         **{
@@ -70,7 +70,7 @@ def stored(queued: QueuedEvent, **given) -> Event:
 
 
 @asynccontextmanager
-async def spool(folder: Path, **given):
+async def open_spool(folder: Path, **given):
     queue = SpoolQueue(SpoolSettings(url="spool:///ingest.db", path=folder / "ingest.db", **given))
     await queue.start()
     try:
@@ -79,15 +79,15 @@ async def spool(folder: Path, **given):
         await queue.aclose()
 
 
-async def only_row(queue: SpoolQueue, workspace: UUID = WORKSPACE) -> LedgerRow:
+async def read_only_ledger_row(queue: SpoolQueue, workspace: UUID = WORKSPACE) -> LedgerRow:
     (row,) = await queue.ledger_rows(workspace, NOON - timedelta(days=40), NOON + timedelta(days=40))
     return row
 
 
-async def test_an_accepted_event_comes_out_as_it_went_in(tmp_path: Path) -> None:
-    sent = arrival("ürder_\x00_1", user_agent="Ä", body=b' {"event":"x"} ')
-    bare = arrival("b", claimed=False, user_agent=None, address=None, headers={})
-    async with spool(tmp_path) as queue:
+async def test_accepted_event_round_trips(tmp_path: Path) -> None:
+    sent = make_arrival("ürder_\x00_1", user_agent="Ä", body=b' {"event":"x"} ')
+    bare = make_arrival("b", claimed=False, user_agent=None, address=None, headers={})
+    async with open_spool(tmp_path) as queue:
         assert await queue.offer(sent) is EnqueueResult.QUEUED
         assert await queue.offer(bare) is EnqueueResult.QUEUED
         first, second = await queue.take(10)
@@ -95,40 +95,40 @@ async def test_an_accepted_event_comes_out_as_it_went_in(tmp_path: Path) -> None
     assert first.seq < second.seq
 
 
-async def test_fifty_offers_of_one_id_give_one_success_and_forty_nine_duplicates(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        answers = await asyncio.gather(*(queue.offer(arrival()) for _ in range(50)))
+async def test_one_of_fifty_offers_of_one_id_succeeds(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
+        answers = await asyncio.gather(*(queue.offer(make_arrival()) for _ in range(50)))
         assert sorted(answers) == [EnqueueResult.DUPLICATE] * 49 + [EnqueueResult.QUEUED]
         assert len(await queue.take(100)) == 1
-        row = await only_row(queue)
+        row = await read_only_ledger_row(queue)
     assert (row.received, row.duplicate, row.in_flight, row.is_balanced) == (50, 49, 1, True)
 
 
 async def test_two_processes_claim_one_id_once(tmp_path: Path) -> None:
-    async with spool(tmp_path) as one, spool(tmp_path) as two:
+    async with open_spool(tmp_path) as one, open_spool(tmp_path) as two:
         answers = await asyncio.gather(
-            *(queue.offer(arrival(f"e{i}")) for i in range(200) for queue in (one, two))
+            *(queue.offer(make_arrival(f"e{i}")) for i in range(200) for queue in (one, two))
         )
     assert answers.count(EnqueueResult.QUEUED) == answers.count(EnqueueResult.DUPLICATE) == 200
 
 
 async def test_the_same_id_in_two_workspaces_is_two_events(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        assert await queue.offer(arrival()) is EnqueueResult.QUEUED
-        assert await queue.offer(arrival(workspace=OTHER)) is EnqueueResult.QUEUED
+    async with open_spool(tmp_path) as queue:
+        assert await queue.offer(make_arrival()) is EnqueueResult.QUEUED
+        assert await queue.offer(make_arrival(workspace=OTHER)) is EnqueueResult.QUEUED
 
 
 async def test_a_generated_id_is_never_a_duplicate(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        assert await queue.offer(arrival(claimed=False)) is EnqueueResult.QUEUED
-        assert await queue.offer(arrival(claimed=False)) is EnqueueResult.QUEUED
+    async with open_spool(tmp_path) as queue:
+        assert await queue.offer(make_arrival(claimed=False)) is EnqueueResult.QUEUED
+        assert await queue.offer(make_arrival(claimed=False)) is EnqueueResult.QUEUED
 
 
-async def test_a_claim_holds_seven_days_from_the_accepted_event(tmp_path: Path) -> None:
+async def test_event_id_is_claimed_for_seven_days(tmp_path: Path) -> None:
     week = timedelta(days=7)
-    async with spool(tmp_path) as queue:
+    async with open_spool(tmp_path) as queue:
         offers = [
-            await queue.offer(arrival(at=NOON + later))
+            await queue.offer(make_arrival(at=NOON + later))
             for later in (
                 timedelta(0),
                 week - timedelta(seconds=1),
@@ -146,11 +146,11 @@ async def test_a_claim_holds_seven_days_from_the_accepted_event(tmp_path: Path) 
     ]
 
 
-async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(90)))
-        await queue.offer(arrival("later", at=NOON + timedelta(days=8)))
-        await queue.acknowledge([stored(q) for q in await queue.take(100)], [])
+async def test_expired_claims_are_deleted_when_later_events_are_acknowledged(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
+        await asyncio.gather(*(queue.offer(make_arrival(f"e{i}")) for i in range(90)))
+        await queue.offer(make_arrival("later", at=NOON + timedelta(days=8)))
+        await queue.acknowledge([stored_event(q) for q in await queue.take(100)], [])
     with sqlite3.connect(tmp_path / "ingest.db") as file:
         claims = file.execute("SELECT id FROM claim").fetchall()
     assert claims == [(claim_id(WORKSPACE.bytes, "later"),)]
@@ -158,48 +158,52 @@ async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> No
 
 
 async def test_the_ledger_balances_through_every_state(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(5)))
-        await queue.offer(arrival("e0"))
+    async with open_spool(tmp_path) as queue:
+        await asyncio.gather(*(queue.offer(make_arrival(f"e{i}")) for i in range(5)))
+        await queue.offer(make_arrival("e0"))
         await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON)
         await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.INVALID_JSON, NOON)
-        await queue.offer(arrival("e5"))
+        await queue.offer(make_arrival("e5"))
         bot, late, poison, *rest = await queue.take(10)
         await queue.acknowledge(
-            [stored(bot, is_bot=True), stored(late, timestamp=NOON - timedelta(hours=25)), stored(rest[0])],
+            [
+                stored_event(bot, is_bot=True),
+                stored_event(late, timestamp=NOON - timedelta(hours=25)),
+                stored_event(rest[0]),
+            ],
             [QuarantinedEvent(poison, "bad")],
         )
-        row = await only_row(queue)
+        row = await read_only_ledger_row(queue)
         assert row.rejected_by_reason == {RejectionReason.NO_BODY: 1, RejectionReason.INVALID_JSON: 1}
         assert (row.received, row.stored, row.duplicate, row.quarantined, row.in_flight) == (9, 3, 1, 1, 2)
         assert (row.late, row.bots, row.is_balanced) == (1, 1, True)
         assert row.hour == NOON.replace(minute=0)
 
 
-async def test_settling_twice_counts_once(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        await queue.offer(arrival())
+async def test_repeated_acknowledgement_counts_once(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
+        await queue.offer(make_arrival())
         (waiting,) = await queue.take(10)
-        await queue.acknowledge([stored(waiting)], [])
-        await queue.acknowledge([stored(waiting)], [])
-        row = await only_row(queue)
+        await queue.acknowledge([stored_event(waiting)], [])
+        await queue.acknowledge([stored_event(waiting)], [])
+        row = await read_only_ledger_row(queue)
     assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
 
 
 async def test_a_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        await queue.offer(arrival())
+    async with open_spool(tmp_path) as queue:
+        await queue.offer(make_arrival())
         (waiting,) = await queue.take(10)
         await queue.acknowledge([], [QuarantinedEvent(waiting, "no number")])
         assert await queue.take(10) == []
         assert await queue.replay(WORKSPACE) == 1
         assert await queue.take(10) == [waiting]
-        row = await only_row(queue)
+        row = await read_only_ledger_row(queue)
     assert (row.quarantined, row.in_flight, row.is_balanced) == (0, 1, True)
 
 
-async def test_a_rejection_alone_is_durable_though_no_event_follows(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue, spool(tmp_path) as reader, asyncio.timeout(30):
+async def test_rejection_count_is_durable_without_a_following_event(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue, open_spool(tmp_path) as reader, asyncio.timeout(30):
         await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON)
         while not (rows := await reader.ledger_rows(WORKSPACE, NOON - timedelta(hours=1), NOON)):
             await asyncio.sleep(0.01)
@@ -208,92 +212,92 @@ async def test_a_rejection_alone_is_durable_though_no_event_follows(tmp_path: Pa
 
 
 async def test_the_sequence_is_never_given_twice(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        await queue.offer(arrival("a"))
+    async with open_spool(tmp_path) as queue:
+        await queue.offer(make_arrival("a"))
         (first,) = await queue.take(1)
-        await queue.acknowledge([stored(first)], [])
-    async with spool(tmp_path) as queue:
-        await queue.offer(arrival("b"))
+        await queue.acknowledge([stored_event(first)], [])
+    async with open_spool(tmp_path) as queue:
+        await queue.offer(make_arrival("b"))
         (second,) = await queue.take(1)
     assert second.seq > first.seq
 
 
-async def test_a_failed_commit_keeps_nothing_frees_the_claims_and_the_next_one_works(tmp_path: Path) -> None:
-    async with spool(tmp_path, busy_seconds=0.05) as queue:
+async def test_failed_commit_stores_nothing_and_releases_claims(tmp_path: Path) -> None:
+    async with open_spool(tmp_path, busy_seconds=0.05) as queue:
         with sqlite3.connect(tmp_path / "ingest.db", isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
             failures = await asyncio.gather(
-                *(queue.offer(arrival(f"e{i}")) for i in range(20)), return_exceptions=True
+                *(queue.offer(make_arrival(f"e{i}")) for i in range(20)), return_exceptions=True
             )
             other.execute("ROLLBACK")
         other.close()
         assert {type(f) for f in failures} == {EnqueueFailed}
-        again = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(20)))
+        again = await asyncio.gather(*(queue.offer(make_arrival(f"e{i}")) for i in range(20)))
         assert set(again) == {EnqueueResult.QUEUED}
-        assert (await only_row(queue)).received == 20
+        assert (await read_only_ledger_row(queue)).received == 20
 
 
-async def test_a_text_no_file_can_keep_fails_alone(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
+async def test_unstorable_event_fails_alone(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
         good, bad = await asyncio.gather(
-            queue.offer(arrival("good")), queue.offer(arrival("\ud800")), return_exceptions=True
+            queue.offer(make_arrival("good")), queue.offer(make_arrival("\ud800")), return_exceptions=True
         )
     assert good is EnqueueResult.QUEUED
     assert isinstance(bad, EnqueueFailed)
 
 
-async def test_beyond_the_bound_an_offer_fails_at_once(tmp_path: Path) -> None:
-    async with spool(tmp_path, max_queued=10) as queue:
+async def test_offer_beyond_the_bound_fails_immediately(tmp_path: Path) -> None:
+    async with open_spool(tmp_path, max_queued=10) as queue:
         answers = await asyncio.gather(
-            *(queue.offer(arrival(f"e{i}")) for i in range(15)), return_exceptions=True
+            *(queue.offer(make_arrival(f"e{i}")) for i in range(15)), return_exceptions=True
         )
     assert [isinstance(a, EnqueueFailed) and a.detail for a in answers] == [False] * 10 + ["queue"] * 5
 
 
-async def test_what_is_pending_at_the_end_is_made_durable(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        pending = [asyncio.create_task(queue.offer(arrival(f"e{i}"))) for i in range(300)]
+async def test_pending_offers_are_committed_on_close(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
+        pending = [asyncio.create_task(queue.offer(make_arrival(f"e{i}"))) for i in range(300)]
         await asyncio.sleep(0)
     assert {await p for p in pending} == {EnqueueResult.QUEUED}
 
 
-async def test_counts_that_the_file_does_not_take_keep_nobody_from_the_end(tmp_path: Path) -> None:
+async def test_unwritable_counts_do_not_block_close(tmp_path: Path) -> None:
     (tmp_path / "ingest.db").touch()
     with closing(sqlite3.connect(tmp_path / "ingest.db", isolation_level=None)) as other:
-        async with asyncio.timeout(30), spool(tmp_path, busy_seconds=0.05) as queue:
+        async with asyncio.timeout(30), open_spool(tmp_path, busy_seconds=0.05) as queue:
             other.execute("BEGIN IMMEDIATE")
             await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON)
-    async with spool(tmp_path) as queue:
+    async with open_spool(tmp_path) as queue:
         assert await queue.ledger_rows(WORKSPACE, NOON.replace(minute=0), NOON + timedelta(hours=1)) == []
 
 
-async def test_the_state_tells_how_far_behind_the_queue_is(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
+async def test_state_reports_the_queue_lag(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
         empty = await queue.state()
         assert (empty.waiting_count, empty.oldest_received_at) == (0, None)
-        await queue.offer(arrival("a"))
-        await queue.offer(arrival("b", at=NOON + timedelta(minutes=1)))
+        await queue.offer(make_arrival("a"))
+        await queue.offer(make_arrival("b", at=NOON + timedelta(minutes=1)))
         behind = await queue.state()
         assert (behind.waiting_count, behind.oldest_received_at) == (2, NOON)
 
 
-async def test_the_ledger_is_asked_by_whole_hours_and_by_workspace(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue:
-        await queue.offer(arrival())
-        await queue.offer(arrival(workspace=OTHER))
+async def test_ledger_is_read_by_hours_and_workspace(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
+        await queue.offer(make_arrival())
+        await queue.offer(make_arrival(workspace=OTHER))
         hour = NOON.replace(minute=0)
         assert len(await queue.ledger_rows(WORKSPACE, hour, NOON)) == 1
         assert await queue.ledger_rows(WORKSPACE, NOON, NOON + timedelta(hours=1)) == []
         assert await queue.ledger_rows(WORKSPACE, hour - timedelta(hours=1), hour) == []
 
 
-def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
-    registry = load_plugins([("spool", ingest_spool)], discover=False)
+def test_adapter_is_selected_by_its_url(tmp_path: Path) -> None:
+    registry = collect_plugins_into_registry([("spool", ingest_spool)], discover_entry_points=False)
     assert isinstance(
-        registry.open_adapter("queue", "spool:///ingest.db?max_queued=5", folder=tmp_path), SpoolQueue
+        registry.open_adapter("queue", "spool:///ingest.db?max_queued=5", base_folder=tmp_path), SpoolQueue
     )
     with pytest.raises(StartupError, match="bond"):
-        registry.open_adapter("queue", "spool:///ingest.db?bond=5", folder=tmp_path)
+        registry.open_adapter("queue", "spool:///ingest.db?bond=5", base_folder=tmp_path)
 
 
 @settings(max_examples=25)
@@ -310,7 +314,7 @@ def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
         max_size=12,
     )
 )
-def test_whatever_happens_the_ledger_balances(steps, tmp_path_factory) -> None:
+def test_ledger_balances_after_random_operations(steps, tmp_path_factory) -> None:
     async def play() -> None:
         folder = tmp_path_factory.mktemp("spool")
         queue = SpoolQueue(SpoolSettings(url="spool:///x", path=folder / "x.db"))
@@ -319,7 +323,7 @@ def test_whatever_happens_the_ledger_balances(steps, tmp_path_factory) -> None:
         received = duplicate = 0
         for what, how in steps:
             if what == "offer":
-                answers = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in how))
+                answers = await asyncio.gather(*(queue.offer(make_arrival(f"e{i}")) for i in how))
                 assert answers.count(EnqueueResult.QUEUED) == len(set(how) - known)
                 known |= set(how)
                 received += len(how)
@@ -328,7 +332,7 @@ def test_whatever_happens_the_ledger_balances(steps, tmp_path_factory) -> None:
                 await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, how, NOON)
                 received += 1
             elif what == "settle":
-                await queue.acknowledge([stored(q) for q in await queue.take(how)], [])
+                await queue.acknowledge([stored_event(q) for q in await queue.take(how)], [])
             elif what == "quarantine":
                 await queue.acknowledge([], [QuarantinedEvent(q, "r") for q in await queue.take(how)])
             elif what == "replay":

@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
 
-class Bench:
+class RecordingWorker:
     """Work that notes what was done."""
 
     def __init__(self, *jobs):
@@ -35,48 +35,50 @@ class Bench:
 
 @pytest.fixture
 def opened(tmp_path):
-    return lambda url="inline://": load_plugins().open_adapter("jobs", url, folder=tmp_path)
+    return lambda url="inline://": collect_plugins_into_registry().open_adapter(
+        "jobs", url, base_folder=tmp_path
+    )
 
 
-async def stopped(task, stop):
+async def stop_task(task, stop):
     stop.set()
     await asyncio.wait_for(task, 30)
 
 
-async def test_what_waits_is_done_at_the_start_and_what_comes_when_woken(opened):
-    jobs, bench, stop = opened("inline://?rescan_seconds=60"), Bench("a", "b"), asyncio.Event()
+async def test_waiting_jobs_run_at_start_and_new_ones_on_wake_up(opened):
+    jobs, bench, stop = opened("inline://?rescan_seconds=60"), RecordingWorker("a", "b"), asyncio.Event()
     here = asyncio.create_task(jobs.run_worker(bench.work, stop))
     await bench.until(lambda: bench.asked == 3)
     assert bench.done == ["a", "b"]
     bench.waiting.append("c")
     await jobs.wake_worker(uuid4())
     await bench.until(lambda: bench.asked == 5)
-    await stopped(here, stop)
+    await stop_task(here, stop)
     assert bench.done == ["a", "b", "c"]
 
 
-async def test_jobs_are_looked_for_unasked(opened):
-    jobs, bench, stop = opened("inline://?rescan_seconds=0.01"), Bench(), asyncio.Event()
+async def test_jobs_are_polled_without_a_wake_up(opened):
+    jobs, bench, stop = opened("inline://?rescan_seconds=0.01"), RecordingWorker(), asyncio.Event()
     here = asyncio.create_task(jobs.run_worker(bench.work, stop))
     await bench.until(lambda: bench.asked > 2)
     assert bench.done == []
     bench.waiting.append("a")
     await bench.until(lambda: bench.done)
-    await stopped(here, stop)
+    await stop_task(here, stop)
     assert bench.done == ["a"]
 
 
-async def test_a_turn_that_fails_does_not_end_the_worker(opened, caplog):
+async def test_failed_run_does_not_end_the_worker(opened, caplog):
     jobs, stop = opened("inline://?rescan_seconds=0.01"), asyncio.Event()
-    bench = Bench(RuntimeError("of ann@example.com"), "a")
+    bench = RecordingWorker(RuntimeError("of ann@example.com"), "a")
     here = asyncio.create_task(jobs.run_worker(bench.work, stop))
     await bench.until(lambda: bench.done == ["a"])
-    await stopped(here, stop)
+    await stop_task(here, stop)
     assert "RuntimeError" in caplog.text
     assert "ann@" not in caplog.text
 
 
-async def test_as_many_jobs_as_workers_run_side_by_side(opened):
+async def test_jobs_run_concurrently_up_to_the_number_of_workers(opened):
     started, stop = asyncio.Semaphore(0), asyncio.Event()
     ended = []
 
@@ -92,7 +94,7 @@ async def test_as_many_jobs_as_workers_run_side_by_side(opened):
         for _ in range(3):
             await started.acquire()
     assert started.locked()
-    await stopped(here, stop)
+    await stop_task(here, stop)
     assert len(ended) == 3
 
 

@@ -15,12 +15,12 @@ import pytest
 from redis import Redis
 
 from hosts.composition.compose import compose
-from hosts.composition.load_settings import load_settings
-from hosts.worker.exports import build_exporter
+from hosts.composition.load_settings import load_settings_with_environment
+from hosts.worker.exports import build_export_worker
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.api.http_messages import ApiRequest
 from service_core.delivery.exports.ports import JobQueueUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 from tests.fixtures.processes import running_process
 
@@ -28,22 +28,24 @@ QUEUE = "rq:queue:touchpoint-exports"
 
 
 @asynccontextmanager
-async def jobs_of(url, folder, timeout_seconds=5):
-    opened = load_plugins().open_adapter("jobs", f"{url}?timeout_seconds={timeout_seconds}", folder=folder)
+async def open_jobs(url, folder, timeout_seconds=5):
+    opened = collect_plugins_into_registry().open_adapter(
+        "jobs", f"{url}?timeout_seconds={timeout_seconds}", base_folder=folder
+    )
     yield opened
     await opened.aclose()
 
 
 @pytest.fixture
 async def jobs(redis_server, tmp_path):
-    async with jobs_of(redis_server.url, tmp_path) as opened:
+    async with open_jobs(redis_server.url, tmp_path) as opened:
         yield opened
 
 
 @pytest.fixture
 async def jobs_with_short_timeout(redis_server, tmp_path):
     """The same, for a server that answers nobody."""
-    async with jobs_of(redis_server.url, tmp_path, 0.25) as opened:
+    async with open_jobs(redis_server.url, tmp_path, 0.25) as opened:
         yield opened
 
 
@@ -53,7 +55,7 @@ def redis(redis_server):
         yield client
 
 
-async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, redis):
+async def test_wake_up_contains_only_the_job_id_as_json(jobs, redis):
     export_id = uuid4()
     await jobs.wake_worker(export_id)
     (name,) = redis.lrange(QUEUE, 0, -1)
@@ -68,7 +70,9 @@ async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, 
     assert 0 < redis.ttl(b"rq:job:" + name) <= 60
 
 
-async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, jobs_with_short_timeout, redis_server):
+async def test_unavailable_or_hanging_server_is_reported_immediately(
+    jobs, jobs_with_short_timeout, redis_server
+):
     for harm, heal in ((redis_server.suspend, redis_server.resume), (redis_server.kill, redis_server.start)):
         harm()
         async with asyncio.timeout(60):
@@ -78,9 +82,7 @@ async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, jobs_with_sho
         await jobs.wake_worker(uuid4())
 
 
-async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(
-    jobs, jobs_with_short_timeout, redis_server, redis
-):
+async def test_health_check_leaves_nothing_on_the_server(jobs, jobs_with_short_timeout, redis_server, redis):
     await jobs.check()
     assert redis.keys() == []
     redis_server.suspend()
@@ -90,7 +92,7 @@ async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(
     await jobs.check()
 
 
-async def test_work_in_the_serving_process_ends_at_once(jobs):
+async def test_serving_process_runs_no_jobs(jobs):
     stop, asked = asyncio.Event(), []
     here = asyncio.create_task(jobs.run_worker(asked.append, stop))
     await asyncio.wait_for(here, 30)
@@ -101,16 +103,16 @@ async def test_work_in_the_serving_process_ends_at_once(jobs):
 def test_a_queue_without_a_server_stops_the_start(tmp_path):
     for url in ("redis://", "redis://host/x", "redis://host?queue=a b", "redis://host?nice=1"):
         with pytest.raises(StartupError):
-            load_plugins().open_adapter("jobs", url, folder=tmp_path)
+            collect_plugins_into_registry().open_adapter("jobs", url, base_folder=tmp_path)
 
 
-def test_the_worker_itself_loads_no_data_frames():
+def test_worker_process_loads_no_data_frame_library():
     code = "import sys, hosts.worker.export_worker, plugins.jobs_rq.worker; print([m for m in ('polars', 'duckdb') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-class Deployment:
+class RqDeployment:
     """A deployment whose exports are done by workers, seen from a process that serves it."""
 
     def __init__(self, folder, redis_url, events_url):
@@ -118,7 +120,7 @@ class Deployment:
         self.config.write_text(
             f'[storage]\nevents = "{events_url}"\n[exports]\nqueue = "{redis_url}?timeout_seconds=5"\n'
         )
-        self.service = compose(load_settings(self.config), folder)
+        self.service = compose(load_settings_with_environment(self.config), folder)
         self.key = ""
 
     async def open(self):
@@ -156,19 +158,19 @@ class Deployment:
 
 @pytest.fixture
 async def deployment(tmp_path, redis_server, postgres_url):
-    made = Deployment(tmp_path, redis_server.url, postgres_url)
+    made = RqDeployment(tmp_path, redis_server.url, postgres_url)
     async with made.service:
         await made.open()
         yield made
 
 
 @pytest.mark.faults
-async def test_workers_do_what_they_are_woken_for_also_when_the_queue_forgets(deployment, redis):
+async def test_workers_run_jobs_also_when_the_queue_loses_them(deployment, redis):
     forgotten = [await deployment.order() for _ in range(2)]
     redis.flushall()
     with deployment.worker():
-        exporter = build_exporter(deployment.service.ports)
-        await exporter.wake_workers(deployment.service.ports.jobs)
+        exporter = build_export_worker(deployment.service.ports)
+        await exporter.wake_workers_for_available_exports(deployment.service.ports.jobs)
         jobs = [await deployment.final(export_id) for export_id in forgotten]
         jobs.append(await deployment.final(await deployment.order()))
     assert [(job.status, job.row_count) for job in jobs] == [("completed", 0)] * 3
@@ -176,7 +178,7 @@ async def test_workers_do_what_they_are_woken_for_also_when_the_queue_forgets(de
 
 
 @pytest.mark.faults
-async def test_a_worker_comes_back_after_the_queue_went_away(deployment, redis_server):
+async def test_worker_recovers_after_the_queue_was_unavailable(deployment, redis_server):
     with deployment.worker():
         assert (await deployment.final(await deployment.order())).status == "completed"
         redis_server.kill()
@@ -186,7 +188,7 @@ async def test_a_worker_comes_back_after_the_queue_went_away(deployment, redis_s
 
 
 @pytest.mark.faults
-async def test_what_others_write_into_the_queue_is_never_run(deployment, redis, tmp_path):
+async def test_foreign_queue_entries_are_never_executed(deployment, redis, tmp_path):
     canary = tmp_path / "canary"
 
     class Harm:
@@ -219,7 +221,7 @@ async def test_what_others_write_into_the_queue_is_never_run(deployment, redis, 
 
 
 @pytest.mark.faults
-async def test_a_deployment_without_a_queue_has_no_use_for_a_worker(tmp_path):
+async def test_worker_needs_a_job_queue(tmp_path):
     (tmp_path / "touchpoint.toml").write_text("")
     command = [sys.executable, "-m", "hosts.cli", "worker", "--config", str(tmp_path / "touchpoint.toml")]
     done = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)

@@ -7,10 +7,10 @@ import pytest
 
 from plugins import limits_memory
 from plugins.limits_memory.adapter import MemoryLimiter
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load_plugins([("limits_memory", limits_memory)], discover=False)
+REGISTRY = collect_plugins_into_registry([("limits_memory", limits_memory)], discover_entry_points=False)
 
 
 @pytest.fixture
@@ -18,13 +18,13 @@ def fixed_clock():
     return lambda: datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 
 
-async def test_400_requests_at_once_never_pass_a_limit_of_100(fixed_clock):
+async def test_400_concurrent_requests_never_exceed_a_limit_of_100(fixed_clock):
     limiter = MemoryLimiter(capacity=10, clock=fixed_clock)
     spent = await asyncio.gather(*(limiter.consume("key", 100, 60) for _ in range(400)))
     assert sum(allowance.allowed for allowance in spent) == 100
 
 
-async def test_keys_and_window_lengths_are_counted_apart(fixed_clock):
+async def test_keys_and_windows_are_counted_separately(fixed_clock):
     limiter = MemoryLimiter(capacity=10, clock=fixed_clock)
     assert (await limiter.consume("a", 1, 60)).allowed
     assert (await limiter.consume("b", 1, 60)).allowed
@@ -32,12 +32,12 @@ async def test_keys_and_window_lengths_are_counted_apart(fixed_clock):
     assert not (await limiter.consume("a", 1, 60)).allowed
 
 
-async def test_it_opens_by_its_url_and_counts(tmp_path):
-    limiter = REGISTRY.open_adapter("limits", "memory://?capacity=5", folder=tmp_path)
+async def test_limiter_is_selected_by_its_url(tmp_path):
+    limiter = REGISTRY.open_adapter("limits", "memory://?capacity=5", base_folder=tmp_path)
     assert (await limiter.consume("key", 10, 3600)).limit == 10
 
 
 @pytest.mark.parametrize("url", ["memory://?capacity=0", "memory://?size=5"])
-def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
+def test_invalid_url_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError):
-        REGISTRY.open_adapter("limits", url, folder=tmp_path)
+        REGISTRY.open_adapter("limits", url, base_folder=tmp_path)

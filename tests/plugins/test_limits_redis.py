@@ -9,17 +9,17 @@ import pytest
 from plugins.limits_redis.adapter import RedisLimiter
 from plugins.limits_redis.breaker import PROBE_SECONDS, CircuitBreaker
 from service_core.access.ports import RateLimiterUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
-from service_core.testing.rate_limiter import AGES
+from service_core.testing.rate_limiter import ENDLESS_WINDOW_SECONDS
 
-REGISTRY = load_plugins()
+REGISTRY = collect_plugins_into_registry()
 
 
 @asynccontextmanager
-async def limiter(url, folder, **given):
+async def open_limiter(url, folder, **given):
     query = "&".join(f"{name}={value}" for name, value in ({"timeout_seconds": 5} | given).items())
-    opened = REGISTRY.open_adapter("limits", f"{url}/0?{query}", folder=folder)
+    opened = REGISTRY.open_adapter("limits", f"{url}/0?{query}", base_folder=folder)
     try:
         yield opened
     finally:
@@ -28,56 +28,54 @@ async def limiter(url, folder, **given):
 
 async def test_two_processes_count_together_and_a_restart_of_one_resets_nothing(redis_url, tmp_path):
     key = f"{tmp_path}:shared"
-    async with limiter(redis_url, tmp_path) as one, limiter(redis_url, tmp_path) as two:
+    async with open_limiter(redis_url, tmp_path) as one, open_limiter(redis_url, tmp_path) as two:
         answers = await asyncio.gather(
-            *(process.consume(key, 50, AGES) for _ in range(50) for process in (one, two))
+            *(process.consume(key, 50, ENDLESS_WINDOW_SECONDS) for _ in range(50) for process in (one, two))
         )
     assert sum(allowance.allowed for allowance in answers) == 50
-    async with limiter(redis_url, tmp_path) as again:
-        assert not (await again.consume(key, 50, AGES)).allowed
+    async with open_limiter(redis_url, tmp_path) as again:
+        assert not (await again.consume(key, 50, ENDLESS_WINDOW_SECONDS)).allowed
 
 
-async def test_deployments_with_prefixes_of_their_own_count_apart(redis_url, tmp_path):
+async def test_deployments_with_different_prefixes_count_separately(redis_url, tmp_path):
     key = f"{tmp_path}:apart"
     async with (
-        limiter(redis_url, tmp_path, prefix="a") as one,
-        limiter(redis_url, tmp_path, prefix="b") as two,
+        open_limiter(redis_url, tmp_path, prefix="a") as one,
+        open_limiter(redis_url, tmp_path, prefix="b") as two,
     ):
-        assert (await one.consume(key, 1, AGES)).allowed
-        assert (await two.consume(key, 1, AGES)).allowed
+        assert (await one.consume(key, 1, ENDLESS_WINDOW_SECONDS)).allowed
+        assert (await two.consume(key, 1, ENDLESS_WINDOW_SECONDS)).allowed
 
 
-async def test_a_counter_is_gone_when_its_window_is_over(redis_server, tmp_path):
-    async with limiter(redis_server.url, tmp_path) as opened, asyncio.timeout(30):
+async def test_counter_expires_with_its_window(redis_server, tmp_path):
+    async with open_limiter(redis_server.url, tmp_path) as opened, asyncio.timeout(30):
         assert (await opened.consume("key", 2, 1)).remaining == 1
         while (await opened.consume("key", 2, 1)).allowed:  # also where two calls take longer than a window
             pass
-        while redis_server.run_command("DBSIZE") != ":0":
+        while redis_server.first_line_of_reply("DBSIZE") != ":0":
             await asyncio.sleep(0.05)
         afterwards = await opened.consume("key", 2, 1)
     assert (afterwards.allowed, afterwards.remaining) == (True, 1)
 
 
-async def test_a_server_that_forgot_the_script_is_told_again(redis_server, tmp_path):
-    async with limiter(redis_server.url, tmp_path) as opened:
-        await opened.consume("key", 5, AGES)
-        assert redis_server.run_command("SCRIPT", "FLUSH") == "+OK"
-        assert (await opened.consume("key", 5, AGES)).remaining == 3
+async def test_script_is_reloaded_after_a_flush(redis_server, tmp_path):
+    async with open_limiter(redis_server.url, tmp_path) as opened:
+        await opened.consume("key", 5, ENDLESS_WINDOW_SECONDS)
+        assert redis_server.first_line_of_reply("SCRIPT", "FLUSH") == "+OK"
+        assert (await opened.consume("key", 5, ENDLESS_WINDOW_SECONDS)).remaining == 3
 
 
-async def test_nobody_listening_is_told_at_once(tmp_path):
+async def test_refused_connection_is_reported_immediately(tmp_path):
     # Before nobody waits any more, three would have waited for 15 seconds.
-    async with limiter("redis://127.0.0.1:1", tmp_path) as opened, asyncio.timeout(12):
+    async with open_limiter("redis://127.0.0.1:1", tmp_path) as opened, asyncio.timeout(12):
         for _ in range(20):
             with pytest.raises(RateLimiterUnavailable):
                 await opened.consume("key", 5, 60)
 
 
-async def test_a_server_that_hangs_costs_three_callers_their_patience_and_the_next_ones_nothing(
-    redis_server, tmp_path
-):
-    async with limiter(redis_server.url, tmp_path, timeout_seconds=0.4) as opened, asyncio.timeout(100):
-        while not await passes(opened):
+async def test_hanging_server_opens_the_circuit_after_three_timeouts(redis_server, tmp_path):
+    async with open_limiter(redis_server.url, tmp_path, timeout_seconds=0.4) as opened, asyncio.timeout(100):
+        while not await admits_request(opened):
             await asyncio.sleep(0.05)
         now = 100.0
         opened._breaker = CircuitBreaker(lambda: now)
@@ -85,16 +83,16 @@ async def test_a_server_that_hangs_costs_three_callers_their_patience_and_the_ne
         redis_server.suspend()
         for _ in range(20):
             with pytest.raises(RateLimiterUnavailable):
-                await opened.consume("key", 5, AGES)
+                await opened.consume("key", 5, ENDLESS_WINDOW_SECONDS)
         assert opened._script.call_count == 3
         redis_server.resume()
-        while not await passes(opened):
+        while not await admits_request(opened):
             now += PROBE_SECONDS
 
 
-async def passes(opened: RedisLimiter) -> bool:
+async def admits_request(opened: RedisLimiter) -> bool:
     try:
-        return (await opened.consume("after", 1_000_000, AGES)).allowed
+        return (await opened.consume("after", 1_000_000, ENDLESS_WINDOW_SECONDS)).allowed
     except RateLimiterUnavailable:
         return False
 
@@ -108,13 +106,13 @@ async def passes(opened: RedisLimiter) -> bool:
         "redis://localhost/0?size=5",
     ],
 )
-def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
+def test_invalid_url_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError):
-        REGISTRY.open_adapter("limits", url, folder=tmp_path)
+        REGISTRY.open_adapter("limits", url, base_folder=tmp_path)
 
 
-def test_a_url_may_ask_for_tls_and_name_a_user(tmp_path):
-    opened = REGISTRY.open_adapter("limits", "rediss://ann:secret@redis.example:6390/3", folder=tmp_path)
+def test_url_supports_tls_and_user_name(tmp_path):
+    opened = REGISTRY.open_adapter("limits", "rediss://ann:secret@redis.example:6390/3", base_folder=tmp_path)
     options = opened._redis.connection_pool.connection_kwargs
     assert (options["host"], options["port"], options["db"], options["username"]) == (
         "redis.example",
@@ -125,20 +123,20 @@ def test_a_url_may_ask_for_tls_and_name_a_user(tmp_path):
     assert opened._redis.connection_pool.connection_class.__name__ == "SSLConnection"
 
 
-def test_the_circuit_opens_with_the_third_failure_and_lets_one_try_through_each_second():
+def test_circuit_opens_after_three_failures_and_probes_every_second():
     now = 100.0
     breaker = CircuitBreaker(lambda: now)
     for _ in range(3):
-        assert breaker.may_try()
+        assert breaker.may_call_or_probe_once_a_second()
         breaker.record_failure()
-    assert not breaker.may_try()
+    assert not breaker.may_call_or_probe_once_a_second()
     now += 1
-    assert [breaker.may_try() for _ in range(3)] == [True, False, False]
+    assert [breaker.may_call_or_probe_once_a_second() for _ in range(3)] == [True, False, False]
     breaker.record_failure()
     now += 1
-    assert breaker.may_try()
+    assert breaker.may_call_or_probe_once_a_second()
     breaker.record_success()
-    assert all(breaker.may_try() for _ in range(3))
+    assert all(breaker.may_call_or_probe_once_a_second() for _ in range(3))
 
 
 def test_a_success_between_failures_keeps_the_circuit_closed():
@@ -147,4 +145,4 @@ def test_a_success_between_failures_keeps_the_circuit_closed():
         breaker.record_failure()
         breaker.record_failure()
         breaker.record_success()
-    assert breaker.may_try()
+    assert breaker.may_call_or_probe_once_a_second()

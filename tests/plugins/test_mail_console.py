@@ -4,13 +4,13 @@ import logging
 
 from plugins import mail_console
 from service_core.access.email_sender import EmailMessage
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 
 
 async def test_a_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):
-    mail = load_plugins([("console", mail_console)], discover=False).open_adapter(
-        "mail", "console://", folder=tmp_path
-    )
+    mail = collect_plugins_into_registry(
+        [("console", mail_console)], discover_entry_points=False
+    ).open_adapter("mail", "console://", base_folder=tmp_path)
     with caplog.at_level(logging.DEBUG):
         await mail.send(
             EmailMessage("ann@example.com", "Choose your password", "https://app/password?token=secret")
@@ -21,5 +21,5 @@ async def test_a_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):
     assert (printed.out, caplog.text) == ("", "")
 
 
-def test_a_message_does_not_show_its_text():
+def test_repr_of_a_message_hides_its_text():
     assert "secret" not in repr(EmailMessage("ann@example.com", "Subject", "https://app/?token=secret"))

@@ -10,16 +10,16 @@ import pytest
 
 from plugins import mail_smtp
 from service_core.access.email_sender import EmailMessage, EmailSenderUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load_plugins([("smtp", mail_smtp)], discover=False)
-LETTER = EmailMessage(
+REGISTRY = collect_plugins_into_registry([("smtp", mail_smtp)], discover_entry_points=False)
+MESSAGE = EmailMessage(
     "ann@example.com", "Einladung für Ann\nBcc: eve@example.com", "Grüße\nhttps://app/?token=t\n"
 )
 
 
-class Server:
+class StubSmtpServer:
     """Takes letters; `refuse` is the answer to ``RCPT``, `answers` are those to other words."""
 
     def __init__(self):
@@ -55,24 +55,24 @@ class Server:
 
 
 @asynccontextmanager
-async def serving():
-    server = Server()
+async def serve_smtp():
+    server = StubSmtpServer()
     listener = await asyncio.start_server(server.handle_connection, "127.0.0.1", 0)
     server.port = listener.sockets[0].getsockname()[1]
     async with listener:
         yield server
 
 
-def mail(folder, address, **options):
+def open_mailer(folder, address, **options):
     query = "&".join(
         f"{k}={v}" for k, v in {"sender": "touchpoint@example.com", "security": "none", **options}.items()
     )
-    return REGISTRY.open_adapter("mail", f"smtp://{address}?{query}", folder=folder)
+    return REGISTRY.open_adapter("mail", f"smtp://{address}?{query}", base_folder=folder)
 
 
-async def test_a_mail_arrives_as_it_was_written_and_a_subject_is_one_line(tmp_path):
-    async with serving() as server:
-        await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
+async def test_mail_is_delivered_unchanged_with_a_one_line_subject(tmp_path):
+    async with serve_smtp() as server:
+        await open_mailer(tmp_path, f"127.0.0.1:{server.port}").send(MESSAGE)
     (letter,) = server.letters
     assert (letter["From"], letter["To"]) == ("touchpoint@example.com", "ann@example.com")
     assert letter["Subject"] == "Einladung für Ann Bcc: eve@example.com"
@@ -80,35 +80,35 @@ async def test_a_mail_arrives_as_it_was_written_and_a_subject_is_one_line(tmp_pa
     assert letter.get_content().replace("\r\n", "\n") == "Grüße\nhttps://app/?token=t\n"
 
 
-async def test_it_signs_in_with_percent_encoded_names(tmp_path):
-    async with serving() as server:
-        await mail(tmp_path, f"ann%40example.com:p%2Fw@127.0.0.1:{server.port}").send(LETTER)
+async def test_percent_encoded_credentials_are_decoded(tmp_path):
+    async with serve_smtp() as server:
+        await open_mailer(tmp_path, f"ann%40example.com:p%2Fw@127.0.0.1:{server.port}").send(MESSAGE)
     assert server.logins == ["\0ann@example.com\0p/w"]
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 async def test_a_server_without_tls_gets_no_mail(tmp_path, security):
-    async with serving() as server:
+    async with serve_smtp() as server:
         with pytest.raises(EmailSenderUnavailable):
-            await mail(tmp_path, f"127.0.0.1:{server.port}", security=security, timeout_seconds=2).send(
-                LETTER
-            )
+            await open_mailer(
+                tmp_path, f"127.0.0.1:{server.port}", security=security, timeout_seconds=2
+            ).send(MESSAGE)
     assert server.letters == []
 
 
-async def test_a_server_that_refuses_or_is_away_is_said(tmp_path):
-    async with serving() as server:
+async def test_refusing_or_unavailable_server_is_reported(tmp_path):
+    async with serve_smtp() as server:
         server.refuse = b"550 no ann@example.com here"
         with pytest.raises(EmailSenderUnavailable) as caught:
-            await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
+            await open_mailer(tmp_path, f"127.0.0.1:{server.port}").send(MESSAGE)
     assert "ann@example.com" not in str(caught.value)
     with pytest.raises(EmailSenderUnavailable):
-        await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
+        await open_mailer(tmp_path, f"127.0.0.1:{server.port}").send(MESSAGE)
 
 
-async def test_a_look_goes_as_far_as_the_sender_and_sends_nothing(tmp_path):
-    async with serving() as server:
-        await mail(tmp_path, f"ann:p%2Fw@127.0.0.1:{server.port}").check()
+async def test_health_check_ends_after_the_sender_command(tmp_path):
+    async with serve_smtp() as server:
+        await open_mailer(tmp_path, f"ann:p%2Fw@127.0.0.1:{server.port}").check()
     assert server.heard == ["EHLO", "AUTH", "MAIL", "RSET", "QUIT"]
     assert server.logins == ["\0ann\0p/w"]
     assert server.letters == []
@@ -123,16 +123,18 @@ async def test_a_look_goes_as_far_as_the_sender_and_sends_nothing(tmp_path):
         ("EHLO", b"250 nothing else", "STARTTLS extension not supported", "starttls"),
     ],
 )
-async def test_a_look_tells_what_the_server_says_and_no_password(tmp_path, verb, answer, said, security):
-    async with serving() as server:
+async def test_health_check_reports_the_server_message_without_password(
+    tmp_path, verb, answer, said, security
+):
+    async with serve_smtp() as server:
         server.answers[verb] = answer
         with pytest.raises(StartupError, match=r"mail\.transport cannot be used") as told:
-            await mail(tmp_path, f"ann:sesame@127.0.0.1:{server.port}", security=security).check()
+            await open_mailer(tmp_path, f"ann:sesame@127.0.0.1:{server.port}", security=security).check()
     assert said in str(told.value)
     assert "sesame" not in str(told.value)
 
 
-async def test_a_look_at_a_server_that_says_nothing_ends(tmp_path):
+async def test_health_check_of_a_silent_server_times_out(tmp_path):
     async def silent(reader, writer):
         await reader.read()
         writer.close()
@@ -140,17 +142,19 @@ async def test_a_look_at_a_server_that_says_nothing_ends(tmp_path):
     async with await asyncio.start_server(silent, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
         with pytest.raises(StartupError, match="timed out"):
-            await mail(tmp_path, f"127.0.0.1:{port}", timeout_seconds=0.2).check()
+            await open_mailer(tmp_path, f"127.0.0.1:{port}", timeout_seconds=0.2).check()
 
 
-async def test_an_address_that_is_none_is_not_sent(tmp_path):
-    async with serving() as server:
+async def test_invalid_address_is_not_sent(tmp_path):
+    async with serve_smtp() as server:
         with pytest.raises(EmailSenderUnavailable):
-            await mail(tmp_path, f"127.0.0.1:{server.port}").send(EmailMessage("a\nb@example.com", "x", "y"))
+            await open_mailer(tmp_path, f"127.0.0.1:{server.port}").send(
+                EmailMessage("a\nb@example.com", "x", "y")
+            )
     assert server.letters == []
 
 
 @pytest.mark.parametrize("url", ["smtp://", "smtp://host", "smtp://host?sender=a@b.c&security=ssl"])
-def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
+def test_invalid_url_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError):
-        REGISTRY.open_adapter("mail", url, folder=tmp_path)
+        REGISTRY.open_adapter("mail", url, base_folder=tmp_path)

@@ -19,23 +19,23 @@ from service_core.access.passkeys.models import (
     AuthenticationResponse,
     Passkey,
     RegistrationResponse,
-    build_relying_party,
+    relying_party_unless_insecure_or_bare_ip,
 )
 from service_core.access.passkeys.ports import InvalidPasskeyResponse
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.ids import new_id
 from tests.fixtures.software_authenticator import ORIGIN, SoftwareAuthenticator, base64url_decode
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 ANN = Account(new_id(), "ann@example.com", "Ann", NOW)
-PARTY = build_relying_party(f"{ORIGIN}/app")
+PARTY = relying_party_unless_insecure_or_bare_ip(f"{ORIGIN}/app")
 CHALLENGE = "A" * 43
-WEBAUTHN = load_plugins([("webauthn", passkeys_webauthn)], discover=False).open_adapter(
-    "passkeys", "webauthn://", folder=Path()
-)
+WEBAUTHN = collect_plugins_into_registry(
+    [("webauthn", passkeys_webauthn)], discover_entry_points=False
+).open_adapter("passkeys", "webauthn://", base_folder=Path())
 
 
-def read(kind, form):
+def verify_response(kind, form):
     """Fields of a form as the value the port takes."""
     named = {"user_handle": "user"}
     return kind(
@@ -47,7 +47,7 @@ def read(kind, form):
     )
 
 
-async def made_by(device, **bent):
+async def registration_of(device, **bent):
     form = (
         device.create_credential(json.loads(await WEBAUTHN.registration_options(PARTY, CHALLENGE, ANN, [])))
         | bent
@@ -62,9 +62,11 @@ async def made_by(device, **bent):
     return Passkey(new_id(), ANN.id, "Key", *kept, NOW)
 
 
-async def signed_by(device, passkey, **bent):
+async def assertion_of(device, passkey, **bent):
     form = device.sign_challenge(json.loads(await WEBAUTHN.authentication_options(PARTY, CHALLENGE))) | bent
-    return await WEBAUTHN.verify_authentication(PARTY, CHALLENGE, read(AuthenticationResponse, form), passkey)
+    return await WEBAUTHN.verify_authentication(
+        PARTY, CHALLENGE, verify_response(AuthenticationResponse, form), passkey
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,29 +78,31 @@ async def signed_by(device, passkey, **bent):
     ],
     ids=["ES256", "EdDSA", "RS256"],
 )
-async def test_every_kind_of_key_that_is_asked_for_signs_in(new_key):
+async def test_every_requested_key_type_can_sign_in(new_key):
     device = SoftwareAuthenticator(key=new_key(), counter=4)
-    passkey = await made_by(device)
+    passkey = await registration_of(device)
     assert (passkey.counter, passkey.transports) == (4, {"usb"})
     device.counter = 2**32 - 1
-    assert await signed_by(device, passkey) == 2**32 - 1
+    assert await assertion_of(device, passkey) == 2**32 - 1
 
 
-async def test_a_key_that_cannot_be_read_is_not_kept():
+async def test_unreadable_key_is_not_stored():
     device = SoftwareAuthenticator()
     device._public = lambda: {1: 2, 3: -7, -1: 1, -2: bytes(32), -3: bytes(32)}
     with pytest.raises(InvalidPasskeyResponse):
-        await made_by(device)
+        await registration_of(device)
 
 
-async def test_an_id_longer_than_the_standard_has_it_is_not_kept():
-    assert len((await made_by(SoftwareAuthenticator(credential_id=bytes(1023)))).credential_id) == 1023
+async def test_overlong_credential_id_is_not_stored():
+    assert (
+        len((await registration_of(SoftwareAuthenticator(credential_id=bytes(1023)))).credential_id) == 1023
+    )
     with pytest.raises(InvalidPasskeyResponse):
-        await made_by(SoftwareAuthenticator(credential_id=bytes(1024)))
+        await registration_of(SoftwareAuthenticator(credential_id=bytes(1024)))
 
 
 @given(some.one_of(some.binary(), some.recursive(some.none() | some.binary(), some.lists).map(cbor2.dumps)))
-async def test_whatever_is_sent_proves_nothing(sent):
+async def test_random_input_never_verifies(sent):
     client_data = base64url_decode(SoftwareAuthenticator()._client_data("create", {"challenge": CHALLENGE}))
     for attested in (
         RegistrationResponse(client_data, sent, frozenset()),
@@ -129,22 +133,22 @@ async def test_whatever_is_sent_proves_nothing(sent):
     ],
 )
 def test_passkeys_are_bound_to_the_public_address(address, host, origin):
-    party = build_relying_party(address)
+    party = relying_party_unless_insecure_or_bare_ip(address)
     assert (party.id, party.origin) == (host, origin)
 
 
 @pytest.mark.parametrize(
     "address", ["http://t.example", "https://127.0.0.1", "https://[::1]:8080/app", "http://localhost.example"]
 )
-def test_an_address_without_tls_or_a_name_has_none(address):
-    assert build_relying_party(address) is None
+def test_passkeys_need_tls_and_a_host_name(address):
+    assert relying_party_unless_insecure_or_bare_ip(address) is None
 
 
 def test_opening_the_port_loads_no_library():
     code = (
         "import sys; from pathlib import Path; from plugins import passkeys_webauthn as own;"
-        "from service_core.extensions.registry import load_plugins;"
-        "load_plugins([('own', own)], discover=False).open_adapter('passkeys', 'webauthn://', folder=Path());"
+        "from service_core.extensions.registry import collect_plugins_into_registry;"
+        "collect_plugins_into_registry([('own', own)], discover=False).open_adapter('passkeys', 'webauthn://', folder=Path());"
         "print('webauthn' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,15 +7,15 @@ import pytest
 
 from plugins import passwords_argon2
 from plugins.passwords_argon2 import adapter
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load_plugins([("argon2", passwords_argon2)], discover=False)
+REGISTRY = collect_plugins_into_registry([("argon2", passwords_argon2)], discover_entry_points=False)
 
 
 @pytest.fixture
 def passwords(tmp_path):
-    return REGISTRY.open_adapter("passwords", "argon2://?memory_kib=1024&rounds=1", folder=tmp_path)
+    return REGISTRY.open_adapter("passwords", "argon2://?memory_kib=1024&rounds=1", base_folder=tmp_path)
 
 
 async def test_a_password_matches_its_hash_and_no_other(passwords):
@@ -29,8 +29,8 @@ async def test_a_password_matches_its_hash_and_no_other(passwords):
     assert await passwords.hash("correct horse") != hashed
 
 
-async def test_nobody_takes_as_long_as_somebody(tmp_path):
-    passwords = REGISTRY.open_adapter("passwords", "argon2://?memory_kib=8192", folder=tmp_path)
+async def test_unknown_account_takes_as_long_as_a_known_one(tmp_path):
+    passwords = REGISTRY.open_adapter("passwords", "argon2://?memory_kib=8192", base_folder=tmp_path)
     hashed = await passwords.hash("correct horse")
     spent = []
     for known in (hashed, None) * 8:
@@ -57,6 +57,6 @@ async def test_at_most_two_are_hashed_at_the_same_time(passwords, monkeypatch):
     assert most == 2
 
 
-def test_a_cost_that_makes_no_sense_stops_the_start(tmp_path):
+def test_invalid_cost_stops_the_start(tmp_path):
     with pytest.raises(StartupError):
-        REGISTRY.open_adapter("passwords", "argon2://?rounds=0", folder=tmp_path)
+        REGISTRY.open_adapter("passwords", "argon2://?rounds=0", base_folder=tmp_path)

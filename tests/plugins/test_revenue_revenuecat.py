@@ -10,35 +10,35 @@ from plugins import revenue_revenuecat
 from plugins.revenue_revenuecat.adapter import RevenueCat
 from plugins.revenue_revenuecat.mapping import map_message
 from service_core.commerce.subscriptions.models import Interval, PaymentKind, SubscriptionStatus
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 JULY = datetime(2026, 7, 1, tzinfo=UTC)
 AUGUST = datetime(2026, 8, 1, tzinfo=UTC)
 
 
-def ms(instant):
+def milliseconds(instant):
     return int(instant.timestamp() * 1000)
 
 
-def event(kind, **said):
+def revenuecat_event(kind, **said):
     fields = {
         "id": f"{kind}-1",
         "type": kind,
-        "event_timestamp_ms": ms(JULY + timedelta(seconds=4)),
+        "event_timestamp_ms": milliseconds(JULY + timedelta(seconds=4)),
         "app_id": "app1",
         "app_user_id": "user_1234",
         "original_app_user_id": "$RCAnonymousID:87c6",
         "aliases": ["$RCAnonymousID:8069"],
         "subscriber_attributes": {
-            "$email": {"value": "ann@example.com", "updated_at_ms": ms(JULY)},
-            "touchpoint_id": {"value": "visitor-7", "updated_at_ms": ms(JULY)},
+            "$email": {"value": "ann@example.com", "updated_at_ms": milliseconds(JULY)},
+            "touchpoint_id": {"value": "visitor-7", "updated_at_ms": milliseconds(JULY)},
         },
         "product_id": "pro_monthly",
         "entitlement_ids": ["pro"],
         "period_type": "NORMAL",
-        "purchased_at_ms": ms(JULY),
-        "expiration_at_ms": ms(AUGUST),
+        "purchased_at_ms": milliseconds(JULY),
+        "expiration_at_ms": milliseconds(AUGUST),
         "environment": "PRODUCTION",
         "store": "APP_STORE",
         "transaction_id": "1002",
@@ -60,7 +60,7 @@ TRANSFER = {
     "event": {
         "id": "TRANSFER-1",
         "type": "TRANSFER",
-        "event_timestamp_ms": ms(JULY),
+        "event_timestamp_ms": milliseconds(JULY),
         "app_id": "app1",
         "environment": "PRODUCTION",
         "store": "APP_STORE",
@@ -69,23 +69,30 @@ TRANSFER = {
     },
 }
 SAMPLES = (
-    Sample(event("INITIAL_PURCHASE", **PAID), "subscription_started", revenue=999),
-    Sample(event("INITIAL_PURCHASE", id="trial", period_type="TRIAL"), "trial_started"),
-    Sample(event("RENEWAL", **PAID), "subscription_renewed", revenue=999),
-    Sample(event("RENEWAL", id="paid", is_trial_conversion=True, **PAID), "trial_converted", revenue=999),
-    Sample(event("NON_RENEWING_PURCHASE", expiration_at_ms=None, **PAID), "purchase", revenue=999),
-    Sample(event("CANCELLATION", cancel_reason="UNSUBSCRIBE"), "subscription_cancelled"),
-    Sample(event("CANCELLATION", id="refund", **REFUNDED), "subscription_cancelled", revenue=-999),
-    Sample(event("UNCANCELLATION"), "subscription_reactivated"),
-    Sample(event("EXPIRATION", expiration_reason="UNSUBSCRIBE"), "subscription_expired"),
-    Sample(event("BILLING_ISSUE"), "billing_failed"),
-    Sample(event("PRODUCT_CHANGE", new_product_id="pro_yearly"), "subscription_changed"),
-    Sample(event("SUBSCRIPTION_PAUSED"), "subscription_paused"),
-    Sample(event("SUBSCRIPTION_EXTENDED"), "subscription_extended"),
-    Sample(TRANSFER, "subscription_transferred"),
-    Sample(event("REFUND_REVERSED", **PAID), "refund_reversed", revenue=999),
+    Sample(revenuecat_event("INITIAL_PURCHASE", **PAID), "subscription_started", revenue=999),
+    Sample(revenuecat_event("INITIAL_PURCHASE", id="trial", period_type="TRIAL"), "trial_started"),
+    Sample(revenuecat_event("RENEWAL", **PAID), "subscription_renewed", revenue=999),
     Sample(
-        event("RENEWAL", id="sandbox", environment="SANDBOX"), "subscription_renewed", test=True, revenue=0
+        revenuecat_event("RENEWAL", id="paid", is_trial_conversion=True, **PAID),
+        "trial_converted",
+        revenue=999,
+    ),
+    Sample(revenuecat_event("NON_RENEWING_PURCHASE", expiration_at_ms=None, **PAID), "purchase", revenue=999),
+    Sample(revenuecat_event("CANCELLATION", cancel_reason="UNSUBSCRIBE"), "subscription_cancelled"),
+    Sample(revenuecat_event("CANCELLATION", id="refund", **REFUNDED), "subscription_cancelled", revenue=-999),
+    Sample(revenuecat_event("UNCANCELLATION"), "subscription_reactivated"),
+    Sample(revenuecat_event("EXPIRATION", expiration_reason="UNSUBSCRIBE"), "subscription_expired"),
+    Sample(revenuecat_event("BILLING_ISSUE"), "billing_failed"),
+    Sample(revenuecat_event("PRODUCT_CHANGE", new_product_id="pro_yearly"), "subscription_changed"),
+    Sample(revenuecat_event("SUBSCRIPTION_PAUSED"), "subscription_paused"),
+    Sample(revenuecat_event("SUBSCRIPTION_EXTENDED"), "subscription_extended"),
+    Sample(TRANSFER, "subscription_transferred"),
+    Sample(revenuecat_event("REFUND_REVERSED", **PAID), "refund_reversed", revenue=999),
+    Sample(
+        revenuecat_event("RENEWAL", id="sandbox", environment="SANDBOX"),
+        "subscription_renewed",
+        test=True,
+        revenue=0,
     ),
 )
 
@@ -100,7 +107,7 @@ class TestRevenueCat(RevenueProviderConformance):
             {"webhook_secret": "Bearer planted-password"},
             lambda _body, secrets, _sent: {"authorization": secrets["webhook_secret"]},
             samples=SAMPLES,
-            unknown=Sample(event("TEMPORARY_ENTITLEMENT_GRANT"), None),
+            unknown=Sample(revenuecat_event("TEMPORARY_ENTITLEMENT_GRANT"), None),
             signs_body=False,
             signs_time=False,
         )
@@ -114,13 +121,13 @@ class TestSignedRevenueCat(RevenueProviderConformance):
         return ProviderHarness(
             RevenueCat(),
             {"webhook_secret": "Bearer planted-password", "signing_secret": "planted-key"},
-            signed,
+            sign_delivery,
             samples=SAMPLES[:1],
-            unknown=Sample(event("TEST"), None),
+            unknown=Sample(revenuecat_event("TEST"), None),
         )
 
 
-def signed(body, secrets, sent):
+def sign_delivery(body, secrets, sent):
     stamp = str(int(sent.timestamp()))
     key, signs = secrets["signing_secret"].encode(), f"{stamp}.".encode() + body
     return {
@@ -129,22 +136,24 @@ def signed(body, secrets, sent):
     }
 
 
-def said(kind, **fields):
-    return map_message(event(kind, **fields), "app1")
+def map_event(kind, **fields):
+    return map_message(revenuecat_event(kind, **fields), "app1")
 
 
-def only_state(kind, **fields):
-    (state,) = said(kind, **fields).states
+def map_single_state(kind, **fields):
+    (state,) = map_event(kind, **fields).states
     return state
 
 
-def test_the_plugin_brings_its_provider():
-    registry = load_plugins([("revenue_revenuecat", revenue_revenuecat)], discover=False)
+def test_provider_is_registered_by_the_plugin():
+    registry = collect_plugins_into_registry(
+        [("revenue_revenuecat", revenue_revenuecat)], discover_entry_points=False
+    )
     assert list(registry.revenue_providers) == ["revenuecat"]
 
 
-def test_a_purchase_tells_the_price_its_month_and_who_paid():
-    told = said("INITIAL_PURCHASE", **PAID)
+def test_purchase_has_price_interval_and_customer():
+    told = map_event("INITIAL_PURCHASE", **PAID)
     assert told.occurred_at == JULY
     assert told.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
     assert told.external_ids == {"revenuecat": "$RCAnonymousID:87c6"}
@@ -157,8 +166,8 @@ def test_a_purchase_tells_the_price_its_month_and_who_paid():
     assert (told.payments[0].amount, told.payments[0].currency, told.payments[0].at) == (999, "EUR", JULY)
 
 
-def test_money_is_as_it_was_paid_with_the_fee_of_the_store():
-    told = said("RENEWAL", **PAID).properties
+def test_amounts_are_in_the_paid_currency_with_the_store_fee():
+    told = map_event("RENEWAL", **PAID).properties
     assert (told["revenue"], told["currency"], told["order_id"]) == ("9.99", "EUR", "1002")
     assert (told["fee"], told["shipping"]) == ("3.00", "0")
     assert "discount" not in told
@@ -166,38 +175,40 @@ def test_money_is_as_it_was_paid_with_the_fee_of_the_store():
     assert "tax" not in told
 
 
-def test_a_price_is_read_as_it_is_written_and_never_through_binary_fractions():
+def test_prices_are_parsed_as_decimals():
     for written, minor in (("0.29", 29), ("1.005", 100), ("1.015", 102), ("4.35", 435), ("1e2", 10_000)):
-        message = json.loads(json.dumps(event("RENEWAL")).replace("0.0,", f"{written},"))
+        message = json.loads(json.dumps(revenuecat_event("RENEWAL")).replace("0.0,", f"{written},"))
         told = map_message(message, "app1")
         assert told.payments[0].amount == minor, written
 
 
-def test_a_price_without_its_currency_is_the_one_in_dollars():
-    told = said("RENEWAL", price=11.71, price_in_purchased_currency=None, currency=None)
+def test_price_without_a_currency_is_in_dollars():
+    told = map_event("RENEWAL", price=11.71, price_in_purchased_currency=None, currency=None)
     assert (told.properties["revenue"], told.properties["currency"]) == ("11.71", "USD")
-    unknown = said("RENEWAL", price=None, price_in_purchased_currency=None)
+    unknown = map_event("RENEWAL", price=None, price_in_purchased_currency=None)
     assert "revenue" not in unknown.properties
     assert (unknown.states[0].amount, unknown.payments) == (None, ())
 
 
-def test_a_trial_ends_with_its_period_and_tells_no_price():
-    state = only_state("INITIAL_PURCHASE", period_type="TRIAL", expiration_at_ms=ms(JULY + timedelta(days=7)))
+def test_trial_ends_with_its_period_without_a_price():
+    state = map_single_state(
+        "INITIAL_PURCHASE", period_type="TRIAL", expiration_at_ms=milliseconds(JULY + timedelta(days=7))
+    )
     assert (state.status, state.amount, state.interval) == (SubscriptionStatus.TRIALING, None, None)
     assert state.trial_ends_at == JULY + timedelta(days=7)
-    assert said("INITIAL_PURCHASE", period_type="TRIAL").payments == ()
+    assert map_event("INITIAL_PURCHASE", period_type="TRIAL").payments == ()
 
 
 def test_a_cancellation_ends_at_the_end_of_the_period():
-    state = only_state("CANCELLATION", cancel_reason="UNSUBSCRIBE")
+    state = map_single_state("CANCELLATION", cancel_reason="UNSUBSCRIBE")
     assert (state.status, state.cancel_at_period_end) == (SubscriptionStatus.ACTIVE, True)
     assert (state.canceled_at, state.ended_at) == (JULY + timedelta(seconds=4), AUGUST)
-    trial = only_state("CANCELLATION", cancel_reason="UNSUBSCRIBE", period_type="TRIAL")
+    trial = map_single_state("CANCELLATION", cancel_reason="UNSUBSCRIBE", period_type="TRIAL")
     assert (trial.status, trial.ended_at) == (SubscriptionStatus.TRIALING, AUGUST)
 
 
 def test_a_failed_payment_is_past_due_and_counted_once():
-    issue, cancellation = said("BILLING_ISSUE"), said("CANCELLATION", cancel_reason="BILLING_ERROR")
+    issue, cancellation = map_event("BILLING_ISSUE"), map_event("CANCELLATION", cancel_reason="BILLING_ERROR")
     for told in (issue, cancellation):
         assert told.states[0].status is SubscriptionStatus.PAST_DUE
         assert not told.states[0].cancel_at_period_end
@@ -206,70 +217,73 @@ def test_a_failed_payment_is_past_due_and_counted_once():
     assert cancellation.payments == ()
 
 
-def test_a_refund_gives_the_money_of_its_order_back_and_ends_what_is_over_by_it():
-    running = said("CANCELLATION", **REFUNDED)
+def test_refund_reverses_its_order_and_ends_the_subscription():
+    running = map_event("CANCELLATION", **REFUNDED)
     assert (running.properties["revenue"], running.properties["order_id"]) == ("-9.99", "1002")
     assert (running.states, running.payments) == ((), ())
-    over = said("CANCELLATION", expiration_at_ms=ms(JULY), **REFUNDED)
+    over = map_event("CANCELLATION", expiration_at_ms=milliseconds(JULY), **REFUNDED)
     assert (over.states[0].status, over.states[0].ended_at) == (SubscriptionStatus.EXPIRED, JULY)
-    once = said("CANCELLATION", expiration_at_ms=None, **REFUNDED)
+    once = map_event("CANCELLATION", expiration_at_ms=None, **REFUNDED)
     assert once.states == ()
 
 
 def test_a_reversed_refund_is_a_charge_that_repeats_no_order():
-    told = said("REFUND_REVERSED", **PAID)
+    told = map_event("REFUND_REVERSED", **PAID)
     assert (told.properties["revenue"], told.properties["reversed_order_id"]) == ("9.99", "1002")
     assert "order_id" not in told.properties
     assert told.payments[0].amount == 999
 
 
 def test_a_pause_begins_when_the_paid_period_ends():
-    state = only_state("SUBSCRIPTION_PAUSED")
+    state = map_single_state("SUBSCRIPTION_PAUSED")
     assert (state.status, state.at) == (SubscriptionStatus.PAUSED, AUGUST)
-    ended = only_state("EXPIRATION", expiration_reason="SUBSCRIPTION_PAUSED")
+    ended = map_single_state("EXPIRATION", expiration_reason="SUBSCRIPTION_PAUSED")
     assert (ended.status, ended.ended_at) == (SubscriptionStatus.PAUSED, None)
 
 
-def test_an_expiration_ends_it_and_an_uncancellation_or_extension_keeps_it():
-    over = only_state("EXPIRATION", expiration_at_ms=ms(JULY))
+def test_expiration_ends_and_uncancellation_or_extension_continues_a_subscription():
+    over = map_single_state("EXPIRATION", expiration_at_ms=milliseconds(JULY))
     assert (over.status, over.ended_at) == (SubscriptionStatus.EXPIRED, JULY)
     for kind in ("UNCANCELLATION", "SUBSCRIPTION_EXTENDED"):
-        state = only_state(kind)
+        state = map_single_state(kind)
         assert (state.status, state.cancel_at_period_end) == (SubscriptionStatus.ACTIVE, False)
         assert (state.amount, state.current_period_end) == (None, AUGUST)
 
 
-def test_another_product_counts_from_the_renewal_that_pays_for_it():
-    told = said("PRODUCT_CHANGE", new_product_id="pro_yearly")
+def test_product_change_applies_from_its_first_renewal():
+    told = map_event("PRODUCT_CHANGE", new_product_id="pro_yearly")
     assert (told.states, told.payments) == ((), ())
     assert (told.properties["product_id"], told.properties["new_product_id"]) == ("pro_monthly", "pro_yearly")
 
 
-def test_a_transfer_names_who_has_it_now():
+def test_transfer_sets_the_new_customer():
     told = map_message(TRANSFER, "app1")
     assert told.identity == {"user_id": "user_1234"}
     assert told.properties["transferred_from"] == ["$RCAnonymousID:8069"]
     assert told.states == ()
 
 
-def test_an_anonymous_customer_is_known_by_an_alias_with_a_name_or_by_an_external_id_alone():
+def test_anonymous_customer_is_identified_by_alias_or_external_id():
     anonymous = {"app_user_id": "$RCAnonymousID:1", "subscriber_attributes": {}}
-    assert said("RENEWAL", aliases=["$RCAnonymousID:2", "user_9"], **anonymous).identity == {
+    assert map_event("RENEWAL", aliases=["$RCAnonymousID:2", "user_9"], **anonymous).identity == {
         "user_id": "user_9"
     }
-    nobody = said("RENEWAL", aliases=[], **anonymous)
+    nobody = map_event("RENEWAL", aliases=[], **anonymous)
     assert nobody.identity == {}
     assert nobody.external_ids == {"revenuecat": "$RCAnonymousID:87c6"}
 
 
-def test_a_renewal_told_before_it_is_charged_happens_when_it_is_told():
-    told = said(
-        "RENEWAL", purchased_at_ms=ms(AUGUST), expiration_at_ms=ms(AUGUST + timedelta(days=31)), **PAID
+def test_early_renewal_has_the_time_of_its_message():
+    told = map_event(
+        "RENEWAL",
+        purchased_at_ms=milliseconds(AUGUST),
+        expiration_at_ms=milliseconds(AUGUST + timedelta(days=31)),
+        **PAID,
     )
     assert told.occurred_at == JULY + timedelta(seconds=4)
 
 
-def test_what_is_no_event_of_revenuecat_is_refused_by_name():
+def test_unknown_event_type_is_refused_and_named():
     for message, missing in (
         ({}, "id"),
         ({"event": {"id": "1"}}, "type"),
@@ -278,4 +292,4 @@ def test_what_is_no_event_of_revenuecat_is_refused_by_name():
         with pytest.raises(ValueError, match=missing):
             map_message(message, "app1")
     with pytest.raises(ValueError, match="event_timestamp_ms"):
-        said("RENEWAL", event_timestamp_ms=None, purchased_at_ms=None)
+        map_event("RENEWAL", event_timestamp_ms=None, purchased_at_ms=None)

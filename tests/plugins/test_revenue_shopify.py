@@ -42,29 +42,35 @@ CHECKOUT = {
 CUSTOMER = {"id": 7001, "email": "ann@example.com", "created_at": "2026-07-01T10:00:00Z"}
 
 
-def signed(body, secrets, _sent):
+def sign_delivery(body, secrets, _sent):
     return {"x-shopify-hmac-sha256": b64encode(hmac_sha256(secrets["webhook_secret"], body)).decode()}
 
 
-def topic(name):
+def sample_of_topic(name):
     return {"x-shopify-topic": name}
 
 
 SAMPLES = (
-    Sample(ORDER, "order_paid", topic("orders/paid"), revenue=9000),
-    Sample({**ORDER, "id": 5002, "test": True}, "order_paid", topic("orders/paid"), test=True, revenue=9000),
-    Sample(ORDER, "order_cancelled", topic("orders/cancelled")),
-    Sample(ORDER, "order_fulfilled", topic("orders/fulfilled")),
-    Sample(REFUND, "refund", topic("refunds/create"), revenue=-4000),
-    Sample(CHECKOUT, "checkout_started", topic("checkouts/create")),
-    Sample(CUSTOMER, None, topic("customers/create")),
+    Sample(ORDER, "order_paid", sample_of_topic("orders/paid"), revenue=9000),
+    Sample(
+        {**ORDER, "id": 5002, "test": True},
+        "order_paid",
+        sample_of_topic("orders/paid"),
+        test=True,
+        revenue=9000,
+    ),
+    Sample(ORDER, "order_cancelled", sample_of_topic("orders/cancelled")),
+    Sample(ORDER, "order_fulfilled", sample_of_topic("orders/fulfilled")),
+    Sample(REFUND, "refund", sample_of_topic("refunds/create"), revenue=-4000),
+    Sample(CHECKOUT, "checkout_started", sample_of_topic("checkouts/create")),
+    Sample(CUSTOMER, None, sample_of_topic("customers/create")),
 )
 SENDER = ProviderHarness(
     Shopify(),
     SECRETS,
-    signed,
+    sign_delivery,
     SAMPLES,
-    unknown=Sample({"id": 1}, None, topic("products/create")),
+    unknown=Sample({"id": 1}, None, sample_of_topic("products/create")),
     signs_time=False,
 )
 
@@ -75,16 +81,16 @@ class TestShopify(RevenueProviderConformance):
         return SENDER
 
 
-def read(name, body):
-    return SENDER.map_sample(Sample(body, None, topic(name)))
+def map_message_of(name, body):
+    return SENDER.map_sample(Sample(body, None, sample_of_topic(name)))
 
 
-def test_every_topic_of_the_map_is_held_to_the_kit():
+def test_every_mapped_topic_has_a_conformance_sample():
     assert {sample.headers["x-shopify-topic"] for sample in SAMPLES} == set(MAPPERS_BY_TOPIC)
 
 
 def test_the_parts_of_an_order_add_up_to_what_was_paid():
-    told = read("orders/paid", ORDER)
+    told = map_message_of("orders/paid", ORDER)
     money = {name: told.properties[name] for name in ("revenue", "tax", "shipping", "discount", "currency")}
     assert money == {
         "revenue": "90.00", "tax": "18.05", "shipping": "5.00", "discount": "10.00", "currency": "EUR",
@@ -95,71 +101,71 @@ def test_the_parts_of_an_order_add_up_to_what_was_paid():
     assert (told.properties["order_id"], told.properties["order_name"]) == ("5001", "#1001")
 
 
-def test_what_an_order_leaves_out_is_unknown_and_not_zero():
+def test_missing_order_amounts_are_null():
     bare = {name: value for name, value in ORDER.items() if name not in {"total_tax", "shipping_lines"}}
-    assert not {"tax", "shipping"} & read("orders/paid", bare).properties.keys()
-    assert read("orders/paid", {**ORDER, "shipping_lines": []}).properties["shipping"] == "0"
+    assert not {"tax", "shipping"} & map_message_of("orders/paid", bare).properties.keys()
+    assert map_message_of("orders/paid", {**ORDER, "shipping_lines": []}).properties["shipping"] == "0"
 
 
-def test_taxes_that_prices_include_are_taken_out():
+def test_included_taxes_are_subtracted():
     """90.00 of items hold 14.37 of taxes, 5.00 of shipping hold 0.80."""
     lines = [{"price": "5.00", "tax_lines": [{"price": "0.80"}]}]
-    told = read(
+    told = map_message_of(
         "orders/paid", {**ORDER, "taxes_included": True, "total_tax": "15.17", "shipping_lines": lines}
     )
     assert [told.properties[name] for name in ("revenue", "tax", "shipping")] == ["75.63", "15.17", "4.20"]
 
 
-def test_a_currency_without_decimals_is_exact():
+def test_zero_decimal_currency_is_exact():
     yen = {"currency": "JPY", "subtotal_price": "5000", "total_line_items_price": "5000", "total_tax": "0"}
-    event = SENDER.event_row(Sample({**ORDER, **yen}, None, topic("orders/paid")))
+    event = SENDER.queued_and_enriched_event(Sample({**ORDER, **yen}, None, sample_of_topic("orders/paid")))
     assert (event.revenue, event.currency) == (5000, "JPY")
 
 
-def test_a_full_refund_gives_back_what_the_order_brought():
+def test_full_refund_equals_the_order_revenue():
     full = {
         **REFUND,
         "transactions": [{"kind": "refund", "status": "success", "amount": "113.05", "currency": "EUR"}],
         "refund_line_items": [{"subtotal": "90.00", "total_tax": "17.10"}],
     }  # fmt: skip
-    told = read("refunds/create", full)
+    told = map_message_of("refunds/create", full)
     assert (told.properties["revenue"], told.properties["order_id"]) == ("-90.00", "5001")
     assert told.external_ids == {"shopify_order": "5001"}
 
 
-def test_a_refund_of_an_amount_alone_is_that_amount_and_one_of_things_alone_moves_no_money():
-    told = read("refunds/create", {**REFUND, "refund_line_items": [], "order_adjustments": []})
+def test_refund_amount_comes_from_transactions():
+    told = map_message_of("refunds/create", {**REFUND, "refund_line_items": [], "order_adjustments": []})
     assert told.properties["revenue"] == "-53.55"
-    assert "revenue" not in read("refunds/create", {**REFUND, "transactions": []}).properties
+    assert "revenue" not in map_message_of("refunds/create", {**REFUND, "transactions": []}).properties
 
 
-def money(amount):
+def amount_set(amount):
     return {"shop_money": {"amount": amount, "currency_code": "EUR"}}
 
 
 @pytest.mark.parametrize(
     "taxes",
     [
-        {"tax_amount_set": money("0.95")},
+        {"tax_amount_set": amount_set("0.95")},
         {"shipping_line": {"discounted_price": "10.00", "tax_lines": [{"price": "1.90"}]}},
     ],
 )
-def test_shipping_that_goes_back_is_found_in_every_version_of_the_api(taxes):
-    line = {"subtotal_amount_set": money("5.00"), **taxes}
+def test_refunded_shipping_is_read_in_every_api_version(taxes):
+    line = {"subtotal_amount_set": amount_set("5.00"), **taxes}
     since = {**REFUND, "order_adjustments": [], "refund_shipping_lines": [line]}
     both = {**REFUND, "refund_shipping_lines": [line]}
-    told = read("refunds/create", REFUND).properties
+    told = map_message_of("refunds/create", REFUND).properties
     assert told["revenue"] == "-40.00"
-    assert [read("refunds/create", refund).properties for refund in (since, both)] == [told, told]
+    assert [map_message_of("refunds/create", refund).properties for refund in (since, both)] == [told, told]
 
 
-def test_money_that_is_on_its_way_back_is_a_refund():
+def test_pending_refund_counts_as_refund():
     pending = [{"kind": "refund", "status": "pending", "amount": "5.95", "currency": "EUR"}]
-    told = read("refunds/create", {**REFUND, "transactions": pending, "refund_line_items": []})
+    told = map_message_of("refunds/create", {**REFUND, "transactions": pending, "refund_line_items": []})
     assert (told.properties["revenue"], told.properties["shipping"]) == ("0.00", "5.00")
 
 
-def test_a_refund_in_the_buyers_currency_takes_the_taxes_in_it():
+def test_buyer_currency_refund_subtracts_taxes_in_that_currency():
     line = {
         "total_tax": "7.60",
         "total_tax_set": {
@@ -168,7 +174,7 @@ def test_a_refund_in_the_buyers_currency_takes_the_taxes_in_it():
         },
     }
     paid = [{"kind": "refund", "status": "success", "amount": "50.00", "currency": "USD"}]
-    told = read(
+    told = map_message_of(
         "refunds/create",
         {**REFUND, "transactions": paid, "refund_line_items": [line], "order_adjustments": []},
     )
@@ -185,17 +191,19 @@ def test_a_refund_in_the_buyers_currency_takes_the_taxes_in_it():
         ("checkouts/create", {"created_at": None}),
     ],
 )
-def test_a_topic_that_the_signed_body_does_not_bear_out_is_refused(name, changes):
+def test_topic_that_contradicts_the_body_is_refused(name, changes):
     with pytest.raises(ValueError, match=r"not|missing"):
-        read(name, {**ORDER, **changes})
+        map_message_of(name, {**ORDER, **changes})
 
 
-def test_another_delivery_id_makes_no_other_message():
+def test_delivery_id_does_not_change_the_message_id():
     body = json.dumps(ORDER).encode()
     ids = {
         Shopify()
         .map_message(
-            ORDER, WebhookDelivery({**topic("orders/paid"), "x-shopify-webhook-id": id_}, body, NOON), ""
+            ORDER,
+            WebhookDelivery({**sample_of_topic("orders/paid"), "x-shopify-webhook-id": id_}, body, NOON),
+            "",
         )
         .message_id
         for id_ in ("a", "b")
@@ -208,7 +216,7 @@ CENTS = st.integers(0, 10**7).map(lambda cents: Decimal(cents).scaleb(-2))
 
 @given(CENTS, CENTS, CENTS, CENTS, st.booleans(), st.booleans())
 @settings(max_examples=30)
-def test_whatever_an_order_is_made_of_its_parts_add_up_and_a_full_refund_is_its_revenue(
+def test_generated_orders_have_parts_that_add_up_and_full_refunds(
     items, item_tax, shipping, shipping_tax, included, whole
 ):
     """Net amounts; a shop whose prices include taxes writes them with these, of shipping given back perhaps."""
@@ -222,7 +230,7 @@ def test_whatever_an_order_is_made_of_its_parts_add_up_and_a_full_refund_is_its_
         **ORDER, "taxes_included": included, "subtotal_price": subtotal, "total_line_items_price": subtotal,
         "total_tax": str(item_tax + shipping_tax), "shipping_lines": [line],
     }  # fmt: skip
-    told = read("orders/paid", order).properties
+    told = map_message_of("orders/paid", order).properties
     assert sum(Decimal(told[name]) for name in ("revenue", "tax", "shipping")) == total
     assert Decimal(told["revenue"]) == items
     back = {
@@ -237,17 +245,17 @@ def test_whatever_an_order_is_made_of_its_parts_add_up_and_a_full_refund_is_its_
             }
         ],
     }
-    assert Decimal(read("refunds/create", back).properties["revenue"]) == -items
+    assert Decimal(map_message_of("refunds/create", back).properties["revenue"]) == -items
 
 
-def test_an_order_lists_what_was_bought_and_a_refund_what_was_given_back():
+def test_orders_and_refunds_list_their_items():
     shirt = {"id": 1, "sku": "SHIRT", "variant_id": 11, "product_id": 9, "quantity": 2, "price": "25.00"}
     gift = {"id": 2, "sku": "", "variant_id": None, "quantity": 1, "price": "5.00"}
-    told = read("orders/paid", {**ORDER, "line_items": [shirt, gift]}).properties["items"]
+    told = map_message_of("orders/paid", {**ORDER, "line_items": [shirt, gift]}).properties["items"]
     known = {"sku": "SHIRT", "variant_id": "11", "product_id": "9"}
     assert told == [{**known, "price": "25.00", "quantity": 2}, {"price": "5.00", "quantity": 1}]
     back = [{"quantity": 1, "restock_type": "no_restock", "line_item": shirt}]
-    assert read("refunds/create", {**REFUND, "refund_line_items": back}).properties["items"] == [
+    assert map_message_of("refunds/create", {**REFUND, "refund_line_items": back}).properties["items"] == [
         {**known, "quantity": 1}
     ]
-    assert "items" not in read("orders/paid", ORDER).properties
+    assert "items" not in map_message_of("orders/paid", ORDER).properties

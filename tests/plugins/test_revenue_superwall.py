@@ -12,7 +12,7 @@ from plugins.revenue_superwall.adapter import Superwall
 from plugins.revenue_superwall.mapping import map_message
 from service_core.commerce.providers.models import WebhookDelivery
 from service_core.commerce.subscriptions.models import Interval, PaymentKind, SubscriptionStatus
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 JULY = datetime(2026, 7, 1, tzinfo=UTC)
@@ -20,11 +20,11 @@ NEXT_JULY = datetime(2027, 7, 1, tzinfo=UTC)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
-def ms(instant):
+def milliseconds(instant):
     return int(instant.timestamp() * 1000)
 
 
-def message(name, **said):
+def superwall_message(name, **said):
     data = {
         "id": f"42fc6339:{name}",
         "name": name,
@@ -45,34 +45,45 @@ def message(name, **said):
         "store": "APP_STORE",
         "environment": "PRODUCTION",
         "isTrialConversion": False,
-        "purchasedAt": ms(JULY),
-        "expirationAt": ms(NEXT_JULY),
+        "purchasedAt": milliseconds(JULY),
+        "expirationAt": milliseconds(NEXT_JULY),
         "bundleId": "com.example.app",
-        "ts": ms(JULY + timedelta(seconds=6)),
+        "ts": milliseconds(JULY + timedelta(seconds=6)),
     }
-    return {"object": "event", "type": name, "timestamp": ms(JULY), "data": data | said}
+    return {"object": "event", "type": name, "timestamp": milliseconds(JULY), "data": data | said}
 
 
 PAID = {"price": 70.31, "proceeds": 49.21, "priceInPurchasedCurrency": 59.99}
 REFUNDED = {"price": -70.31, "priceInPurchasedCurrency": -59.99, "cancelReason": "CUSTOMER_SUPPORT"}
 SAMPLES = (
-    Sample(message("initial_purchase", **PAID), "subscription_started", revenue=5999),
-    Sample(message("initial_purchase", id="trial", periodType="TRIAL"), "trial_started"),
-    Sample(message("renewal", **PAID), "subscription_renewed", revenue=5999),
-    Sample(message("renewal", id="paid", isTrialConversion=True, **PAID), "trial_converted", revenue=5999),
-    Sample(message("non_renewing_purchase", expirationAt=None, **PAID), "purchase", revenue=5999),
-    Sample(message("cancellation", cancelReason="UNSUBSCRIBE"), "subscription_cancelled"),
-    Sample(message("cancellation", id="refund", **REFUNDED), "subscription_cancelled", revenue=-5999),
-    Sample(message("uncancellation"), "subscription_reactivated"),
-    Sample(message("expiration", expirationReason="UNSUBSCRIBE"), "subscription_expired"),
-    Sample(message("billing_issue"), "billing_failed"),
-    Sample(message("product_change", newProductId="pro_monthly"), "subscription_changed"),
-    Sample(message("subscription_paused"), "subscription_paused"),
-    Sample(message("renewal", id="box", environment="SANDBOX"), "subscription_renewed", test=True, revenue=0),
+    Sample(superwall_message("initial_purchase", **PAID), "subscription_started", revenue=5999),
+    Sample(superwall_message("initial_purchase", id="trial", periodType="TRIAL"), "trial_started"),
+    Sample(superwall_message("renewal", **PAID), "subscription_renewed", revenue=5999),
+    Sample(
+        superwall_message("renewal", id="paid", isTrialConversion=True, **PAID),
+        "trial_converted",
+        revenue=5999,
+    ),
+    Sample(superwall_message("non_renewing_purchase", expirationAt=None, **PAID), "purchase", revenue=5999),
+    Sample(superwall_message("cancellation", cancelReason="UNSUBSCRIBE"), "subscription_cancelled"),
+    Sample(
+        superwall_message("cancellation", id="refund", **REFUNDED), "subscription_cancelled", revenue=-5999
+    ),
+    Sample(superwall_message("uncancellation"), "subscription_reactivated"),
+    Sample(superwall_message("expiration", expirationReason="UNSUBSCRIBE"), "subscription_expired"),
+    Sample(superwall_message("billing_issue"), "billing_failed"),
+    Sample(superwall_message("product_change", newProductId="pro_monthly"), "subscription_changed"),
+    Sample(superwall_message("subscription_paused"), "subscription_paused"),
+    Sample(
+        superwall_message("renewal", id="box", environment="SANDBOX"),
+        "subscription_renewed",
+        test=True,
+        revenue=0,
+    ),
 )
 
 
-def signed(body, secrets, sent, id_="msg_1"):
+def sign_delivery(body, secrets, sent, id_="msg_1"):
     key = base64.b64decode(secrets["webhook_secret"].removeprefix("whsec_"))
     stamp = str(int(sent.timestamp()))
     digest = hmac.digest(key, f"{id_}.{stamp}.".encode() + body, hashlib.sha256)
@@ -91,13 +102,13 @@ class TestSuperwall(RevenueProviderConformance):
         return ProviderHarness(
             Superwall(),
             {"webhook_secret": SECRET},
-            signed,
+            sign_delivery,
             samples=SAMPLES,
-            unknown=Sample(message("test"), None),
+            unknown=Sample(superwall_message("test"), None),
         )
 
 
-def genuine(signature, *, body=b'{"test": 2432232314}', stamp="1614265330", secret=SECRET):
+def verify_svix_signature(signature, *, body=b'{"test": 2432232314}', stamp="1614265330", secret=SECRET):
     headers = {
         "svix-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
         "svix-timestamp": stamp,
@@ -112,35 +123,37 @@ def genuine(signature, *, body=b'{"test": 2432232314}', stamp="1614265330", secr
 PUBLISHED = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_the_example_that_svix_publishes_is_genuine():
-    assert genuine(PUBLISHED)
-    assert not genuine(PUBLISHED, body=b'{"test": 2432232315}')
-    assert not genuine(PUBLISHED, stamp="1614265331")
+def test_published_svix_example_verifies():
+    assert verify_svix_signature(PUBLISHED)
+    assert not verify_svix_signature(PUBLISHED, body=b'{"test": 2432232315}')
+    assert not verify_svix_signature(PUBLISHED, stamp="1614265331")
 
 
-def test_one_of_several_signatures_is_enough_while_the_secret_is_changed():
+def test_one_valid_signature_of_several_is_enough():
     other = "v1," + base64.b64encode(b"x" * 32).decode()
-    assert genuine(f"{other} v1a,asymmetric {PUBLISHED}")
-    assert not genuine(f"{other} {other}")
-    assert not genuine(PUBLISHED.replace("v1,", "v2,"))
+    assert verify_svix_signature(f"{other} v1a,asymmetric {PUBLISHED}")
+    assert not verify_svix_signature(f"{other} {other}")
+    assert not verify_svix_signature(PUBLISHED.replace("v1,", "v2,"))
 
 
-def test_a_secret_that_is_none_of_svix_proves_nothing():
+def test_malformed_secret_never_verifies():
     for secret in ("", "whsec_", "whsec_!", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "plain"):
-        assert not genuine(PUBLISHED, secret=secret), secret
+        assert not verify_svix_signature(PUBLISHED, secret=secret), secret
 
 
-def said(name, **fields):
-    return map_message(message(name, **fields), "app1")
+def map_event(name, **fields):
+    return map_message(superwall_message(name, **fields), "app1")
 
 
-def test_the_plugin_brings_its_provider():
-    registry = load_plugins([("revenue_superwall", revenue_superwall)], discover=False)
+def test_provider_is_registered_by_the_plugin():
+    registry = collect_plugins_into_registry(
+        [("revenue_superwall", revenue_superwall)], discover_entry_points=False
+    )
     assert list(registry.revenue_providers) == ["superwall"]
 
 
-def test_a_purchase_tells_the_price_its_year_and_who_paid():
-    told = said("initial_purchase", **PAID)
+def test_purchase_has_price_interval_and_customer():
+    told = map_event("initial_purchase", **PAID)
     assert told.occurred_at == JULY
     assert told.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
     assert told.external_ids == {"superwall": "user_1234"}
@@ -152,31 +165,31 @@ def test_a_purchase_tells_the_price_its_year_and_who_paid():
     assert [(deed.kind, deed.amount) for deed in told.payments] == [(PaymentKind.CHARGE, 5999)]
 
 
-def test_money_is_as_it_was_paid_with_the_fee_of_the_store_and_what_is_left():
-    told = said("renewal", **PAID).properties
+def test_amounts_are_in_the_paid_currency_with_store_fee_and_net():
+    told = map_event("renewal", **PAID).properties
     assert (told["revenue"], told["currency"], told["order_id"]) == ("59.99", "EUR", "1002")
     assert (told["fee"], told["proceeds_usd"]) == ("18.00", "49.21")
 
 
-def test_a_renewal_out_of_a_trial_converts_it_with_and_without_the_flag():
+def test_trial_renewal_converts_with_and_without_the_flag():
     for fields in ({"isTrialConversion": True}, {"periodType": "TRIAL"}):
-        told = said("renewal", **fields, **PAID)
+        told = map_event("renewal", **fields, **PAID)
         assert told.event_name == "trial_converted"
         assert (told.states[0].status, told.states[0].amount) == (SubscriptionStatus.ACTIVE, 5999)
 
 
-def test_a_user_superwall_made_up_is_known_by_the_external_id_alone():
-    told = said("renewal", originalAppUserId="$SuperwallAlias:7152", userAttributes=None)
+def test_generated_user_is_identified_by_external_id_only():
+    told = map_event("renewal", originalAppUserId="$SuperwallAlias:7152", userAttributes=None)
     assert told.identity == {}
     assert told.external_ids == {"superwall": "$SuperwallAlias:7152"}
 
 
-def test_only_kinds_of_its_own_map_become_events():
-    assert said("subscription_extended").is_unknown_kind
-    assert said("transfer").is_unknown_kind
+def test_only_mapped_types_become_events():
+    assert map_event("subscription_extended").is_unknown_kind
+    assert map_event("transfer").is_unknown_kind
 
 
-def test_what_is_no_message_of_superwall_is_refused_by_name():
+def test_unknown_message_type_is_refused_and_named():
     for other, missing in (({}, "id"), ({"data": {"id": "1"}}, "type"), ({"type": "renewal"}, "id")):
         with pytest.raises(ValueError, match=missing):
             map_message(other, "app1")

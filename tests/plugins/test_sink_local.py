@@ -7,60 +7,62 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
 
 @pytest.fixture
 async def sink(tmp_path):
-    opened = load_plugins().open_adapter("sink", "local:///deep/exports", folder=tmp_path)
+    opened = collect_plugins_into_registry().open_adapter(
+        "sink", "local:///deep/exports", base_folder=tmp_path
+    )
     await opened.start()
     return opened
 
 
-def names(tmp_path):
+def file_names(tmp_path):
     return sorted(path.name for path in (tmp_path / "deep" / "exports").iterdir())
 
 
-async def written(sink, data, fault=None):
+async def write_file(sink, data, fault=None):
     async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(data)
         if fault:
             raise fault
 
 
-async def content(sink, name):
+async def read_file(sink, name):
     size, chunks = await sink.read(name)
     read = b"".join([chunk async for chunk in chunks()])
     assert len(read) == size
     return read
 
 
-async def test_a_file_is_there_when_its_block_has_ended_and_not_before(sink, tmp_path):
+async def test_file_appears_when_its_block_ends(sink, tmp_path):
     async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(b"x" * 600_000)
         assert await sink.read("a.csv") is None
-        assert names(tmp_path) == ["a.csv.part"]
-    assert names(tmp_path) == ["a.csv"]
-    assert await content(sink, "a.csv") == b"x" * 600_000
+        assert file_names(tmp_path) == ["a.csv.part"]
+    assert file_names(tmp_path) == ["a.csv"]
+    assert await read_file(sink, "a.csv") == b"x" * 600_000
 
 
-async def test_the_bytes_and_then_the_name_are_made_durable(sink, monkeypatch, tmp_path):
+async def test_content_is_synced_before_the_rename(sink, monkeypatch, tmp_path):
     seen = []
-    monkeypatch.setattr(os, "fsync", lambda number: seen.append((number, names(tmp_path))))
+    monkeypatch.setattr(os, "fsync", lambda number: seen.append((number, file_names(tmp_path))))
     async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(b"x")
     assert [listed for _, listed in seen] == [["a.csv.part"], ["a.csv"]]
 
 
-async def test_a_block_that_raises_leaves_what_was_there(sink, tmp_path):
+async def test_failed_block_keeps_the_previous_file(sink, tmp_path):
     async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(b"first")
     for fault in (RuntimeError, asyncio.CancelledError):
         with pytest.raises(fault):
-            await written(sink, b"second", fault)
-    assert names(tmp_path) == ["a.csv"]
-    assert await content(sink, "a.csv") == b"first"
+            await write_file(sink, b"second", fault)
+    assert file_names(tmp_path) == ["a.csv"]
+    assert await read_file(sink, "a.csv") == b"first"
 
 
 @pytest.mark.parametrize("call", ["fsync", "fdopen"])
@@ -71,9 +73,9 @@ async def test_a_disk_that_is_full_leaves_nothing(sink, monkeypatch, tmp_path, c
     with monkeypatch.context() as patched:
         patched.setattr(os, call, full)
         with pytest.raises(OSError, match="full"):
-            await written(sink, b"x")
+            await write_file(sink, b"x")
     await sink.delete("a.csv")
-    assert names(tmp_path) == []
+    assert file_names(tmp_path) == []
 
 
 async def test_only_the_user_of_the_service_can_read_the_files(sink, tmp_path):
@@ -84,18 +86,18 @@ async def test_only_the_user_of_the_service_can_read_the_files(sink, tmp_path):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-async def test_deleting_removes_the_file_and_what_a_crash_left_of_it(sink, tmp_path):
+async def test_deleting_removes_the_file_and_its_temporary_parts(sink, tmp_path):
     async with sink.open_for_write("a.csv", "events.csv"):
         pass
     (tmp_path / "deep" / "exports" / "a.csv.part").touch()
     for _ in range(2):
         await sink.delete("a.csv")
-        assert names(tmp_path) == []
+        assert file_names(tmp_path) == []
     assert await sink.read("a.csv") is None
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "..", ".", ".key", "", "a/b"])
-async def test_a_name_never_leads_out_of_the_folder(sink, name):
+async def test_file_name_cannot_leave_the_folder(sink, name):
     for call in (sink.read, sink.delete):
         with pytest.raises(ValueError, match="plain name"):
             await call(name)
@@ -104,11 +106,11 @@ async def test_a_name_never_leads_out_of_the_folder(sink, name):
             pass
 
 
-async def test_links_are_left_to_the_service(sink):
-    assert await sink.signed_url("a.csv", timedelta(hours=1)) is None
+async def test_sink_signs_no_links(sink):
+    assert await sink.signed_url_if_supported("a.csv", timedelta(hours=1)) is None
 
 
 @pytest.mark.parametrize("url", ["local://", "local://host/x", "local:///x?deep=1"])
 def test_a_url_that_names_no_folder_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
-        load_plugins().open_adapter("sink", url, folder=tmp_path)
+        collect_plugins_into_registry().open_adapter("sink", url, base_folder=tmp_path)

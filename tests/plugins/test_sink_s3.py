@@ -8,24 +8,24 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from service_core.delivery.exports.ports import ExportStorageUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
 
 @pytest.fixture
 def sink(bucket, tmp_path):
     endpoint = quote(bucket.url, safe="")
-    return load_plugins().open_adapter(
-        "sink", f"s3://key:se%2Fcret@exports/deep/files?endpoint={endpoint}", folder=tmp_path
+    return collect_plugins_into_registry().open_adapter(
+        "sink", f"s3://key:se%2Fcret@exports/deep/files?endpoint={endpoint}", base_folder=tmp_path
     )
 
 
-def fetched(link):
+def fetch_url(link):
     with urllib.request.urlopen(link) as answer:
         return answer.read(), answer.headers
 
 
-async def written(sink, data, fault=None):
+async def write_file(sink, data, fault=None):
     async with sink.open_for_write("a.csv", "events-2026-07-01-2026-07-07.csv") as file:
         file.write(data)
         if fault:
@@ -33,9 +33,9 @@ async def written(sink, data, fault=None):
 
 
 @pytest.mark.parametrize("size", [0, 5, 12_000_000])
-async def test_a_file_is_sent_whole_with_its_name_and_read_back(sink, bucket, size):
+async def test_file_is_uploaded_with_its_name_and_read_back(sink, bucket, size):
     data = b"0123456789" * (size // 10) + b"x" * (size % 10)
-    await written(sink, data)
+    await write_file(sink, data)
     assert list(bucket.objects) == ["/exports/deep/files/a.csv"]
     found, chunks = await sink.read("a.csv")
     assert found == size
@@ -47,38 +47,38 @@ async def test_a_file_is_sent_whole_with_its_name_and_read_back(sink, bucket, si
 
 async def test_a_block_that_raises_sends_nothing(sink, bucket):
     with pytest.raises(RuntimeError):
-        await written(sink, b"x", RuntimeError())
+        await write_file(sink, b"x", RuntimeError())
     assert bucket.objects == {}
     assert await sink.read("a.csv") is None
 
 
-async def test_a_store_that_refuses_is_a_fault_of_the_write(sink, bucket):
+async def test_refused_upload_raises(sink, bucket):
     bucket.refuses = True
     with pytest.raises(Exception, match="403"):
-        await written(sink, b"x")
+        await write_file(sink, b"x")
 
 
-async def test_a_link_is_signed_by_the_store_for_an_hour_and_gives_the_file(sink, bucket):
-    await written(sink, b"x,y\r\n")
-    link = await sink.signed_url("a.csv", timedelta(hours=1))
+async def test_signed_link_returns_the_file_for_an_hour(sink, bucket):
+    await write_file(sink, b"x,y\r\n")
+    link = await sink.signed_url_if_supported("a.csv", timedelta(hours=1))
     query = parse_qs(urlsplit(link).query)
     assert query["X-Amz-Expires"] == ["3600"]
     assert query["X-Amz-Credential"][0].startswith("key/")
     assert "cret" not in link
-    content, headers = await asyncio.to_thread(fetched, link)
+    content, headers = await asyncio.to_thread(fetch_url, link)
     assert content == b"x,y\r\n"
     assert headers["Content-Disposition"].startswith("attachment")
 
 
-async def test_deleting_twice_is_as_good_as_once(sink, bucket):
-    await written(sink, b"x")
+async def test_deleting_twice_succeeds(sink, bucket):
+    await write_file(sink, b"x")
     for _ in range(2):
         await sink.delete("a.csv")
         assert bucket.objects == {}
 
 
 @pytest.mark.parametrize("says", [None, (404, "NoSuchKey"), (403, "AccessDenied")])
-async def test_a_look_at_a_bucket_writes_nothing(sink, bucket, says):
+async def test_health_check_writes_nothing(sink, bucket, says):
     bucket.says = says
     await sink.check()
     assert len(bucket.asked) == 1
@@ -95,7 +95,7 @@ async def test_a_look_at_a_bucket_writes_nothing(sink, bucket, says):
         (500, "InternalError"),
     ],
 )
-async def test_a_look_tells_what_the_store_says_is_wrong(sink, bucket, status, code):
+async def test_health_check_reports_the_error_of_the_store(sink, bucket, status, code):
     bucket.says = (status, code)
     with pytest.raises(
         StartupError, match=f"bucket exports of exports.storage cannot be used: {code}"
@@ -104,22 +104,26 @@ async def test_a_look_tells_what_the_store_says_is_wrong(sink, bucket, status, c
     assert "cret" not in str(told.value).replace("secret in the URL", "")
 
 
-async def test_a_look_without_credentials_names_where_they_come_from(tmp_path, monkeypatch):
+async def test_health_check_without_credentials_names_their_sources(tmp_path, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
-    sink = load_plugins().open_adapter("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
+    sink = collect_plugins_into_registry().open_adapter(
+        "sink", "s3://exports?endpoint=http://127.0.0.1:1", base_folder=tmp_path
+    )
     with pytest.raises(StartupError, match="AWS_ACCESS_KEY_ID"):
         await sink.check()
 
 
-async def test_a_link_without_credentials_is_said(tmp_path, monkeypatch):
+async def test_link_without_credentials_is_reported(tmp_path, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
-    sink = load_plugins().open_adapter("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
+    sink = collect_plugins_into_registry().open_adapter(
+        "sink", "s3://exports?endpoint=http://127.0.0.1:1", base_folder=tmp_path
+    )
     with pytest.raises(ExportStorageUnavailable):
-        await sink.signed_url("a.csv", timedelta(hours=1))
+        await sink.signed_url_if_supported("a.csv", timedelta(hours=1))
 
 
 @pytest.mark.parametrize(
@@ -128,4 +132,4 @@ async def test_a_link_without_credentials_is_said(tmp_path, monkeypatch):
 )
 def test_a_url_that_names_no_bucket_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
-        load_plugins().open_adapter("sink", url, folder=tmp_path)
+        collect_plugins_into_registry().open_adapter("sink", url, base_folder=tmp_path)

@@ -9,23 +9,23 @@ import pytest
 
 from plugins import vault_keys
 from service_core.commerce.credentials.ports import CipherUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load_plugins([("vault_keys", vault_keys)], discover=False)
+REGISTRY = collect_plugins_into_registry([("vault_keys", vault_keys)], discover_entry_points=False)
 SECRET, OURS = b'{"token": "geheim"}', b"workspace and provider"
 
 
-def key():
+def new_key():
     return b64encode(os.urandom(32)).decode()
 
 
-def opened(folder, url="keyfile:///connections.key"):
-    return REGISTRY.open_adapter("vault", url, folder=folder)
+def open_vault(folder, url="keyfile:///connections.key"):
+    return REGISTRY.open_adapter("vault", url, base_folder=folder)
 
 
-async def test_the_first_secret_makes_a_key_that_only_its_owner_reads(tmp_path):
-    vault = opened(tmp_path)
+async def test_first_secret_creates_a_key_file_readable_by_its_owner(tmp_path):
+    vault = open_vault(tmp_path)
     await vault.start()
     assert not list(tmp_path.iterdir())
     sealed = vault.encrypt(SECRET, OURS)
@@ -33,11 +33,11 @@ async def test_the_first_secret_makes_a_key_that_only_its_owner_reads(tmp_path):
     assert [stat.S_IMODE(file.stat().st_mode), *tmp_path.iterdir()] == [0o600, file]
     assert b"geheim" not in sealed
     assert sealed != vault.encrypt(SECRET, OURS)
-    assert opened(tmp_path).decrypt(sealed, OURS) == SECRET
+    assert open_vault(tmp_path).decrypt(sealed, OURS) == SECRET
 
 
-def test_what_is_moved_to_another_connection_or_changed_opens_nothing(tmp_path):
-    vault = opened(tmp_path)
+def test_moved_or_changed_ciphertext_is_rejected(tmp_path):
+    vault = open_vault(tmp_path)
     sealed = vault.encrypt(SECRET, OURS)
     changed = sealed[:-1] + bytes([sealed[-1] ^ 1])
     for wrong, whose in ((sealed, b"another"), (changed, OURS), (b"\x02" + sealed[1:], OURS), (b"", OURS)):
@@ -45,10 +45,10 @@ def test_what_is_moved_to_another_connection_or_changed_opens_nothing(tmp_path):
             vault.decrypt(wrong, whose)
 
 
-def test_a_new_key_is_written_first_and_the_old_ones_still_open(tmp_path):
-    file, old, new = tmp_path / "connections.key", key(), urlsafe_b64encode(os.urandom(32)).decode()
+def test_new_key_encrypts_and_old_keys_decrypt(tmp_path):
+    file, old, new = tmp_path / "connections.key", new_key(), urlsafe_b64encode(os.urandom(32)).decode()
     file.write_text(f"{old}\n")
-    vault = opened(tmp_path)
+    vault = open_vault(tmp_path)
     before = vault.encrypt(SECRET, OURS)
     file.write_text(f"{new}\n{old}\n")
     after = vault.encrypt(SECRET, OURS)
@@ -61,8 +61,8 @@ def test_a_new_key_is_written_first_and_the_old_ones_still_open(tmp_path):
     assert "connect again" in shut.value.reason
 
 
-def test_a_key_file_that_went_away_is_told_and_not_made_anew_by_reading(tmp_path):
-    vault = opened(tmp_path)
+def test_missing_key_file_is_reported_and_not_recreated_by_reads(tmp_path):
+    vault = open_vault(tmp_path)
     sealed = vault.encrypt(SECRET, OURS)
     (tmp_path / "connections.key").unlink()
     with pytest.raises(CipherUnavailable) as shut:
@@ -71,10 +71,10 @@ def test_a_key_file_that_went_away_is_told_and_not_made_anew_by_reading(tmp_path
     assert not (tmp_path / "connections.key").exists()
 
 
-async def test_a_variable_holds_keys_as_a_file_does(tmp_path, monkeypatch):
-    old, new = key(), key()
+async def test_keys_can_be_in_an_environment_variable(tmp_path, monkeypatch):
+    old, new = new_key(), new_key()
     monkeypatch.setenv("Sealing_Key", old)
-    vault = opened(tmp_path, "keyenv://Sealing_Key")
+    vault = open_vault(tmp_path, "keyenv://Sealing_Key")
     await vault.start()
     sealed = vault.encrypt(SECRET, OURS)
     monkeypatch.setenv("Sealing_Key", f"{new} {old}")
@@ -96,16 +96,16 @@ async def test_a_deployment_without_the_key_it_names_does_not_start(tmp_path, ur
         (tmp_path / "connections.key").write_text(written)
     for asked in ("start", "check"):
         with pytest.raises(StartupError, match=told):
-            await getattr(opened(tmp_path, url), asked)()
+            await getattr(open_vault(tmp_path, url), asked)()
 
 
-def test_a_url_that_names_nothing_is_refused(tmp_path):
+def test_url_without_a_source_is_refused(tmp_path):
     for url in ("keyfile://", "keymount://", "keyenv://", f"keyenv://{uuid4().hex}?make=false"):
         with pytest.raises(StartupError):
-            opened(tmp_path, url)
+            open_vault(tmp_path, url)
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+def test_unwritable_folder_is_reported(tmp_path):
     with pytest.raises(CipherUnavailable) as shut:
-        opened(tmp_path / "gone").encrypt(SECRET, OURS)
+        open_vault(tmp_path / "gone").encrypt(SECRET, OURS)
     assert "cannot be made" in shut.value.reason

@@ -1,6 +1,6 @@
 """The deployment the tests of pages walk through."""
 
+from tests.fixtures.browser_deployment import browser_deployment as browser_deployment
 from tests.fixtures.composed_deployment import deployment as deployment
-from tests.fixtures.served_deployment import browser_deployment as browser_deployment
-from tests.fixtures.shop_site import site_server as site_server
-from tests.fixtures.shop_site import tracked_site as tracked_site
+from tests.fixtures.tracked_site import site_server as site_server
+from tests.fixtures.tracked_site import tracked_site as tracked_site

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from service_core.access.api_keys import create_named_key
-from service_core.access.members.invitations import invite_member
+from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.members.invitations import save_and_email_invitation
 from service_core.access.members.models import Account, Member
 from service_core.access.models import OAuthGrant
 from service_core.access.passkeys.models import Passkey
@@ -17,15 +17,15 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
 from service_core.testing.oauth_grants import issue_access_token
+from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER
 from tests.fixtures.composed_deployment import PASSWORD
-from tests.fixtures.served_deployment import CONTRAST, IN_BROWSER
 from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
 
 pytestmark = IN_BROWSER
 
 
 @asynccontextmanager
-async def foreign_site(html=""):
+async def serve_foreign_site(html=""):
     """A server of somebody else; `asked` holds the request lines it got."""
     asked = []
 
@@ -42,33 +42,35 @@ async def foreign_site(html=""):
         yield server.sockets[0].getsockname()[1], asked
 
 
-def batched(values, size):
+def value_batches(values, size):
     rest = iter(values + values[: -len(values) % size])
     return list(zip(*[rest] * size, strict=True))
 
 
-def passkey_of(account, name):
+def make_passkey(account, name):
     return Passkey(new_id(), account.id, name, new_id().bytes, b"key", 0, frozenset(), system_clock())
 
 
 @pytest.mark.timeout(400)
-async def test_names_of_strangers_stay_text_on_every_page(browser_deployment):
+async def test_hostile_names_are_escaped_on_every_page(browser_deployment):
     store, workspace = browser_deployment.store, browser_deployment.initialized_deployment.workspace
     for payload in PAYLOADS:
-        await create_named_key(store.credentials, workspace, system_clock(), name=payload)
+        await create_named_key_within_plan_limit(store.credentials, workspace, system_clock(), name=payload)
         account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
-        await store.accounts.save_account(account)
-        await store.members.save_member(Member(workspace.id, account.id, Role.VIEWER, system_clock()))
+        await store.accounts.save_account_unless_email_taken(account)
+        await store.members.save_member_unless_no_owner_left(
+            Member(workspace.id, account.id, Role.VIEWER, system_clock())
+        )
         grant = OAuthGrant(
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
         )
         await issue_access_token(store.one_time_tokens, grant, system_clock())
-        await store.passkeys.add_passkey(passkey_of(browser_deployment.ann, payload), len(PAYLOADS))
+        await store.passkeys.add_passkey(make_passkey(browser_deployment.ann, payload), len(PAYLOADS))
     async with browser_deployment.watched_pages() as look:
         await look(f"{browser_deployment.app}/account", PAYLOADS)
         for section in ("keys", "members", "connections"):
             await look(f"{browser_deployment.settings}/{section}", PAYLOADS)
-        for some in batched(PAYLOADS, 4):
+        for some in value_batches(PAYLOADS, 4):
             texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
             await store.workspace_settings.save_workspace(replace(workspace, name=some[0]))
             await look(await browser_deployment.open_key_request_page(**texts), some)
@@ -79,7 +81,7 @@ async def test_names_of_strangers_stay_text_on_every_page(browser_deployment):
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
                 await store.workspace_settings.save_workspace(replace(workspace, name=payload))
                 await look(await browser_deployment.open_consent_page(name=name), (name, payload))
-        proposed = [some[0] for some in batched(PAYLOADS, 4)]
+        proposed = [some[0] for some in value_batches(PAYLOADS, 4)]
         await look(f"{browser_deployment.settings}/scripts", proposed)
         await look(f"{browser_deployment.settings}/audit", proposed)
         await look(f"{browser_deployment.app}/workspaces", [some[0]])
@@ -94,10 +96,10 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(browser_de
         replace(browser_deployment.initialized_deployment.workspace, name=LONG_NAMES[0])
     )
     await browser_deployment.create_script_proposal(*LONG_NAMES)
-    passkey = passkey_of(browser_deployment.ann, LONG_NAMES[0])
+    passkey = make_passkey(browser_deployment.ann, LONG_NAMES[0])
     await browser_deployment.store.passkeys.add_passkey(passkey, 20)
     for name in LONG_NAMES:
-        await create_named_key(
+        await create_named_key_within_plan_limit(
             browser_deployment.store.credentials,
             browser_deployment.initialized_deployment.workspace,
             system_clock(),
@@ -122,7 +124,7 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(browser_de
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_every_text_can_be_read_in_light_and_dark(browser_deployment, scheme):
+async def test_every_text_has_enough_contrast_in_light_and_dark(browser_deployment, scheme):
     async with browser_deployment.page(color_scheme=scheme) as page:
         for address in await browser_deployment.all_pages():
             await page.goto(address)
@@ -131,7 +133,7 @@ async def test_every_text_can_be_read_in_light_and_dark(browser_deployment, sche
     assert (sum(int(part) for part in background[4:-1].split(",")) > 384) is (scheme == "light")
 
 
-async def test_every_page_has_a_title_one_heading_and_a_name_for_each_field(browser_deployment):
+async def test_every_page_has_title_heading_and_field_labels(browser_deployment):
     async with browser_deployment.page() as page:
         for address in await browser_deployment.all_pages():
             await page.goto(address)
@@ -142,13 +144,13 @@ async def test_every_page_has_a_title_one_heading_and_a_name_for_each_field(brow
             assert await page.evaluate(f"{nameless}.length") == 0, address
 
 
-async def focused(page):
+async def focused_element(page):
     return await page.evaluate(
         "[document.activeElement.innerText, parseFloat(getComputedStyle(document.activeElement).outlineWidth)]"
     )
 
 
-async def test_signing_in_and_approving_need_no_mouse(browser_deployment):
+async def test_sign_in_and_approval_work_with_the_keyboard(browser_deployment):
     address = await browser_deployment.open_key_request_page()
     async with browser_deployment.page(signed_in=False) as page:
         await page.goto(address)
@@ -160,7 +162,7 @@ async def test_signing_in_and_approving_need_no_mouse(browser_deployment):
         await page.wait_for_url("**/approve?request=*")
         for _ in range(20):
             await page.keyboard.press("Tab")
-            text, outline = await focused(page)
+            text, outline = await focused_element(page)
             assert outline >= 2, text
             if text == "Approve":
                 break
@@ -168,16 +170,16 @@ async def test_signing_in_and_approving_need_no_mouse(browser_deployment):
         await page.wait_for_selector("h1:has-text('approved')")
 
 
-async def test_the_first_stop_skips_to_the_content(browser_deployment):
+async def test_first_tab_stop_is_the_skip_link(browser_deployment):
     async with browser_deployment.page() as page:
         await page.goto(f"{browser_deployment.settings}/keys")
         await page.keyboard.press("Tab")
-        assert (await focused(page))[0] == "Skip to content"
+        assert (await focused_element(page))[0] == "Skip to content"
         await page.keyboard.press("Enter")
         await page.wait_for_url("**#content")
 
 
-async def test_everything_works_without_scripts(browser_deployment):
+async def test_pages_work_without_javascript(browser_deployment):
     address = await browser_deployment.open_key_request_page(Scope.READ, Scope.WRITE_LINKS)
     async with browser_deployment.page(java_script_enabled=False) as page:
         await page.goto(address)
@@ -191,10 +193,10 @@ async def test_everything_works_without_scripts(browser_deployment):
         await page.wait_for_selector("main:has-text('signed out')")
 
 
-async def test_no_page_shows_in_a_frame(browser_deployment):
+async def test_pages_cannot_be_framed(browser_deployment):
     address = await browser_deployment.open_key_request_page()
     async with (
-        foreign_site(f'<iframe src="{address}"></iframe>') as (port, _),
+        serve_foreign_site(f'<iframe src="{address}"></iframe>') as (port, _),
         browser_deployment.page() as page,
     ):
         for host in ("127.0.0.1", "localhost"):
@@ -203,14 +205,14 @@ async def test_no_page_shows_in_a_frame(browser_deployment):
             assert page.frames[1].url == "chrome-error://chromewebdata/"
 
 
-async def test_a_form_of_another_site_approves_nothing(browser_deployment):
+async def test_form_of_another_site_is_refused(browser_deployment):
     address = await browser_deployment.open_key_request_page()
     token = address.partition("=")[2]
     html = (
         f'<form method="post" action="{browser_deployment.app}/approve"><input name="request" value="{token}">'
         '<input name="decision" value="approve"><button>Win a prize</button></form>'
     )
-    async with foreign_site(html) as (port, _), browser_deployment.page() as page:
+    async with serve_foreign_site(html) as (port, _), browser_deployment.page() as page:
         for host in ("127.0.0.1", "localhost"):
             await page.goto(f"http://{host}:{port}/")
             async with page.expect_response("**/approve") as answered:
@@ -221,8 +223,8 @@ async def test_a_form_of_another_site_approves_nothing(browser_deployment):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_consent_leads_back_to_the_program(browser_deployment, host):
-    async with foreign_site("done") as (port, asked), browser_deployment.page() as page:
+async def test_consent_redirects_to_the_client(browser_deployment, host):
+    async with serve_foreign_site("done") as (port, asked), browser_deployment.page() as page:
         await page.goto(await browser_deployment.open_consent_page(f"http://{host}:{port}/callback"))
         await page.click("button[value=allow]")
         await page.wait_for_url("**/callback?*")
@@ -232,9 +234,9 @@ async def test_consent_leads_back_to_the_program(browser_deployment, host):
     assert told["state"] == ["x"]
 
 
-async def test_an_invited_person_comes_in_by_the_mailed_link(browser_deployment):
+async def test_invited_person_joins_through_the_mailed_link(browser_deployment):
     letters = browser_deployment.service.ports.mail.messages
-    await invite_member(
+    await save_and_email_invitation(
         browser_deployment.store.invitations, browser_deployment.service.ports.mail, browser_deployment.initialized_deployment.workspace, browser_deployment.owner,
         email="bob@example.com", role=Role.MEMBER, web_url=browser_deployment.app, now=system_clock(),
     )  # fmt: skip

@@ -10,23 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.web.cards.card import DisplayContext
-from hosts.web.cards.queries import build_query_card
-from hosts.web.cards.reports import build_report_card
-from hosts.web.charts.curve import smooth_path
+from hosts.web.cards.queries import build_query_card_by_columns
+from hosts.web.cards.reports import build_report_card_by_answer_fields
+from hosts.web.charts.curve import monotone_curve_svg_path
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Series
-from hosts.web.charts.proportion_charts import build_bar_list, build_gauge, build_ring
-from hosts.web.charts.scale import build_scale
-from hosts.web.charts.time_labels import detect_bucket_size, format_range, label_bucket
+from hosts.web.charts.proportion_charts import (
+    build_bars_relative_to_longest,
+    build_gauge,
+    build_ring_of_first_six_parts,
+)
+from hosts.web.charts.scale import build_scale_including_zero
+from hosts.web.charts.time_labels import build_labelled_bucket, detect_bucket_size, format_inclusive_range
 
 VALUES = st.floats(-1e12, 1e12, allow_nan=False).map(lambda value: round(value, 3))
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @given(st.lists(VALUES, max_size=20), st.booleans())
-def test_a_scale_holds_zero_and_every_value_between_few_round_ticks(values, whole):
-    scale = build_scale(values, whole=whole)
+def test_scale_covers_zero_and_every_value_with_few_round_ticks(values, whole):
+    scale = build_scale_including_zero(values, whole_ticks_only=whole)
     assert 2 <= len(scale.ticks) <= 7
     for value in (*values, 0):
         assert -0.01 <= scale.y(value) <= 100.01
@@ -37,9 +41,9 @@ def test_a_scale_holds_zero_and_every_value_between_few_round_ticks(values, whol
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=30))
-def test_a_curve_never_leaves_the_range_of_the_points_it_joins(heights):
+def test_curve_stays_within_the_range_of_its_points(heights):
     points = [(float(index), round(height, 2)) for index, height in enumerate(heights)]
-    steps = re.findall(r"C([^C]+)", smooth_path(points))
+    steps = re.findall(r"C([^C]+)", monotone_curve_svg_path(points))
     assert len(steps) == len(points) - 1
     for step, (_, start), (_, end) in zip(steps, points, points[1:], strict=False):
         _, first, _, second, _, last = map(float, step.split())
@@ -50,7 +54,7 @@ def test_a_curve_never_leaves_the_range_of_the_points_it_joins(heights):
 
 
 @given(st.lists(st.none() | VALUES, min_size=1, max_size=40), st.sampled_from(["line", "area", "bar"]))
-def test_every_measured_value_is_drawn_once_and_nothing_else_is(values, style):
+def test_every_measured_value_is_drawn_once(values, style):
     buckets = [Bucket(str(index), str(index)) for index in range(len(values))]
     drawn = build_plot("x", buckets, [Series("a", tuple(values))], unit=ValueFormat(), style=style)
     known = [value for value in values if value is not None]
@@ -64,7 +68,7 @@ def test_every_measured_value_is_drawn_once_and_nothing_else_is(values, style):
     assert "nan" not in repr(drawn)
 
 
-def test_the_step_to_a_bucket_that_is_not_over_is_drawn_apart():
+def test_segment_to_the_current_bucket_is_drawn_separately():
     buckets = [Bucket("a", "a"), Bucket("b", "b"), Bucket("c", "c", partial=True)]
     (trace,) = build_plot("x", buckets, [Series("a", (1, 2, 3))], unit=ValueFormat(), style="line").traces
     assert (trace.line.count("C"), trace.tail.count("C")) == (1, 1)
@@ -88,19 +92,23 @@ def test_the_step_to_a_bucket_that_is_not_over_is_drawn_apart():
         (ValueFormat("currency_per_unit", "EUR"), 0.42, "€0.42", "€0.42"),
     ],
 )
-def test_values_have_their_unit(unit, value, full, brief):
-    assert (unit.format_full(value), unit.format_short(value)) == (full, brief)
-    assert unit.format_full(None) == "—"
+def test_values_are_formatted_with_their_unit(unit, value, full, brief):
+    assert (unit.format_in_full_or_dash(value), unit.format_for_axis(value)) == (full, brief)
+    assert unit.format_in_full_or_dash(None) == "—"
 
 
 def test_bucket_sizes_follow_from_their_starts_across_a_clock_change():
     midnight = datetime(2026, 3, 27, 23, tzinfo=UTC)
     daily = [midnight, midnight + timedelta(hours=24), midnight + timedelta(hours=47)]
     assert detect_bucket_size(daily) == "day"
-    assert [label_bucket(start, BERLIN, "day").label for start in daily] == ["28 Mar", "29 Mar", "30 Mar"]
-    assert label_bucket(midnight, BERLIN, "week").title == "Week of Sat 28 March 2026"
-    assert label_bucket(midnight, BERLIN, "quarter").label == "Q1 2026"
-    assert label_bucket(midnight + timedelta(hours=5), BERLIN, "hour").label == "05:00"
+    assert [build_labelled_bucket(start, BERLIN, "day").label for start in daily] == [
+        "28 Mar",
+        "29 Mar",
+        "30 Mar",
+    ]
+    assert build_labelled_bucket(midnight, BERLIN, "week").title == "Week of Sat 28 March 2026"
+    assert build_labelled_bucket(midnight, BERLIN, "quarter").label == "Q1 2026"
+    assert build_labelled_bucket(midnight + timedelta(hours=5), BERLIN, "hour").label == "05:00"
 
 
 @pytest.mark.parametrize(
@@ -113,27 +121,27 @@ def test_bucket_sizes_follow_from_their_starts_across_a_clock_change():
         ("2026-07-01T08:00", "2026-07-01T09:30", "1 July 2026, 08:00 to 1 July 2026, 09:30"),
     ],
 )
-def test_ranges_read_as_people_say_them(first, last, text):
+def test_ranges_are_formatted_in_words(first, last, text):
     start, end = (datetime.fromisoformat(one).replace(tzinfo=BERLIN) for one in (first, last))
-    assert format_range(start, end, BERLIN) == text
+    assert format_inclusive_range(start, end, BERLIN) == text
 
 
-def test_a_ring_goes_once_around():
-    drawn = build_ring("x", "10", [("a", 5.0, "5"), ("b", 5.0, "5")])
+def test_donut_segments_add_up_to_a_full_circle():
+    drawn = build_ring_of_first_six_parts("x", "10", [("a", 5.0, "5"), ("b", 5.0, "5")])
     assert [slice_.share for slice_ in drawn.slices] == [0.5, 0.5]
     assert drawn.slices[0].arc.endswith("50.000 92.000")
     assert build_gauge("x", "100 %", "a", 1.2).slices[0].arc == ""
     assert build_gauge("x", "0 %", "a", 0.0).slices[0].share == 0
 
 
-def test_bars_are_measured_by_the_longest_and_unknown_has_none():
-    drawn = build_bar_list(
+def test_bars_scale_to_the_longest_and_null_has_none():
+    drawn = build_bars_relative_to_longest(
         [("a", 4.0, "4", ""), ("b", 1.0, "1", ""), ("c", None, "—", ""), ("d", -2.0, "-2", "")]
     )
     assert [row.width for row in drawn] == [100.0, 25.0, 0.0, 0.0]
 
 
-def by_day(rows_, *, truncated=False):
+def daily_response(rows_, *, truncated=False):
     columns = [
         {"id": "bucket", "kind": "bucket"}, {"id": "channel", "kind": "dimension"},
         {"id": "visitors", "kind": "metric", "unit": "count"},
@@ -147,20 +155,22 @@ def by_day(rows_, *, truncated=False):
 
 
 @pytest.mark.parametrize(("truncated", "missing"), [(False, 0), (True, None)])
-def test_a_bucket_without_a_row_is_zero_unless_rows_were_left_out(truncated, missing):
+def test_missing_bucket_is_zero_unless_rows_were_truncated(truncated, missing):
     listed = [{"bucket": "2026-07-01T00:00:00.000Z", "channel": "direct", "visitors": 9}]
-    card = build_query_card("x", by_day(listed, truncated=truncated), DisplayContext(ZoneInfo("UTC"), "USD"))
+    card = build_query_card_by_columns(
+        "x", daily_response(listed, truncated=truncated), DisplayContext(ZoneInfo("UTC"), "USD")
+    )
     assert [mark.text for mark in card.figure.marks] == ["1 Jul", "2 Jul", "3 Jul"]
     assert [len(stop.dots) for stop in card.figure.stops] == [1, 0, 0] if missing is None else [1, 1, 1]
     assert ("More rows are not shown." in card.notes) is truncated
 
 
-def test_only_the_largest_lines_are_drawn_and_the_card_says_so():
+def test_only_the_largest_series_are_drawn_with_a_note():
     listed = [
         {"bucket": "2026-07-01T00:00:00.000Z", "channel": f"c{index}", "visitors": index}
         for index in range(8)
     ]
-    card = build_query_card("x", by_day(listed), DisplayContext(ZoneInfo("UTC"), "USD"))
+    card = build_query_card_by_columns("x", daily_response(listed), DisplayContext(ZoneInfo("UTC"), "USD"))
     assert card.figure.names == ("c7", "c6", "c5", "c4", "c3")
     assert "Top 5 of 8." in card.notes
     assert len(card.table.rows) == 8
@@ -168,11 +178,11 @@ def test_only_the_largest_lines_are_drawn_and_the_card_says_so():
 
 
 @pytest.mark.parametrize(("size", "bars", "said"), [("md", 10, True), ("lg", 30, False)])
-def test_a_long_list_is_cut_beside_other_cards_and_its_table_is_not(size, bars, said):
+def test_long_list_is_cut_on_dashboards_and_its_table_is_not(size, bars, said):
     listed = [{"name": f"/{index}", "count": 30 - index, "percentage": 1.0} for index in range(30)]
     data = {"data": listed, "type": "page", "metric": "pageviews"}
     summary = {"id": "x", "name": "Pages", "kind": "breakdown", "source": "catalog"}
     run = {"report": summary, "data": data, "filters_skipped": [], "complete": True}
-    card = build_report_card(run, None, DisplayContext(ZoneInfo("UTC"), "USD"), size)
+    card = build_report_card_by_answer_fields(run, None, DisplayContext(ZoneInfo("UTC"), "USD"), size)
     assert (len(card.figure), len(card.table.rows)) == (bars, 30)
     assert ("Top 10 of 30." in card.notes) is said

@@ -5,31 +5,33 @@ import re
 
 import pytest
 
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import compose
-from hosts.http.app import create_quart_app
+from hosts.http.app import create_unprotected_quart_app
 from hosts.web.documentation import create_documentation_blueprint
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
 from service_core.api.http_messages import ApiRequest
 from service_core.documentation.site import Documentation
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
 
 
-def service_in(folder, **http):
+def compose_service(folder, **http):
     return compose(Settings.model_validate({"storage": {"events": "memory://"}, "http": http}), folder)
 
 
 @pytest.fixture
 def browser(tmp_path):
-    service = service_in(tmp_path)
-    app = create_quart_app(
-        service.dispatch, ClientAddress(), [create_documentation_blueprint(service.component(Documentation))]
+    service = compose_service(tmp_path)
+    app = create_unprotected_quart_app(
+        service.dispatch,
+        ClientAddressResolver(),
+        [create_documentation_blueprint(service.component(Documentation))],
     )
     return app.test_client()
 
 
-async def text_of(browser, path, kind):
+async def fetch_page_text(browser, path, kind):
     answer = await browser.get(path)
     assert answer.status_code == 200, path
     assert answer.mimetype == kind
@@ -38,15 +40,15 @@ async def text_of(browser, path, kind):
 
 
 async def test_a_page_is_read_as_html_and_as_markdown_by_its_suffix(browser):
-    shown = await text_of(browser, "/docs/consumers/writes", "text/html")
+    shown = await fetch_page_text(browser, "/docs/consumers/writes", "text/html")
     assert re.search('<h1 id="[a-z-]+">Writes, dry runs and undo', shown)
     assert 'href="../style.css"' in shown
-    written = await text_of(browser, "/docs/consumers/writes.md", "text/markdown")
+    written = await fetch_page_text(browser, "/docs/consumers/writes.md", "text/markdown")
     assert written.startswith("# Writes, dry runs and undo")
 
 
 async def test_links_between_pages_lead_to_pages(browser):
-    start = await text_of(browser, "/docs/", "text/html")
+    start = await fetch_page_text(browser, "/docs/", "text/html")
     links = [link for link in re.findall('href="([^"]+)"', start) if not link.startswith(("data:", "#"))]
     assert "consumers/quickstart" in links
     for link in links:
@@ -56,7 +58,7 @@ async def test_links_between_pages_lead_to_pages(browser):
 
 
 async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(browser):
-    shown = await text_of(browser, "/docs/reference/operations", "text/html")
+    shown = await fetch_page_text(browser, "/docs/reference/operations", "text/html")
     contents = shown.partition('<nav class="contents"')[2].partition("</nav>")[0]
     entries = re.findall('href="#([^"]+)">([^<]+)', contents)
     assert len(entries) > 10
@@ -64,23 +66,23 @@ async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(browse
         assert re.search(f'<h2 id="{anchor}">(<code>)?{title}', shown)
 
 
-async def test_programs_find_an_index_and_the_whole_text(browser):
-    index = await text_of(browser, "/docs/llms.txt", "text/plain")
+async def test_llms_txt_and_full_text_are_served(browser):
+    index = await fetch_page_text(browser, "/docs/llms.txt", "text/plain")
     addresses = re.findall(r"\]\(http://127\.0\.0\.1:8080(/docs/[^)]+\.md)\)", index)
     assert len(addresses) > 20
-    whole = await text_of(browser, "/docs/llms-full.txt", "text/plain")
+    whole = await fetch_page_text(browser, "/docs/llms-full.txt", "text/plain")
     for address in addresses[:5]:
-        assert (await text_of(browser, address, "text/markdown")).strip() in whole
+        assert (await fetch_page_text(browser, address, "text/markdown")).strip() in whole
 
 
 @pytest.mark.parametrize(
     "path", ["/docs/nothing", "/docs/../pyproject.toml", "/docs/changelog.d/x.md", "/docs/x.html"]
 )
-async def test_what_is_no_page_is_not_found(browser, path):
+async def test_unknown_page_is_not_found(browser, path):
     assert (await browser.get(path)).status_code in {401, 404}
 
 
-class Searching:
+class DocumentationSearch:
     """Whoever holds a key."""
 
     def __init__(self, service, key):
@@ -94,17 +96,21 @@ class Searching:
 
 @pytest.fixture
 async def documentation_search(tmp_path):
-    service = service_in(tmp_path, docs_url="https://docs.example.com/")
+    service = compose_service(tmp_path, docs_url="https://docs.example.com/")
     async with service:
         store, now = service.ports.workspace, system_clock()
         initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="shop")
-        minted = await create_named_key(
-            store.credentials, initialized_deployment.workspace, now, name="Reader", rate_limit=10_000
+        minted = await create_named_key_within_plan_limit(
+            store.credentials,
+            initialized_deployment.workspace,
+            now,
+            name="Reader",
+            requested_rate_limit=10_000,
         )
-        yield Searching(service, minted.secret)
+        yield DocumentationSearch(service, minted.secret)
 
 
-async def test_a_search_answers_sections_with_link_and_excerpt(documentation_search):
+async def test_search_returns_sections_with_link_and_excerpt(documentation_search):
     status, answer = await documentation_search.ask("q=idempotency%20key&limit=3")
     assert status == 200
     assert (answer["query"], answer["count"]) == ("idempotency key", len(answer["results"]))
@@ -116,7 +122,7 @@ async def test_a_search_answers_sections_with_link_and_excerpt(documentation_sea
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_an_endpoint_is_found_by_its_words(documentation_search):
+async def test_search_finds_an_endpoint_by_its_description(documentation_search):
     _, answer = await documentation_search.ask("q=conversion+rule+pixel")
     assert any("/v1/rules" in result["section"] or "rules" in result["url"] for result in answer["results"])
 
@@ -135,7 +141,7 @@ async def test_a_blank_search_is_refused(documentation_search, query):
 
 
 @pytest.mark.parametrize("name", ["packages", "event-flow", "query-flow"])
-async def test_a_picture_is_served_with_its_own_colours_and_nothing_else(browser, name):
+async def test_picture_is_served_with_its_style_policy(browser, name):
     answer = await browser.get(f"/docs/reference/{name}.svg")
     assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
     assert (

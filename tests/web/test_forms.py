@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from hosts.web.page_security import safe_redirect_path
+from hosts.web.page_security import safe_redirect_path_or_root
 from hosts.web.pages import PAGES
 
 FORMS = [page.route.partition(" ")[2] for page in PAGES if page.route.startswith("POST")]
 SHOWN = [page.route.partition(" ")[2] for page in PAGES if page.route.startswith("GET")]
 
 
-def filled(path, deployment):
+def form_values(path, deployment):
     path = path.replace("<public_id>", deployment.workspace.public_id).replace("<kind>", "agent")
     return "/app" + re.sub(r"<\w+>", "01a1fc5c-0972-78a1-8385-e3ed624276e5", path)
 
@@ -26,20 +26,20 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("path", FORMS)
-async def test_a_form_from_elsewhere_is_refused_whatever_it_holds(deployment, path):
+async def test_cross_site_form_is_refused(deployment, path):
     person = await deployment.signed_in("ann", "owner")
     token = await person.token("/app/workspaces")
-    target = filled(path, deployment)
+    target = form_values(path, deployment)
     for headers in FOREIGN.values():
         answer = await person.post(target, {"csrf": token}, **headers)
         assert answer.status == 403, headers
 
 
 @pytest.mark.parametrize("path", FORMS)
-async def test_a_form_without_the_token_of_this_browser_is_refused(deployment, path):
+async def test_form_without_csrf_token_is_refused(deployment, path):
     person, other = await deployment.signed_in("ann", "owner"), deployment.person()
     foreign = await other.token("/app/sign-in")
-    target = filled(path, deployment)
+    target = form_values(path, deployment)
     for fields in ({}, {"csrf": ""}, {"csrf": foreign}, {"csrf": "\u00e9\ud7ff"}):
         assert (await person.post(target, fields)).status == 403
     assert (await deployment.person().post(target, {"csrf": foreign})).status == 403
@@ -57,7 +57,7 @@ async def test_a_refused_form_changes_nothing(deployment):
     assert said["status"] == "pending"
 
 
-async def test_nothing_but_a_form_decides(deployment):
+async def test_decisions_need_a_form_post(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, poll = await deployment.asked()
     await person.get(f"/app{page}&decision=approve")
@@ -75,7 +75,7 @@ async def test_nothing_but_a_form_decides(deployment):
     assert said["status"] == "pending"
 
 
-async def test_a_form_of_our_own_passes_with_what_browsers_say(deployment):
+async def test_same_site_form_passes_with_browser_headers(deployment):
     person = await deployment.signed_in("ann", "owner")
     token = await person.token("/app/workspaces")
     answer = await person.post(
@@ -85,9 +85,9 @@ async def test_a_form_of_our_own_passes_with_what_browsers_say(deployment):
 
 
 @pytest.mark.parametrize("path", [*SHOWN, "/static/style.css", "/static/none.css", "/none"])
-async def test_no_page_can_be_framed_or_load_anything_foreign(deployment, path):
+async def test_pages_forbid_framing_and_foreign_resources(deployment, path):
     person = await deployment.signed_in("ann", "owner")
-    answer = await person.get(filled(path, deployment))
+    answer = await person.get(form_values(path, deployment))
     if answer.headers["Content-Type"] == "application/json":
         return  # claimed by no page: the API answers
     policy = answer.headers["Content-Security-Policy"]
@@ -100,20 +100,20 @@ async def test_no_page_can_be_framed_or_load_anything_foreign(deployment, path):
     assert not re.search(r'(?:src|href|action)="(?:https?:)?//', answer.body)
 
 
-async def test_pages_of_people_are_kept_by_no_cache(deployment):
+async def test_signed_in_pages_are_not_cacheable(deployment):
     person = await deployment.signed_in("ann", "owner")
     for path in SHOWN:
-        assert (await person.get(filled(path, deployment))).headers["Cache-Control"] == "no-store"
+        assert (await person.get(form_values(path, deployment))).headers["Cache-Control"] == "no-store"
 
 
-async def test_the_cookie_is_for_the_server_alone(deployment):
+async def test_session_cookie_is_http_only(deployment):
     answer = await deployment.person().get("/app/sign-in")
     cookie = answer.headers["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
 
 
-async def test_a_form_without_a_cookie_does_not_replace_one(deployment):
+async def test_form_without_a_cookie_sets_no_session(deployment):
     answer = await deployment.person().post("/app/approve", {"request": "x"})
     assert answer.status == 403
     assert "Set-Cookie" not in answer.headers
@@ -145,13 +145,13 @@ ESCAPES = [
 ]  # fmt: skip
 
 
-def test_the_list_of_escapes_is_long():
+def test_xss_payload_list_is_long():
     assert len(set(ESCAPES)) >= 150
 
 
 @pytest.mark.parametrize("target", ESCAPES, ids=range(len(ESCAPES)))
-def test_signing_in_leads_nowhere_else(target):
-    led = safe_redirect_path(target)
+def test_sign_in_redirects_to_no_other_host(target):
+    led = safe_redirect_path_or_root(target)
     assert led.startswith("/")
     assert not led.startswith(("//", "/\\"))
     assert ".." not in led.split("/")
@@ -162,7 +162,7 @@ def test_signing_in_leads_nowhere_else(target):
 @pytest.mark.parametrize(
     "target", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
 )
-async def test_after_signing_in_one_stays_in_the_house(deployment, target):
+async def test_sign_in_redirects_within_the_application(deployment, target):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
     answer = await person.send(
@@ -172,7 +172,7 @@ async def test_after_signing_in_one_stays_in_the_house(deployment, target):
     assert (await person.get(f"/app/sign-in?next={target}")).location == "/app/workspaces"
 
 
-async def test_after_signing_in_one_is_where_one_wanted_to_go(deployment):
+async def test_sign_in_returns_to_the_requested_page(deployment):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
     asked = await person.get(f"{deployment.settings}/keys")

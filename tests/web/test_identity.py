@@ -32,15 +32,15 @@ async def deployment(request, tmp_path):
             yield deployment
 
 
-def words(answer):
+def visible_words(answer):
     return " ".join(answer.text.split())
 
 
-async def of_whom(deployment, any_id):
+async def find_person(deployment, any_id):
     return await deployment.service.ports.events.find_person(deployment.workspace.id, any_id)
 
 
-async def entries(deployment):
+async def list_audit_entries(deployment):
     status, said = await deployment.api(
         "GET", "/v1/audit?resource_type=identity_link", deployment.initialized_deployment.agent_key.secret
     )
@@ -49,34 +49,34 @@ async def entries(deployment):
 
 
 @pytest.mark.parametrize("deployment", STORES, indirect=True)
-async def test_an_alias_of_the_wrong_user_is_looked_up_and_taken_back(deployment):
+async def test_wrong_alias_is_found_and_revoked(deployment):
     ann = await deployment.signed_in("ann", "admin")
-    assert await of_whom(deployment, "U1") == "u:U2"
-    shown = words(await ann.get(f"{deployment.page}?event={deployment.alias}"))
+    assert await find_person(deployment, "U1") == "u:U2"
+    shown = visible_words(await ann.get(f"{deployment.page}?event={deployment.alias}"))
     for said in ("$alias 2 July 2026, 06:00 UTC", "User id U2", "Previous user id U1"):
         assert said in shown
     answer = await ann.send(
         f"{deployment.page}?event={deployment.alias}", deployment.page, event=deployment.alias
     )
     assert answer.location == f"{deployment.page}?event={deployment.alias}&done=unlinked"
-    assert (await of_whom(deployment, "U1"), await of_whom(deployment, "U2")) == ("u:U1", "u:U2")
-    assert "revoked on 8 July 2026" in words(await ann.get(answer.location))
-    (entry,) = await entries(deployment)
+    assert (await find_person(deployment, "U1"), await find_person(deployment, "U2")) == ("u:U1", "u:U2")
+    assert "revoked on 8 July 2026" in visible_words(await ann.get(answer.location))
+    (entry,) = await list_audit_entries(deployment)
     assert (entry["action"], entry["resource"]["label"]) == ("revoke", deployment.alias)
     assert (entry["actor"]["type"], entry["actor"]["name"]) == ("user", "ann@example.com")
     assert (entry["new_state"]["event_name"], entry["undoable"]) == ("$alias", False)
     assert deployment.alias in (await ann.get(f"{deployment.settings}/audit")).text
 
 
-async def test_once_more_changes_nothing_and_is_not_written_down_again(deployment):
+async def test_repeated_revocation_writes_no_audit_entry(deployment):
     ann = await deployment.signed_in("ann", "owner")
     fields = {"csrf": await ann.token(f"{deployment.settings}/keys"), "event": deployment.alias}
     for _ in range(2):
         assert (await ann.post(deployment.page, fields)).status == 303
-    assert len(await entries(deployment)) == 1
+    assert len(await list_audit_entries(deployment)) == 1
 
 
-async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_try(deployment, monkeypatch):
+async def test_failed_revocation_is_recorded_and_completed_on_retry(deployment, monkeypatch):
     ann = await deployment.signed_in("ann", "owner")
     fields = {"csrf": await ann.token(f"{deployment.settings}/keys"), "event": deployment.alias}
 
@@ -86,10 +86,10 @@ async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_
     with monkeypatch.context() as patched:
         patched.setattr(deployment.service.ports.events, "revoke_identity_link", away)
         assert (await ann.post(deployment.page, fields)).status >= 500
-    assert await of_whom(deployment, "U1") == "u:U2"
+    assert await find_person(deployment, "U1") == "u:U2"
     assert (await ann.post(deployment.page, fields)).status == 303
-    assert await of_whom(deployment, "U1") == "u:U1"
-    assert len(await entries(deployment)) == 1
+    assert await find_person(deployment, "U1") == "u:U1"
+    assert len(await list_audit_entries(deployment)) == 1
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_
         ),
     ],
 )
-async def test_whatever_joins_ids_is_told_and_can_be_taken_back(deployment, columns, shown):
+async def test_every_identity_link_is_listed_and_can_be_revoked(deployment, columns, shown):
     ann = await deployment.signed_in("ann", "owner")
     name = columns.get("name", "login")
     event = deployment.story.add_event(
@@ -118,12 +118,12 @@ async def test_whatever_joins_ids_is_told_and_can_be_taken_back(deployment, colu
     )
     await deployment.service.ports.events.append([event])
     page = await ann.get(f"{deployment.page}?event={event.event_id}")
-    assert all(one in words(page) for one in shown), words(page)
+    assert all(one in visible_words(page) for one in shown), visible_words(page)
     assert "cannot be undone" in page.text
 
 
 @pytest.mark.parametrize("columns", [{"visitor": "A9"}, {"visitor": "A9", "strong_id": "U9", "is_bot": True}])
-async def test_an_event_that_joins_nobody_is_left_alone(deployment, columns):
+async def test_event_without_identity_links_cannot_be_revoked(deployment, columns):
     ann = await deployment.signed_in("ann", "owner")
     event = deployment.story.add_event("page_view", at="2026-07-03", **columns)
     await deployment.service.ports.events.append([event])
@@ -132,24 +132,24 @@ async def test_an_event_that_joins_nobody_is_left_alone(deployment, columns):
     assert "cannot be undone" not in page.text
     fields = {"csrf": await ann.token(f"{deployment.settings}/keys"), "event": event.event_id}
     refused = await ann.post(deployment.page, fields)
-    assert (refused.status, "This event links no ids." in words(refused)) == (409, True)
-    assert await entries(deployment) == []
+    assert (refused.status, "This event links no ids." in visible_words(refused)) == (409, True)
+    assert await list_audit_entries(deployment) == []
 
 
-async def test_an_event_of_nobody_or_of_another_workspace_is_not_there(deployment):
+async def test_unknown_event_or_event_of_another_workspace_is_not_found(deployment):
     await deployment.enrol("eve", "owner", deployment.other)
     eve = await deployment.person().sign_in("eve@example.com")
     theirs = f"/app/w/{deployment.other.workspace.public_id}/identity"
     fields = {"csrf": await eve.token("/app/workspaces"), "event": deployment.alias}
     for event in (deployment.alias, "none", "é' OR 1=1 --", "x" * 300):
         shown = await eve.get(f"{theirs}?event={quote(event)}")
-        assert "No event in this workspace has this id." in words(shown)
+        assert "No event in this workspace has this id." in visible_words(shown)
         assert (await eve.post(theirs, fields | {"event": event})).status == 404
     assert (await eve.post(deployment.page, fields)).status == 404
-    assert await of_whom(deployment, "U1") == "u:U2"
+    assert await find_person(deployment, "U1") == "u:U2"
 
 
-async def carried(deployment, *carrying):
+async def list_external_ids(deployment, *carrying):
     """Events that carry one external id, of these users or devices."""
     ids = {"external_ids": {"crm": "c<1>"}}
     events = [
@@ -163,10 +163,10 @@ async def carried(deployment, *carrying):
 
 
 @pytest.mark.parametrize("deployment", STORES, indirect=True)
-async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_taken_back(deployment):
+async def test_id_conflict_is_listed_until_links_are_revoked(deployment):
     ann = await deployment.signed_in("ann", "owner")
     assert "link nobody" not in (await ann.get(deployment.page)).text
-    mistaken, *_, device = await carried(deployment, (1, "U8"), (2, "U9"), (2, None), (3, None))
+    mistaken, *_, device = await list_external_ids(deployment, (1, "U8"), (2, "U9"), (2, None), (3, None))
     page = await ann.get(deployment.page)
     for said in (
         "Conflicting external ids",
@@ -174,17 +174,17 @@ async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_
         "User id U9 The latest of 2 events , 3 July 2026, 02:00 UTC",
         "Device B3 One event",
     ):
-        assert said in words(page), words(page)
+        assert said in visible_words(page), visible_words(page)
     assert f'href="{deployment.page}?event={mistaken.event_id}"' in page.body
-    assert await of_whom(deployment, "B3") == "v:B3"
+    assert await find_person(deployment, "B3") == "v:B3"
     answer = await ann.send(
         f"{deployment.page}?event={mistaken.event_id}", deployment.page, event=mistaken.event_id
     )
     assert "link nobody" not in (await ann.get(answer.location)).text
-    assert (await of_whom(deployment, "B3"), device.visitor_id) == ("u:U9", "B3")
+    assert (await find_person(deployment, "B3"), device.visitor_id) == ("u:U9", "B3")
 
 
-async def test_of_many_external_ids_and_people_only_the_first_are_shown(deployment):
+async def test_id_conflict_list_is_limited(deployment):
     ann = await deployment.signed_in("ann", "owner")
     events = [
         deployment.story.add_event(
@@ -198,31 +198,31 @@ async def test_of_many_external_ids_and_people_only_the_first_are_shown(deployme
         for user in range(2 if number else MAX_CONFLICTING_PERSONS + 3)
     ]
     await deployment.service.ports.events.append(events)
-    shown = words(await ann.get(deployment.page))
+    shown = visible_words(await ann.get(deployment.page))
     many = shown.index(f"{MAX_CONFLICTING_PERSONS + 3} people carry it")
     assert shown.index("crm:c0 ") < many < shown.index(f"crm:c{MAX_LISTED + 1} ")
     assert "crm:c2 " not in shown
     assert f"the first of {MAX_LISTED + 2} conflicting external ids" in shown
 
 
-async def test_what_cannot_be_looked_up_is_not_told_as_none(deployment, monkeypatch):
+async def test_failed_lookup_is_not_shown_as_empty(deployment, monkeypatch):
     ann = await deployment.signed_in("ann", "owner")
 
     async def away(*_):
         raise QueryTimeout
 
-    monkeypatch.setattr(deployment.service.ports.events, "external_id_conflicts", away)
+    monkeypatch.setattr(deployment.service.ports.events, "list_external_id_conflicts_and_total", away)
     shown = await ann.get(f"{deployment.page}?event={deployment.alias}")
     assert shown.status == 200
-    assert "cannot be checked at the moment" in words(shown)
-    assert "Previous user id U1" in words(shown)
+    assert "cannot be checked at the moment" in visible_words(shown)
+    assert "Previous user id U1" in visible_words(shown)
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
-async def test_others_take_nothing_back(deployment, role):
+async def test_other_roles_cannot_revoke_identity_links(deployment, role):
     person = await deployment.signed_in("cid", role)
     fields = {"csrf": await person.token("/app/workspaces"), "event": deployment.alias}
     assert "/identity" not in (await person.get(f"{deployment.settings}/members")).body
     assert (await person.get(deployment.page)).status == 403
     assert (await person.post(deployment.page, fields)).status == 403
-    assert await of_whom(deployment, "U1") == "u:U2"
+    assert await find_person(deployment, "U1") == "u:U2"

@@ -47,7 +47,7 @@ async def test_approving_gives_the_requester_the_key_once_with_the_chosen_limit(
     assert key not in (await person.get(f"/app{page}")).body
 
 
-async def test_twenty_decisions_at_once_are_one(deployment):
+async def test_one_of_twenty_concurrent_decisions_succeeds(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, _ = await deployment.asked()
     token = page.partition("=")[2]
@@ -57,7 +57,7 @@ async def test_twenty_decisions_at_once_are_one(deployment):
     assert sorted(answer.status for answer in answers) == [200] + [409] * 19
 
 
-async def test_a_denied_request_makes_no_key_and_cannot_be_approved(deployment):
+async def test_denied_request_creates_no_key_and_cannot_be_approved(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, poll = await deployment.asked()
     token = page.partition("=")[2]
@@ -73,7 +73,7 @@ async def test_a_denied_request_makes_no_key_and_cannot_be_approved(deployment):
     assert "key" not in said
 
 
-async def test_a_link_ends_after_24_hours(deployment):
+async def test_approval_link_expires_after_24_hours(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, _ = await deployment.asked()
     csrf = await person.token(f"/app{page}")
@@ -93,7 +93,7 @@ async def test_a_link_ends_after_24_hours(deployment):
         ("viewer", [READ], False, False),
     ],
 )
-async def test_who_may_decide(deployment, role, scopes, approve, deny):
+async def test_roles_that_may_decide(deployment, role, scopes, approve, deny):
     person = await deployment.signed_in("bob", role)
     page, _ = await deployment.asked(*scopes)
     shown = await person.get(f"/app{page}")
@@ -113,7 +113,7 @@ async def test_an_admin_cannot_choose_the_limit(deployment):
     assert (await person.send(f"/app{page}", "/app/approve", **fields)).status == 403
 
 
-async def test_a_stranger_to_the_workspace_sees_no_more_than_behind_a_made_up_link(deployment):
+async def test_approval_link_is_not_found_for_non_members(deployment):
     await deployment.enrol("eve", "owner", deployment.other)
     person = await deployment.person().sign_in("eve@example.com")
     page, _ = await deployment.asked()
@@ -122,7 +122,7 @@ async def test_a_stranger_to_the_workspace_sees_no_more_than_behind_a_made_up_li
     assert theirs.body == madeup.body
 
 
-async def test_whoever_is_not_signed_in_signs_in_first_and_comes_back(deployment):
+async def test_sign_in_returns_to_the_approval_page(deployment):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
     page, _ = await deployment.asked()
@@ -134,7 +134,7 @@ async def test_whoever_is_not_signed_in_signs_in_first_and_comes_back(deployment
     assert signed.location == f"/app{page}"
 
 
-async def test_texts_of_the_requester_are_short_and_cannot_turn_around(deployment):
+async def test_requester_texts_are_cut_and_have_no_bidi_controls(deployment):
     agent = deployment.initialized_deployment.agent_key.secret
     for name in ("x" * 201, "two\nlines", "right\u202eleft", "hidden\u200bhere", ""):
         status, _ = await deployment.api(

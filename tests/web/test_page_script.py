@@ -1,18 +1,24 @@
 """`GET /t.js` in a real browser: what pages send, and of whom."""
 
-from hosts.worker.consumer import build_pipeline
+from hosts.worker.consumer import build_ingest_pipeline
 from service_core.kernel.clock import system_clock
-from tests.fixtures.served_deployment import IN_BROWSER
-from tests.fixtures.shop_site import AHEAD, CHROME, STUB, cookies, ready
+from tests.fixtures.browser_deployment import IN_BROWSER
+from tests.fixtures.tracked_site import (
+    CHROME,
+    CLOCK_OFFSET_SCRIPT,
+    QUEUE_STUB,
+    cookies_by_name,
+    wait_for_script,
+)
 
 pytestmark = IN_BROWSER
 
 
-async def test_a_page_view_tells_the_page_the_visit_and_the_screen(tracked_site):
+async def test_page_view_contains_page_visit_and_screen_fields(tracked_site):
     path = "/shoes?utm_source=news&gclid=c1&lyr=tag&color=red#top"
     async with tracked_site.visited(path, locale="de-DE", screen={"width": 1200, "height": 800}) as page:
         (event,) = await tracked_site.named("page_view")
-        kept = await cookies(page)
+        kept = await cookies_by_name(page)
     sent = event["properties"]
     assert (sent["url"], sent["title"]) == (tracked_site.url(path.removesuffix("#top")), "Shop /shoes")
     assert (sent["utm_source"], sent["gclid"], sent["lyr"], "color" in sent) == ("news", "c1", "tag", False)
@@ -24,7 +30,7 @@ async def test_a_page_view_tells_the_page_the_visit_and_the_screen(tracked_site)
     assert context["session_id"] == kept["tp_sid"]["value"].partition(".")[0]
 
 
-async def test_what_pages_send_is_what_questions_are_answered_from(tracked_site):
+async def test_tracked_events_appear_in_the_reports(tracked_site):
     path, agent = "/shoes?utm_source=News&utm_medium=email", CHROME
     async with tracked_site.visited(
         path, user_agent=agent, locale="de-DE", screen={"width": 1200, "height": 800}
@@ -33,7 +39,9 @@ async def test_what_pages_send_is_what_questions_are_answered_from(tracked_site)
             "touchpoint.identify('u1'); touchpoint.track('purchase', { value: 9.5, currency: 'EUR' })"
         )
         await tracked_site.named("page_view", "$identify", "purchase")
-    pipeline = build_pipeline(tracked_site.house.service.ports, tracked_site.house.service.settings.ingest)
+    pipeline = build_ingest_pipeline(
+        tracked_site.house.service.ports, tracked_site.house.service.settings.ingest
+    )
     while await pipeline.process_batch():
         pass
     rows = {row["event_name"]: row for row in (await tracked_site.asked_for("/v1/events"))["events"]}
@@ -49,12 +57,12 @@ async def test_what_pages_send_is_what_questions_are_answered_from(tracked_site)
     assert (seen["visitors_total"], seen["sessions_total"], seen["pageviews_total"]) == (1, 1, 1)
 
 
-async def test_visitor_and_session_last_over_pages_and_their_cookies_as_long_as_promised(tracked_site):
+async def test_visitor_and_session_persist_across_pages_for_the_specified_time(tracked_site):
     async with tracked_site.visited("/a") as page:
         await page.reload()
-        await ready(page)
+        await wait_for_script(page)
         first, second = await tracked_site.named("page_view", "page_view")
-        kept, now = await cookies(page), system_clock().timestamp()
+        kept, now = await cookies_by_name(page), system_clock().timestamp()
     assert first["visitor_id"] == second["visitor_id"]
     assert first["context"]["session_id"] == second["context"]["session_id"]
     assert first["event_id"] != second["event_id"]
@@ -63,8 +71,8 @@ async def test_visitor_and_session_last_over_pages_and_their_cookies_as_long_as_
     assert {each["sameSite"] for each in kept.values()} == {"Lax"}
 
 
-async def test_a_session_ends_after_thirty_idle_minutes(tracked_site):
-    async with tracked_site.visited("/", AHEAD) as page:
+async def test_session_ends_after_thirty_idle_minutes(tracked_site):
+    async with tracked_site.visited("/", CLOCK_OFFSET_SCRIPT) as page:
         for minutes in (29, 58, 89):
             await page.evaluate(f"ahead = {minutes} * 60_000; touchpoint.track('at {minutes}')")
         found = await tracked_site.named("page_view", "at 29", "at 58", "at 89")
@@ -73,18 +81,18 @@ async def test_a_session_ends_after_thirty_idle_minutes(tracked_site):
     assert len({event["visitor_id"] for event in found}) == 1
 
 
-async def test_www_and_shop_of_a_site_are_one_visitor(tracked_site):
+async def test_subdomains_of_a_site_share_a_visitor(tracked_site):
     async with tracked_site.visited("/", host="www.example.localhost") as page:
         await page.goto(tracked_site.url("/", "shop.example.localhost"))
-        await ready(page)
+        await wait_for_script(page)
         first, second = await tracked_site.named("page_view", "page_view")
-        kept = await cookies(page)
+        kept = await cookies_by_name(page)
     assert first["visitor_id"] == second["visitor_id"]
     assert kept.keys() == {"tp_vid", "tp_sid"}
     assert {each["domain"] for each in kept.values()} == {".example.localhost"}
 
 
-async def test_a_page_that_moves_by_itself_is_another_page_view(tracked_site):
+async def test_single_page_navigation_sends_a_page_view(tracked_site):
     async with tracked_site.visited("/a?utm_source=x") as page:
         await page.evaluate("history.pushState({}, '', '/b'); document.title = 'B'")
         await page.evaluate("history.pushState({}, '', '/b#part'); history.replaceState({}, '', '/b#two')")
@@ -101,9 +109,9 @@ async def test_a_page_that_moves_by_itself_is_another_page_view(tracked_site):
     assert ("utm_source" in second["properties"], "utm_source" in third["properties"]) == (False, True)
 
 
-async def test_what_is_called_before_the_script_is_there_is_not_lost(tracked_site):
+async def test_calls_before_the_script_loads_are_queued(tracked_site):
     tracked_site.stub = (
-        STUB + "<script>touchpoint.track('early', { size: 3 }); const { track } = touchpoint;</script>"
+        QUEUE_STUB + "<script>touchpoint.track('early', { size: 3 }); const { track } = touchpoint;</script>"
     )
     async with tracked_site.visited() as page:
         await page.evaluate("track('late')")
@@ -111,7 +119,7 @@ async def test_what_is_called_before_the_script_is_there_is_not_lost(tracked_sit
     assert next(each for each in found if each["event"] == "early")["properties"]["size"] == 3
 
 
-async def test_people_and_groups_are_told_as_the_intake_reads_them(tracked_site):
+async def test_identify_and_group_send_fields_read_by_ingestion(tracked_site):
     async with tracked_site.visited() as page:
         await page.evaluate(
             "touchpoint.identify('u1', { email: 'a@example.com' }); touchpoint.identify({ name: 'Ann' });"
@@ -129,7 +137,7 @@ async def test_people_and_groups_are_told_as_the_intake_reads_them(tracked_site)
     assert told["page_view"]["url"] == "app://x"
 
 
-async def test_track_returns_the_id_ad_platforms_get_of_the_event(tracked_site):
+async def test_track_returns_the_event_id_sent_to_ad_platforms(tracked_site):
     async with tracked_site.visited() as page:
         bare, own, order = await page.evaluate(
             "[touchpoint.track('a'), touchpoint.track('b', {}, { event_id: 'e1' }), touchpoint.track('c', { order_id: 'o1' })]"
@@ -138,7 +146,7 @@ async def test_track_returns_the_id_ad_platforms_get_of_the_event(tracked_site):
     assert (found["a"]["event_id"], own, order) == (bare, "e1", "o1")
 
 
-async def test_other_parameters_and_cookies_of_ad_platforms_are_told_where_named(tracked_site):
+async def test_configured_ad_parameters_and_cookies_are_sent(tracked_site):
     tracked_site.attributes = 'data-tracked-params="partner, url" data-debug="true"'
     said = []
     async with tracked_site.visitor() as context:
@@ -156,7 +164,7 @@ async def test_other_parameters_and_cookies_of_ad_platforms_are_told_where_named
     assert any(text.startswith("[touchpoint]") for text in said)
 
 
-async def test_the_script_counts_once_however_often_it_is_there(tracked_site):
+async def test_script_included_twice_counts_once(tracked_site):
     tracked_site.body = f'<script src="{tracked_site.ingest}/t.js" data-workspace-id="{tracked_site.workspace.public_id}"></script>'
     async with tracked_site.visited() as page:
         await page.evaluate("touchpoint.track('x')")

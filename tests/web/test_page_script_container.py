@@ -3,22 +3,22 @@
 import json
 from uuid import UUID
 
-from service_core.access.internal_callers import dashboard_caller
-from service_core.access.members.membership import add_member
+from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
+from service_core.access.members.membership import add_member_with_password_link_if_needed
 from service_core.access.roles import Role
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.clock import system_clock
 from service_core.workspace.scripts.resource import SCRIPT_PROPOSALS
-from service_core.workspace.scripts.review_proposal import plan_review
-from tests.fixtures.served_deployment import IN_BROWSER
-from tests.fixtures.shop_site import STUB
+from service_core.workspace.scripts.review_proposal import plan_review_of_pending_proposal
+from tests.fixtures.browser_deployment import IN_BROWSER
+from tests.fixtures.tracked_site import QUEUE_STUB
 
 pytestmark = IN_BROWSER
 
 
-async def approve(tracked_site, **fields):
+async def approve_script(tracked_site, **fields):
     house, now = tracked_site.house, system_clock()
-    owner = await add_member(
+    owner = await add_member_with_password_link_if_needed(
         house.store.accounts,
         house.store.members,
         tracked_site.workspace,
@@ -26,14 +26,16 @@ async def approve(tracked_site, **fields):
         role=Role.OWNER,
         now=now,
     )
-    caller = dashboard_caller(owner.account, owner.member, tracked_site.workspace, now)
+    caller = build_dashboard_caller_with_role_scopes(owner.account, owner.member, tracked_site.workspace, now)
     changes, propose = house.service.component(ChangeExecutor), SCRIPT_PROPOSALS.operation("propose_script")
     body = propose.body.model_validate({"proposal": fields, "dry_run": False})
     proposed = (await propose(body, caller=caller, changes=changes)).body.data
-    await changes.execute(caller, plan_review(caller, UUID(proposed["id"]), "approved", None), dry_run=False)
+    await changes.execute(
+        caller, plan_review_of_pending_proposal(caller, UUID(proposed["id"]), "approved", None), dry_run=False
+    )
 
 
-def script(name, **fields):
+def approved_script(name, **fields):
     return {"name": name, "type": "inline", "content": f"(window.ran ??= []).push('{name}')"} | fields
 
 
@@ -46,15 +48,15 @@ async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies
         {"type": "device_type", "operator": "not_equals", "value": "mobile"},
     ]
     for each in (
-        script("plain"), script("loaded", trigger="window_load"), script("ready", trigger="dom_ready"),
-        script("in cart", conditions=cart), script("other", conditions=other),
-        script("session", frequency="once_per_session"), script("clicked", trigger="custom"),
-        script("once", trigger="custom", frequency="once_per_page"),
-        script("broken", content="throw new Error('of its own')"),
-        script("seen", type="pixel", content="https://pixel.example/p.gif"),
+        approved_script("plain"), approved_script("loaded", trigger="window_load"), approved_script("ready", trigger="dom_ready"),
+        approved_script("in cart", conditions=cart), approved_script("other", conditions=other),
+        approved_script("session", frequency="once_per_session"), approved_script("clicked", trigger="custom"),
+        approved_script("once", trigger="custom", frequency="once_per_page"),
+        approved_script("broken", content="throw new Error('of its own')"),
+        approved_script("seen", type="pixel", content="https://pixel.example/p.gif"),
     ):  # fmt: skip
-        await approve(tracked_site, **each)
-    tracked_site.stub = f'<script nonce="abc">{STUB.replace("<script>", "").replace("</script>", "")}touchpoint.track("once")</script>'
+        await approve_script(tracked_site, **each)
+    tracked_site.stub = f'<script nonce="abc">{QUEUE_STUB.replace("<script>", "").replace("</script>", "")}touchpoint.track("once")</script>'
     seen = "() => window.ran?.includes('once') && [...ran].sort()"
     async with tracked_site.visitor() as context:
         page = await context.new_page()
@@ -71,10 +73,10 @@ async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies
         assert again == ["loaded", "once", "plain", "ready"]
 
 
-async def test_pixels_hear_of_what_rules_send_under_the_id_the_platform_gets(tracked_site):
+async def test_pixels_receive_rule_events_with_the_platform_event_id(tracked_site):
     mapped = {"enabled": True, "event_mappings": {"purchase": "Purchase", "lead": "Lead"}}
     pixels = {"meta": {"pixel_id": "12", **mapped}, "tiktok": {"pixel_id": "C1", **mapped}, "other": mapped}
-    tracked_site.stub = STUB + (
+    tracked_site.stub = QUEUE_STUB + (
         "<script>window.told = []; window.fbq = (...given) => told.push(given);"
         "window.ttq = { instance: (id) => ({ track: (...given) => told.push([id, ...given]) }) };"
         "touchpoint.track('purchase', { value: 9.5, currency: 'EUR', order_id: 1001 })</script>"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.fixtures.served_deployment import IN_BROWSER
-from tests.fixtures.shop_site import SIGNAL, STUB, cookies, ready
+from tests.fixtures.browser_deployment import IN_BROWSER
+from tests.fixtures.tracked_site import NAVIGATOR_SIGNAL_SCRIPT, QUEUE_STUB, cookies_by_name, wait_for_script
 
 pytestmark = IN_BROWSER
 
@@ -19,14 +19,14 @@ pytestmark = IN_BROWSER
         ('data-respect-dnt="true"', "doNotTrack", "'1'", False),
     ],
 )
-async def test_signals_of_the_browser_are_respected(tracked_site, attributes, signal, value, counts):
+async def test_browser_privacy_signals_are_respected(tracked_site, attributes, signal, value, counts):
     tracked_site.attributes = attributes
-    async with tracked_site.visitor(SIGNAL % (signal, value)) as context:
+    async with tracked_site.visitor(NAVIGATOR_SIGNAL_SCRIPT % (signal, value)) as context:
         asked = []
         context.on("request", lambda request: asked.append(request.url))
         page = await context.new_page()
         await page.goto(tracked_site.url())
-        await ready(page)
+        await wait_for_script(page)
         assert bool(await page.evaluate("touchpoint.track('x')")) is counts
         await page.goto("about:blank")
         if counts:
@@ -38,26 +38,26 @@ async def test_signals_of_the_browser_are_respected(tracked_site, attributes, si
             assert await context.cookies() == []
 
 
-async def test_whoever_opts_out_stays_out_until_they_opt_in(tracked_site):
+async def test_opt_out_lasts_until_opt_in(tracked_site):
     async with tracked_site.visited() as page:
         await tracked_site.named("page_view")
         assert (
             await page.evaluate("touchpoint.track('dropped'); touchpoint.optOut(); touchpoint.track('x')")
             is None
         )
-        assert (await cookies(page)).keys() == {"tp_out"}
+        assert (await cookies_by_name(page)).keys() == {"tp_out"}
         await page.reload()
-        await ready(page)
+        await wait_for_script(page)
         assert await page.evaluate("touchpoint.track('y')") is None
         await page.evaluate("touchpoint.optOut(false); touchpoint.track('back')")
         await tracked_site.named("page_view", "back")
-        assert (await cookies(page)).keys() == {"tp_vid", "tp_sid"}
+        assert (await cookies_by_name(page)).keys() == {"tp_vid", "tp_sid"}
 
 
-async def test_a_choice_made_before_the_script_is_there_counts_from_the_first_event(tracked_site):
-    tracked_site.stub = STUB + "<script>touchpoint.track('x'); touchpoint.optOut();</script>"
+async def test_consent_set_before_the_script_loads_applies_to_the_first_event(tracked_site):
+    tracked_site.stub = QUEUE_STUB + "<script>touchpoint.track('x'); touchpoint.optOut();</script>"
     async with tracked_site.visited() as page:
-        assert (await cookies(page)).keys() == {"tp_out"}
+        assert (await cookies_by_name(page)).keys() == {"tp_out"}
         await page.goto("about:blank")
     assert await tracked_site.events(lambda found: True) == []
 
@@ -65,7 +65,7 @@ async def test_a_choice_made_before_the_script_is_there_counts_from_the_first_ev
 FORM = '<form onsubmit="return false"><input type="password" value="secret"><input type="email" value="%s"><button>Go</button></form>'
 
 
-async def test_forms_say_who_visits_where_the_page_asks_for_it(tracked_site):
+async def test_form_identification_works_when_enabled(tracked_site):
     tracked_site.attributes, tracked_site.body = 'data-auto-identify="true"', FORM % "ann@example.com"
     async with tracked_site.visited() as page:
         await page.click("button")
@@ -75,7 +75,7 @@ async def test_forms_say_who_visits_where_the_page_asks_for_it(tracked_site):
     assert "secret" not in json.dumps(found)
 
 
-async def test_forms_say_nothing_otherwise(tracked_site):
+async def test_form_identification_is_off_by_default(tracked_site):
     tracked_site.body = FORM % "ann@example.com"
     async with tracked_site.visited() as page:
         await page.click("button")

@@ -4,20 +4,20 @@ import json
 
 import pytest
 
-from tests.fixtures.served_deployment import IN_BROWSER
-from tests.fixtures.shop_site import ready
+from tests.fixtures.browser_deployment import IN_BROWSER
+from tests.fixtures.tracked_site import wait_for_script
 
 pytestmark = IN_BROWSER
 
 
-async def test_events_of_a_page_that_is_left_arrive(tracked_site):
+async def test_events_are_sent_when_the_page_is_left(tracked_site):
     async with tracked_site.visited() as page:
         await page.evaluate("touchpoint.track('last')")
         await page.goto("about:blank")
         await tracked_site.named("page_view", "last")
 
 
-async def test_what_cannot_be_sent_is_sent_by_a_later_page_once(tracked_site):
+async def test_unsent_events_are_sent_once_by_a_later_page(tracked_site):
     async with tracked_site.visited() as page:
         await tracked_site.named("page_view")
         await page.context.set_offline(True)
@@ -32,7 +32,7 @@ async def test_what_cannot_be_sent_is_sent_by_a_later_page_once(tracked_site):
 
 
 @pytest.mark.parametrize("status", [429, 500])
-async def test_a_service_that_is_busy_gets_the_events_again(tracked_site, status):
+async def test_events_are_retried_when_the_service_is_busy(tracked_site, status):
     tries = []
 
     async def refuse_once(route):
@@ -47,7 +47,7 @@ async def test_a_service_that_is_busy_gets_the_events_again(tracked_site, status
     assert [event["event_id"] for event in tries[0]] == [event["event_id"] for event in tries[1]]
 
 
-async def test_what_the_service_refuses_for_good_is_not_sent_again(tracked_site):
+async def test_rejected_events_are_not_retried(tracked_site):
     async with tracked_site.visited() as page:
         await tracked_site.named("page_view")
         await page.evaluate("touchpoint.track(''); touchpoint.track('x'.repeat(300_000))")
@@ -57,7 +57,7 @@ async def test_what_the_service_refuses_for_good_is_not_sent_again(tracked_site)
         await page.wait_for_function("!localStorage.tp_kept")
 
 
-async def test_what_is_no_event_harms_neither_the_page_nor_other_events(tracked_site):
+async def test_invalid_event_affects_neither_page_nor_other_events(tracked_site):
     async with tracked_site.visited() as page:
         await page.evaluate(
             "const loop = {}; loop.loop = loop; touchpoint.track('bad', loop); touchpoint.track('n', { big: 1n })"
@@ -66,7 +66,7 @@ async def test_what_is_no_event_harms_neither_the_page_nor_other_events(tracked_
         await tracked_site.named("page_view", "good", "$identify")
 
 
-async def test_a_page_that_may_keep_nothing_is_counted_all_the_same(tracked_site):
+async def test_page_without_storage_access_is_counted(tracked_site):
     tracked_site.policy, tries = "sandbox allow-scripts", []
 
     async def fail_once(route):
@@ -77,7 +77,7 @@ async def test_a_page_that_may_keep_nothing_is_counted_all_the_same(tracked_site
         await context.route("**/batch", fail_once)
         page = await context.new_page()
         await page.goto(tracked_site.url())
-        await ready(page)
+        await wait_for_script(page)
         await page.evaluate("touchpoint.track('x', null)")
         first, second = await tracked_site.named("page_view", "x")
     assert first["visitor_id"] == second["visitor_id"]

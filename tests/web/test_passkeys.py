@@ -23,29 +23,29 @@ async def deployment(workspace_url, tmp_path):
         yield deployment
 
 
-async def asked_to_make(person, password=PASSWORD):
+async def request_creation_options(person, password=PASSWORD):
     answer = await person.send(ACCOUNT, f"{ACCOUNT}/passkeys/options", password=password)
     assert answer.status == 200, answer.body
     return json.loads(answer.body)
 
 
-async def asked_to_sign(person):
+async def request_sign_in_options(person):
     answer = await person.send(SIGN_IN, f"{SIGN_IN}/passkey/options")
     assert answer.status == 200, answer.body
     return json.loads(answer.body)
 
 
-async def added(person, authenticator, name="Laptop"):
-    made = authenticator.create_credential(await asked_to_make(person))
+async def add_passkey(person, authenticator, name="Laptop"):
+    made = authenticator.create_credential(await request_creation_options(person))
     async with person.deployment.app.test_app():
         return await person.send(ACCOUNT, f"{ACCOUNT}/passkeys", name=name, **made)
 
 
-async def entered(person, fields, **more):
+async def submit_sign_in(person, fields, **more):
     return await person.send(SIGN_IN, f"{SIGN_IN}/passkey", **fields, **more)
 
 
-def words(answer):
+def visible_words(answer):
     return " ".join(answer.text.split())
 
 
@@ -58,27 +58,27 @@ async def owner(deployment):
 async def authenticator(owner):
     """A device with a passkey of ann's."""
     authenticator = SoftwareAuthenticator()
-    assert (await added(owner, authenticator)).status == 303
+    assert (await add_passkey(owner, authenticator)).status == 303
     return authenticator
 
 
 async def test_a_passkey_opens_a_session_like_a_password(deployment, authenticator):
     person = deployment.person()
-    answer = await entered(
-        person, authenticator.sign_challenge(await asked_to_sign(person)), next="/workspaces?x=1"
+    answer = await submit_sign_in(
+        person, authenticator.sign_challenge(await request_sign_in_options(person)), next="/workspaces?x=1"
     )
     assert (answer.status, answer.location) == (303, "/app/workspaces?x=1")
     assert "ann@example.com" in (await person.get("/app/workspaces")).text
     await deployment.person().sign_in("ann@example.com")
 
 
-async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, owner, authenticator):
-    assert "Laptop since 8 July 2026 · not used yet" in words(await owner.get(ACCOUNT))
+async def test_account_page_lists_and_removes_passkeys(deployment, owner, authenticator):
+    assert "Laptop since 8 July 2026 · not used yet" in visible_words(await owner.get(ACCOUNT))
     deployment.clock.advance(days=2)
     person = deployment.person()
-    await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))
+    await submit_sign_in(person, authenticator.sign_challenge(await request_sign_in_options(person)))
     listed = await person.get(ACCOUNT)
-    assert "last used 10 July 2026" in words(listed)
+    assert "last used 10 July 2026" in visible_words(listed)
     [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', listed.body)
     await deployment.enrol("bob", "viewer")
     bob = await deployment.person().sign_in("bob@example.com")
@@ -88,15 +88,13 @@ async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, o
     assert "Laptop" not in (await person.get(ACCOUNT)).text
     stranger = deployment.person()
     assert (
-        await entered(stranger, authenticator.sign_challenge(await asked_to_sign(stranger)))
+        await submit_sign_in(stranger, authenticator.sign_challenge(await request_sign_in_options(stranger)))
     ).status == 403
 
 
-async def test_removing_a_passkey_ends_the_sessions_it_opened_and_keeps_the_one_that_asks(
-    deployment, owner, authenticator
-):
+async def test_removing_a_passkey_ends_its_sessions_except_the_current_one(deployment, owner, authenticator):
     lost = deployment.person()
-    await entered(lost, authenticator.sign_challenge(await asked_to_sign(lost)))
+    await submit_sign_in(lost, authenticator.sign_challenge(await request_sign_in_options(lost)))
     bob = await deployment.signed_in("bob", "viewer")
     [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', (await owner.get(ACCOUNT)).body)
     await owner.send(ACCOUNT, path)
@@ -104,25 +102,25 @@ async def test_removing_a_passkey_ends_the_sessions_it_opened_and_keeps_the_one_
     assert {(await person.get(ACCOUNT)).status for person in (owner, bob)} == {200}
 
 
-async def test_a_passkey_that_is_not_ones_own_ends_no_session(deployment, owner, authenticator):
+async def test_removing_a_passkey_of_another_account_is_refused(deployment, owner, authenticator):
     elsewhere = await deployment.person().sign_in("ann@example.com")
     assert (await owner.send(ACCOUNT, f"{ACCOUNT}/passkeys/{new_id()}")).status == 404
     assert (await elsewhere.get(ACCOUNT)).status == 200
 
 
-async def test_a_new_passkey_is_told_by_mail(deployment, authenticator):
+async def test_new_passkey_is_announced_by_mail(deployment, authenticator):
     [letter] = deployment.messages
     assert letter.to == "ann@example.com"
     assert f"{ORIGIN}/app/account" in letter.text
 
 
-async def test_adding_a_passkey_takes_the_password(owner):
+async def test_adding_a_passkey_needs_the_password(owner):
     answer = await owner.send(ACCOUNT, f"{ACCOUNT}/passkeys/options", password="not the password")
     assert (answer.status, json.loads(answer.body)) == (403, {"error": "This is not your password."})
 
 
-async def test_what_is_asked_names_the_host_the_person_and_what_is_known(owner, authenticator):
-    asked = await asked_to_make(owner)
+async def test_creation_options_name_host_account_and_existing_passkeys(owner, authenticator):
+    asked = await request_creation_options(owner)
     assert asked["rp"] == {"name": "Touchpoint", "id": "localhost"}
     assert asked["user"]["name"] == "ann@example.com"
     assert [known["transports"] for known in asked["excludeCredentials"]] == [["internal"]]
@@ -131,18 +129,18 @@ async def test_what_is_asked_names_the_host_the_person_and_what_is_known(owner, 
     assert asked["attestation"] == "none"
 
 
-async def refusals(person, tries):
+async def count_refusals(person, tries):
     """What is said of answers sent a quarter of an hour apart, each way of saying it once."""
     said = set()
     for answered in tries:
-        answer = await entered(person, answered(await asked_to_sign(person)))
-        said.add((answer.status, words(answer)))
+        answer = await submit_sign_in(person, answered(await request_sign_in_options(person)))
+        said.add((answer.status, visible_words(answer)))
         person.deployment.clock.advance(minutes=16)
     assert (await person.get("/app/workspaces")).status == 303
     return said
 
 
-async def test_an_answer_that_says_anything_else_is_refused(deployment, authenticator):
+async def test_altered_passkey_response_is_refused(deployment, authenticator):
     bob = await deployment.enrol("bob", "viewer")
     bent = (
         {"origin": "https://localhost"},
@@ -153,40 +151,42 @@ async def test_an_answer_that_says_anything_else_is_refused(deployment, authenti
         {"user": b""},
         {"user": bob.id.bytes},
     )
-    [(status, text)] = await refusals(
+    [(status, text)] = await count_refusals(
         deployment.person(), [replace(authenticator, **wrong).sign_challenge for wrong in bent]
     )
     assert status == 403
     assert REFUSED in text
 
 
-async def test_an_unknown_passkey_is_refused_as_a_wrong_one_is(deployment, authenticator):
+async def test_unknown_and_wrong_passkeys_return_the_same_error(deployment, authenticator):
     unknown = SoftwareAuthenticator(user=authenticator.user)
     wrong = SoftwareAuthenticator(user=authenticator.user, credential_id=authenticator.credential_id)
     spoilt = (
         lambda asked, name=name: authenticator.sign_challenge(asked) | {name: "\u00e9"}
         for name in ("credential_id", "client_data", "authenticator_data", "signature", "challenge")
     )
-    [(status, text)] = await refusals(
+    [(status, text)] = await count_refusals(
         deployment.person(), [unknown.sign_challenge, wrong.sign_challenge, *spoilt]
     )
     assert status == 403
     assert REFUSED in text
 
 
-async def test_only_what_this_browser_was_asked_to_sign_in_counts(deployment, owner, authenticator):
-    other = await asked_to_sign(deployment.person())
-    adding = await asked_to_make(owner)
+async def test_challenge_of_another_browser_is_refused(deployment, owner, authenticator):
+    other = await request_sign_in_options(deployment.person())
+    adding = await request_creation_options(owner)
     asked = (other, adding, {"challenge": "A" * 43}, {"challenge": "short"})
     tries = [lambda _, one=one: authenticator.sign_challenge(one) for one in asked]
-    [(status, text)] = await refusals(deployment.person(), tries)
+    [(status, text)] = await count_refusals(deployment.person(), tries)
     assert status == 403
     assert REFUSED in text
 
 
-async def test_an_answer_counts_once(deployment, authenticator):
+async def test_passkey_response_can_be_used_once(deployment, authenticator):
     person = deployment.person()
-    fields = authenticator.sign_challenge(await asked_to_sign(person)) | {"csrf": await person.token(SIGN_IN)}
+    fields = authenticator.sign_challenge(await request_sign_in_options(person)) | {
+        "csrf": await person.token(SIGN_IN)
+    }
     tabs = [deployment.person() for _ in range(10)]
     for tab in tabs:
         tab.client.cookie_jar = copy(person.client.cookie_jar)
@@ -194,19 +194,21 @@ async def test_an_answer_counts_once(deployment, authenticator):
     assert sorted(answer.status for answer in answers) == [303, *[403] * 9]
 
 
-async def test_an_answer_counts_for_five_minutes(deployment, authenticator):
+async def test_passkey_challenge_expires_after_five_minutes(deployment, authenticator):
     person = deployment.person()
-    signed = authenticator.sign_challenge(await asked_to_sign(person))
+    signed = authenticator.sign_challenge(await request_sign_in_options(person))
     deployment.clock.advance(minutes=5)
-    assert (await entered(person, signed)).status == 403
+    assert (await submit_sign_in(person, signed)).status == 403
 
 
-async def test_a_counter_that_does_not_rise_is_refused(deployment, authenticator):
+async def test_signature_counter_must_increase(deployment, authenticator):
     person = deployment.person()
 
     async def tried(counter):
         authenticator.counter = counter
-        answer = await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))
+        answer = await submit_sign_in(
+            person, authenticator.sign_challenge(await request_sign_in_options(person))
+        )
         await person.send(ACCOUNT, "/app/sign-out") if answer.status == 303 else None
         return answer.status
 
@@ -214,64 +216,72 @@ async def test_a_counter_that_does_not_rise_is_refused(deployment, authenticator
     assert [await tried(counter) for counter in tries] == [303, 303, 303, 403, 403, 403, 303]
 
 
-async def test_ten_attempts_on_a_passkey_are_enough(deployment, authenticator):
+async def test_passkey_attempts_are_limited_to_ten(deployment, authenticator):
     person, stranger = (
         deployment.person(),
         SoftwareAuthenticator(user=authenticator.user, credential_id=authenticator.credential_id),
     )
     for _ in range(10):
-        assert (await entered(person, stranger.sign_challenge(await asked_to_sign(person)))).status == 403
-    answer = await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))
+        assert (
+            await submit_sign_in(person, stranger.sign_challenge(await request_sign_in_options(person)))
+        ).status == 403
+    answer = await submit_sign_in(person, authenticator.sign_challenge(await request_sign_in_options(person)))
     assert answer.status == 429
     assert "Try again in 15 minutes" in answer.text
     deployment.clock.advance(minutes=16)
-    assert (await entered(person, authenticator.sign_challenge(await asked_to_sign(person)))).status == 303
+    assert (
+        await submit_sign_in(person, authenticator.sign_challenge(await request_sign_in_options(person)))
+    ).status == 303
 
 
-async def refused_to_add(person, fields, status=403):
+async def assert_not_added(person, fields, status=403):
     answer = await person.send(ACCOUNT, f"{ACCOUNT}/passkeys", **{"name": "Laptop", **fields})
     assert answer.status == status, answer.text
-    assert "not used yet" not in words(await person.get(ACCOUNT))
-    return words(answer)
+    assert "not used yet" not in visible_words(await person.get(ACCOUNT))
+    return visible_words(answer)
 
 
-async def test_a_passkey_that_was_made_otherwise_is_not_added(deployment, owner):
+async def test_unsupported_passkey_is_not_added(deployment, owner):
     bob = await deployment.signed_in("bob", "viewer")
     for wrong in ({"origin": "http://evil.example"}, {"host": "evil.example"}, {"flags": PRESENT}):
-        await refused_to_add(
-            owner, SoftwareAuthenticator(**wrong).create_credential(await asked_to_make(owner))
+        await assert_not_added(
+            owner, SoftwareAuthenticator(**wrong).create_credential(await request_creation_options(owner))
         )
-    await refused_to_add(bob, SoftwareAuthenticator().create_credential(await asked_to_make(owner)))
-    await refused_to_add(
-        owner, SoftwareAuthenticator().create_credential(await asked_to_make(owner)) | {"attestation": "AAAA"}
+    await assert_not_added(
+        bob, SoftwareAuthenticator().create_credential(await request_creation_options(owner))
     )
-    asked = await asked_to_make(owner)
-    assert "A name" in await refused_to_add(
+    await assert_not_added(
+        owner,
+        SoftwareAuthenticator().create_credential(await request_creation_options(owner))
+        | {"attestation": "AAAA"},
+    )
+    asked = await request_creation_options(owner)
+    assert "A name" in await assert_not_added(
         owner, SoftwareAuthenticator().create_credential(asked) | {"name": " "}, 400
     )
-    assert "A name" in await refused_to_add(
+    assert "A name" in await assert_not_added(
         owner, SoftwareAuthenticator().create_credential(asked) | {"name": "x" * 101}, 400
     )
     deployment.clock.advance(minutes=5)
-    await refused_to_add(owner, SoftwareAuthenticator().create_credential(asked))
+    await assert_not_added(owner, SoftwareAuthenticator().create_credential(asked))
 
 
 async def test_a_passkey_has_one_owner(deployment, owner, authenticator):
     bob = await deployment.signed_in("bob", "viewer")
     again = SoftwareAuthenticator(credential_id=authenticator.credential_id)
     for person in (owner, bob):
-        assert (await added(person, again)).status == 409
+        assert (await add_passkey(person, again)).status == 409
     stranger = deployment.person()
     assert (
-        await entered(stranger, authenticator.sign_challenge(await asked_to_sign(stranger)))
+        await submit_sign_in(stranger, authenticator.sign_challenge(await request_sign_in_options(stranger)))
     ).status == 303
 
 
-async def test_an_account_has_twenty_passkeys(deployment, owner):
+async def test_account_has_at_most_twenty_passkeys(deployment, owner):
     for _ in range(20):
-        assert (await added(owner, SoftwareAuthenticator())).status == 303
+        assert (await add_passkey(owner, SoftwareAuthenticator())).status == 303
         deployment.clock.advance(minutes=2)
-    assert "you have 20 passkeys" in words(await added(owner, SoftwareAuthenticator()))
+    assert "you have 20 passkeys" in visible_words(await add_passkey(owner, SoftwareAuthenticator()))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +293,7 @@ async def test_an_account_has_twenty_passkeys(deployment, owner):
     ],
     ids=["address", "no TLS", "off"],
 )
-async def test_where_there_can_be_no_passkeys_none_are_offered(tmp_path, settings):
+async def test_passkeys_are_not_offered_when_unsupported(tmp_path, settings):
     async with running_deployment(tmp_path, {"storage": {"events": "memory://"}} | settings) as deployment:
         assert "passkey" not in (await deployment.person().get(SIGN_IN)).body
         ann = await deployment.signed_in("ann", "owner")
@@ -294,7 +304,7 @@ async def test_where_there_can_be_no_passkeys_none_are_offered(tmp_path, setting
             assert (await ann.post(path, token)).status == 404
 
 
-async def test_signed_in_pages_are_for_who_is_signed_in(deployment):
+async def test_passkey_pages_need_a_session(deployment):
     stranger = deployment.person()
     assert (await stranger.get(ACCOUNT)).location == "/app/sign-in?next=%2Faccount"
     for path in (f"{ACCOUNT}/passkeys", f"{ACCOUNT}/passkeys/options", f"{ACCOUNT}/passkeys/{new_id()}"):

@@ -1,7 +1,7 @@
 """Passkeys in a real browser, with an authenticator of the browser's own."""
 
+from tests.fixtures.browser_deployment import IN_BROWSER, WATCH
 from tests.fixtures.composed_deployment import PASSWORD
-from tests.fixtures.served_deployment import IN_BROWSER, WATCH
 
 pytestmark = IN_BROWSER
 DEVICE = {
@@ -14,7 +14,7 @@ DEVICE = {
 }
 
 
-async def with_a_device(page):
+async def add_virtual_authenticator(page):
     """Give the browser a device; what is returned says whether it is its owner who uses it."""
     inside = await page.context.new_cdp_session(page)
     await inside.send("WebAuthn.enable")
@@ -38,9 +38,9 @@ async def sign_out(page):
     raise AssertionError("no way to the button")
 
 
-async def test_a_passkey_is_made_used_and_removed_without_a_mouse(browser_deployment):
+async def test_passkey_is_created_used_and_removed_with_the_keyboard(browser_deployment):
     async with browser_deployment.page() as page:
-        verifies = await with_a_device(page)
+        verifies = await add_virtual_authenticator(page)
         await page.add_init_script(WATCH)
         await page.goto(f"{browser_deployment.app}/account")
         await page.focus("[name=name]")
@@ -78,7 +78,7 @@ async def test_a_passkey_is_made_used_and_removed_without_a_mouse(browser_deploy
         assert await page.evaluate("window.seen") == []
 
 
-async def test_where_a_browser_has_no_passkeys_the_password_remains(browser_deployment):
+async def test_browser_without_passkey_support_offers_the_password(browser_deployment):
     async with browser_deployment.page(signed_in=False) as page:
         await page.add_init_script("delete window.PublicKeyCredential")
         await page.goto(f"{browser_deployment.app}/sign-in")

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from hosts.logs import configure_logging
+from hosts.logs import configure_redacted_json_logging
 from tests.fixtures.composed_deployment import running_deployment
 from tests.oauth.oauth_client import LINKS, READ, REPORTS, register_client
 
@@ -29,12 +29,12 @@ def logs():
     """Every line of the process from here on, formatted as the service writes them."""
     root = logging.getLogger()
     handlers, level, kept = root.handlers[:], root.level, io.StringIO()
-    configure_logging(kept)
+    configure_redacted_json_logging(kept)
     yield kept
     logging.basicConfig(level=level, handlers=handlers, force=True)
 
 
-async def walked(deployment):
+async def visit_every_page(deployment):
     """Every secret the service hands out, by name."""
     ann = await deployment.signed_in("ann", "owner")
     helper = await register_client(deployment)
@@ -64,7 +64,7 @@ async def walked(deployment):
     return ann, secrets
 
 
-async def used_everywhere(deployment, secrets):
+async def use_secrets_everywhere(deployment, secrets):
     """Show every secret where it belongs and where it does not, and break things with it."""
     for secret in secrets.values():
         for path in ("/v1/context", "/v1/nothing", f"/v1/signup/{secret}", "/v1/keys/requests/x"):
@@ -76,10 +76,10 @@ async def used_everywhere(deployment, secrets):
     logging.getLogger("touchpoint").warning("failed", extra={"sent": "Bearer " + secrets["Agent key"]})
 
 
-async def test_no_store_log_or_answer_holds_a_secret_after_its_one_showing(tmp_path, logs):
+async def test_secrets_are_absent_from_stores_logs_and_responses_after_first_display(tmp_path, logs):
     async with running_deployment(tmp_path, {"storage": {"events": "memory://"}}) as deployment:
-        ann, secrets = await walked(deployment)
-        await used_everywhere(deployment, secrets)
+        ann, secrets = await visit_every_page(deployment)
+        await use_secrets_everywhere(deployment, secrets)
         answers = [(await deployment.api("GET", f"/v1/{path}", secrets["named key"])) for path in LISTS]
         answers += [(await ann.get(deployment.settings + page)).body for page in PAGES]
     kept = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

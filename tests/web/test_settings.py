@@ -8,7 +8,7 @@ AGENT_KEY = re.compile(r"dk_agent_[A-Za-z0-9_-]{43}")
 WRITE_KEY = re.compile(r"dk_[0-9a-f]{32}")
 
 
-async def named(deployment, name="Report key"):
+async def find_key_by_name(deployment, name="Report key"):
     keys = await deployment.store.credentials.list_keys(deployment.workspace.id)
     return next(key for key in keys if key.name == name)
 
@@ -28,17 +28,17 @@ async def test_a_named_key_is_renamed_limited_and_revoked(deployment):
     page = f"{deployment.settings}/keys"
     made = await person.send(page, page, name="Report key", scope="service:read")
     [secret] = AGENT_KEY.findall(made.body)
-    path = f"{page}/{(await named(deployment)).id}"
+    path = f"{page}/{(await find_key_by_name(deployment)).id}"
     assert (await person.send(page, path, action="rename", name="Another name")).status == 303
     assert (await person.send(page, path, action="limit", rate_limit="7")).status == 303
-    assert (await named(deployment, "Another name")).rate_limit == 7
+    assert (await find_key_by_name(deployment, "Another name")).rate_limit == 7
     assert (await person.send(page, path, action="revoke")).status == 303
     assert (await deployment.api("GET", "/v1/workspace", secret))[0] == 401
     assert (await person.send(page, path, action="rename", name="Back")).status == 404
 
 
 @pytest.mark.parametrize(("kind", "form"), [("agent", AGENT_KEY), ("write", WRITE_KEY)])
-async def test_a_regenerated_key_takes_the_place_of_the_old_one(deployment, kind, form):
+async def test_regenerated_key_replaces_the_old_one(deployment, kind, form):
     person = await deployment.signed_in("bob", "admin")
     page = f"{deployment.settings}/keys"
     answer = await person.send(page, f"{page}/{kind}/regenerate")
@@ -56,19 +56,19 @@ async def test_a_regenerated_key_takes_the_place_of_the_old_one(deployment, kind
         assert (await deployment.api("GET", "/v1/workspace", secret))[0] == 200
 
 
-async def test_an_admin_makes_keys_that_read_and_no_others(deployment):
+async def test_admin_can_create_only_read_keys(deployment):
     person = await deployment.signed_in("bob", "admin")
     page = f"{deployment.settings}/keys"
     assert "service:write:links" not in (await person.get(page)).text
     assert (await person.send(page, page, name="x", scope="service:write:links")).status == 403
     made = await person.send(page, page, name="Report key", scope="service:read")
     assert made.status == 200
-    path = f"{page}/{(await named(deployment)).id}"
+    path = f"{page}/{(await find_key_by_name(deployment)).id}"
     assert (await person.send(page, path, action="limit", rate_limit="7")).status == 403
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
-async def test_others_do_not_come_near_the_keys(deployment, role):
+async def test_other_roles_cannot_open_the_keys_page(deployment, role):
     person = await deployment.signed_in("cid", role)
     csrf = await person.token("/app/workspaces")
     page = f"{deployment.settings}/keys"
@@ -91,7 +91,7 @@ async def test_another_workspace_is_not_found(deployment):
         assert (await person.post(path, {"csrf": csrf, "action": "revoke"})).status == 404
 
 
-async def test_an_invitation_brings_somebody_new_in(deployment):
+async def test_invitation_adds_a_new_member(deployment):
     ann, bob = await deployment.signed_in("ann", "owner"), deployment.person()
     page = f"{deployment.settings}/members"
     assert (await ann.send(page, page, email="Bob@Example.com", role="member")).status == 303
@@ -108,7 +108,7 @@ async def test_an_invitation_brings_somebody_new_in(deployment):
     assert (await deployment.person().get(path)).status == 404
 
 
-async def test_an_invitation_is_for_its_address_alone(deployment):
+async def test_invitation_can_be_accepted_only_by_its_address(deployment):
     ann = await deployment.signed_in("ann", "owner")
     await deployment.enrol("eve", "owner", deployment.other)
     eve = await deployment.person().sign_in("eve@example.com")
@@ -121,7 +121,7 @@ async def test_an_invitation_is_for_its_address_alone(deployment):
     assert (await eve.get(f"{deployment.settings}/members")).status == 404
 
 
-async def test_somebody_with_a_password_signs_in_to_accept(deployment):
+async def test_existing_account_signs_in_to_accept(deployment):
     ann = await deployment.signed_in("ann", "owner")
     await deployment.enrol("eve", "owner", deployment.other)
     page = f"{deployment.settings}/members"
@@ -150,7 +150,7 @@ async def test_an_invitation_can_be_withdrawn(deployment):
     assert (await deployment.person().get(path)).status == 404
 
 
-async def test_roles_are_the_owners_and_the_last_owner_stays(deployment):
+async def test_only_owners_change_roles_and_the_last_owner_stays(deployment):
     ann, bob = await deployment.signed_in("ann", "owner"), await deployment.signed_in("bob", "admin")
     cid = await deployment.enrol("cid", "viewer")
     page = f"{deployment.settings}/members"
@@ -167,7 +167,7 @@ async def test_roles_are_the_owners_and_the_last_owner_stays(deployment):
     assert len(await deployment.store.members.list_members(deployment.workspace.id)) == 2
 
 
-async def test_an_admin_invites_no_owner(deployment):
+async def test_admin_cannot_invite_an_owner(deployment):
     bob = await deployment.signed_in("bob", "admin")
     page = f"{deployment.settings}/members"
     assert (await bob.send(page, page, email="x@example.com", role="owner")).status == 403

@@ -11,14 +11,14 @@ from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.ids import new_token
 from service_core.workspace.reports.run_batch import ReportBatchRunner
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
-from tests.fixtures.shared_objects import AFTER, EVERY_KIND, SharedObjects
+from tests.fixtures.shared_objects import AFTER_WEEK, EVERY_KIND, SharedObjects
 
 PERSON = {
     "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36"
 }
 
 
-class Tags(HTMLParser):
+class ElementCollector(HTMLParser):
     """Names of elements and attributes of a page."""
 
     def __init__(self, html):
@@ -34,7 +34,7 @@ class Tags(HTMLParser):
 @pytest.fixture
 async def shared_objects(tmp_path):
     clock = ManualClock()
-    clock.now = AFTER
+    clock.now = AFTER_WEEK
     service, letters = compose_deployment(
         tmp_path, clock=clock, settings={"storage": {"events": "memory://"}}
     )
@@ -46,35 +46,35 @@ async def shared_objects(tmp_path):
         yield opened
 
 
-async def look(shared_objects, link, **headers):
+async def open_public_page(shared_objects, link, **headers):
     return await shared_objects.person().get(link["path"], **{**PERSON, **headers})
 
 
-def words(answer):
+def visible_words(answer):
     return " ".join(answer.text.split())
 
 
 async def test_a_report_shows_its_title_range_numbers_and_a_chart(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report("Visitors of the week"))
-    answer = await look(shared_objects, link)
+    answer = await open_public_page(shared_objects, link)
     assert answer.status == 200
-    text = words(answer)
+    text = visible_words(answer)
     assert "Visitors of the week" in text
     assert "2 to 8 March 2026, America/New_York" in text
     assert "Example Shop" not in text
     assert "Tue 3 March 2026" in text
-    assert {"svg", "table", "th", "details"} <= Tags(answer.body).elements
+    assert {"svg", "table", "th", "details"} <= ElementCollector(answer.body).elements
 
 
-async def test_the_name_of_the_workspace_shows_when_wanted(shared_objects):
+async def test_workspace_name_is_shown_on_request(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report(), show_workspace_name=True)
-    assert "Example Shop" in words(await look(shared_objects, link))
+    assert "Example Shop" in visible_words(await open_public_page(shared_objects, link))
 
 
-async def test_every_kind_of_report_is_drawn_from_its_answer(shared_objects):
+async def test_every_report_kind_is_drawn(shared_objects):
     for definition in EVERY_KIND:
         link = await shared_objects.share("report", await shared_objects.report("Anything", **definition))
-        answer = await look(shared_objects, link)
+        answer = await open_public_page(shared_objects, link)
         assert answer.status == 200, definition
         assert not re.search(r"nan|None|inf\b", answer.body), definition
 
@@ -83,8 +83,8 @@ async def test_a_dashboard_shows_its_cards_and_says_which_were_deleted(shared_ob
     reports = [await shared_objects.report(f"Card {index}", **one) for index, one in enumerate(EVERY_KIND)]
     link = await shared_objects.share("dashboard", await shared_objects.dashboard(reports, "Monday numbers"))
     await shared_objects.send("DELETE", f"/reports/{reports[1]}")
-    answer = await look(shared_objects, link)
-    text = words(answer)
+    answer = await open_public_page(shared_objects, link)
+    text = visible_words(answer)
     assert "Monday numbers" in text
     for index in (0, *range(2, len(EVERY_KIND))):
         assert f"Card {index}" in text
@@ -92,14 +92,14 @@ async def test_a_dashboard_shows_its_cards_and_says_which_were_deleted(shared_ob
     assert "Card 1 " not in text
 
 
-async def test_an_analysis_shows_its_words_and_the_reports_between_them(shared_objects):
+async def test_analysis_shows_its_text_with_embedded_reports(shared_objects):
     report = await shared_objects.report("Embedded visitors")
     body = f"# Before\n\nIt *rose*.\n\n::report[{report}]\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     link = await shared_objects.share(
         "analysis", await shared_objects.analysis(body, [report], "Why it rose")
     )
-    answer = await look(shared_objects, link)
-    html, text = answer.body, words(answer)
+    answer = await open_public_page(shared_objects, link)
+    html, text = answer.body, visible_words(answer)
     assert text.index("Before") < text.index("Embedded visitors") < text.index("a b 1 2")
     assert "::report" not in text
     assert "Embedded visitors 2 to 8 March 2026, America/New_York" in text
@@ -107,9 +107,9 @@ async def test_an_analysis_shows_its_words_and_the_reports_between_them(shared_o
     assert html.count("<h1") == 1
 
 
-async def test_the_page_may_run_nothing_and_tells_nobody_its_address(shared_objects):
+async def test_public_page_forbids_scripts_and_sends_no_referrer(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report())
-    answer = await look(shared_objects, link)
+    answer = await open_public_page(shared_objects, link)
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'self'; img-src data:; form-action 'none'")
     assert "script-src" not in policy
@@ -119,25 +119,26 @@ async def test_the_page_may_run_nothing_and_tells_nobody_its_address(shared_obje
     assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert answer.headers["Cache-Control"] == "no-store"
     assert "Set-Cookie" not in answer.headers
-    tags = Tags(answer.body)
+    tags = ElementCollector(answer.body)
     assert not tags.elements & {"script", "form", "iframe", "input", "button", "style"}
     assert not {name for name in tags.attributes if name.startswith("on")} | (tags.attributes & {"style"})
 
 
-async def test_who_has_the_token_learns_410_and_nobody_else_learns_anything(shared_objects):
+async def test_revoked_link_returns_410_and_unknown_tokens_404(shared_objects):
     report = await shared_objects.report()
     revoked, expired = [await shared_objects.share("report", report, expires_in_days=1) for _ in range(2)]
     dropped = await shared_objects.share("report", await shared_objects.report("Dropped"))
     await shared_objects.revoke(revoked)
     await shared_objects.send("DELETE", f"/reports/{dropped['object_id']}")
     shared_objects.clock.advance(days=1)
-    closed = [await look(shared_objects, link) for link in (revoked, expired)]
+    closed = [await open_public_page(shared_objects, link) for link in (revoked, expired)]
     assert [answer.status for answer in closed] == [410, 410]
     assert closed[0].body == closed[1].body
     unknown = {"path": f"/app/share/{new_token()}"}
     near = {"path": revoked["path"][:-1] + ("A" if revoked["path"][-1] != "A" else "B")}
     missing = [
-        await look(shared_objects, link) for link in (unknown, near, dropped, {"path": "/app/share/short"})
+        await open_public_page(shared_objects, link)
+        for link in (unknown, near, dropped, {"path": "/app/share/short"})
     ]
     assert [answer.status for answer in missing] == [404] * 4
     assert len({answer.body for answer in missing}) == 1
@@ -151,31 +152,31 @@ async def test_a_malformed_token_reaches_no_store(shared_objects, monkeypatch):
     asked = []
     monkeypatch.setattr(
         shared_objects.service.ports.workspace.unique_keys,
-        "find_by_unique_key",
+        "find_live_by_unique_key",
         lambda *one: asked.append(one),
     )
     for token in ("x", "x" * 42, "x" * 44, "é" * 43, "a.b"):
-        assert (await look(shared_objects, {"path": f"/app/share/{token}"})).status == 404
+        assert (await open_public_page(shared_objects, {"path": f"/app/share/{token}"})).status == 404
     assert asked == []
 
 
-async def test_revoking_counts_from_the_next_request_although_answers_are_kept(shared_objects):
+async def test_revocation_applies_to_the_next_request_despite_caching(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report())
-    assert (await look(shared_objects, link)).status == 200
+    assert (await open_public_page(shared_objects, link)).status == 200
     await shared_objects.revoke(link)
-    assert (await look(shared_objects, link)).status == 410
+    assert (await open_public_page(shared_objects, link)).status == 410
 
 
 async def test_a_deleted_object_is_404_and_its_undo_brings_the_page_back(shared_objects):
     report = await shared_objects.report()
     link = await shared_objects.share("report", report)
     gone = await shared_objects.send("DELETE", f"/reports/{report}")
-    assert (await look(shared_objects, link)).status == 404
+    assert (await open_public_page(shared_objects, link)).status == 404
     await shared_objects.send("POST", f"/audit/{gone['audit_id']}/undo")
-    assert (await look(shared_objects, link)).status == 200
+    assert (await open_public_page(shared_objects, link)).status == 200
 
 
-async def test_people_are_counted_and_programs_are_not(shared_objects):
+async def test_views_count_browsers_and_not_bots(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report())
     for agent in (
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -185,17 +186,19 @@ async def test_people_are_counted_and_programs_are_not(shared_objects):
         "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
         "LinkedInBot/1.0 (compatible; Mozilla/5.0)",
     ):  # fmt: skip
-        assert (await look(shared_objects, link, **{"User-Agent": agent})).status == 200
-    assert (await look(shared_objects, link, **{"Sec-Purpose": "prefetch;prerender"})).status == 200
+        assert (await open_public_page(shared_objects, link, **{"User-Agent": agent})).status == 200
+    assert (
+        await open_public_page(shared_objects, link, **{"Sec-Purpose": "prefetch;prerender"})
+    ).status == 200
     head = await shared_objects.person().client.head(link["path"], headers=PERSON)
     assert head.status_code == 200
     assert await shared_objects.views(link) == 0
     for _ in range(3):
-        await look(shared_objects, link)
+        await open_public_page(shared_objects, link)
     assert await shared_objects.views(link) == 3
 
 
-async def test_answers_are_kept_for_a_minute(shared_objects):
+async def test_public_pages_are_cached_for_a_minute(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report("Visitors"))
     other = await shared_objects.share("report", link["object_id"])
     asked = []
@@ -206,19 +209,19 @@ async def test_answers_are_kept_for_a_minute(shared_objects):
         return await aggregate(*question)
 
     shared_objects.service.ports.events.aggregate = counted
-    await look(shared_objects, link)
+    await open_public_page(shared_objects, link)
     first = len(asked)
     assert first > 0
     shared_objects.clock.advance(seconds=59)
-    await look(shared_objects, link)
-    await look(shared_objects, other)
+    await open_public_page(shared_objects, link)
+    await open_public_page(shared_objects, other)
     assert len(asked) == first
     shared_objects.clock.advance(seconds=1)
-    await look(shared_objects, link)
+    await open_public_page(shared_objects, link)
     assert len(asked) == 2 * first
 
 
-async def test_a_network_that_asks_too_often_waits(shared_objects):
+async def test_requests_are_limited_per_network(shared_objects):
     client = shared_objects.person().client
 
     async def ask(network="203.0.113.9"):
@@ -233,16 +236,16 @@ async def test_a_network_that_asks_too_often_waits(shared_objects):
     assert (await ask()).status_code == 404
 
 
-async def test_a_page_says_why_it_shows_nothing(shared_objects):
+async def test_unavailable_report_shows_its_reason(shared_objects):
     body = f"Text\n\n::report[{(report := await shared_objects.report())}]"
     link = await shared_objects.share("analysis", await shared_objects.analysis(body, [report]))
     await shared_objects.send("DELETE", f"/reports/{report}")
-    assert "This report was deleted." in words(await look(shared_objects, link))
+    assert "This report was deleted." in visible_words(await open_public_page(shared_objects, link))
     empty = await shared_objects.share("dashboard", await shared_objects.dashboard([]))
-    assert "This page is empty" in words(await look(shared_objects, empty))
+    assert "This page is empty" in visible_words(await open_public_page(shared_objects, empty))
 
 
-async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(shared_objects):
+async def test_dashboard_lists_its_filters_and_unfiltered_cards(shared_objects):
     plan = {"metrics": ["visitors"], "dimensions": ["browser"]}
     cards = [
         await shared_objects.report("Open"),
@@ -250,12 +253,12 @@ async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(s
     ]
     filters = [{"dimension": "country", "value": "DE"}]
     link = await shared_objects.share("dashboard", await shared_objects.dashboard(cards, filters=filters))
-    text = words(await look(shared_objects, link))
+    text = visible_words(await open_public_page(shared_objects, link))
     assert "Filtered by Country: DE." in text
     assert text.count("Not filtered by Country.") == 1
 
 
-async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(shared_objects):
+async def test_failed_card_shows_an_error_and_others_are_drawn(shared_objects):
     cards = [await shared_objects.report(name) for name in ("Broken", "Whole")]
     link = await shared_objects.share("dashboard", await shared_objects.dashboard(cards))
     runs = shared_objects.service.component(ReportBatchRunner).reports
@@ -267,29 +270,31 @@ async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(sha
         return await run(self, caller, report, wanted)
 
     with patch.object(type(runs), "run", sometimes):
-        text = words(await look(shared_objects, link))
+        text = visible_words(await open_public_page(shared_objects, link))
     assert "Broken The data cannot be read." in text
     assert "Tue 3 March 2026" in text
 
 
-async def test_nobody_puts_words_on_the_page_by_its_address(shared_objects):
+async def test_query_parameters_do_not_appear_on_the_page(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report())
-    plain = await look(shared_objects, link)
-    assert (await look(shared_objects, {"path": f"{link['path']}?done=saved&x=1"})).body == plain.body
+    plain = await open_public_page(shared_objects, link)
+    assert (
+        await open_public_page(shared_objects, {"path": f"{link['path']}?done=saved&x=1"})
+    ).body == plain.body
 
 
-async def test_each_link_to_an_object_says_whose_it_is_or_not(shared_objects):
+async def test_each_link_has_its_own_workspace_name_setting(shared_objects):
     report = await shared_objects.report()
     quiet, named = [
         await shared_objects.share("report", report, show_workspace_name=one) for one in (False, True)
     ]
     for _ in range(2):
-        assert "Example Shop" not in words(await look(shared_objects, quiet))
-        assert "Example Shop" in words(await look(shared_objects, named))
+        assert "Example Shop" not in visible_words(await open_public_page(shared_objects, quiet))
+        assert "Example Shop" in visible_words(await open_public_page(shared_objects, named))
 
 
-async def test_fifty_people_at_once_are_fifty_views_and_one_question(shared_objects):
+async def test_fifty_concurrent_visitors_are_fifty_views_and_one_query(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report())
-    answers = await asyncio.gather(*(look(shared_objects, link) for _ in range(50)))
+    answers = await asyncio.gather(*(open_public_page(shared_objects, link) for _ in range(50)))
     assert {answer.status for answer in answers} == {200}
     assert await shared_objects.views(link) == 50

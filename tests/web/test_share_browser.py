@@ -2,11 +2,11 @@
 
 import pytest
 
-from service_core.access.api_keys import create_named_key
+from service_core.access.api_keys import create_named_key_within_plan_limit
 from service_core.access.members.models import Member
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
-from tests.fixtures.served_deployment import CONTRAST, IN_BROWSER, WATCH
+from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER, WATCH
 from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
 
 pytestmark = IN_BROWSER
@@ -21,21 +21,21 @@ QUESTIONS = {
 }
 
 
-async def opened(browser_deployment, kind, object_id):
+async def open_public_page(browser_deployment, kind, object_id):
     link = await browser_deployment.gallery.share(kind, object_id, show_workspace_name=True)
     return f"{browser_deployment.root}{link['path']}"
 
 
 @pytest.mark.parametrize(("dimension", "metric"), QUESTIONS.items())
-async def test_texts_of_events_stay_text(browser_deployment, dimension, metric):
+async def test_event_texts_are_escaped_on_public_pages(browser_deployment, dimension, metric):
     plan = {"metrics": [metric], "dimensions": [dimension], "limit": 1000}
     report = await browser_deployment.gallery.report(f"By {dimension}", source="query", plan=plan)
-    address = await opened(browser_deployment, "report", report)
+    address = await open_public_page(browser_deployment, "report", report)
     async with browser_deployment.watched_pages() as look:
         await look(address, PAYLOADS)
 
 
-async def test_names_of_saved_work_stay_text(browser_deployment):
+async def test_names_of_saved_objects_are_escaped(browser_deployment):
     gallery = browser_deployment.gallery
     drawn = {"source": "catalog", "metric_id": "visitors", "chart": "line"}
     names = ["".join(pair)[:120] for pair in zip(PAYLOADS[::2], PAYLOADS[1::2], strict=False)]
@@ -45,10 +45,12 @@ async def test_names_of_saved_work_stay_text(browser_deployment):
             cards = [await gallery.report(name, **drawn) for name in some]
             title = PAYLOADS[start][:120]
             await look(
-                await opened(browser_deployment, "dashboard", await gallery.dashboard(cards, title)),
+                await open_public_page(
+                    browser_deployment, "dashboard", await gallery.dashboard(cards, title)
+                ),
                 [title, *some],
             )
-    await browser_deployment.store.members.save_member(
+    await browser_deployment.store.members.save_member_unless_no_owner_left(
         Member(gallery.workspace.id, browser_deployment.eve.id, Role.MEMBER, system_clock())
     )
     async with browser_deployment.watched_pages(browser_deployment.eve) as look:
@@ -56,7 +58,7 @@ async def test_names_of_saved_work_stay_text(browser_deployment):
             await look(f"{browser_deployment.app}/w/{gallery.workspace.public_id}/{section}", [title])
 
 
-async def test_markdown_of_strangers_runs_nothing(browser_deployment):
+async def test_hostile_markdown_executes_nothing(browser_deployment):
     gallery = browser_deployment.gallery
     report = await gallery.report(PAYLOADS[0])
     forms = [
@@ -71,7 +73,7 @@ async def test_markdown_of_strangers_runs_nothing(browser_deployment):
         "| <script>alert(1)</script> |\n|---|\n| <img src=x onerror=alert(1)> |",
     ]
     body = "\n\n".join(forms) + f"\n\n::report[{report}]\n"
-    address = await opened(
+    address = await open_public_page(
         browser_deployment, "analysis", await gallery.analysis(body, [report], PAYLOADS[1])
     )
     async with browser_deployment.watched_pages() as look:
@@ -94,7 +96,7 @@ LEADING = (
 )  # fmt: skip
 
 
-async def test_nothing_scrolls_sideways_on_a_phone_however_long_it_is(browser_deployment):
+async def test_public_pages_do_not_scroll_sideways_on_a_phone(browser_deployment):
     gallery = browser_deployment.gallery
     plans = [
         {"metrics": ["visitors"], "dimensions": ["page_path"]},
@@ -112,8 +114,12 @@ async def test_nothing_scrolls_sideways_on_a_phone_however_long_it_is(browser_de
         [*LONG_NAMES, f"    {LONG_NAMES[0]}", f"`{LONG_NAMES[1]}`", f"|{row}|\n|{'-|' * 30}\n|{row}|"]
     )
     addresses = [
-        await opened(browser_deployment, "dashboard", await gallery.dashboard(cards, LONG_NAMES[0][:120])),
-        await opened(browser_deployment, "analysis", await gallery.analysis(body, (), LONG_NAMES[1])),
+        await open_public_page(
+            browser_deployment, "dashboard", await gallery.dashboard(cards, LONG_NAMES[0][:120])
+        ),
+        await open_public_page(
+            browser_deployment, "analysis", await gallery.analysis(body, (), LONG_NAMES[1])
+        ),
     ]
     async with browser_deployment.page(viewport={"width": 390, "height": 800}) as page:
         for address in addresses:
@@ -122,7 +128,7 @@ async def test_nothing_scrolls_sideways_on_a_phone_however_long_it_is(browser_de
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
 
 
-async def test_numbers_are_reached_by_keyboard_and_pictures_have_names(browser_deployment):
+async def test_chart_values_are_keyboard_accessible_and_charts_have_labels(browser_deployment):
     dashboard = f"{browser_deployment.root}{browser_deployment.shared[0]['path']}"
     async with browser_deployment.page() as page:
         await page.goto(dashboard)
@@ -138,7 +144,7 @@ async def test_numbers_are_reached_by_keyboard_and_pictures_have_names(browser_d
         assert outline >= 2
 
 
-async def test_a_picture_tells_the_value_under_the_pointer(browser_deployment):
+async def test_chart_shows_the_value_under_the_pointer(browser_deployment):
     report = f"{browser_deployment.root}{browser_deployment.shared[2]['path']}"
     async with browser_deployment.page() as page:
         await page.goto(report)
@@ -151,7 +157,7 @@ async def test_a_picture_tells_the_value_under_the_pointer(browser_deployment):
         assert " · " in shown[1]
 
 
-async def test_a_public_page_shows_in_no_frame_and_sets_no_cookie(browser_deployment):
+async def test_public_page_cannot_be_framed_and_sets_no_cookie(browser_deployment):
     address = f"{browser_deployment.root}{browser_deployment.shared[0]['path']}"
     async with browser_deployment.page(signed_in=False) as page:
         answer = await page.goto(address)
@@ -160,21 +166,21 @@ async def test_a_public_page_shows_in_no_frame_and_sets_no_cookie(browser_deploy
         assert answer.headers["x-frame-options"] == "DENY"
 
 
-async def test_texts_of_events_stay_text_on_the_overview_of_a_member(browser_deployment):
+async def test_event_texts_are_escaped_on_the_overview(browser_deployment):
     address = f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}"
     async with browser_deployment.watched_pages(browser_deployment.eve) as look:
         for days in ("1", "7", "30", "90"):
             await look(f"{address}?days={days}", ["Visitors and page views", "Referrers", "Countries"])
 
 
-async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(browser_deployment):
+async def test_key_in_the_url_fragment_opens_the_overview_and_is_removed(browser_deployment):
     now = system_clock()
-    key = await create_named_key(
+    key = await create_named_key_within_plan_limit(
         browser_deployment.store.credentials,
         browser_deployment.gallery.workspace,
         now,
         name="Reader",
-        rate_limit=100,
+        requested_rate_limit=100,
     )
     async with browser_deployment.page(signed_in=False) as page:
         await page.add_init_script(WATCH)
@@ -188,13 +194,13 @@ async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(browser_depl
         assert await page.evaluate("[window.seen, window.owned]") == [[], None]
 
 
-async def test_the_front_page_can_be_read_on_a_phone_and_without_its_picture(browser_deployment):
-    key = await create_named_key(
+async def test_front_page_is_readable_on_a_phone_and_without_images(browser_deployment):
+    key = await create_named_key_within_plan_limit(
         browser_deployment.store.credentials,
         browser_deployment.gallery.workspace,
         system_clock(),
         name="Phone",
-        rate_limit=100,
+        requested_rate_limit=100,
     )
     small = {"viewport": {"width": 375, "height": 800}, "color_scheme": "dark"}
     async with browser_deployment.page(signed_in=False, **small) as page:

@@ -15,7 +15,7 @@ async def test_a_password_opens_a_session_that_signing_out_ends(deployment):
     assert (await person.get("/app/workspaces")).status == 303
 
 
-async def test_signing_out_everywhere_else_ends_the_other_browsers_alone(deployment):
+async def test_signing_out_other_sessions_keeps_the_current_one(deployment):
     ann = await deployment.signed_in("ann", "owner")
     elsewhere = await deployment.person().sign_in("ann@example.com")
     bob = await deployment.signed_in("bob", "viewer")
@@ -25,7 +25,7 @@ async def test_signing_out_everywhere_else_ends_the_other_browsers_alone(deploym
     assert {(await person.get("/app/account")).status for person in (ann, bob)} == {200}
 
 
-async def test_a_wrong_password_and_an_unknown_address_look_the_same(deployment):
+async def test_wrong_password_and_unknown_address_return_the_same_page(deployment):
     await deployment.enrol("ann", "owner")
     said = []
     for email in ("ann@example.com", "nobody@example.com"):
@@ -37,7 +37,7 @@ async def test_a_wrong_password_and_an_unknown_address_look_the_same(deployment)
     assert said[0] == said[1]
 
 
-async def test_ten_attempts_on_an_address_are_enough(deployment):
+async def test_sign_in_attempts_are_limited_to_ten_per_address(deployment):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
     for _ in range(10):
@@ -57,7 +57,7 @@ async def test_a_session_ends_after_two_weeks(deployment):
     assert (await person.get("/app/workspaces")).status == 303
 
 
-async def test_no_session_begins_with_a_cookie_somebody_else_chose(deployment):
+async def test_session_fixation_is_prevented(deployment):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
     person.client.set_cookie("localhost", "touchpoint", "A" * 43)
@@ -87,7 +87,7 @@ async def test_a_lost_password_is_replaced_by_mail_and_other_sessions_end(deploy
     await deployment.person().sign_in("ann@example.com", "another long password")
 
 
-async def test_an_address_gets_three_mails_an_hour(deployment):
+async def test_password_mails_are_limited_to_three_per_hour(deployment):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
     async with deployment.app.test_app():
@@ -96,7 +96,7 @@ async def test_an_address_gets_three_mails_an_hour(deployment):
     assert len(deployment.messages) == 3
 
 
-async def test_cookies_are_secure_where_the_address_is(tmp_path):
+async def test_cookies_are_secure_on_https(tmp_path):
     service, _ = compose_deployment(
         tmp_path, clock=ManualClock(), settings={"http": {"root_url": "https://t.example"}}
     )
@@ -109,7 +109,7 @@ async def test_cookies_are_secure_where_the_address_is(tmp_path):
     assert "Domain" not in cookie
 
 
-async def test_an_address_of_the_application_of_its_own_leads_to_itself(tmp_path):
+async def test_separate_application_url_is_used_in_links(tmp_path):
     service, _ = compose_deployment(
         tmp_path, clock=ManualClock(), settings={"http": {"app_url": "https://people.example"}}
     )

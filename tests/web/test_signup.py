@@ -3,20 +3,20 @@
 import asyncio
 
 
-async def signed_up(deployment, **more):
+async def submit_signup(deployment, **more):
     body = {"email": "new@example.com", "workspace_name": "New Shop", **more}
     status, said = await deployment.api("POST", "/v1/signup", None, body)
     assert status == 202, said
     return said
 
 
-def path_of(url):
+def url_path(url):
     return "/app" + url.split("/app", 1)[1]
 
 
-async def test_paying_in_test_mode_makes_the_workspace_and_shows_its_card(deployment):
-    said = await signed_up(deployment, key_request={"name": "Setup helper", "reason": "To set you up"})
-    person, checkout = deployment.person(), path_of(said["checkout_url"])
+async def test_sandbox_payment_creates_the_workspace_and_shows_its_key_request(deployment):
+    said = await submit_signup(deployment, key_request={"name": "Setup helper", "reason": "To set you up"})
+    person, checkout = deployment.person(), url_path(said["checkout_url"])
     assert "no real payment" in (await person.get(checkout)).text
     paid = await person.send(checkout, checkout, decision="pay")
     assert paid.location.startswith("/app/welcome?token=")
@@ -33,9 +33,9 @@ async def test_paying_in_test_mode_makes_the_workspace_and_shows_its_card(deploy
     assert letter.to == "new@example.com"
 
 
-async def test_twenty_payments_at_once_are_one_workspace(deployment):
-    said = await signed_up(deployment)
-    person, checkout = deployment.person(), path_of(said["checkout_url"])
+async def test_twenty_concurrent_payments_create_one_workspace(deployment):
+    said = await submit_signup(deployment)
+    person, checkout = deployment.person(), url_path(said["checkout_url"])
     fields = {"csrf": await person.token(checkout), "decision": "pay"}
     answers = await asyncio.gather(*(person.post(checkout, fields) for _ in range(20)))
     assert sum("/welcome" in answer.location for answer in answers) == 1
@@ -43,9 +43,9 @@ async def test_twenty_payments_at_once_are_one_workspace(deployment):
     assert len(deployment.messages) == 1
 
 
-async def test_a_canceled_order_makes_nothing(deployment):
-    said = await signed_up(deployment)
-    person, checkout = deployment.person(), path_of(said["checkout_url"])
+async def test_canceled_order_creates_nothing(deployment):
+    said = await submit_signup(deployment)
+    person, checkout = deployment.person(), url_path(said["checkout_url"])
     canceled = await person.send(checkout, checkout, decision="cancel")
     assert "You were not charged" in (await person.get(canceled.location)).text
     assert "closed" in (await person.get(checkout)).text

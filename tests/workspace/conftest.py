@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hosts.composition.compose import compose
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
@@ -56,8 +56,8 @@ class WorkspaceApi:
 
     async def _key(self, workspace, name, scopes):
         store = self.service.ports.workspace
-        minted = await create_named_key(
-            store.credentials, workspace, NOW, name=name, scopes=scopes, rate_limit=10_000
+        minted = await create_named_key_within_plan_limit(
+            store.credentials, workspace, NOW, name=name, scopes=scopes, requested_rate_limit=10_000
         )
         return minted.secret
 

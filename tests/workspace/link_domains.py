@@ -2,14 +2,14 @@
 
 from uuid import UUID
 
-from service_core.access.internal_callers import read_only_caller
+from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.record_plans import new_record_fields
 from service_core.testing.txt_records import FakeTxtRecords
 from service_core.workspace.links.domains.models import LinkDomainClaim
 from service_core.workspace.links.domains.verification import (
     plan_domain_claim,
-    plan_domain_removal,
+    plan_removal_of_unused_domain,
     verify_domain,
 )
 from service_core.workspace.links.models import shared_link_domain
@@ -34,7 +34,7 @@ class DomainOwner:
 
     @property
     def caller(self):
-        return read_only_caller(self.office.workspaces[self.key], self.office.now, "Ann")
+        return build_unlimited_read_only_caller(self.office.workspaces[self.key], self.office.now, "Ann")
 
     @property
     def writes(self):
@@ -48,8 +48,8 @@ class DomainOwner:
 
     def publish(self, claimed):
         """Write the proof into the DNS."""
-        self.dns.book[claimed.txt_record_name] = [
-            *self.dns.book.get(claimed.txt_record_name, ()),
+        self.dns.zone_records[claimed.txt_record_name] = [
+            *self.dns.zone_records.get(claimed.txt_record_name, ()),
             claimed.verification_value,
         ]
 
@@ -68,7 +68,9 @@ class DomainOwner:
     async def remove(self, host):
         self.office.later(seconds=1)
         [claimed] = [each for each in await self.claims() if each.name == host]
-        return (await self.writes.execute(self.caller, plan_domain_removal(claimed.id), dry_run=False)).body
+        return (
+            await self.writes.execute(self.caller, plan_removal_of_unused_domain(claimed.id), dry_run=False)
+        ).body
 
     async def claims(self):
         async with self.writes.transactions.read(self.caller.workspace.id) as transaction:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hosts.roles.tasks import build_domain_verification
 from service_core.access.email_sender import EmailSenderUnavailable
 from service_core.access.fixed_window import FixedWindowCounter
-from service_core.access.members.membership import add_member
+from service_core.access.members.membership import add_member_with_password_link_if_needed
 from service_core.access.roles import Role
 from service_core.changes.actor import Actor
 from service_core.changes.operations import list_audit
@@ -35,19 +35,19 @@ PEOPLE = {
 }
 
 
-def take_messages(reverified_domain):
+def pop_messages(reverified_domain):
     """Recipient and subject of the e-mails since the last call."""
     messages, reverified_domain.mailer.messages = reverified_domain.mailer.messages, []
     return [(message.to, message.subject) for message in messages]
 
 
-class Watched(DomainOwner):
+class ReverifiedDomain(DomainOwner):
     """Somebody with a proved domain, and the look at it."""
 
     async def open(self):
         store = self.office.service.ports.workspace
         for email, role in PEOPLE.items():
-            await add_member(
+            await add_member_with_password_link_if_needed(
                 store.accounts,
                 store.members,
                 self.caller.workspace,
@@ -66,11 +66,11 @@ class Watched(DomainOwner):
 
     async def looks(self, **later):
         self.office.later(**later)
-        await self.proofs.recheck_all(self.office.now)
+        await self.proofs.recheck_and_notify_all(self.office.now)
         return (await self.claims())[0]
 
     async def lose(self, **later):
-        self.dns.book.clear()
+        self.dns.zone_records.clear()
         return await self.looks(**later)
 
     async def audit(self):
@@ -80,22 +80,22 @@ class Watched(DomainOwner):
 
 @pytest.fixture
 async def reverified_domain(workspace_api):
-    return await Watched(workspace_api).open()
+    return await ReverifiedDomain(workspace_api).open()
 
 
-def managers(subject):
+def mails_to_managers(subject):
     return [(email, subject) for email in ("ann@shop.example", "bob@shop.example")]
 
 
-async def test_a_proof_that_stands_is_looked_at_and_nothing_is_written(reverified_domain):
+async def test_valid_proof_is_checked_without_a_write(reverified_domain):
     before = await reverified_domain.audit()
     for _ in range(3):
         assert (await reverified_domain.looks(days=10)).is_record_present
     assert await reverified_domain.audit() == before
-    assert take_messages(reverified_domain) == []
+    assert pop_messages(reverified_domain) == []
 
 
-async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(reverified_domain):
+async def test_missing_record_is_mailed_once_to_domain_managers(reverified_domain):
     claim = await reverified_domain.lose(hours=6)
     assert claim.missing_since == reverified_domain.office.now
     assert reverified_domain.mailer.messages[0].text.endswith(f"\n{claim.zone_file_line}\n")
@@ -103,16 +103,16 @@ async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(
         f"by {reverified_domain.office.now + MISSING_RECORD_GRACE:%Y-%m-%d}"
         in reverified_domain.mailer.messages[0].text
     )
-    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")
+    assert pop_messages(reverified_domain) == mails_to_managers(f"The DNS record of {HOST} is gone")
     assert await reverified_domain.looks(hours=6) == claim
-    assert take_messages(reverified_domain) == []
+    assert pop_messages(reverified_domain) == []
     newest = (await reverified_domain.audit())[0]
     assert (newest.action, newest.resource.label) == ("update", HOST)
     assert (newest.actor.type, newest.actor.name, newest.undoable) == ("system", "DNS check", False)
     assert [change.field for change in newest.changes] == ["missing_since"]
 
 
-async def test_until_the_grace_is_over_the_domain_is_used_as_before(reverified_domain):
+async def test_domain_works_during_the_grace_period(reverified_domain):
     await reverified_domain.lose(hours=6)
     await reverified_domain.looks(days=6)
     assert (await reverified_domain.office.link(domain_id=reverified_domain.domain))["data"][
@@ -120,7 +120,7 @@ async def test_until_the_grace_is_over_the_domain_is_used_as_before(reverified_d
     ].startswith(f"https://{HOST}/")
 
 
-async def test_a_record_that_is_back_says_so_by_itself_or_when_somebody_asks(reverified_domain):
+async def test_restored_record_is_recognised_by_check_or_verification(reverified_domain):
     for asked in (False, True):
         claim = await reverified_domain.lose(hours=6)
         reverified_domain.publish(claim)
@@ -130,10 +130,10 @@ async def test_a_record_that_is_back_says_so_by_itself_or_when_somebody_asks(rev
             else (await reverified_domain.prove(claim), await reverified_domain.claims())[1][0]
         )
         assert (back.missing_since, back.verified_at) == (None, claim.verified_at)
-    assert len(take_messages(reverified_domain)) == 4
+    assert len(pop_messages(reverified_domain)) == 4
 
 
-async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(reverified_domain):
+async def test_unavailable_dns_never_changes_the_domain_status(reverified_domain):
     reverified_domain.dns.down = True
     for _ in range(5):
         assert (await reverified_domain.looks(days=10)).is_record_present
@@ -141,16 +141,16 @@ async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(
     claim = await reverified_domain.lose(hours=6)
     reverified_domain.dns.down = True
     assert await reverified_domain.looks(days=30) == claim
-    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")
+    assert pop_messages(reverified_domain) == mails_to_managers(f"The DNS record of {HOST} is gone")
 
 
-async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(reverified_domain):
+async def test_lapsed_domain_redirects_and_accepts_no_new_links(reverified_domain):
     workspace_api, store = reverified_domain.office, reverified_domain.office.service.ports.workspace
     link = (await workspace_api.link(domain_id=reverified_domain.domain, slug="spring"))["data"]
     await reverified_domain.lose(hours=6)
     claim = await reverified_domain.looks(days=7)
     assert (claim.is_verified, claim.lapsed_at) == (True, workspace_api.now)
-    assert take_messages(reverified_domain)[2:] == managers(f"{HOST} takes no new links")
+    assert pop_messages(reverified_domain)[2:] == mails_to_managers(f"{HOST} takes no new links")
     for dry_run in (True, False):
         wanted = {
             "name": "Reel",
@@ -182,7 +182,7 @@ async def test_a_lapsed_domain_whose_record_is_back_takes_links_again(reverified
     assert (await reverified_domain.office.link(domain_id=reverified_domain.domain))["applied"]
 
 
-async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(reverified_domain):
+async def test_lapsed_host_can_be_claimed_when_it_has_no_links(reverified_domain):
     workspace_api, store = reverified_domain.office, reverified_domain.office.service.ports.workspace
     rival = DomainOwner(workspace_api, "other", reverified_domain.dns)
     link = (await workspace_api.link(domain_id=reverified_domain.domain))["data"]
@@ -195,21 +195,23 @@ async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(rever
     await workspace_api.ask("DELETE", f"/links/{link['id']}")
     claim = await reverified_domain.looks(hours=6)
     assert (claim.verified_at, claim.missing_since, claim.lapsed_at) == (None, None, None)
-    assert take_messages(reverified_domain)[4:] == managers(f"{HOST} is no link domain of shop any more")
+    assert pop_messages(reverified_domain)[4:] == mails_to_managers(
+        f"{HOST} is no link domain of shop any more"
+    )
     assert not await is_verified_link_host(store.unique_keys, HOST)
     assert (await rival.prove(theirs)).applied
-    assert take_messages(reverified_domain) == []
+    assert pop_messages(reverified_domain) == []
     assert not (await reverified_domain.looks(hours=6)).is_verified
 
 
-async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(reverified_domain):
+async def test_refused_mail_does_not_block_other_recipients(reverified_domain):
     other = await DomainOwner(reverified_domain.office, "other", reverified_domain.dns).own(
         "go.other.example"
     )
     reverified_domain.mailer.refused = {"ann@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await reverified_domain.lose(hours=6)
-    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")[1:]
+    assert pop_messages(reverified_domain) == mails_to_managers(f"The DNS record of {HOST} is gone")[1:]
     claims = [
         *await reverified_domain.claims(),
         *await DomainOwner(reverified_domain.office, "other").claims(),
@@ -218,7 +220,7 @@ async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(rever
     assert str(claims[1].link_domain.id) == other
 
 
-async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_told_twice(reverified_domain):
+async def test_failed_mail_is_sent_at_the_next_check_without_repeats(reverified_domain):
     reverified_domain.mailer.refused = {*PEOPLE}
     for _ in range(3):
         with pytest.raises(EmailSenderUnavailable):
@@ -226,49 +228,51 @@ async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_
     reverified_domain.mailer.refused = {"ann@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await reverified_domain.looks(hours=1)
-    gone = managers(f"The DNS record of {HOST} is gone")
-    assert take_messages(reverified_domain) == gone[1:]
+    gone = mails_to_managers(f"The DNS record of {HOST} is gone")
+    assert pop_messages(reverified_domain) == gone[1:]
     reverified_domain.mailer.refused = set()
     claim, before = await reverified_domain.looks(hours=1), await reverified_domain.audit()
-    assert take_messages(reverified_domain) == gone[:1]
-    assert (await reverified_domain.looks(hours=1), take_messages(reverified_domain)) == (claim, [])
+    assert pop_messages(reverified_domain) == gone[:1]
+    assert (await reverified_domain.looks(hours=1), pop_messages(reverified_domain)) == (claim, [])
     assert await reverified_domain.audit() == before
     assert [change.field for change in before[0].changes] == ["missing_since"]
     reverified_domain.publish(claim)
     assert "to_tell" not in (await reverified_domain.prove(claim)).data
 
 
-async def test_who_was_not_told_hears_how_it_stands_by_then_or_nothing_when_all_is_well(reverified_domain):
+async def test_late_mail_describes_the_current_status_or_is_dropped(reverified_domain):
     reverified_domain.mailer.refused = {"bob@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await reverified_domain.lose(hours=1)
     reverified_domain.publish((await reverified_domain.claims())[0])
     await reverified_domain.looks(hours=1)
-    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")[:1]
+    assert pop_messages(reverified_domain) == mails_to_managers(f"The DNS record of {HOST} is gone")[:1]
     with pytest.raises(EmailSenderUnavailable):
         await reverified_domain.lose(hours=1)
-    take_messages(reverified_domain)
+    pop_messages(reverified_domain)
     reverified_domain.mailer.refused = set()
     await reverified_domain.looks(days=7)
-    assert take_messages(reverified_domain) == managers(f"{HOST} is no link domain of shop any more")
+    assert pop_messages(reverified_domain) == mails_to_managers(f"{HOST} is no link domain of shop any more")
 
 
-async def test_a_mail_about_a_domain_that_is_pending_again_is_tried_again_for_seven_days(reverified_domain):
+async def test_failed_mail_is_retried_for_seven_days(reverified_domain):
     await reverified_domain.lose(hours=1)
-    take_messages(reverified_domain)
+    pop_messages(reverified_domain)
     reverified_domain.mailer.refused = {*PEOPLE}
     with pytest.raises(EmailSenderUnavailable):
         await reverified_domain.looks(days=7)
     reverified_domain.mailer.refused = {"bob@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await reverified_domain.looks(days=6)
-    assert take_messages(reverified_domain) == managers(f"{HOST} is no link domain of shop any more")[:1]
+    assert (
+        pop_messages(reverified_domain) == mails_to_managers(f"{HOST} is no link domain of shop any more")[:1]
+    )
     reverified_domain.mailer.refused = set()
     await reverified_domain.looks(days=1)
-    assert take_messages(reverified_domain) == []
+    assert pop_messages(reverified_domain) == []
 
 
-async def test_nobody_is_told_who_does_not_care_for_domains_any_more(reverified_domain):
+async def test_former_domain_managers_get_no_mail(reverified_domain):
     reverified_domain.mailer.refused = {*PEOPLE}
     with pytest.raises(EmailSenderUnavailable):
         await reverified_domain.lose(hours=1)
@@ -279,33 +283,35 @@ async def test_nobody_is_told_who_does_not_care_for_domains_any_more(reverified_
         for each in await store.members.list_members(reverified_domain.caller.workspace.id)
         if each.role is Role.ADMIN
     ]
-    await store.members.save_member(replace(bob, role=Role.VIEWER))
+    await store.members.save_member_unless_no_owner_left(replace(bob, role=Role.VIEWER))
     await reverified_domain.looks(hours=1)
-    assert take_messages(reverified_domain) == managers(f"The DNS record of {HOST} is gone")[:1]
-    await store.members.save_member(bob)
+    assert pop_messages(reverified_domain) == mails_to_managers(f"The DNS record of {HOST} is gone")[:1]
+    await store.members.save_member_unless_no_owner_left(bob)
     await reverified_domain.looks(hours=1)
-    assert take_messages(reverified_domain) == []
+    assert pop_messages(reverified_domain) == []
 
 
-async def test_two_looks_at_once_tell_everybody_once(reverified_domain):
-    reverified_domain.dns.book.clear()
+async def test_concurrent_checks_send_each_mail_once(reverified_domain):
+    reverified_domain.dns.zone_records.clear()
     await asyncio.gather(
-        *(reverified_domain.proofs.recheck_all(reverified_domain.office.now) for _ in range(3))
+        *(reverified_domain.proofs.recheck_and_notify_all(reverified_domain.office.now) for _ in range(3))
     )
-    assert sorted(take_messages(reverified_domain)) == managers(f"The DNS record of {HOST} is gone")
+    assert sorted(pop_messages(reverified_domain)) == mails_to_managers(f"The DNS record of {HOST} is gone")
 
 
-async def test_a_domain_removed_during_the_look_stays_removed(reverified_domain):
+async def test_domain_removed_during_the_check_stays_removed(reverified_domain):
     class Slow:
         async def query_txt(self, name):
             await reverified_domain.remove(HOST)
             return ()
 
-    await replace(reverified_domain.proofs, txt_records=Slow()).recheck_all(reverified_domain.office.now)
-    assert (await reverified_domain.claims(), take_messages(reverified_domain)) == ([], [])
+    await replace(reverified_domain.proofs, txt_records=Slow()).recheck_and_notify_all(
+        reverified_domain.office.now
+    )
+    assert (await reverified_domain.claims(), pop_messages(reverified_domain)) == ([], [])
 
 
-async def test_a_domain_proved_during_the_look_stays_proved(reverified_domain):
+async def test_domain_verified_during_the_check_stays_verified(reverified_domain):
     claim = await reverified_domain.lose(hours=6)
 
     class Slow:
@@ -314,12 +320,14 @@ async def test_a_domain_proved_during_the_look_stays_proved(reverified_domain):
             await reverified_domain.prove(claim)
             return ()
 
-    await replace(reverified_domain.proofs, txt_records=Slow()).recheck_all(reverified_domain.office.now)
+    await replace(reverified_domain.proofs, txt_records=Slow()).recheck_and_notify_all(
+        reverified_domain.office.now
+    )
     assert (await reverified_domain.claims())[0].is_record_present
-    assert len(take_messages(reverified_domain)) == 2
+    assert len(pop_messages(reverified_domain)) == 2
 
 
-async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(reverified_domain):
+async def test_dns_checks_are_limited_to_60_per_15_minutes_and_workspace(reverified_domain):
     class Hand:
         """Counts by the clock of the office."""
 
@@ -345,7 +353,7 @@ async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(reve
 
 
 @given(st.lists(st.tuples(st.sampled_from(["there", "gone", "unknown"]), st.integers(1, 100)), max_size=30))
-def test_a_domain_lapses_only_after_seven_days_of_looks_that_found_nothing(looks):
+def test_domain_lapses_after_seven_days_of_failed_checks(looks):
     nobody = Actor(type="system", id=new_id(), client_id=None)
     kept = {"created_at": NOW, "updated_at": NOW, "created_via": "api", "created_by": nobody}
     claim = LinkDomainClaim(id=new_id(), workspace_id=new_id(), name=HOST, **kept).mark_verified(NOW)
@@ -355,7 +363,10 @@ def test_a_domain_lapses_only_after_seven_days_of_looks_that_found_nothing(looks
         if answer == "there":
             claim, gone_since = claim.mark_verified(now), None
         elif answer == "gone":
-            claim, gone_since = claim.mark_record_missing(now, in_use=True), gone_since or now
+            claim, gone_since = (
+                claim.mark_missing_lapsed_or_pending_again(now, in_use=True),
+                gone_since or now,
+            )
             assert (claim.lapsed_at is not None) == (now - gone_since >= MISSING_RECORD_GRACE)
         assert claim.is_verified
         assert claim.missing_since == gone_since

@@ -8,12 +8,12 @@ import re
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import RoutePrefix
 from tests.workspace.resource_fixtures import BODY_IDS, CREATORS, NEVER_DELETED, PATCH_BODIES, ResourceFactory
 
-OF_ANOTHER_CREDENTIAL = {
+ROUTES_BOUND_TO_A_CREDENTIAL = {
     "GET /signup/{signupId}": "bound to its own secret, tests/access/test_signup.py",
     "GET /exports/download/{exportId}": "bound to its signature, tests/delivery/test_downloads.py",
 }
@@ -21,12 +21,12 @@ OF_ANOTHER_CREDENTIAL = {
 
 ROUTES = {
     f"{operation.method} {operation.path}": re.findall(r"\{(\w+)\}", operation.path)
-    for operation in load_installed_registry().operations
+    for operation in load_installed_registry_once().operations
     if "{" in operation.path and operation.prefix is RoutePrefix.V1
 }
 
 
-def without(answer, *ids):
+def without_ids(answer, *ids):
     """An answer with the ids that were asked for, and its own, left out."""
     text = answer.bytes.decode()
     for one in ids:
@@ -42,15 +42,17 @@ def resource_factory(workspace_api):
     return ResourceFactory(workspace_api)
 
 
-def test_every_id_of_a_route_can_be_made():
-    names = {name for route, found in ROUTES.items() if route not in OF_ANOTHER_CREDENTIAL for name in found}
+def test_every_route_id_has_a_factory():
+    names = {
+        name for route, found in ROUTES.items() if route not in ROUTES_BOUND_TO_A_CREDENTIAL for name in found
+    }
     assert names - set(CREATORS) == set()
 
 
-async def test_what_another_workspace_owns_is_answered_as_what_never_was(workspace_api, resource_factory):
+async def test_objects_of_another_workspace_are_not_found(workspace_api, resource_factory):
     leaks = []
     for route, (name,) in ROUTES.items():
-        if route in OF_ANOTHER_CREDENTIAL:
+        if route in ROUTES_BOUND_TO_A_CREDENTIAL:
             continue
         method, path = route.split(" ")
         asked = {
@@ -61,7 +63,7 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(workspa
         if name not in NEVER_DELETED:
             asked["deleted"] = await resource_factory.id(name, "shop", deleted=True)
         told = {
-            kind: without(
+            kind: without_ids(
                 await workspace_api.ask(method, path.replace(f"{{{name}}}", one), PATCH_BODIES.get(route)),
                 one,
             )
@@ -80,7 +82,7 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(workspa
 
 
 @pytest.mark.parametrize("where", BODY_IDS)
-async def test_an_id_in_a_body_is_no_way_in_either(workspace_api, resource_factory, where):
+async def test_ids_of_another_workspace_in_bodies_are_not_found(workspace_api, resource_factory, where):
     name, body = BODY_IDS[where]
     method, path = where.split(" ")[:2]
     if method == "PATCH":
@@ -92,7 +94,9 @@ async def test_an_id_in_a_body_is_no_way_in_either(workspace_api, resource_facto
     assert answers[own].status == 200, answers[own].json
     assert answers[unknown].status == 422
     assert (
-        without(answers[other], other) == without(answers[gone], gone) == without(answers[unknown], unknown)
+        without_ids(answers[other], other)
+        == without_ids(answers[gone], gone)
+        == without_ids(answers[unknown], unknown)
     )
 
 
@@ -100,7 +104,7 @@ async def test_lists_and_searches_show_nothing_of_another_workspace(workspace_ap
     for name in CREATORS:
         await resource_factory.id(name, "shop")
     theirs = [await resource_factory.id(name, "other") for name in CREATORS]
-    for operation in load_installed_registry().operations:
+    for operation in load_installed_registry_once().operations:
         if operation.prefix is RoutePrefix.V1 and operation.method == "GET" and "{" not in operation.path:
             query = "?start_date=2026-07-01&end_date=2026-07-08&q=visitor&dimension=channel&steps=a,b"
             answer = await workspace_api.ask("GET", operation.path + query)

@@ -14,7 +14,7 @@ from service_core.kernel.errors import Conflict, NotFound, ServiceUnavailable, U
 from service_core.kernel.ids import new_id
 from service_core.testing.txt_records import FakeTxtRecords
 from service_core.workspace.links.domains.link_hosts import is_verified_link_host
-from service_core.workspace.links.domains.models import normalize_host
+from service_core.workspace.links.domains.models import normalize_public_host
 from service_core.workspace.links.domains.verification import MAX_DOMAINS
 from tests.workspace.conftest import WorkspaceApi
 from tests.workspace.link_domains import DomainOwner
@@ -34,13 +34,13 @@ def other_domain_owner(workspace_api, domain_owner):
     return DomainOwner(workspace_api, "other", domain_owner.dns)
 
 
-async def refused(workspace_api, domain_id, key="shop"):
+async def refused_removal(workspace_api, domain_id, key="shop"):
     answer = await workspace_api.ask("POST", "/links", {"link": {**LINK, "domain_id": domain_id}}, key=key)
     assert answer.refusal == (422, "unknown_domain", "link.domain_id")
     return answer.bytes
 
 
-async def test_a_link_stands_on_a_domain_that_was_proved(workspace_api, domain_owner):
+async def test_link_can_use_a_verified_domain(workspace_api, domain_owner):
     domain = await domain_owner.own(HOST)
     made = await workspace_api.link(domain_id=domain, slug="spring")
     assert (made["data"]["domain_id"], made["data"]["url"]) == (domain, f"https://{HOST}/spring")
@@ -51,9 +51,7 @@ async def test_a_link_stands_on_a_domain_that_was_proved(workspace_api, domain_o
     assert gone["diff"]["effects"][0]["key"] == f"{HOST}/spring"
 
 
-async def test_a_domain_alone_gets_a_generated_slug_and_a_slug_alone_the_shared_domain(
-    workspace_api, domain_owner
-):
+async def test_slug_and_domain_have_defaults(workspace_api, domain_owner):
     domain = await domain_owner.own(HOST)
     assert re.fullmatch(
         rf"https://{HOST}/[A-Za-z0-9]{{7}}", (await workspace_api.link(domain_id=domain))["data"]["url"]
@@ -67,7 +65,7 @@ async def test_a_domain_alone_gets_a_generated_slug_and_a_slug_alone_the_shared_
     )
 
 
-async def test_a_slug_is_unique_on_its_domain_and_free_on_every_other(workspace_api, domain_owner):
+async def test_slug_is_unique_per_domain(workspace_api, domain_owner):
     domain = await domain_owner.own(HOST)
     for on in ({}, {"domain_id": domain}):
         await workspace_api.link(slug="spring", **on)
@@ -75,21 +73,19 @@ async def test_a_slug_is_unique_on_its_domain_and_free_on_every_other(workspace_
         assert again.refusal == (409, "slug_taken", "link.slug")
 
 
-async def test_a_domain_that_is_not_the_workspaces_own_is_unknown_whatever_else_it_is(
-    workspace_api, domain_owner, other_domain_owner
-):
+async def test_domain_of_another_workspace_is_unknown(workspace_api, domain_owner, other_domain_owner):
     theirs = await other_domain_owner.own("go.other.example")
     unproved = str((await domain_owner.claim("new.shop.example")).link_domain.id)
     gone = await domain_owner.own("old.shop.example")
     await domain_owner.remove("old.shop.example")
-    answers = {await refused(workspace_api, one) for one in (theirs, unproved, gone, str(new_id()))}
+    answers = {await refused_removal(workspace_api, one) for one in (theirs, unproved, gone, str(new_id()))}
     assert len(answers) == 1
     assert (
         await workspace_api.ask("POST", "/links", {"link": {**LINK, "domain_id": theirs}}, key="other")
     ).status == 200
 
 
-async def test_a_claim_without_proof_keeps_the_owner_away_from_nothing(
+async def test_unverified_claim_does_not_block_other_workspaces(
     workspace_api, domain_owner, other_domain_owner
 ):
     squatted = await other_domain_owner.claim(HOST)
@@ -97,10 +93,10 @@ async def test_a_claim_without_proof_keeps_the_owner_away_from_nothing(
     assert (await workspace_api.link(domain_id=domain))["data"]["domain_id"] == domain
     with pytest.raises(Unprocessable, match="no TXT record"):
         await other_domain_owner.prove(squatted)
-    await refused(workspace_api, domain, key="other")
+    await refused_removal(workspace_api, domain, key="other")
 
 
-async def test_a_host_belongs_to_one_workspace_until_it_lets_go(
+async def test_verified_host_belongs_to_one_workspace_until_removed(
     workspace_api, domain_owner, other_domain_owner
 ):
     domain = await domain_owner.own(HOST)
@@ -110,10 +106,10 @@ async def test_a_host_belongs_to_one_workspace_until_it_lets_go(
         await other_domain_owner.prove(late)
     await domain_owner.remove(HOST)
     assert (await other_domain_owner.prove(late)).data["verified_at"]
-    await refused(workspace_api, domain)
+    await refused_removal(workspace_api, domain)
 
 
-async def test_of_two_who_prove_a_host_at_once_one_has_it(tmp_path, workspace_url):
+async def test_one_of_two_concurrent_verifications_succeeds(tmp_path, workspace_url):
     workspace_api = WorkspaceApi(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
     async with workspace_api.service:
         one = DomainOwner(await workspace_api.open())
@@ -128,14 +124,14 @@ async def test_of_two_who_prove_a_host_at_once_one_has_it(tmp_path, workspace_ur
         assert await is_verified_link_host(workspace_api.service.ports.workspace.unique_keys, HOST)
 
 
-async def test_the_proof_of_one_workspace_proves_nothing_for_another(domain_owner, other_domain_owner):
+async def test_verification_record_is_bound_to_its_workspace(domain_owner, other_domain_owner):
     domain_owner.publish(other_domain_owner.claimed(HOST))
-    domain_owner.dns.book[f"_touchpoint.{HOST}"].append("touchpoint-verification=")
+    domain_owner.dns.zone_records[f"_touchpoint.{HOST}"].append("touchpoint-verification=")
     with pytest.raises(Unprocessable, match=f"_touchpoint.{HOST}"):
         await domain_owner.prove(await domain_owner.claim(HOST))
 
 
-async def test_a_proof_stands_once_found_and_is_asked_for_again_after_a_removal(domain_owner):
+async def test_verification_is_kept_and_needed_again_after_removal(domain_owner):
     await domain_owner.own(HOST)
     (claimed,) = await domain_owner.claims()
     domain_owner.dns.down = True
@@ -147,7 +143,7 @@ async def test_a_proof_stands_once_found_and_is_asked_for_again_after_a_removal(
         await domain_owner.prove(again)
 
 
-async def test_a_domain_is_claimed_once_and_not_without_end(workspace_api, domain_owner):
+async def test_repeated_claim_is_refused_and_claims_are_limited(workspace_api, domain_owner):
     await domain_owner.claim(HOST)
     with pytest.raises(Conflict, match="already"):
         await domain_owner.claim(f" {HOST.upper()}. ")
@@ -159,12 +155,12 @@ async def test_a_domain_is_claimed_once_and_not_without_end(workspace_api, domai
         await domain_owner.claim("one-more.shop.example")
 
 
-async def test_a_deployment_that_follows_no_links_takes_no_domains(api_without_link_domain):
+async def test_deployment_without_redirects_refuses_domains(api_without_link_domain):
     with pytest.raises(Unprocessable, match="no link domain"):
         await DomainOwner(api_without_link_domain).claim(HOST)
 
 
-async def test_a_domain_with_links_stays_until_they_are_gone(workspace_api, domain_owner):
+async def test_domain_with_links_cannot_be_removed(workspace_api, domain_owner):
     domain = await domain_owner.own(HOST)
     link = (await workspace_api.link(domain_id=domain))["data"]
     with pytest.raises(Conflict, match=f"1 link uses {HOST}"):
@@ -174,7 +170,7 @@ async def test_a_domain_with_links_stays_until_they_are_gone(workspace_api, doma
     assert await domain_owner.claims() == []
 
 
-async def test_a_link_comes_back_to_a_domain_of_its_workspace_alone(
+async def test_undo_of_a_link_needs_a_domain_of_its_workspace(
     workspace_api, domain_owner, other_domain_owner
 ):
     domain = await domain_owner.own(HOST)
@@ -191,7 +187,7 @@ async def test_a_link_comes_back_to_a_domain_of_its_workspace_alone(
     assert (undone["data"]["id"], undone["data"]["url"]) == (link["id"], f"https://{HOST}/spring")
 
 
-async def test_every_step_is_in_the_audit_and_none_is_taken_back(workspace_api, domain_owner):
+async def test_domain_changes_are_audited_and_cannot_be_undone(workspace_api, domain_owner):
     await domain_owner.own(HOST)
     await domain_owner.remove(HOST)
     page = await list_audit.handler(
@@ -205,9 +201,7 @@ async def test_every_step_is_in_the_audit_and_none_is_taken_back(workspace_api, 
         assert undone.json["code"] in {"not_undoable", "undo_create_unsupported"}
 
 
-async def test_a_domain_of_another_workspace_can_neither_be_proved_nor_removed(
-    domain_owner, other_domain_owner
-):
+async def test_domain_of_another_workspace_cannot_be_verified_or_removed(domain_owner, other_domain_owner):
     claimed = await domain_owner.claim(HOST)
     domain_owner.publish(claimed)
     for attempt in (
@@ -218,7 +212,7 @@ async def test_a_domain_of_another_workspace_can_neither_be_proved_nor_removed(
             await attempt(claimed)
 
 
-async def test_a_name_server_that_is_away_changes_nothing(workspace_api):
+async def test_unavailable_dns_changes_nothing(workspace_api):
     domain_owner = DomainOwner(workspace_api, dns=FakeTxtRecords(down=True))
     claimed = await domain_owner.claim(HOST)
     with pytest.raises(ServiceUnavailable):
@@ -234,8 +228,8 @@ async def test_a_name_server_that_is_away_changes_nothing(workspace_api):
         ("bücher.example", "xn--bcher-kva.example"),
     ],
 )
-def test_a_host_is_kept_as_requests_write_it(typed, host):
-    assert normalize_host(typed) == host
+def test_host_is_stored_in_request_form(typed, host):
+    assert normalize_public_host(typed) == host
 
 
 @pytest.mark.parametrize(
@@ -246,23 +240,23 @@ def test_a_host_is_kept_as_requests_write_it(typed, host):
         "a" * 64 + ".example", ".".join(["abcdefgh"] * 28), "\ud800.example",
     ],
 )  # fmt: skip
-def test_what_is_no_public_host_is_refused(typed):
+def test_non_public_host_is_refused(typed):
     with pytest.raises(Unprocessable) as refusal:
-        normalize_host(typed)
+        normalize_public_host(typed)
     assert refusal.value.code == "invalid_field"
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_a_host_or_refused(text):
     try:
-        host = normalize_host(text)
+        host = normalize_public_host(text)
     except Unprocessable:
         return
-    assert host == normalize_host(host)
+    assert host == normalize_public_host(host)
     assert re.fullmatch("[a-z0-9.-]{1,241}", host)
 
 
-def test_no_two_claims_have_the_same_proof(workspace_api):
+def test_verification_tokens_are_unique(workspace_api):
     one, two = DomainOwner(workspace_api), DomainOwner(workspace_api, "other")
     proofs = {each.claimed(host).verification_value for each in (one, two) for host in (HOST, "b.example")}
     assert len(proofs) == 4

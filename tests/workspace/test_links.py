@@ -38,7 +38,7 @@ async def test_a_domain_without_a_slug_gets_a_generated_one(workspace_api):
     assert re.fullmatch("[A-Za-z0-9]{7}", link["slug"])
 
 
-async def test_without_either_the_url_is_the_destination_with_its_tags(workspace_api):
+async def test_link_without_slug_and_domain_is_the_tagged_destination(workspace_api):
     made = await workspace_api.link(
         destination_url="https://example.com/a?utm_source=own&lyr=x&q=1%202#top",
         utm_source="insta", utm_campaign="spring sale",
@@ -52,7 +52,7 @@ async def test_without_either_the_url_is_the_destination_with_its_tags(workspace
     assert made["diff"]["effects"] == []
 
 
-async def test_a_dry_run_knows_no_assigned_value(workspace_api):
+async def test_dry_run_omits_generated_values(workspace_api):
     link = {"name": "Reel", "destination_url": DESTINATION, "slug": ""}
     planned = (await workspace_api.ask("POST", "/links", {"link": link, "dry_run": True})).json
     unknown = {name for name, value in planned["data"].items() if value is None}
@@ -67,7 +67,7 @@ async def test_a_dry_run_knows_no_assigned_value(workspace_api):
     assert len(await workspace_api.links()) == 1
 
 
-async def test_the_envelope_of_a_patch_is_that_of_the_contract(workspace_api):
+async def test_patch_response_matches_the_specification(workspace_api):
     link = (await workspace_api.link(slug="spring"))["data"]
     patch = {"link": {"destination_url": "https://example.com/b"}}
     changed = (await workspace_api.ask("PATCH", f"/links/{link['id']}", patch)).json
@@ -100,7 +100,7 @@ async def test_the_envelope_of_a_patch_is_that_of_the_contract(workspace_api):
     assert entry["actor"]["name"] == "Campaign bot"
 
 
-async def test_only_the_fields_sent_change_and_null_or_nothing_clears(workspace_api):
+async def test_patch_changes_sent_fields_and_null_clears(workspace_api):
     link = (await workspace_api.link(utm_source="a", utm_medium="b", utm_term="c"))["data"]
     patch = {"link": {"utm_source": None, "utm_medium": ""}}
     changed = (await workspace_api.ask("PATCH", f"/links/{link['id']}", patch)).json["data"]
@@ -108,7 +108,7 @@ async def test_only_the_fields_sent_change_and_null_or_nothing_clears(workspace_
     assert changed["tracking_identifier"] == link["tracking_identifier"]
 
 
-async def test_two_changes_of_one_instant_still_differ(workspace_api):
+async def test_two_changes_in_one_instant_have_different_versions(workspace_api):
     made = (await workspace_api.link())["data"]
     sent = [{"link": {"name": name}} for name in ("One", "Two")]
     changed = [(await workspace_api.send("PATCH", f"/links/{made['id']}", body)).json for body in sent]
@@ -128,7 +128,7 @@ async def test_a_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug
     assert await workspace_api.links() == [undone["data"]]
 
 
-async def test_a_slug_used_meanwhile_is_taken(workspace_api):
+async def test_undo_is_refused_when_the_slug_is_taken(workspace_api):
     made = (await workspace_api.link(slug="spring"))["data"]
     gone = (await workspace_api.ask("DELETE", f"/links/{made['id']}", {"dry_run": False})).json
     await workspace_api.link(slug="spring")
@@ -137,7 +137,7 @@ async def test_a_slug_used_meanwhile_is_taken(workspace_api):
 
 
 @pytest.mark.parametrize("sent", [{"body": {"dry_run": True}}, {"query": "?dry_run=true"}])
-async def test_a_delete_can_be_tried_by_body_or_query(workspace_api, sent):
+async def test_delete_dry_run_is_set_by_body_or_query(workspace_api, sent):
     made = (await workspace_api.link())["data"]
     target = f"/links/{made['id']}{sent.get('query', '')}"
     tried = (await workspace_api.ask("DELETE", target, sent.get("body"))).json
@@ -178,13 +178,13 @@ async def test_a_link_leads_to_public_addresses_only(workspace_api, url):
 
 
 @pytest.mark.parametrize("slug", ["a b", "ä", "a" * 65, "share", "v1", "t.js", ".well-known", "Health"])
-async def test_slugs_have_a_form_and_some_are_reserved(workspace_api, slug):
+async def test_invalid_and_reserved_slugs_are_refused(workspace_api, slug):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": slug}}
     assert (await workspace_api.ask("POST", "/links", body)).refusal == (422, "invalid_slug", "link.slug")
 
 
 @pytest.mark.parametrize("field", ["tracking_identifier", "slug", "domain_id", "target"])
-async def test_a_patch_names_nothing_immutable(workspace_api, field):
+async def test_patch_of_immutable_fields_is_refused(workspace_api, field):
     link = (await workspace_api.link(slug="spring"))["data"]
     refused = await workspace_api.ask("PATCH", f"/links/{link['id']}", {"link": {field: link[field]}})
     assert refused.refusal == (422, "immutable_field", f"link.{field}")
@@ -198,7 +198,7 @@ async def test_an_app_link_needs_a_store(workspace_api):
     assert refused.refusal == (422, "invalid_field", "link.target")
 
 
-async def test_a_domain_nobody_set_up_is_unknown(workspace_api, api_without_link_domain):
+async def test_unconfigured_domain_is_unknown(workspace_api, api_without_link_domain):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": "a"}}
     assert (await api_without_link_domain.ask("POST", "/links", body)).refusal == (
         422,
@@ -222,11 +222,11 @@ async def test_a_domain_nobody_set_up_is_unknown(workspace_api, api_without_link
         ({}, "missing_field", "link"),
     ],
 )
-async def test_bodies_are_strict(workspace_api, body, code, field):
+async def test_unknown_body_fields_are_refused(workspace_api, body, code, field):
     assert (await workspace_api.ask("POST", "/links", body)).refusal == (400, code, field)
 
 
-async def test_other_links_and_those_of_others_are_not_found(workspace_api):
+async def test_unknown_links_and_links_of_others_are_not_found(workspace_api):
     link = (await workspace_api.link())["data"]
     for method, body in (("PATCH", {"link": {"name": "y"}}), ("DELETE", None)):
         theirs = await workspace_api.ask(method, f"/links/{link['id']}", body, key="other")
@@ -238,7 +238,7 @@ async def test_other_links_and_those_of_others_are_not_found(workspace_api):
     assert (await workspace_api.ask("GET", "/links", key="other")).json == {"links": []}
 
 
-async def carried(workspace_api, tag):
+async def add_event_with_tag(workspace_api, tag):
     """Somebody came with a tag."""
     story = EventBuilder(workspace_api.workspaces["shop"].id)
     came = {"lyr": tag, "attribution_source": "instagram"}
@@ -247,9 +247,9 @@ async def carried(workspace_api, tag):
     )
 
 
-async def test_a_tag_names_its_link_also_when_it_is_deleted(workspace_api):
+async def test_tag_finds_its_link_after_deletion(workspace_api):
     link = (await workspace_api.link(slug="spring"))["data"]
-    await carried(workspace_api, link["tracking_identifier"])
+    await add_event_with_tag(workspace_api, link["tracking_identifier"])
     days = "start_date=2026-07-01&end_date=2026-07-09"
     (row,) = (await workspace_api.ask("GET", f"/tags?{days}")).json["data"]
     named = {"tag": link["tracking_identifier"], "link_id": link["id"], "link_name": "Spring reel"}
@@ -260,7 +260,7 @@ async def test_a_tag_names_its_link_also_when_it_is_deleted(workspace_api):
 
 
 @pytest.mark.parametrize("by", ["name", "tracking_identifier", "slug"])
-async def test_a_search_finds_a_link_as_a_filter_by_its_tag(workspace_api, by):
+async def test_link_search_result_is_a_filter_on_its_tag(workspace_api, by):
     link = (await workspace_api.link(slug="reel-7", name="Spring film"))["data"]
     await workspace_api.link(name="Autumn")
     found = (await workspace_api.ask("GET", f"/search?q={link[by][:6].replace(' ', '%20')}&types=link")).json[
@@ -280,8 +280,8 @@ async def test_a_search_finds_a_link_as_a_filter_by_its_tag(workspace_api, by):
     assert (await workspace_api.ask("GET", "/search?q=Spring&types=link", key="other")).json["results"] == []
 
 
-async def test_a_search_finds_tags_people_came_with(workspace_api):
-    await carried(workspace_api, "k7m2q9xa")
+async def test_search_finds_tags_of_events(workspace_api):
+    await add_event_with_tag(workspace_api, "k7m2q9xa")
     (found,) = (await workspace_api.ask("GET", "/search?q=k7m2&types=tag,link")).json["results"]
     assert (found["type"], found["dimension"], found["value"], found["count"]) == (
         "tag",

@@ -27,7 +27,7 @@ STEPS = [
 ]
 
 
-class Setup:
+class OnboardingClient:
     """A workspace that is set up step by step."""
 
     def __init__(self, workspace_api):
@@ -58,10 +58,10 @@ class Setup:
 
 @pytest.fixture
 def onboarding(workspace_api):
-    return Setup(workspace_api)
+    return OnboardingClient(workspace_api)
 
 
-async def test_a_new_workspace_has_everything_before_it(onboarding):
+async def test_new_workspace_has_every_setup_step_open(onboarding):
     created = onboarding.workspace
     assert await onboarding.asks() == {
         "workspace": {
@@ -84,7 +84,7 @@ async def test_a_new_workspace_has_everything_before_it(onboarding):
     }
 
 
-async def test_steps_fall_away_one_by_one_in_their_order(onboarding):
+async def test_setup_steps_complete_in_order(onboarding):
     left = list(STEPS)
     await onboarding.happens("page_view", source="web")
     assert await onboarding.steps() == left[1:]
@@ -101,7 +101,7 @@ async def test_steps_fall_away_one_by_one_in_their_order(onboarding):
     assert await onboarding.steps() == ["Nothing outstanding."]
 
 
-async def test_what_a_revenue_provider_sends_is_no_tracking_of_ones_own(onboarding):
+async def test_provider_events_do_not_complete_the_tracking_step(onboarding):
     await onboarding.happens("subscription_renewed", source="revenuecat", strong_id="u1")
     status = await onboarding.asks()
     assert status["tracking"]["sdk_detected"] == ["revenuecat"]
@@ -161,9 +161,7 @@ async def test_users_identified_long_ago_are_identified(onboarding):
     assert STEPS[1] not in await onboarding.steps()
 
 
-async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_error(
-    onboarding, monkeypatch
-):
+async def test_unreadable_connections_are_incomplete_and_unreadable_events_an_error(onboarding, monkeypatch):
     async def down(*_):
         raise StoreUnavailable
 
@@ -177,7 +175,7 @@ async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_
     assert (refused.status, refused.json["code"]) == (503, "data_unverified")
 
 
-async def test_a_workspace_whose_subscription_ended_is_told_so(onboarding):
+async def test_inactive_workspace_is_reported(onboarding):
     await onboarding.store.workspace_settings.save_workspace(
         replace(onboarding.workspace, active=False, plan="growth")
     )
@@ -185,7 +183,7 @@ async def test_a_workspace_whose_subscription_ended_is_told_so(onboarding):
     assert (workspace["active"], workspace["plan"]) == (False, "growth")
 
 
-async def test_above_its_limits_a_workspace_sees_by_how_much_and_nothing_is_refused(onboarding, monkeypatch):
+async def test_exceeded_limits_are_shown_and_not_enforced(onboarding, monkeypatch):
     monkeypatch.setattr(usage, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 2, 1, 100)})
     await onboarding.store.workspace_settings.save_workspace(replace(onboarding.workspace, plan="tiny"))
     for _ in range(3):

@@ -15,7 +15,7 @@ IPAD, ANDROID = "Mozilla/5.0 (iPad; CPU OS 18_5 like Mac OS X)", "Mozilla/5.0 (L
 PLAY = "https://play.google.com/store/apps/details?id=com.example"
 
 
-def route(destination="https://example.com/a", utm=UTM, ios=None, android=None):
+def make_redirect(destination="https://example.com/a", utm=UTM, ios=None, android=None):
     return Redirect(
         workspace_id=uuid4(), link_id=uuid4(), lyr=LYR, destination_url=destination, ios_url=ios,
         android_url=android, utm=utm,
@@ -43,8 +43,8 @@ def route(destination="https://example.com/a", utm=UTM, ios=None, android=None):
     ],
     ids=["plain", "no path", "own first", "then the request's", "lyr is the link's", "repeated"],
 )  # fmt: skip
-def test_the_destination_wins_then_the_request_then_the_link(destination, query, location):
-    assert route(destination).target_url(query, None) == location
+def test_parameter_precedence_is_destination_request_link(destination, query, location):
+    assert make_redirect(destination).target_url(query, None) == location
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,19 @@ def test_the_destination_wins_then_the_request_then_the_link(destination, query,
     ],
     ids=["path", "host", "a host that is none"],
 )
-def test_an_address_leaves_in_ascii(destination, location):
-    assert route(destination, utm={}).target_url("", None) == location
+def test_location_header_is_ascii(destination, location):
+    assert make_redirect(destination, utm={}).target_url("", None) == location
 
 
-def test_the_device_decides_the_target():
-    both = route(ios="https://example.com/ios", android="https://example.com/android", utm={})
+def test_target_depends_on_the_device():
+    both = make_redirect(ios="https://example.com/ios", android="https://example.com/android", utm={})
     assert both.target_url("", IPAD) == f"https://example.com/ios?lyr={LYR}"
     assert both.target_url("", ANDROID) == f"https://example.com/android?lyr={LYR}"
     assert both.target_url("", "Mozilla/5.0 (Macintosh)") == f"https://example.com/a?lyr={LYR}"
-    assert route(utm={}).target_url("", IPAD) == f"https://example.com/a?lyr={LYR}"
+    assert make_redirect(utm={}).target_url("", IPAD) == f"https://example.com/a?lyr={LYR}"
 
 
-def referrer(location):
+def play_store_referrer(location):
     """The one referrer parameter of a Play Store address, decoded."""
     (found,) = [value for name, value in parse_qsl(urlsplit(location).query) if name == "referrer"]
     return dict(parse_qsl(found))
@@ -77,25 +77,30 @@ def referrer(location):
 @pytest.mark.parametrize(
     "target", [PLAY, "market://details?id=com.example", "https://market.android.com/details?id=x"]
 )
-def test_the_play_store_gets_one_referrer(target):
+def test_play_store_url_has_one_referrer(target):
     sent = "fbclid=Fb1&gclid=Cj0&utm_medium=paid&referrer=forged&lyr=forged"
-    location = route(android=target).target_url(sent, ANDROID)
-    assert referrer(location) == UTM | {
+    location = make_redirect(android=target).target_url(sent, ANDROID)
+    assert play_store_referrer(location) == UTM | {
         "lyr": LYR, "utm_medium": "paid", "tp_click_id": "Fb1", "tp_click_id_type": "fbclid",
     }  # fmt: skip
 
 
-def test_a_referrer_of_the_target_itself_wins_but_for_the_tag():
+def test_referrer_of_the_target_is_kept_with_the_tag_added():
     target = f"{PLAY}&referrer=utm_source%3Down%26lyr%3Dother"
-    assert referrer(route(android=target).target_url("", ANDROID)) == UTM | {"lyr": LYR, "utm_source": "own"}
+    assert play_store_referrer(make_redirect(android=target).target_url("", ANDROID)) == UTM | {
+        "lyr": LYR,
+        "utm_source": "own",
+    }
 
 
 TEXT = st.text(st.characters(codec="latin-1"), max_size=30)
 
 
 @given(query=TEXT, agent=st.none() | TEXT)
-def test_whatever_is_sent_the_way_leads_to_the_destination_with_the_tag(query, agent):
-    location = route("https://example.com/a?own=1#top", ios="https://example.com/i").target_url(query, agent)
+def test_any_request_redirects_to_the_destination_with_the_tag(query, agent):
+    location = make_redirect("https://example.com/a?own=1#top", ios="https://example.com/i").target_url(
+        query, agent
+    )
     parts = urlsplit(location)
     assert (parts.scheme, parts.netloc, parts.fragment) == ("https", "example.com", "top")
     assert location.isascii()
@@ -106,13 +111,13 @@ def test_whatever_is_sent_the_way_leads_to_the_destination_with_the_tag(query, a
 
 
 @given(pairs=st.lists(st.tuples(TEXT.filter(bool), TEXT), max_size=5))
-def test_parameters_of_the_request_arrive_as_they_were_sent(pairs):
-    sent = "&".join(f"{_escaped(name)}={_escaped(value)}" for name, value in pairs)
+def test_request_parameters_are_passed_through_unchanged(pairs):
+    sent = "&".join(f"{escape_query_value(name)}={escape_query_value(value)}" for name, value in pairs)
     kept = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs if name != "lyr"]
-    query = urlsplit(route(utm={}).target_url(sent, None)).query
+    query = urlsplit(make_redirect(utm={}).target_url(sent, None)).query
     arrived = parse_qsl(query, keep_blank_values=True, encoding="latin-1")
     assert [(n.encode("latin-1"), v.encode("latin-1")) for n, v in arrived if n != "lyr"] == kept
 
 
-def _escaped(text):
+def escape_query_value(text):
     return "".join(f"%{byte:02X}" for byte in text.encode("latin-1"))

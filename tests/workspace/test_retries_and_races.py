@@ -17,7 +17,7 @@ async def workspace_api(tmp_path, workspace_url):
         yield await made.open()
 
 
-async def test_a_retry_is_answered_byte_for_byte(workspace_api):
+async def test_retry_returns_the_same_bytes(workspace_api):
     first = await workspace_api.ask("POST", "/links", BODY, once="k")
     again = await workspace_api.ask("POST", "/links", BODY, once="k")
     assert "Idempotent-Replay" not in first.headers
@@ -26,14 +26,14 @@ async def test_a_retry_is_answered_byte_for_byte(workspace_api):
     assert len(await workspace_api.links()) == 1
 
 
-async def test_another_key_of_the_workspace_repeats_nothing(workspace_api):
+async def test_idempotency_key_is_bound_to_the_api_key(workspace_api):
     body = {"link": {"name": "Reel", "destination_url": "https://example.com/a"}}
     first = await workspace_api.ask("POST", "/links", body, once="k")
     other = await workspace_api.ask("POST", "/links", body, once="k", key="shop links")
     assert first.json["audit_id"] != other.json["audit_id"]
 
 
-async def test_of_50_identical_requests_one_is_performed(workspace_api):
+async def test_one_of_50_identical_requests_is_executed(workspace_api):
     found = await asyncio.gather(*(workspace_api.send("POST", "/links", BODY, once="k") for _ in range(50)))
     codes = Counter(
         answer.json.get("code") or answer.headers.get("Idempotent-Replay", "performed") for answer in found
@@ -45,7 +45,7 @@ async def test_of_50_identical_requests_one_is_performed(workspace_api):
     assert len((await workspace_api.ask("GET", "/audit")).json["entries"]) == 1
 
 
-async def test_of_20_undos_one_wins(workspace_api):
+async def test_one_of_20_undos_succeeds(workspace_api):
     made = (await workspace_api.link(slug="reel"))["data"]
     gone = (await workspace_api.ask("DELETE", f"/links/{made['id']}")).json
     workspace_api.later(minutes=1)
@@ -57,7 +57,7 @@ async def test_of_20_undos_one_wins(workspace_api):
     assert [link["id"] for link in await workspace_api.links()] == [made["id"]]
 
 
-async def test_the_audit_log_is_walked_by_cursor_while_new_writes_come_in(workspace_api):
+async def test_audit_log_pages_by_cursor_during_writes(workspace_api):
     made = [(await workspace_api.link(name=f"Link {number}"))["audit_id"] for number in range(5)]
     page = (await workspace_api.ask("GET", "/audit?limit=2")).json
     walked = [entry["id"] for entry in page["entries"]]
@@ -68,7 +68,7 @@ async def test_the_audit_log_is_walked_by_cursor_while_new_writes_come_in(worksp
     assert walked == made[::-1]
 
 
-async def test_a_cursor_belongs_to_its_request(workspace_api):
+async def test_cursor_is_bound_to_its_request(workspace_api):
     for number in range(2):
         await workspace_api.link(name=f"Link {number}")
     cursor = (await workspace_api.ask("GET", "/audit?limit=1")).json["next_cursor"]
@@ -77,7 +77,7 @@ async def test_a_cursor_belongs_to_its_request(workspace_api):
         assert (refused.status, refused.json["code"]) == (400, "invalid_cursor")
 
 
-async def test_an_undo_needs_the_scope_of_what_it_reverses(workspace_api):
+async def test_undo_needs_the_scope_of_the_undone_write(workspace_api):
     made = (await workspace_api.link())["data"]
     gone = (await workspace_api.ask("DELETE", f"/links/{made['id']}")).json
     refused = await workspace_api.ask("POST", f"/audit/{gone['audit_id']}/undo", key="shop scripts")

@@ -30,7 +30,7 @@ SECOND = ConnectedAccount("act_2", "Second", (Asset("5678"), Asset("9999")))
 ACTIONS = ConnectedAccount("777", None, (Asset("42", "Sale"), Asset("43", "Lead form")))
 
 
-async def connect(workspace_api, provider, *accounts, status=ConnectionStatus.CONNECTED):
+async def connect_platform(workspace_api, provider, *accounts, status=ConnectionStatus.CONNECTED):
     store = workspace_api.service.ports.workspace
     (shop, _) = await store.credentials.list_workspaces()
     made = Connection(shop.id, provider, ProviderKind.ADS, status, workspace_api.now, accounts)
@@ -40,17 +40,17 @@ async def connect(workspace_api, provider, *accounts, status=ConnectionStatus.CO
 @pytest.fixture
 async def meta_workspace(workspace_api):
     """A workspace with one pixel of Meta."""
-    await connect(workspace_api, "meta", MAIN)
+    await connect_platform(workspace_api, "meta", MAIN)
     return workspace_api
 
 
-async def make(workspace_api, **fields):
+async def create_rule(workspace_api, **fields):
     made = await workspace_api.ask("POST", "/rules", {"rule": RULE | fields})
     assert made.status == 200, made.json
     return made.json
 
 
-async def refused(workspace_api, **fields):
+async def refused_rule(workspace_api, **fields):
     return (await workspace_api.ask("POST", "/rules", {"rule": RULE | fields})).refusal
 
 
@@ -87,7 +87,7 @@ async def test_a_dry_run_names_platform_account_and_pixel(meta_workspace):
 
 
 async def test_a_rule_has_the_defaults_of_the_contract(meta_workspace):
-    rule = (await make(meta_workspace))["data"]
+    rule = (await create_rule(meta_workspace))["data"]
     assert re.fullmatch("[0-9a-f-]{36}", rule["id"])
     usual = {
         "trigger_event_source": "any", "ad_account_id": "act_1", "asset_id": "1234", "custom_event_name": None,
@@ -96,18 +96,20 @@ async def test_a_rule_has_the_defaults_of_the_contract(meta_workspace):
         "created_via": "api",
     }  # fmt: skip
     assert {name: rule[name] for name in usual} == usual
-    later = (await make(meta_workspace, name="Leads", trigger_event="lead", platform_event="Lead"))["data"]
+    later = (await create_rule(meta_workspace, name="Leads", trigger_event="lead", platform_event="Lead"))[
+        "data"
+    ]
     assert (await meta_workspace.ask("GET", "/rules")).json == {"rules": [later, rule]}
 
 
 async def test_hours_are_clamped(meta_workspace):
-    assert (await make(meta_workspace, dedup_window_hours=1000))["data"]["dedup_window_hours"] == 168
-    lead = await make(meta_workspace, trigger_event="lead", dedup_window_hours=-3)
+    assert (await create_rule(meta_workspace, dedup_window_hours=1000))["data"]["dedup_window_hours"] == 168
+    lead = await create_rule(meta_workspace, trigger_event="lead", dedup_window_hours=-3)
     assert lead["data"]["dedup_window_hours"] == 1
 
 
-async def test_only_the_fields_sent_change(meta_workspace):
-    rule = (await make(meta_workspace, test_event_code="T1", value_path="cart.total"))["data"]
+async def test_patch_changes_only_sent_fields(meta_workspace):
+    rule = (await create_rule(meta_workspace, test_event_code="T1", value_path="cart.total"))["data"]
     patch = {"rule": {"name": "Sales", "test_event_code": "", "active": False}}
     changed = (await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", patch)).json
     sent = {"name": "Sales", "test_event_code": None, "active": False}
@@ -120,17 +122,17 @@ async def test_only_the_fields_sent_change(meta_workspace):
     )
 
 
-async def test_two_changes_of_one_instant_still_differ(meta_workspace):
-    made = (await make(meta_workspace))["data"]
+async def test_two_changes_in_one_instant_have_different_versions(meta_workspace):
+    made = (await create_rule(meta_workspace))["data"]
     sent = [{"rule": {"name": name}} for name in ("One", "Two")]
     changed = [(await meta_workspace.send("PATCH", f"/rules/{made['id']}", body)).json for body in sent]
     dates = [made["updated_at"], *(one["data"]["updated_at"] for one in changed)]
     assert dates == sorted(set(dates))
 
 
-async def test_a_patch_of_the_platform_names_the_new_target(meta_workspace):
-    await connect(meta_workspace, "tiktok", ConnectedAccount("tt", None, (Asset("C1"),)))
-    rule = (await make(meta_workspace))["data"]
+async def test_patch_of_the_platform_needs_a_new_target(meta_workspace):
+    await connect_platform(meta_workspace, "tiktok", ConnectedAccount("tt", None, (Asset("C1"),)))
+    rule = (await create_rule(meta_workspace))["data"]
     refusal = await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"platform": "tiktok"}})
     assert refusal.refusal == (422, "invalid_platform_event", "rule.platform_event")
     assert "CompletePayment" in refusal.json["hint"]
@@ -146,15 +148,15 @@ async def test_a_patch_of_the_platform_names_the_new_target(meta_workspace):
 
 
 async def test_a_patch_of_the_asset_finds_its_account(meta_workspace):
-    await connect(meta_workspace, "meta", MAIN, SECOND)
-    rule = (await make(meta_workspace, asset_id="1234"))["data"]
+    await connect_platform(meta_workspace, "meta", MAIN, SECOND)
+    rule = (await create_rule(meta_workspace, asset_id="1234"))["data"]
     patch = {"rule": {"asset_id": "9999"}}
     changed = (await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", patch)).json
     assert (changed["data"]["ad_account_id"], changed["data"]["asset_id"]) == ("act_2", "9999")
 
 
 async def test_a_delete_is_undone_under_the_same_id(meta_workspace):
-    rule = (await make(meta_workspace))["data"]
+    rule = (await create_rule(meta_workspace))["data"]
     gone = (await meta_workspace.ask("DELETE", f"/rules/{rule['id']}")).json
     assert "data" not in gone
     (effect,) = gone["diff"]["effects"]
@@ -167,12 +169,12 @@ async def test_a_delete_is_undone_under_the_same_id(meta_workspace):
     ] == "already_undone"
 
 
-async def test_the_same_event_goes_to_the_same_place_by_one_rule(meta_workspace):
-    rule = (await make(meta_workspace))["data"]
-    assert await refused(meta_workspace, name="Again") == (409, "duplicate_rule", "rule")
+async def test_duplicate_rule_for_one_event_and_target_is_refused(meta_workspace):
+    rule = (await create_rule(meta_workspace))["data"]
+    assert await refused_rule(meta_workspace, name="Again") == (409, "duplicate_rule", "rule")
     again = await meta_workspace.ask("POST", "/rules", {"rule": RULE, "dry_run": True})
     assert again.refusal == (409, "duplicate_rule", "rule")
-    other = (await make(meta_workspace, trigger_event_source="stripe"))["data"]
+    other = (await create_rule(meta_workspace, trigger_event_source="stripe"))["data"]
     patch = {"rule": {"trigger_event_source": "any"}}
     assert (await meta_workspace.ask("PATCH", f"/rules/{other['id']}", patch)).refusal[:2] == (
         409,
@@ -184,10 +186,10 @@ async def test_the_same_event_goes_to_the_same_place_by_one_rule(meta_workspace)
     assert undone.refusal[:2] == (409, "duplicate_rule")
 
 
-async def test_of_twenty_at_once_one_makes_the_rule(workspace_url, tmp_path):
+async def test_one_of_twenty_concurrent_creates_succeeds(workspace_url, tmp_path):
     workspace_api = WorkspaceApi(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
     async with workspace_api.service:
-        await connect(await workspace_api.open(), "meta", MAIN)
+        await connect_platform(await workspace_api.open(), "meta", MAIN)
         answers = await asyncio.gather(
             *(workspace_api.send("POST", "/rules", {"rule": RULE}) for _ in range(20))
         )
@@ -195,16 +197,16 @@ async def test_of_twenty_at_once_one_makes_the_rule(workspace_url, tmp_path):
         assert len((await workspace_api.ask("GET", "/rules")).json["rules"]) == 1
 
 
-async def test_events_of_a_rules_own_are_told_apart_by_their_name(meta_workspace):
+async def test_custom_events_are_distinguished_by_name(meta_workspace):
     for name in ("Demo", "Trial"):
-        made = await make(meta_workspace, platform_event="custom", custom_event_name=name)
+        made = await create_rule(meta_workspace, platform_event="custom", custom_event_name=name)
         assert made["diff"]["effects"][0]["summary"].endswith(f"Meta pixel 1234 as {name}")
     own = {"platform_event": "custom", "custom_event_name": "Demo"}
-    assert (await refused(meta_workspace, **own))[:2] == (409, "duplicate_rule")
+    assert (await refused_rule(meta_workspace, **own))[:2] == (409, "duplicate_rule")
 
 
-async def test_another_workspace_may_have_the_same_rule_and_sees_none_of_ours(meta_workspace):
-    rule = (await make(meta_workspace))["data"]
+async def test_rules_are_isolated_by_workspace(meta_workspace):
+    rule = (await create_rule(meta_workspace))["data"]
     assert (await meta_workspace.ask("GET", "/rules", key="other")).json == {"rules": []}
     for method, body in (("PATCH", {"rule": {"name": "y"}}), ("DELETE", None)):
         theirs = await meta_workspace.ask(method, f"/rules/{rule['id']}", body, key="other")
@@ -217,35 +219,35 @@ async def test_another_workspace_may_have_the_same_rule_and_sees_none_of_ours(me
 
 @pytest.mark.parametrize("status", [status for status in ConnectionStatus if status != "connected"])
 async def test_a_rule_needs_a_platform_that_is_connected(workspace_api, status):
-    assert await refused(workspace_api) == (422, "platform_not_connected", "rule.platform")
-    await connect(workspace_api, "meta", MAIN, status=status)
-    assert await refused(workspace_api) == (422, "platform_not_connected", "rule.platform")
+    assert await refused_rule(workspace_api) == (422, "platform_not_connected", "rule.platform")
+    await connect_platform(workspace_api, "meta", MAIN, status=status)
+    assert await refused_rule(workspace_api) == (422, "platform_not_connected", "rule.platform")
 
 
-async def test_an_account_without_a_pixel_is_no_place_to_send_to(workspace_api):
-    await connect(workspace_api, "meta", ConnectedAccount("act_1"))
-    assert await refused(workspace_api) == (422, "platform_not_connected", "rule.platform")
+async def test_account_without_a_pixel_is_no_target(workspace_api):
+    await connect_platform(workspace_api, "meta", ConnectedAccount("act_1"))
+    assert await refused_rule(workspace_api) == (422, "platform_not_connected", "rule.platform")
 
 
 async def test_a_rule_is_paused_while_its_platform_is_not_connected(meta_workspace):
-    rule = (await make(meta_workspace))["data"]
-    await connect(meta_workspace, "meta", MAIN, status=ConnectionStatus.EXPIRED)
+    rule = (await create_rule(meta_workspace))["data"]
+    await connect_platform(meta_workspace, "meta", MAIN, status=ConnectionStatus.EXPIRED)
     paused = await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
     assert paused.json["data"]["active"] is False
 
 
-async def test_of_several_assets_one_is_named(workspace_api):
-    await connect(workspace_api, "meta", MAIN, SECOND)
-    assert await refused(workspace_api) == (400, "missing_field", "rule.asset_id")
-    assert await refused(workspace_api, ad_account_id="act_2") == (400, "missing_field", "rule.asset_id")
-    assert (await make(workspace_api, ad_account_id="act_1"))["data"]["asset_id"] == "1234"
-    assert (await make(workspace_api, asset_id="5678"))["data"]["ad_account_id"] == "act_2"
+async def test_target_must_be_named_when_there_are_several(workspace_api):
+    await connect_platform(workspace_api, "meta", MAIN, SECOND)
+    assert await refused_rule(workspace_api) == (400, "missing_field", "rule.asset_id")
+    assert await refused_rule(workspace_api, ad_account_id="act_2") == (400, "missing_field", "rule.asset_id")
+    assert (await create_rule(workspace_api, ad_account_id="act_1"))["data"]["asset_id"] == "1234"
+    assert (await create_rule(workspace_api, asset_id="5678"))["data"]["ad_account_id"] == "act_2"
 
 
-async def test_a_pixel_two_accounts_share_needs_its_account(workspace_api):
-    await connect(workspace_api, "meta", MAIN, ConnectedAccount("act_3", None, MAIN.assets))
-    assert await refused(workspace_api, asset_id="1234") == (400, "missing_field", "rule.ad_account_id")
-    assert (await make(workspace_api, asset_id="1234", ad_account_id="act_3"))["data"][
+async def test_pixel_shared_by_two_accounts_needs_its_account(workspace_api):
+    await connect_platform(workspace_api, "meta", MAIN, ConnectedAccount("act_3", None, MAIN.assets))
+    assert await refused_rule(workspace_api, asset_id="1234") == (400, "missing_field", "rule.ad_account_id")
+    assert (await create_rule(workspace_api, asset_id="1234", ad_account_id="act_3"))["data"][
         "ad_account_id"
     ] == "act_3"
 
@@ -258,30 +260,30 @@ async def test_a_pixel_two_accounts_share_needs_its_account(workspace_api):
         ({"ad_account_id": "act_9"}, "rule.ad_account_id"),
     ],
 )
-async def test_an_asset_nobody_connected_is_unknown(meta_workspace, named, field):
-    assert await refused(meta_workspace, **named) == (422, "unknown_asset", field)
+async def test_unconnected_asset_is_unknown(meta_workspace, named, field):
+    assert await refused_rule(meta_workspace, **named) == (422, "unknown_asset", field)
 
 
-async def test_a_platform_takes_its_own_events_only(meta_workspace):
+async def test_event_names_are_limited_by_platform(meta_workspace):
     refusal = await meta_workspace.ask("POST", "/rules", {"rule": RULE | {"platform_event": "purchase"}})
     assert refusal.refusal == (422, "invalid_platform_event", "rule.platform_event")
     assert refusal.json["hint"].startswith("It takes Purchase, AddToCart")
 
 
 async def test_events_of_google_are_the_conversion_actions_of_the_account(meta_workspace):
-    await connect(meta_workspace, "google", ACTIONS)
+    await connect_platform(meta_workspace, "google", ACTIONS)
     google = {"platform": "google", "asset_id": "42"}
     for name in ("Purchase", "custom"):
-        refusal = await refused(meta_workspace, **google, platform_event=name, custom_event_name="x")
+        refusal = await refused_rule(meta_workspace, **google, platform_event=name, custom_event_name="x")
         assert refusal == (422, "invalid_platform_event", "rule.platform_event")
-    made = await make(meta_workspace, **google, platform_event="Sale")
+    made = await create_rule(meta_workspace, **google, platform_event="Sale")
     (effect,) = made["diff"]["effects"]
     assert effect["asset_field"] == "conversion_action_id"
     assert effect["summary"] == "purchase from any source is sent to Google conversion action 42 as Sale"
     assert effect["endpoint_url_masked"] == (
         "https://googleads.googleapis.com/…/customers/777:uploadClickConversions"
     )
-    assert (await make(meta_workspace, **google, platform_event="42"))["applied"]
+    assert (await create_rule(meta_workspace, **google, platform_event="42"))["applied"]
 
 
 @pytest.mark.parametrize(
@@ -312,12 +314,12 @@ async def test_events_of_google_are_the_conversion_actions_of_the_account(meta_w
         ),
     ],
 )  # fmt: skip
-async def test_what_a_rule_must_not_be(meta_workspace, fields, refusal):
-    assert await refused(meta_workspace, **fields) == refusal
+async def test_invalid_rules_are_refused(meta_workspace, fields, refusal):
+    assert await refused_rule(meta_workspace, **fields) == refusal
 
 
 async def test_a_static_value_is_an_amount_of_its_currency(meta_workspace):
-    rule = (await make(meta_workspace, value_type="static", static_value=12.5, currency="usd"))["data"]
+    rule = (await create_rule(meta_workspace, value_type="static", static_value=12.5, currency="usd"))["data"]
     assert (rule["static_value"], rule["currency"]) == (12.5, "USD")
     conditions = [
         {"property": "plan.tier", "op": "in", "value": ["pro", 2]},
@@ -330,7 +332,7 @@ async def test_a_static_value_is_an_amount_of_its_currency(meta_workspace):
 
 
 @pytest.mark.parametrize("missing", ["name", "trigger_event", "platform", "platform_event"])
-async def test_a_rule_says_what_it_is_for(meta_workspace, missing):
+async def test_rule_describes_its_purpose(meta_workspace, missing):
     body = {"rule": {name: value for name, value in RULE.items() if name != missing}}
     assert (await meta_workspace.ask("POST", "/rules", body)).refusal == (
         400,
@@ -339,8 +341,8 @@ async def test_a_rule_says_what_it_is_for(meta_workspace, missing):
     )
 
 
-async def test_a_write_of_rules_needs_its_scope(meta_workspace):
-    rule = (await make(meta_workspace))["data"]
+async def test_writing_rules_needs_its_scope(meta_workspace):
+    rule = (await create_rule(meta_workspace))["data"]
     writes = (("POST", "/rules", {"rule": RULE}), ("PATCH", f"/rules/{rule['id']}", {"rule": {}}))
     for method, path, body in (*writes, ("DELETE", f"/rules/{rule['id']}", None)):
         refusal = await meta_workspace.ask(method, path, body, key="shop links")
@@ -348,37 +350,40 @@ async def test_a_write_of_rules_needs_its_scope(meta_workspace):
     assert (await meta_workspace.ask("GET", "/rules", key="shop reader")).status == 200
 
 
-async def test_a_retry_makes_one_rule(meta_workspace):
+async def test_retry_with_idempotency_key_creates_one_rule(meta_workspace):
     first = await meta_workspace.send("POST", "/rules", {"rule": RULE}, once="k")
     again = await meta_workspace.send("POST", "/rules", {"rule": RULE}, once="k")
     assert (again.headers["Idempotent-Replay"], again.json) == ("true", first.json)
     assert len((await meta_workspace.ask("GET", "/rules")).json["rules"]) == 1
 
 
-async def conversions(workspace_api, key="shop"):
+async def list_conversion_events(workspace_api, key="shop"):
     asked = {"metrics": ["conversions"], "start_date": "2026-07-01", "end_date": "2026-07-08"}
     answer = await workspace_api.ask("POST", "/metrics", asked, key=key)
     return answer.json["metrics"][0]["value"]
 
 
-async def test_what_an_active_rule_sends_converts_and_stops_with_it(meta_workspace):
+async def test_events_of_active_rules_count_as_conversions(meta_workspace):
     for name in ("shop", "other"):
         story = EventBuilder(meta_workspace.workspaces[name].id)
         demo = story.add_event("demo_booked", at=NOW - timedelta(days=1), visitor="v")
         await meta_workspace.service.ports.events.append([demo])
-    assert await conversions(meta_workspace) == 0
+    assert await list_conversion_events(meta_workspace) == 0
     planned = {"rule": RULE | {"trigger_event": "demo_booked"}, "dry_run": True}
     assert (await meta_workspace.ask("POST", "/rules", planned)).status == 200
-    assert await conversions(meta_workspace) == 0
-    rule = (await make(meta_workspace, trigger_event="demo_booked"))["data"]
-    assert (await conversions(meta_workspace), await conversions(meta_workspace, "other")) == (1, 0)
+    assert await list_conversion_events(meta_workspace) == 0
+    rule = (await create_rule(meta_workspace, trigger_event="demo_booked"))["data"]
+    assert (
+        await list_conversion_events(meta_workspace),
+        await list_conversion_events(meta_workspace, "other"),
+    ) == (1, 0)
     await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
-    assert await conversions(meta_workspace) == 0
+    assert await list_conversion_events(meta_workspace) == 0
     await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": True}})
     gone = (await meta_workspace.ask("DELETE", f"/rules/{rule['id']}")).json
-    assert await conversions(meta_workspace) == 0
+    assert await list_conversion_events(meta_workspace) == 0
     await meta_workspace.ask("POST", f"/audit/{gone['audit_id']}/undo")
-    assert await conversions(meta_workspace) == 1
+    assert await list_conversion_events(meta_workspace) == 1
     owner = next(
         one
         for one in await meta_workspace.service.ports.workspace.credentials.list_workspaces()
@@ -388,7 +393,7 @@ async def test_what_an_active_rule_sends_converts_and_stops_with_it(meta_workspa
     await meta_workspace.service.ports.workspace.workspace_settings.save_workspace(
         replace(owner, triggers=frozenset(), name="Shop")
     )
-    assert await conversions(meta_workspace) == 1
+    assert await list_conversion_events(meta_workspace) == 1
     own = replace(owner, rules=AnalyticsSettings(conversions=frozenset({"purchase"})))
     await meta_workspace.service.ports.workspace.workspace_settings.save_workspace(own)
-    assert await conversions(meta_workspace) == 0
+    assert await list_conversion_events(meta_workspace) == 0

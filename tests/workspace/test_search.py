@@ -13,7 +13,7 @@ OWNED = {
 
 
 @pytest.mark.parametrize("type_", OWNED)
-async def test_what_is_saved_is_found_by_its_name_until_it_is_deleted(workspace_api, type_):
+async def test_saved_objects_are_found_by_name_until_deleted(workspace_api, type_):
     path, body = OWNED[type_]
     made = await workspace_api.ask("POST", path, body)
     assert made.status == 200, made.json
@@ -28,7 +28,7 @@ async def test_what_is_saved_is_found_by_its_name_until_it_is_deleted(workspace_
     assert (await workspace_api.ask("GET", f"/search?q=weekly&types={type_}")).json["results"] == []
 
 
-async def test_a_type_named_often_is_looked_through_once(workspace_api):
+async def test_repeated_type_is_searched_once(workspace_api):
     path, body = OWNED["report"]
     await workspace_api.ask("POST", path, body)
     (found,) = (await workspace_api.ask("GET", f"/search?q=weekly&types={'report,' * 100}report")).json[
@@ -37,7 +37,7 @@ async def test_a_type_named_often_is_looked_through_once(workspace_api):
     assert found["label"] == "Weekly"
 
 
-async def test_names_that_start_with_the_query_are_found_before_others_whatever_the_limit(workspace_api):
+async def test_prefix_matches_precede_others_for_any_limit(workspace_api):
     path, body = OWNED["report"]
     for name in ("My weekly", "weekly b", "Weekly A", "Daily"):
         await workspace_api.ask("POST", path, {"report": body["report"] | {"name": name}})

@@ -15,7 +15,7 @@ DRAWN = {"source": "catalog", "kind": "metric", "metric_id": "visitors", "chart"
 EMPTY = dict.fromkeys(("description", "dimension", "plan", "steps", "window_days", "order", "unit"))
 
 
-async def a_report(workspace_api, name="Weekly", key="shop"):
+async def create_report(workspace_api, name="Weekly", key="shop"):
     """The id of a saved report of the workspace of a key."""
     workspace = workspace_api.workspaces[key]
     report = Report(
@@ -28,20 +28,20 @@ async def a_report(workspace_api, name="Weekly", key="shop"):
     return str(report.id)
 
 
-async def share(workspace_api, dry_run=False, key="shop", once=None, **fields):
+async def create_share_link(workspace_api, dry_run=False, key="shop", once=None, **fields):
     wanted = {"object_type": "report", **fields}
     if "object_id" not in wanted:
-        wanted["object_id"] = await a_report(workspace_api)
+        wanted["object_id"] = await create_report(workspace_api)
     body = {"share_link": wanted, "dry_run": dry_run}
     return await workspace_api.ask("POST", "/share-links", body, key=key, once=once)
 
 
-async def listed(workspace_api, query=""):
+async def list_share_links(workspace_api, query=""):
     return (await workspace_api.ask("GET", f"/share-links{query}")).json["share_links"]
 
 
-async def test_the_address_is_told_once_and_the_token_is_kept_nowhere(workspace_api, tmp_path):
-    made = (await share(workspace_api, show_workspace_name=True)).json
+async def test_url_is_returned_once_and_the_token_is_not_stored(workspace_api, tmp_path):
+    made = (await create_share_link(workspace_api, show_workspace_name=True)).json
     data = made["data"]
     url = data.pop("url")
     assert re.fullmatch(r"https://app\.example/share/[A-Za-z0-9_-]{43}", url)
@@ -49,7 +49,7 @@ async def test_the_address_is_told_once_and_the_token_is_kept_nowhere(workspace_
     assert (data["status"], data["object_type"], data["object_name"]) == ("active", "report", "Weekly")
     assert (data["view_count"], data["last_viewed_at"]) == (0, None)
     assert (data["show_workspace_name"], data["expires_at"], data["revoked_at"]) == (True, None, None)
-    assert await listed(workspace_api) == [data]
+    assert await list_share_links(workspace_api) == [data]
     token = url.rpartition("/")[2].encode()
     entries = (await workspace_api.ask("GET", "/audit")).bytes
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
@@ -58,7 +58,7 @@ async def test_the_address_is_told_once_and_the_token_is_kept_nowhere(workspace_
 
 
 async def test_the_effect_is_a_public_page_with_a_masked_path(workspace_api):
-    made = (await share(workspace_api)).json
+    made = (await create_share_link(workspace_api)).json
     assert made["diff"]["effects"] == [
         {
             "type": "public_page",
@@ -69,27 +69,27 @@ async def test_the_effect_is_a_public_page_with_a_masked_path(workspace_api):
     ]
 
 
-async def test_a_dry_run_tells_no_address_and_makes_no_link(workspace_api):
-    planned = (await share(workspace_api, dry_run=True)).json
+async def test_dry_run_returns_no_url_and_creates_no_link(workspace_api):
+    planned = (await create_share_link(workspace_api, dry_run=True)).json
     assert planned["applied"] is False
     assert {
         name: planned["data"][name] for name in ("id", "url", "token_hint", "created_at")
     } == dict.fromkeys(("id", "url", "token_hint", "created_at"))
     assert planned["diff"]["effects"][0]["path"] == "/share/…"
-    assert await listed(workspace_api) == []
+    assert await list_share_links(workspace_api) == []
     assert (await workspace_api.ask("GET", "/audit")).json["entries"] == []
 
 
 async def test_an_idempotency_key_is_ignored(workspace_api):
-    report = await a_report(workspace_api)
-    first, second = [await share(workspace_api, once="same", object_id=report) for _ in range(2)]
+    report = await create_report(workspace_api)
+    first, second = [await create_share_link(workspace_api, once="same", object_id=report) for _ in range(2)]
     assert first.json["data"]["url"] != second.json["data"]["url"]
     assert "idempotent-replay" not in {name.lower() for name in second.headers}
-    assert len(await listed(workspace_api)) == 2
+    assert len(await list_share_links(workspace_api)) == 2
 
 
-async def test_a_revoke_is_final_and_recorded_once(workspace_api):
-    made = (await share(workspace_api)).json["data"]
+async def test_revocation_is_final_and_audited_once(workspace_api):
+    made = (await create_share_link(workspace_api)).json["data"]
     revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json
     assert (revoked["applied"], revoked["diff"]["action"]) == (True, "revoke")
     assert revoked["diff"]["prior_state"] == {"status": "active", "revoked_at": None}
@@ -107,15 +107,15 @@ async def test_a_revoke_is_final_and_recorded_once(workspace_api):
 
 
 async def test_a_dry_run_revokes_nothing(workspace_api):
-    made = (await share(workspace_api)).json["data"]
+    made = (await create_share_link(workspace_api)).json["data"]
     planned = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}?dry_run=true")).json
     assert (planned["dry_run"], planned["data"]["status"]) == (True, "revoked")
     assert planned["data"]["revoked_at"] is None
-    assert (await listed(workspace_api))[0]["status"] == "active"
+    assert (await list_share_links(workspace_api))[0]["status"] == "active"
 
 
-async def test_neither_making_nor_revoking_is_taken_back(workspace_api):
-    made = (await share(workspace_api)).json
+async def test_creation_and_revocation_cannot_be_undone(workspace_api):
+    made = (await create_share_link(workspace_api)).json
     revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['data']['id']}")).json
     for audit_id in (made["audit_id"], revoked["audit_id"]):
         refused = await workspace_api.ask("POST", f"/audit/{audit_id}/undo")
@@ -123,14 +123,14 @@ async def test_neither_making_nor_revoking_is_taken_back(workspace_api):
 
 
 async def test_a_link_expires_by_time(workspace_api):
-    made = (await share(workspace_api, expires_in_days=7)).json["data"]
+    made = (await create_share_link(workspace_api, expires_in_days=7)).json["data"]
     assert made["expires_at"] == "2026-07-15T15:01:00.000Z"
-    assert (await listed(workspace_api))[0]["status"] == "active"
+    assert (await list_share_links(workspace_api))[0]["status"] == "active"
     workspace_api.later(days=7)
-    assert (await listed(workspace_api))[0]["status"] == "expired"
+    assert (await list_share_links(workspace_api))[0]["status"] == "expired"
     revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json
     assert revoked["diff"]["prior_state"]["status"] == "expired"
-    assert (await listed(workspace_api))[0]["status"] == "revoked"
+    assert (await list_share_links(workspace_api))[0]["status"] == "revoked"
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ async def test_a_link_expires_by_time(workspace_api):
         ("2026-07-10T12:00:00Z", "2026-07-10T12:00:00.000Z"),
     ],
 )
-async def test_a_date_includes_its_day(workspace_api, sent, ends):
-    assert (await share(workspace_api, expires_at=sent)).json["data"]["expires_at"] == ends
+async def test_expiry_date_includes_its_day(workspace_api, sent, ends):
+    assert (await create_share_link(workspace_api, expires_at=sent)).json["data"]["expires_at"] == ends
 
 
 @pytest.mark.parametrize(
@@ -163,25 +163,27 @@ async def test_a_date_includes_its_day(workspace_api, sent, ends):
         ({"digest": "0" * 64}, (400, "unknown_field", "share_link.digest")),
     ],
 )
-async def test_what_breaks_a_rule_is_refused(workspace_api, fields, refusal):
-    assert (await share(workspace_api, **fields)).refusal == refusal
+async def test_invalid_share_links_are_refused(workspace_api, fields, refusal):
+    assert (await create_share_link(workspace_api, **fields)).refusal == refusal
 
 
-async def test_the_list_is_filtered_and_walked(workspace_api):
-    reports = [await a_report(workspace_api, name) for name in ("A", "B")]
+async def test_list_is_filtered_and_paged(workspace_api):
+    reports = [await create_report(workspace_api, name) for name in ("A", "B")]
     links = [
-        (await share(workspace_api, object_id=reports[index % 2], expires_in_days=index + 1)).json["data"][
-            "id"
-        ]
+        (
+            await create_share_link(workspace_api, object_id=reports[index % 2], expires_in_days=index + 1)
+        ).json["data"]["id"]
         for index in range(5)
     ]
     await workspace_api.ask("DELETE", f"/share-links/{links[0]}")
     workspace_api.later(days=2)
-    assert [one["id"] for one in await listed(workspace_api)] == links[::-1]
-    assert [one["id"] for one in await listed(workspace_api, "?status=expired")] == [links[1]]
-    assert [one["id"] for one in await listed(workspace_api, "?status=revoked")] == [links[0]]
-    assert [one["id"] for one in await listed(workspace_api, f"?object_id={reports[0]}")] == links[4::-2]
-    assert await listed(workspace_api, "?object_type=analysis") == []
+    assert [one["id"] for one in await list_share_links(workspace_api)] == links[::-1]
+    assert [one["id"] for one in await list_share_links(workspace_api, "?status=expired")] == [links[1]]
+    assert [one["id"] for one in await list_share_links(workspace_api, "?status=revoked")] == [links[0]]
+    assert [one["id"] for one in await list_share_links(workspace_api, f"?object_id={reports[0]}")] == links[
+        4::-2
+    ]
+    assert await list_share_links(workspace_api, "?object_type=analysis") == []
     walked, cursor = [], ""
     while cursor is not None:
         page = (await workspace_api.ask("GET", f"/share-links?limit=2{cursor and f'&cursor={cursor}'}")).json
@@ -190,26 +192,29 @@ async def test_the_list_is_filtered_and_walked(workspace_api):
     assert walked == links[::-1]
 
 
-async def test_reading_is_not_writing_and_another_workspace_sees_nothing(workspace_api):
-    report = await a_report(workspace_api)
-    refused = await share(workspace_api, key="shop reader", object_id=report)
+async def test_write_scope_is_needed_and_links_are_isolated_by_workspace(workspace_api):
+    report = await create_report(workspace_api)
+    refused = await create_share_link(workspace_api, key="shop reader", object_id=report)
     assert refused.refusal == (403, "insufficient_scope", None)
-    assert (await share(workspace_api, key="other", object_id=report)).refusal[:2] == (422, "unknown_object")
-    made = (await share(workspace_api, object_id=report)).json["data"]
+    assert (await create_share_link(workspace_api, key="other", object_id=report)).refusal[:2] == (
+        422,
+        "unknown_object",
+    )
+    made = (await create_share_link(workspace_api, object_id=report)).json["data"]
     assert (await workspace_api.ask("GET", "/share-links", key="shop reader")).status == 200
     assert (await workspace_api.ask("GET", "/share-links", key="other")).json["share_links"] == []
     assert (await workspace_api.ask("DELETE", f"/share-links/{made['id']}", key="other")).status == 404
     assert (await workspace_api.ask("DELETE", f"/share-links/{new_id()}")).status == 404
 
 
-async def test_views_stand_beside_the_link(workspace_api):
-    made = (await share(workspace_api)).json["data"]
+async def test_links_list_their_view_counts(workspace_api):
+    made = (await create_share_link(workspace_api)).json["data"]
     store = workspace_api.service.ports.workspace
     for minutes in (1, 2):
         await store.share_link_views.count_view(
             UUID(made["id"]), workspace_api.now + timedelta(minutes=minutes)
         )
-    (seen,) = await listed(workspace_api)
+    (seen,) = await list_share_links(workspace_api)
     assert seen["view_count"] == 2
     revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json["data"]
     assert (revoked["view_count"], revoked["last_viewed_at"]) == (2, seen["last_viewed_at"])

@@ -12,7 +12,7 @@ from hosts.ingest import write_key_cache
 from hosts.ingest.run import create_ingest_host_app
 from plugins.workspace_sql import change_counter_poller
 from service_core.access.api_keys import create_workspace_with_keys
-from service_core.api.readiness import build_cache_probe
+from service_core.api.readiness import build_change_version_probe
 from service_core.kernel.ids import new_agent_token, new_write_key
 from tests.fixtures.databases import LONG_TIMEOUT
 from tests.workspace.conftest import NOW, WorkspaceApi
@@ -22,17 +22,17 @@ ACCEPTED, NOT_TOLD = (200, None), (500, "Internal server error")
 LINK = {"link": {"name": "Spring", "destination_url": "https://example.com/a"}}
 
 
-def office_at(folder, url):
+def open_workspace_api(folder, url):
     return WorkspaceApi(folder, storage={"events": "memory://", "workspace": url})
 
 
-def is_unknown(answer):
+def is_unavailable(answer):
     """Nobody can say; it is no refusal, and asking again is worth it."""
     assert (answer.status, answer.json.get("code")) == (503, "data_unverified"), answer.json
     assert answer.headers["Retry-After"] == "5"
 
 
-async def opened(workspace_api):
+async def open_workspace_and_ingest(workspace_api):
     """The write key of a third workspace; what programs of the other two hold stands in ``office.keys``."""
     await workspace_api.open()
     initialized_deployment = await create_workspace_with_keys(
@@ -42,16 +42,18 @@ async def opened(workspace_api):
     return initialized_deployment.write_key.secret
 
 
-async def everything_is_unknown(workspace_api, host):
+async def assert_all_unavailable(workspace_api, host):
     for path in READS:
-        is_unknown(await workspace_api.ask("GET", path))
-    is_unknown(await workspace_api.ask("POST", "/links", LINK))
-    is_unknown(await workspace_api.ask("GET", "/rules", key="nobody"))
+        is_unavailable(await workspace_api.ask("GET", path))
+    is_unavailable(await workspace_api.ask("POST", "/links", LINK))
+    is_unavailable(await workspace_api.ask("GET", "/rules", key="nobody"))
     assert await host.track(new_write_key()) == NOT_TOLD
-    assert not (await build_cache_probe(workspace_api.service.ports.workspace.credentials).check()).ok
+    assert not (
+        await build_change_version_probe(workspace_api.service.ports.workspace.credentials).check()
+    ).ok
 
 
-async def everything_is_known(workspace_api, host):
+async def assert_all_available(workspace_api, host):
     for path in READS:
         assert (await workspace_api.ask("GET", path)).status == 200
     assert (await workspace_api.ask("POST", "/links", LINK)).status == 200
@@ -84,7 +86,7 @@ class IngestHost:
 
 
 @contextmanager
-def written_by_another(file):
+def hold_write_lock(file):
     """Another program holds the write lock."""
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -93,7 +95,7 @@ def written_by_another(file):
 
 
 @contextmanager
-def no_room(_file):
+def make_disk_full(_file):
     """No file of this process may grow, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
@@ -104,7 +106,7 @@ def no_room(_file):
 
 
 @contextmanager
-def unreadable(file):
+def make_unreadable(file):
     """What lies where the pages were makes no sense, and nothing of them is remembered."""
     index = file.with_name(f"{file.name}-shm")
     with closing(sqlite3.connect(file)) as other:
@@ -124,39 +126,39 @@ def unreadable(file):
         other.execute("PRAGMA user_version = 1")  # whoever remembers the senseless pages reads them anew
 
 
-@pytest.mark.parametrize("trouble", [written_by_another, no_room])
-async def test_a_file_that_takes_no_writes_is_unknown_to_writes_alone(tmp_path, trouble):
-    workspace_api = office_at(tmp_path, "sqlite:///workspace.db?busy_seconds=0.05")
+@pytest.mark.parametrize("trouble", [hold_write_lock, make_disk_full])
+async def test_read_only_file_returns_503_for_writes_only(tmp_path, trouble):
+    workspace_api = open_workspace_api(tmp_path, "sqlite:///workspace.db?busy_seconds=0.05")
     async with workspace_api.service:
         await workspace_api.open()
         with trouble(tmp_path / "workspace.db"):
             refused = await workspace_api.ask("POST", "/links", LINK)
-            is_unknown(refused)
+            is_unavailable(refused)
             assert (refused.json["dry_run"], refused.json["applied"]) == (False, False)
             assert await workspace_api.links() == []
         assert (await workspace_api.ask("POST", "/links", LINK)).status == 200
         assert [link["name"] for link in await workspace_api.links()] == ["Spring"]
 
 
-async def test_a_file_that_cannot_be_read_is_unknown_to_all_but_keys_ingest_remembers(tmp_path):
-    workspace_api = office_at(tmp_path, "sqlite:///workspace.db")
+async def test_unreadable_file_returns_503_except_for_cached_ingest_keys(tmp_path):
+    workspace_api = open_workspace_api(tmp_path, "sqlite:///workspace.db")
     async with workspace_api.service:
-        host, writer = IngestHost(workspace_api), await opened(workspace_api)
+        host, writer = IngestHost(workspace_api), await open_workspace_and_ingest(workspace_api)
         assert await host.track(writer) == ACCEPTED
-        with unreadable(tmp_path / "workspace.db"):
+        with make_unreadable(tmp_path / "workspace.db"):
             assert await host.track(writer) == ACCEPTED
-            await everything_is_unknown(workspace_api, host)
-        await everything_is_known(workspace_api, host)
+            await assert_all_unavailable(workspace_api, host)
+        await assert_all_available(workspace_api, host)
 
 
-async def test_a_server_that_is_stopped_is_unknown_to_all_but_keys_ingest_remembers(
+async def test_stopped_server_returns_503_except_for_cached_ingest_keys(
     postgres_server, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 0.3)
     monkeypatch.setattr(write_key_cache, "MAX_AGE_SECONDS", 0.0)  # of a clock that no test turns
-    workspace_api = office_at(tmp_path, f"{postgres_server.url}?{LONG_TIMEOUT}")
+    workspace_api = open_workspace_api(tmp_path, f"{postgres_server.url}?{LONG_TIMEOUT}")
     async with workspace_api.service:
-        host, writer = IngestHost(workspace_api), await opened(workspace_api)
+        host, writer = IngestHost(workspace_api), await open_workspace_and_ingest(workspace_api)
         assert await host.track(writer) == ACCEPTED
         await asyncio.to_thread(postgres_server.stop)
         async with asyncio.timeout(30):
@@ -167,7 +169,7 @@ async def test_a_server_that_is_stopped_is_unknown_to_all_but_keys_ingest_rememb
         assert await host.track(writer) == ACCEPTED
         workspace_api.later(seconds=1)
         assert await host.track(writer) == NOT_TOLD
-        await everything_is_unknown(workspace_api, host)
+        await assert_all_unavailable(workspace_api, host)
         await asyncio.to_thread(postgres_server.start)
-        await everything_is_known(workspace_api, host)
+        await assert_all_available(workspace_api, host)
         assert await host.track(writer) == ACCEPTED

@@ -8,7 +8,7 @@ import pytest
 from service_core.workspace.share_links.ttl_cache import TtlCache
 
 
-class Bench:
+class CacheHarness:
     def __init__(self, capacity=10):
         self.now = datetime(2026, 7, 8, tzinfo=UTC)
         self.cache = TtlCache(timedelta(seconds=60), lambda: self.now, capacity)
@@ -23,18 +23,18 @@ class Bench:
                 raise self.fault
             return f"{key}{len(self.asked)}"
 
-        return await self.cache.get(key, ask)
+        return await self.cache.get_or_compute(key, ask)
 
 
-async def test_an_answer_is_used_for_its_lifetime():
-    bench = Bench()
+async def test_value_is_cached_for_its_lifetime():
+    bench = CacheHarness()
     assert [await bench.get("a"), await bench.get("a"), await bench.get("b")] == ["a1", "a1", "b2"]
     bench.now += timedelta(seconds=60)
     assert await bench.get("a") == "a3"
 
 
-async def test_those_who_ask_at_the_same_time_share_one_question():
-    bench = Bench()
+async def test_concurrent_misses_share_one_load():
+    bench = CacheHarness()
     bench.held.clear()
     waiting = [asyncio.create_task(bench.get("a")) for _ in range(50)]
     await asyncio.sleep(0)
@@ -44,8 +44,8 @@ async def test_those_who_ask_at_the_same_time_share_one_question():
     assert bench.asked == ["a"]
 
 
-async def test_a_question_that_failed_is_asked_again():
-    bench = Bench()
+async def test_failed_load_is_not_cached():
+    bench = CacheHarness()
     bench.fault = RuntimeError("down")
     with pytest.raises(RuntimeError):
         await bench.get("a")
@@ -53,8 +53,8 @@ async def test_a_question_that_failed_is_asked_again():
     assert await bench.get("a") == "a2"
 
 
-async def test_the_oldest_answers_go_first():
-    bench = Bench(capacity=2)
+async def test_oldest_entries_are_evicted_first():
+    bench = CacheHarness(capacity=2)
     for key in ("a", "b", "c"):
         await bench.get(key)
     assert await bench.get("c") == "c3"

@@ -16,9 +16,9 @@ class TableSettings(AdapterSettings):
 
 
 def _open(settings: TableSettings) -> GeoLocator:
-    from geo_table.network_table import NetworkTable  # noqa: PLC0415 - what takes time is imported when it is chosen
+    from geo_table.network_table import LongestPrefixNetworkTable  # noqa: PLC0415 - what takes time is imported when it is chosen
 
-    return NetworkTable.read(settings.path, settings.delimiter)
+    return LongestPrefixNetworkTable.read_csv(settings.path, settings.delimiter)
 
 
 @hook

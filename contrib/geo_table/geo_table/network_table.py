@@ -11,7 +11,7 @@ from service_core.plugin import GeoLocation, StartupError
 Network = IPv4Network | IPv6Network
 
 
-class NetworkTable:
+class LongestPrefixNetworkTable:
     """Places of networks; the longest network that holds an address gives its place."""
 
     def __init__(self, places: Mapping[Network, GeoLocation]) -> None:
@@ -22,7 +22,7 @@ class NetworkTable:
         }
 
     @classmethod
-    def read(cls, path: Path, delimiter: str) -> Self:
+    def read_csv(cls, path: Path, delimiter: str) -> Self:
         """The table in a CSV file with the columns network, country, region, city, timezone.
 
         Raises:
@@ -32,7 +32,7 @@ class NetworkTable:
         try:
             with path.open(newline="", encoding="utf-8") as file:
                 for number, row in enumerate(csv.DictReader(file, delimiter=delimiter), start=2):
-                    places[_parse_network(row, path, number)] = _parse_location(row)
+                    places[_parse_network_or_raise_startup_error(row, path, number)] = _parse_location(row)
         except OSError as fault:
             raise StartupError(
                 f"The table of places {path} cannot be read: {fault.strerror}. Correct geo.database."
@@ -52,12 +52,14 @@ class NetworkTable:
         return None
 
 
-def _parse_network(row: Mapping[str, str | None], path: Path, number: int) -> Network:
+def _parse_network_or_raise_startup_error(
+    row: Mapping[str, str | None], path: Path, line_number: int
+) -> Network:
     try:
         return ip_network(row.get("network") or "")
     except ValueError as fault:
         raise StartupError(
-            f"{path}, line {number}: {fault}. Write a network such as 203.0.113.0/24."
+            f"{path}, line {line_number}: {fault}. Write a network such as 203.0.113.0/24."
         ) from None
 
 

@@ -23,25 +23,31 @@ def map_message(message: Mapping[str, Any]) -> MappedMessage:
         ValueError: it has no type, id, time or data.
     """
     fields = MessageFields(message)
-    id_, kind, at = fields.required_text("id"), fields.required_text("type"), _parse_utc(fields, "timestamp")
+    id_, kind, at = (
+        fields.required_text("id"),
+        fields.required_text("type"),
+        _parse_iso_datetime_assuming_utc(fields, "timestamp"),
+    )
     if at is None:
         raise ValueError("timestamp is missing")
     if kind not in EVENT_NAMES:
         return MappedMessage(id_, None, at)
     data = fields.object("data")
     of = data.required_text("id")
-    told = _payment_properties(data, of) if kind == "payment.succeeded" else (("subscription_id", of),)
+    told = (
+        _order_properties_net_of_tax(data, of) if kind == "payment.succeeded" else (("subscription_id", of),)
+    )
     return MappedMessage(
         id_,
         EVENT_NAMES[kind],
-        _parse_utc(data, "paid_at") or at,
-        identity=_identity(data),
-        properties=dict(told) | _product_properties(data),
+        _parse_iso_datetime_assuming_utc(data, "paid_at") or at,
+        identity=_visitor_id_and_email(data),
+        properties=dict(told) | _product_and_membership_properties(data),
         external_ids=_external_ids(data),
     )
 
 
-def _payment_properties(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
+def _order_properties_net_of_tax(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
     """Yields the order id and, if the currency is known, the total without tax."""
     currency, total = data.currency("currency"), data.number("total")
     tax = data.number("tax_amount")
@@ -56,7 +62,7 @@ def _payment_properties(data: MessageFields, order_id: str) -> Iterator[tuple[st
         yield "discount", "0"
 
 
-def _product_properties(data: MessageFields) -> dict[str, str]:
+def _product_and_membership_properties(data: MessageFields) -> dict[str, str]:
     known = {
         "product_id": data.object("product").text("id"),
         "plan_id": data.object("plan").text("id"),
@@ -66,7 +72,7 @@ def _product_properties(data: MessageFields) -> dict[str, str]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _identity(data: MessageFields) -> dict[str, str]:
+def _visitor_id_and_email(data: MessageFields) -> dict[str, str]:
     known = {
         "visitor_id": data.object("metadata").text("visitor_id"),
         "email": data.object("user").text("email"),
@@ -79,10 +85,10 @@ def _external_ids(data: MessageFields) -> dict[str, str]:
     return {} if user is None else {PROVIDER: user}
 
 
-def _parse_utc(data: MessageFields, name: str) -> datetime | None:
+def _parse_iso_datetime_assuming_utc(data: MessageFields, field_name: str) -> datetime | None:
     """Returns an ISO 8601 time as aware UTC, assumed to be UTC without an offset; None if it is malformed."""
     try:
-        read = datetime.fromisoformat(data.text(name) or "")
+        read = datetime.fromisoformat(data.text(field_name) or "")
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -17,8 +17,8 @@ from hosts.web.cards.card import (
 )
 from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Series
-from hosts.web.charts.proportion_charts import Row, build_bar_list
-from hosts.web.charts.time_labels import label_bucket
+from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
+from hosts.web.charts.time_labels import build_labelled_bucket
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
 from service_core.kernel.timestamps import format_timestamp
@@ -32,7 +32,7 @@ _ADDITIVE_UNITS: Final = frozenset({"count", "currency"})
 """Units whose parts make up a whole, as far as a picture tells: their rows have shares and zeros."""
 
 
-def build_query_card(title: str, data: Answer, setting: DisplayContext) -> Card:
+def build_query_card_by_columns(title: str, data: Answer, setting: DisplayContext) -> Card:
     """The card of a question: lines over time, a bar list of one dimension, numbers, or a table.
 
     Args:
@@ -44,12 +44,24 @@ def build_query_card(title: str, data: Answer, setting: DisplayContext) -> Card:
     if not data["rows"] and (answer.bucketed or answer.dimensions):
         return message_card(title, "No data in this range.")
     if answer.bucketed:
-        return _time_series_card(answer)
+        return _plot_card_of_top_series(answer)
     if not answer.dimensions:
-        return Card(title, "numbers", answer.totals(), notes=answer.notes())
+        return Card(title, "numbers", answer.formatted_totals(), notes=answer.notes_on_missing_data())
     if len(answer.dimensions) == 1:
-        return Card(title, "rows", _bar_list_rows(answer), table=answer.table(), notes=answer.notes())
-    return Card(title, "table", answer.table(), answer.totals(), notes=answer.notes())
+        return Card(
+            title,
+            "rows",
+            _bar_list_rows_with_shares(answer),
+            table=answer.formatted_rows_table(),
+            notes=answer.notes_on_missing_data(),
+        )
+    return Card(
+        title,
+        "table",
+        answer.formatted_rows_table(),
+        answer.formatted_totals(),
+        notes=answer.notes_on_missing_data(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ class _QueryAnswer:
         size: str = self.data["meta"]["resolved"]["interval"]
         return size
 
-    def starts(self) -> list[str]:
+    def bucket_starts_up_to_data(self) -> list[str]:
         """The starts of all buckets, also of those no row was listed for; none is shown ahead of the data."""
         meta = self.data["meta"]
         covered = meta["resolved"]["date_range"]
@@ -88,19 +100,19 @@ class _QueryAnswer:
         buckets = buckets_covering(span, BucketUnit(self.size), self.setting.zone)
         return [format_timestamp(start) for start in buckets.starts if start <= through]
 
-    def totals(self) -> tuple[Number, ...]:
+    def formatted_totals(self) -> tuple[Number, ...]:
         """The metrics over the whole range."""
         metric_totals = [(metric, self.data["totals"].get(metric["id"])) for metric in self.metrics]
         return tuple(
             Number(
                 self.setting.label(metric["id"]),
-                self.setting.format_for(metric["unit"]).format_full(value),
+                self.setting.format_for(metric["unit"]).format_in_full_or_dash(value),
                 value is None,
             )
             for metric, value in metric_totals
         )
 
-    def notes(self) -> tuple[str, ...]:
+    def notes_on_missing_data(self) -> tuple[str, ...]:
         """What is missing."""
         missing = [
             self.setting.label(unavailable["metric"]) for unavailable in self.data["meta"]["unavailable"]
@@ -110,7 +122,7 @@ class _QueryAnswer:
             *(["More rows are not shown."] if self.data["meta"]["truncated"] else []),
         )
 
-    def table(self) -> Table:
+    def formatted_rows_table(self) -> Table:
         """Every row in words."""
         columns = self.data["columns"]
         head = (
@@ -125,59 +137,70 @@ class _QueryAnswer:
 
     def _format_cell(self, value: Any, column: Answer) -> str:
         if column["kind"] == "metric":
-            return self.setting.format_for(column["unit"]).format_full(value)
+            return self.setting.format_for(column["unit"]).format_in_full_or_dash(value)
         if column["kind"] == _BUCKET:
-            return label_bucket(parse_instant(value), self.setting.zone, self.size).title
+            return build_labelled_bucket(parse_instant(value), self.setting.zone, self.size).title
         return dimension_label(value)
 
 
-def _time_series_card(asked: _QueryAnswer) -> Card:
-    starts = asked.starts()
-    all_series = _series_by_dimension(asked, starts) if asked.dimensions else _series_by_metric(asked, starts)
+def _plot_card_of_top_series(answer: _QueryAnswer) -> Card:
+    starts = answer.bucket_starts_up_to_data()
+    all_series = (
+        _series_by_dimension_largest_first(answer, starts)
+        if answer.dimensions
+        else _series_of_metrics_sharing_first_unit(answer, starts)
+    )
     picture = build_plot(
-        f"{asked.title}, by {asked.size}",
-        _build_buckets(asked, starts),
+        f"{answer.title}, by {answer.size}",
+        _label_buckets_marking_last_partial(answer, starts),
         all_series[:MAX_LINES],
-        unit=asked.setting.format_for(asked.metrics[0]["unit"]),
+        unit=answer.setting.format_for(answer.metrics[0]["unit"]),
         style="area" if len(all_series) == 1 else "line",
     )
     more = [f"Top {MAX_LINES} of {len(all_series)}."] if len(all_series) > MAX_LINES else []
-    return Card(asked.title, "plot", picture, asked.totals(), asked.table(), (*more, *asked.notes()))
+    return Card(
+        answer.title,
+        "plot",
+        picture,
+        answer.formatted_totals(),
+        answer.formatted_rows_table(),
+        (*more, *answer.notes_on_missing_data()),
+    )
 
 
-def _build_buckets(asked: _QueryAnswer, starts: Sequence[str]) -> list[Bucket]:
+def _label_buckets_marking_last_partial(answer: _QueryAnswer, starts: Sequence[str]) -> list[Bucket]:
     """The x axis; the last bucket is not over while the range is not."""
-    lasting = asked.data["meta"]["resolved"]["date_range"]["partial"]
-    zone, last = asked.setting.zone, starts[-1]
+    lasting = answer.data["meta"]["resolved"]["date_range"]["partial"]
+    zone, last = answer.setting.zone, starts[-1]
     return [
-        label_bucket(parse_instant(start), zone, asked.size, partial=lasting and start == last)
+        build_labelled_bucket(parse_instant(start), zone, answer.size, partial=lasting and start == last)
         for start in starts
     ]
 
 
-def _series_by_metric(asked: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
+def _series_of_metrics_sharing_first_unit(answer: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
     """A line per metric that shares the first one's unit: two units have no axis in common."""
-    alike = [metric for metric in asked.metrics if metric["unit"] == asked.metrics[0]["unit"]]
-    row_by_bucket = {row[_BUCKET]: row for row in asked.data["rows"]}
+    alike = [metric for metric in answer.metrics if metric["unit"] == answer.metrics[0]["unit"]]
+    row_by_bucket = {row[_BUCKET]: row for row in answer.data["rows"]}
     return [
         Series(
-            asked.setting.label(metric["id"]),
+            answer.setting.label(metric["id"]),
             tuple(row_by_bucket.get(start, {}).get(metric["id"]) for start in starts),
         )
         for metric in alike
     ]
 
 
-def _series_by_dimension(asked: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
+def _series_by_dimension_largest_first(answer: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
     """A line per combination of names, the largest first.
 
     A name without a row in a bucket had nothing to count there, unless rows were left out.
     """
-    metric, value_by_bucket = asked.metrics[0], dict[str, dict[str, float | None]]()
-    for row in asked.data["rows"]:
-        name = " · ".join(dimension_label(row[dimension]) for dimension in asked.dimensions)
+    metric, value_by_bucket = answer.metrics[0], dict[str, dict[str, float | None]]()
+    for row in answer.data["rows"]:
+        name = " · ".join(dimension_label(row[dimension]) for dimension in answer.dimensions)
         value_by_bucket.setdefault(name, {})[row[_BUCKET]] = row[metric["id"]]
-    nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not asked.data["meta"]["truncated"] else None
+    nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not answer.data["meta"]["truncated"] else None
     largest = sorted(
         value_by_bucket, key=lambda name: -sum(value or 0 for value in value_by_bucket[name].values())
     )
@@ -186,14 +209,14 @@ def _series_by_dimension(asked: _QueryAnswer, starts: Sequence[str]) -> list[Ser
     ]
 
 
-def _bar_list_rows(asked: _QueryAnswer) -> tuple[Row, ...]:
-    metric, (dimension,) = asked.metrics[0], asked.dimensions
-    unit, total = asked.setting.format_for(metric["unit"]), asked.data["totals"].get(metric["id"])
+def _bar_list_rows_with_shares(answer: _QueryAnswer) -> tuple[Row, ...]:
+    metric, (dimension,) = answer.metrics[0], answer.dimensions
+    unit, total = answer.setting.format_for(metric["unit"]), answer.data["totals"].get(metric["id"])
     parts = []
-    for row in asked.data["rows"]:
+    for row in answer.data["rows"]:
         value = row[metric["id"]]
         share = (
             f"{100 * value / total:.1f} %" if metric["unit"] in _ADDITIVE_UNITS and value and total else ""
         )
-        parts.append((dimension_label(row[dimension]), value, unit.format_full(value), share))
-    return build_bar_list(parts)
+        parts.append((dimension_label(row[dimension]), value, unit.format_in_full_or_dash(value), share))
+    return build_bars_relative_to_longest(parts)

@@ -16,11 +16,15 @@ from hosts.web.cards.card import (
     message_card,
     parse_instant,
 )
-from hosts.web.cards.queries import build_query_card
+from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.charts.plot import Style, build_plot
 from hosts.web.charts.plot_model import Series
-from hosts.web.charts.proportion_charts import build_bar_list, build_gauge, build_ring
-from hosts.web.charts.time_labels import detect_bucket_size, label_bucket
+from hosts.web.charts.proportion_charts import (
+    build_bars_relative_to_longest,
+    build_gauge,
+    build_ring_of_first_six_parts,
+)
+from hosts.web.charts.time_labels import build_labelled_bucket, detect_bucket_size
 
 INCOMPLETE_NOTE: Final = "Some events of this range are not stored yet, so the numbers are a lower bound."
 MAX_ROWS: Final = 10
@@ -32,7 +36,9 @@ _FUNNEL_HEAD: Final = (
 )  # fmt: skip
 
 
-def build_report_card(run: Answer, chart: str | None, setting: DisplayContext, size: str = "md") -> Card:
+def build_report_card_by_answer_fields(
+    run: Answer, chart: str | None, setting: DisplayContext, size: str = "md"
+) -> Card:
     """The card of a report that ran.
 
     Args:
@@ -43,17 +49,19 @@ def build_report_card(run: Answer, chart: str | None, setting: DisplayContext, s
     """
     report, data = run["report"], run["data"]
     if "metric" in data and "series" in data:
-        card = _metric_card(report["name"], data, chart or "number", setting)
+        card = _metric_card_by_chart_type(report["name"], data, chart or "number", setting)
     elif "steps" in data:
         card = _funnel_card(report["name"], data, setting)
     elif "columns" in data:
-        card = build_query_card(report["name"], data, setting)
+        card = build_query_card_by_columns(report["name"], data, setting)
     else:
         card = build_breakdown_card(report["name"], data, setting)
-    return _resize_card(card, size, _report_notes(run, setting))
+    return _resize_card_and_cut_long_list(
+        card, size, _notes_on_incomplete_data_and_skipped_filters(run, setting)
+    )
 
 
-def _report_notes(run: Answer, setting: DisplayContext) -> tuple[str, ...]:
+def _notes_on_incomplete_data_and_skipped_filters(run: Answer, setting: DisplayContext) -> tuple[str, ...]:
     skipped = [setting.label(skipped_filter["dimension"]) for skipped_filter in run["filters_skipped"]]
     return (
         *([] if run["complete"] else [INCOMPLETE_NOTE]),
@@ -61,7 +69,7 @@ def _report_notes(run: Answer, setting: DisplayContext) -> tuple[str, ...]:
     )
 
 
-def _resize_card(card: Card, size: str, notes: Sequence[str]) -> Card:
+def _resize_card_and_cut_long_list(card: Card, size: str, notes: Sequence[str]) -> Card:
     """The card in its size; a list longer than `MAX_ROWS` is cut unless the card is large."""
     all_notes = (*card.notes, *notes)
     if card.shape == "rows" and size != "lg" and len(card.figure) > MAX_ROWS:
@@ -70,27 +78,29 @@ def _resize_card(card: Card, size: str, notes: Sequence[str]) -> Card:
     return replace(card, notes=all_notes, size=size)
 
 
-def _metric_card(title: str, data: Answer, chart: str, setting: DisplayContext) -> Card:
+def _metric_card_by_chart_type(title: str, data: Answer, chart: str, setting: DisplayContext) -> Card:
     metric, series = data["metric"], data["series"] or ()
     unit, label = setting.format_for(metric["unit"]), setting.label(metric["id"])
     if not metric["available"]:
         reason = (metric["unavailable_reason"] or "not measured").replace("_", " ")
         return message_card(title, f"{label} is not available here: {reason}.")
-    number = Number(label, unit.format_full(metric["value"]), metric["value"] is None)
+    number = Number(label, unit.format_in_full_or_dash(metric["value"]), metric["value"] is None)
     if chart == "pie" and metric["value"] is not None:
-        return Card(title, "ring", _gauge_or_ring(label, metric["value"], setting, metric["unit"]))
+        return Card(
+            title, "ring", _gauge_for_ratio_else_full_ring(label, metric["value"], setting, metric["unit"])
+        )
     if not series:
         return Card(title, "numbers", (number,))
     starts = [parse_instant(point["timestamp"]) for point in series]
     size = detect_bucket_size(starts)
     buckets = [
-        label_bucket(start, setting.zone, size, partial=point["partial"])
+        build_labelled_bucket(start, setting.zone, size, partial=point["partial"])
         for start, point in zip(starts, series, strict=True)
     ]
     table = Table(
         (size.capitalize(), label),
         tuple(
-            (bucket.title, unit.format_full(point["value"]))
+            (bucket.title, unit.format_in_full_or_dash(point["value"]))
             for bucket, point in zip(buckets, series, strict=True)
         ),
     )
@@ -101,12 +111,12 @@ def _metric_card(title: str, data: Answer, chart: str, setting: DisplayContext) 
     return Card(title, "plot", picture, (number,), table)
 
 
-def _gauge_or_ring(label: str, value: float, setting: DisplayContext, unit_name: str) -> Any:
+def _gauge_for_ratio_else_full_ring(label: str, value: float, setting: DisplayContext, unit_name: str) -> Any:
     """A share fills its part of the ring; any other number is a whole of one part."""
-    text = setting.format_for(unit_name).format_full(value)
+    text = setting.format_for(unit_name).format_in_full_or_dash(value)
     if unit_name == "ratio":
         return build_gauge(f"{label}: {text}", text, label, value)
-    return build_ring(f"{label}: {text}", text, [(label, max(value, 0.0), text)])
+    return build_ring_of_first_six_parts(f"{label}: {text}", text, [(label, max(value, 0.0), text)])
 
 
 def build_breakdown_card(title: str, data: Answer, setting: DisplayContext) -> Card:
@@ -116,7 +126,7 @@ def build_breakdown_card(title: str, data: Answer, setting: DisplayContext) -> C
         (
             dimension_label(row["name"]),
             row["count"],
-            counted.format_full(row["count"]),
+            counted.format_in_full_or_dash(row["count"]),
             f"{row['percentage']:.1f} %",
         )
         for row in data["data"]
@@ -125,7 +135,7 @@ def build_breakdown_card(title: str, data: Answer, setting: DisplayContext) -> C
         return message_card(title, "No data in this range.")
     head = (setting.label(data["type"]), setting.label(data["metric"]), "Share")
     table = Table(head, tuple((name, text, share) for name, _, text, share in parts))
-    return Card(title, "rows", build_bar_list(parts), table=table)
+    return Card(title, "rows", build_bars_relative_to_longest(parts), table=table)
 
 
 def _funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
@@ -135,9 +145,9 @@ def _funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
         Step(
             number=step["step"],
             name=step["event_name"],
-            count=counted.format_full(step["count"]),
-            rate=rate.format_full(step["conversion_rate"]),
-            dropped=counted.format_full(step["dropped"]),
+            count=counted.format_in_full_or_dash(step["count"]),
+            rate=rate.format_in_full_or_dash(step["conversion_rate"]),
+            dropped=counted.format_in_full_or_dash(step["dropped"]),
             width=round(100 * step["count"] / entered, 2) if entered else 0.0,
         )
         for step in data["steps"]
@@ -145,11 +155,11 @@ def _funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
     lines = tuple(
         (
             step["event_name"],
-            counted.format_full(step["count"]),
-            rate.format_full(step["conversion_rate"]),
-            rate.format_full(step["step_conversion_rate"]),
-            counted.format_full(step["dropped"]),
-            time.format_full(step["median_seconds_from_previous"]),
+            counted.format_in_full_or_dash(step["count"]),
+            rate.format_in_full_or_dash(step["conversion_rate"]),
+            rate.format_in_full_or_dash(step["step_conversion_rate"]),
+            counted.format_in_full_or_dash(step["dropped"]),
+            time.format_in_full_or_dash(step["median_seconds_from_previous"]),
         )
         for step in data["steps"]
     )
@@ -159,6 +169,6 @@ def _funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
         title,
         shape,
         steps,
-        (Number("Conversion", rate.format_full(whole), whole is None),),
+        (Number("Conversion", rate.format_in_full_or_dash(whole), whole is None),),
         Table(_FUNNEL_HEAD, lines),
     )

@@ -9,7 +9,7 @@ Point = tuple[float, float]
 _MAX_SLOPE_RATIO: Final = 3.0
 
 
-def smooth_path(points: Sequence[Point]) -> str:
+def monotone_curve_svg_path(points: Sequence[Point]) -> str:
     """SVG path data through points with ascending x; empty for fewer than two."""
     if len(points) < 2:  # noqa: PLR2004 - a line has two ends
         return ""

@@ -36,24 +36,24 @@ class ValueFormat:
         """Whether values are whole numbers."""
         return self.name == "count"
 
-    def format_full(self, value: float | None) -> str:
+    def format_in_full_or_dash(self, value: float | None) -> str:
         """A value as exactly as people read it: ``12,480``, ``3.4 %``, ``$1,234.50``, ``2m 14s``."""
         if value is None:
             return UNKNOWN_VALUE
         if self.name == "ratio":
             return f"{value * 100:,.1f} %"
         if self.name == "seconds":
-            return _format_duration(value)
+            return _format_two_largest_duration_units(value)
         if self.name.startswith("currency"):
             return self._add_currency_sign(f"{abs(value):,.{currency_decimals(self.currency)}f}", value)
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
-    def format_short(self, value: float) -> str:
+    def format_for_axis(self, value: float) -> str:
         """A value for an axis: ``12k``, ``3 %``, ``$1.2k``."""
         if self.name == "ratio":
-            return f"{_trim_zeros(value * 100)} %"
+            return f"{_format_three_figures(value * 100)} %"
         if self.name == "seconds":
-            return _format_duration(value)
+            return _format_two_largest_duration_units(value)
         if self.name.startswith("currency"):
             return self._add_currency_sign(_format_compact(abs(value)), value)
         return _format_compact(value)
@@ -66,11 +66,11 @@ class ValueFormat:
 def _format_compact(value: float) -> str:
     for size, letter in _SUFFIXES:
         if abs(value) >= size:
-            return _trim_zeros(value / size) + letter
-    return _trim_zeros(value)
+            return _format_three_figures(value / size) + letter
+    return _format_three_figures(value)
 
 
-def _trim_zeros(value: float) -> str:
+def _format_three_figures(value: float) -> str:
     """At most three figures, without zeros that say nothing."""
     decimals = (
         0 if abs(value) >= _SMALL * _SMALL else 1 if abs(value) >= 1 else 2 if abs(value) >= _TENTH else 3
@@ -79,9 +79,9 @@ def _trim_zeros(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _format_duration(seconds: float) -> str:
+def _format_two_largest_duration_units(seconds: float) -> str:
     if 0 < abs(seconds) < _SMALL:
-        return f"{_trim_zeros(seconds)}s"
+        return f"{_format_three_figures(seconds)}s"
     rest, parts = round(abs(seconds)), []
     for size, letter in _DURATION_UNITS:
         if rest >= size:

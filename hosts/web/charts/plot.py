@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Final, Literal
 
-from hosts.web.charts.curve import Point, smooth_path
+from hosts.web.charts.curve import Point, monotone_curve_svg_path
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.charts.plot_model import AxisLabel, Bar, Bucket, HoverTarget, Plot, Series, Tick, Trace
-from hosts.web.charts.scale import Scale, build_scale
+from hosts.web.charts.scale import Scale, build_scale_including_zero
 
 Style = Literal["line", "area", "bar"]
 
@@ -37,20 +37,22 @@ def build_plot(
         style: bars of several series stand side by side; an area is filled for a single series only.
     """
     known = (value for line in series for value in line.values if value is not None)
-    scale = build_scale(known, whole=unit.is_whole)
-    spots = _bucket_positions(len(buckets), style)
+    scale = build_scale_including_zero(known, whole_ticks_only=unit.is_whole)
+    spots = _bucket_positions_in_percent(len(buckets), style)
     return Plot(
         label=label,
         zero=scale.y(0),
-        ticks=tuple(Tick(scale.y(value), unit.format_short(value)) for value in scale.ticks),
-        marks=_build_axis_labels(buckets, spots),
+        ticks=tuple(Tick(scale.y(value), unit.format_for_axis(value)) for value in scale.ticks),
+        marks=_build_about_six_axis_labels(buckets, spots),
         traces=()
         if style == "bar"
         else tuple(
-            _build_trace(number, line, buckets, spots, scale, filled=style == "area" and len(series) == 1)
+            _build_line_with_partial_tail(
+                number, line, buckets, spots, scale, filled=style == "area" and len(series) == 1
+            )
             for number, line in enumerate(series, 1)
         ),
-        bars=_build_bars(buckets, series, scale) if style == "bar" else (),
+        bars=_build_side_by_side_bars(buckets, series, scale) if style == "bar" else (),
         stops=_build_hover_targets(buckets, series, spots, scale, unit)
         if len(buckets) <= MAX_HOVER_TARGETS
         else (),
@@ -58,19 +60,23 @@ def build_plot(
     )
 
 
-def _bucket_positions(count: int, style: Style) -> tuple[float, ...]:
+def _bucket_positions_in_percent(count: int, style: Style) -> tuple[float, ...]:
     """Where buckets stand: a line runs from edge to edge, a bar has its room on both sides."""
     if style == "bar" or count == 1:
         return tuple(round((index + 0.5) * 100 / count, 3) for index in range(count))
     return tuple(round(index * 100 / (count - 1), 3) for index in range(count))
 
 
-def _build_axis_labels(buckets: Sequence[Bucket], spots: Sequence[float]) -> tuple[AxisLabel, ...]:
+def _build_about_six_axis_labels(
+    buckets: Sequence[Bucket], x_positions: Sequence[float]
+) -> tuple[AxisLabel, ...]:
     """About six labels, the first one under the first bucket."""
     every = max(1, -(-len(buckets) // AXIS_LABELS))
     chosen = range(0, len(buckets), every)
     return tuple(
-        AxisLabel(spots[index], buckets[index].label, _label_anchor(spots[index]), minor=place % 2 == 1)
+        AxisLabel(
+            x_positions[index], buckets[index].label, _label_anchor(x_positions[index]), minor=place % 2 == 1
+        )
         for place, index in enumerate(chosen)
     )
 
@@ -81,31 +87,31 @@ def _label_anchor(x: float) -> str:
     return "end" if x > 92 else "middle"  # noqa: PLR2004
 
 
-def _build_trace(
-    number: int,
+def _build_line_with_partial_tail(
+    series_number: int,
     series: Series,
     buckets: Sequence[Bucket],
-    spots: Sequence[float],
+    x_positions: Sequence[float],
     scale: Scale,
     *,
     filled: bool,
 ) -> Trace:
-    runs = _split_at_gaps(series, spots, scale)
+    runs = _split_at_gaps(series, x_positions, scale)
     last = len(buckets) - 1
     open_end = last > 0 and buckets[last].partial and series.values[last] is not None
     solid, tail = _split_partial_bucket(runs) if open_end and len(runs[-1]) > 1 else (runs, [])
     return Trace(
-        number,
-        "".join(smooth_path(run) for run in solid),
-        smooth_path(tail),
+        series_number,
+        "".join(monotone_curve_svg_path(run) for run in solid),
+        monotone_curve_svg_path(tail),
         "".join(_area_path(run, scale.y(0)) for run in (*solid, tail)) if filled else "",
         tuple(run[0] for run in runs if len(run) == 1),
     )
 
 
-def _split_at_gaps(series: Series, spots: Sequence[float], scale: Scale) -> list[list[Point]]:
+def _split_at_gaps(series: Series, x_positions: Sequence[float], scale: Scale) -> list[list[Point]]:
     """Points without a gap between them; nothing is drawn where nothing was measured."""
-    points = zip(spots, series.values, strict=True)
+    points = zip(x_positions, series.values, strict=True)
     return [
         [(x, scale.y(value)) for x, value in run if value is not None]
         for known, run in groupby(points, key=lambda point: point[1] is not None)
@@ -121,11 +127,13 @@ def _split_partial_bucket(runs: list[list[Point]]) -> tuple[list[list[Point]], l
 
 def _area_path(run: Sequence[Point], zero: float) -> str:
     """What lies between a line and zero."""
-    line = smooth_path(run)
+    line = monotone_curve_svg_path(run)
     return f"{line}L{run[-1][0]:g} {zero:g}L{run[0][0]:g} {zero:g}Z" if line else ""
 
 
-def _build_bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scale) -> tuple[Bar, ...]:
+def _build_side_by_side_bars(
+    buckets: Sequence[Bucket], series: Sequence[Series], scale: Scale
+) -> tuple[Bar, ...]:
     room = 100 / len(buckets)
     width = min(room * (1 - _GAP), _MAX_BAR_WIDTH) / len(series)
     bars = []
@@ -143,18 +151,18 @@ def _build_bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scal
 def _build_hover_targets(
     buckets: Sequence[Bucket],
     series: Sequence[Series],
-    spots: Sequence[float],
+    x_positions: Sequence[float],
     scale: Scale,
     unit: ValueFormat,
 ) -> tuple[HoverTarget, ...]:
-    edges = [0.0, *((a + b) / 2 for a, b in pairwise(spots)), 100.0]
+    edges = [0.0, *((a + b) / 2 for a, b in pairwise(x_positions)), 100.0]
     return tuple(
         HoverTarget(
             left=round(edges[index], 3),
             width=round(edges[index + 1] - edges[index], 3),
-            x=spots[index],
+            x=x_positions[index],
             text=_hover_text(bucket, index, series, unit),
-            anchor=_hover_anchor(spots[index]),
+            anchor=_hover_anchor(x_positions[index]),
             dots=tuple(
                 (scale.y(value), number)
                 for number, line in enumerate(series, 1)
@@ -167,9 +175,9 @@ def _build_hover_targets(
 
 def _hover_text(bucket: Bucket, index: int, series: Sequence[Series], unit: ValueFormat) -> str:
     values = (
-        f"{line.name} {unit.format_full(line.values[index])}"
+        f"{line.name} {unit.format_in_full_or_dash(line.values[index])}"
         if len(series) > 1
-        else unit.format_full(line.values[index])
+        else unit.format_in_full_or_dash(line.values[index])
         for line in series
     )
     return " · ".join((bucket.title + (" (so far)" if bucket.partial else ""), *values))

@@ -40,7 +40,9 @@ class Row:
     width: float
 
 
-def build_ring(label: str, middle: str, parts: Sequence[tuple[str, float, str]]) -> Ring:
+def build_ring_of_first_six_parts(
+    label: str, center_text: str, parts: Sequence[tuple[str, float, str]]
+) -> Ring:
     """A ring of parts.
 
     Args:
@@ -53,18 +55,22 @@ def build_ring(label: str, middle: str, parts: Sequence[tuple[str, float, str]])
     slices, start = [], 0.0
     for number, (name, size, text) in enumerate(parts[:MAX_SLICES], 1):
         share = size / whole
-        slices.append(Slice(number, name, text, share, _arc_path(start, start + share)))
+        slices.append(
+            Slice(number, name, text, share, _arc_path_or_empty_for_full_circle(start, start + share))
+        )
         start += share
-    return Ring(label, middle, tuple(slices))
+    return Ring(label, center_text, tuple(slices))
 
 
 def build_gauge(label: str, middle: str, name: str, share: float) -> Ring:
     """A ring that is filled by one share of 1."""
     filled = max(0.0, min(1.0, share))
-    return Ring(label, middle, (Slice(1, name, middle, filled, _arc_path(0.0, filled)),))
+    return Ring(
+        label, middle, (Slice(1, name, middle, filled, _arc_path_or_empty_for_full_circle(0.0, filled)),)
+    )
 
 
-def build_bar_list(parts: Sequence[tuple[str, float | None, str, str]]) -> tuple[Row, ...]:
+def build_bars_relative_to_longest(parts: Sequence[tuple[str, float | None, str, str]]) -> tuple[Row, ...]:
     """A bar list.
 
     Args:
@@ -77,7 +83,7 @@ def build_bar_list(parts: Sequence[tuple[str, float | None, str, str]]) -> tuple
     )
 
 
-def _arc_path(start: float, end: float) -> str:
+def _arc_path_or_empty_for_full_circle(start: float, end: float) -> str:
     """The arc between two shares of a turn, clockwise from the top."""
     if end - start >= _FULL_CIRCLE_SHARE or end <= start:
         return ""

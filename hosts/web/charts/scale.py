@@ -30,7 +30,7 @@ class Scale:
         return round(100 - (value - self.low) / (self.ticks[-1] - self.low) * 100, 2)
 
 
-def build_scale(values: Iterable[float], *, whole: bool) -> Scale:
+def build_scale_including_zero(values: Iterable[float], *, whole_ticks_only: bool) -> Scale:
     """The scale that holds zero and all values in about four steps.
 
     Args:
@@ -41,15 +41,15 @@ def build_scale(values: Iterable[float], *, whole: bool) -> Scale:
     low, high = min(known), max(known)
     if low == high:
         high = 1.0
-    step = _round_step((high - low) / INTERVALS, whole=whole)
+    step = _smallest_round_step_of_at_least((high - low) / INTERVALS, whole_ticks_only=whole_ticks_only)
     first, last = math.floor(low / step), math.ceil(high / step)
     return Scale(tuple(round(index * step, 10) for index in range(first, last + 1)))
 
 
-def _round_step(minimum: float, *, whole: bool) -> float:
+def _smallest_round_step_of_at_least(minimum: float, *, whole_ticks_only: bool) -> float:
     """The smallest round step of at least this size."""
     power = 10.0 ** math.floor(math.log10(minimum))
-    if whole and power < 1:
+    if whole_ticks_only and power < 1:
         return 1.0
-    steps = _WHOLE_STEPS if whole and power == 1 else _STEPS
+    steps = _WHOLE_STEPS if whole_ticks_only and power == 1 else _STEPS
     return next(step * power for step in steps if step * power >= minimum * (1 - 1e-9))

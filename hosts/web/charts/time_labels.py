@@ -23,7 +23,9 @@ def detect_bucket_size(starts: Sequence[datetime]) -> str:
     return next(size for most, size in _BUCKET_SIZES if distance <= most)
 
 
-def label_bucket(start: datetime, zone: ZoneInfo, size: str, *, partial: bool = False) -> Bucket:
+def build_labelled_bucket(
+    start: datetime, zone: ZoneInfo, bucket_interval: str, *, partial: bool = False
+) -> Bucket:
     """The bucket that starts at an instant.
 
     Args:
@@ -34,18 +36,18 @@ def label_bucket(start: datetime, zone: ZoneInfo, size: str, *, partial: bool = 
     """
     local = start.astimezone(zone)
     day, month = f"{local.day} {local:%b}", f"{local:%B %Y}"
-    if size == "hour":
+    if bucket_interval == "hour":
         return Bucket(f"{local:%H:%M}" if local.hour else day, f"{local:%a} {day}, {local:%H:%M}", partial)
-    if size == "month":
+    if bucket_interval == "month":
         return Bucket(f"{local:%b %Y}", month, partial)
-    if size == "quarter":
+    if bucket_interval == "quarter":
         quarter = f"Q{(local.month + 2) // 3} {local.year}"
         return Bucket(quarter, quarter, partial)
     title = f"{local:%a} {local.day} {month}"
-    return Bucket(day, f"Week of {title}" if size == "week" else title, partial)
+    return Bucket(day, f"Week of {title}" if bucket_interval == "week" else title, partial)
 
 
-def format_range(start: datetime, end: datetime, zone: ZoneInfo) -> str:
+def format_inclusive_range(start: datetime, end: datetime, zone: ZoneInfo) -> str:
     """An inclusive range in words: ``1 to 7 July 2026``, with times unless it is made of whole days."""
     first, last = start.astimezone(zone), end.astimezone(zone)
     whole = (first.hour, first.minute) == (0, 0) and (last.hour, last.minute) == (23, 59)

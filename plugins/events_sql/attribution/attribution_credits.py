@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from plugins.events_sql.attribution.credited_conversions import CREDITED_CONVERSIONS, credited_conversions
-from plugins.events_sql.attribution.touch_paths import referenced_ctes, touches_in_window
-from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches
+from plugins.events_sql.attribution.touch_paths import ctes_of_touches_in_window, touches_in_window_query
+from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches_with_person
 from plugins.events_sql.identity.identity_resolution import persons_first_seen
 from plugins.events_sql.relations.currency_conversion import is_foreign
 from plugins.events_sql.relations.relation_rows import RelationRows, is_in_span, span_conditions
@@ -29,19 +29,21 @@ _HALF_LIFE: Final = declare_parameter("half_life", sa.Double())
 class CreditRows(RelationRows):
     """The rows of CREDITS."""
 
-    def __init__(self, scope: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool) -> None:
-        self.table = attribution_credits(scope, span, rule, all_time=all_time)
+    def __init__(
+        self, scope: QueryScope, span: TimeRange, rule: CreditRule, *, with_first_orders: bool
+    ) -> None:
+        self.table = credit_per_conversion_and_touch(scope, span, rule, with_first_orders=with_first_orders)
         self.at = self.table.c.at
         super().__init__(scope)
         self.where += span_conditions(self.at, span)
 
-    def single_column(self, column: Column) -> Expression:
+    def column_without_fallback(self, column: Column) -> Expression:
         """Returns a column of the touch, or a fact of the credited unit."""
         if column.owner is ColumnOwner.TOUCH and column.name in TOUCH_VALUE_COLUMNS:
             return self.table.c[f"touch_{column.name}"]
-        return super().single_column(column)
+        return super().column_without_fallback(column)
 
-    def named_column(self, name: str) -> Expression:
+    def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a fact of the credited unit."""
         if name == "person_is_new":
             first = self.outer_join_once(
@@ -53,11 +55,11 @@ class CreditRows(RelationRows):
         if name == "missing_fx_rate":
             return is_foreign(self.table.c.currency, self.scope)
         fact_names = {*_SPLIT_COLUMNS, "attributed", "is_order", "first_order", "event_name", "currency"}
-        return self.table.c[name] if name in fact_names else super().named_column(name)
+        return self.table.c[name] if name in fact_names else super().column_or_joined_fact(name)
 
 
-def attribution_credits(
-    scope: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool
+def credit_per_conversion_and_touch(
+    scope: QueryScope, span: TimeRange, rule: CreditRule, *, with_first_orders: bool
 ) -> NamedSubquery:
     """Returns one row per unit and touch with credit, or one row without a touch.
 
@@ -71,16 +73,16 @@ def attribution_credits(
         all_time: also compute first orders, which reads all events.
     """
     read_span = TimeRange(span.start, span.end + rule.window) if rule.book_at_touch else span
-    unit = credited_conversions(scope, read_span, rule, all_time=all_time)
-    touch = all_touches(scope, units=unit)
+    unit = credited_conversions(scope, read_span, rule, with_first_orders=with_first_orders)
+    touch = all_touches_with_person(scope, only_persons_of=unit)
     split = _CreditSplit(rule.weighting, rule.ignore_direct, rule.book_at_touch, rule.endpoint_share)
     values = {
         "workspace": scope.workspace_id,
         "within": microseconds(rule.window),
         "half_life": float(microseconds(rule.half_life)),
     }
-    return compiled_source(_credits_query, split).as_subquery(
-        "credits", *referenced_ctes(unit, touch), **values
+    return compiled_source(_conversions_with_touch_credits_query, split).as_subquery(
+        "credits", *ctes_of_touches_in_window(unit, touch), **values
     )
 
 
@@ -93,8 +95,8 @@ class _CreditSplit(NamedTuple):
     ends_share: float
 
 
-def _credits_query(rule: _CreditSplit) -> sa.Select[Any]:
-    unit, shared = CREDITED_CONVERSIONS, _credit_per_touch(_touches_with_rank(rule), rule)
+def _conversions_with_touch_credits_query(rule: _CreditSplit) -> sa.Select[Any]:
+    unit, shared = CREDITED_CONVERSIONS, _split_credit_over_touches(_touches_ranked_in_path(rule), rule)
     at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
     columns = [shared.c[f"touch_{name}"] for name in TOUCH_VALUE_COLUMNS]
     parts = [sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) for name in _SPLIT_COLUMNS]
@@ -105,10 +107,10 @@ def _credits_query(rule: _CreditSplit) -> sa.Select[Any]:
     )
 
 
-def _touches_with_rank(rule: _CreditSplit) -> NamedSubquery:
+def _touches_ranked_in_path(rule: _CreditSplit) -> NamedSubquery:
     """Returns the touches in the window of each unit, with their rank in the path."""
     touched = compiled_source(
-        touches_in_window,
+        touches_in_window_query,
         CREDITED_CONVERSIONS.name,
         "touches",
         TOUCH_VALUE_COLUMNS,
@@ -128,13 +130,13 @@ def _touches_with_rank(rule: _CreditSplit) -> NamedSubquery:
     )
 
 
-def _credit_per_touch(path: NamedSubquery, rule: _CreditSplit) -> NamedSubquery:
+def _split_credit_over_touches(ranked_touches: NamedSubquery, rule: _CreditSplit) -> NamedSubquery:
     """Returns the part of each number of a unit that each touch gets."""
     if rule.weighting in {Weighting.FIRST, Weighting.LAST}:
-        chosen = 1 if rule.weighting is Weighting.FIRST else path.c.n
-        parts = [path.c[name].label(f"part_{name}") for name in _SPLIT_COLUMNS]
-        return path.with_columns("shared", *parts, where=[path.c.place == chosen])
-    weighted = path.with_columns("weighted", _touch_weight(path.c, rule).label("weight"))
+        chosen = 1 if rule.weighting is Weighting.FIRST else ranked_touches.c.n
+        parts = [ranked_touches.c[name].label(f"part_{name}") for name in _SPLIT_COLUMNS]
+        return ranked_touches.with_columns("shared", *parts, where=[ranked_touches.c.place == chosen])
+    weighted = ranked_touches.with_columns("weighted", _touch_weight(ranked_touches.c, rule).label("weight"))
     weight_sum = sa.func.sum(weighted.c.weight).over(partition_by=weighted.c.unit).label("whole")
     summed = weighted.with_columns("summed", weight_sum, where=[weighted.c.weight > 0])
     floors = summed.with_columns(
@@ -146,42 +148,43 @@ def _credit_per_touch(path: NamedSubquery, rule: _CreditSplit) -> NamedSubquery:
         *(_remainder(summed.c, name, rule).label(f"rest_{name}") for name in _SPLIT_COLUMNS),
     )
     return floors.with_columns(
-        "shared", *(_rounded_credit(floors.c, name).label(f"part_{name}") for name in _SPLIT_COLUMNS)
+        "shared",
+        *(_credit_by_largest_remainder(floors.c, name).label(f"part_{name}") for name in _SPLIT_COLUMNS),
     )
 
 
-def _touch_weight(columns: Any, rule: _CreditSplit) -> Expression:
+def _touch_weight(touch_columns: Any, rule: _CreditSplit) -> Expression:
     if rule.weighting is Weighting.TIME_DECAY:
-        halves = sa.cast(columns.waited - columns.least, sa.Double) / _HALF_LIFE
+        halves = sa.cast(touch_columns.waited - touch_columns.least, sa.Double) / _HALF_LIFE
         return sa.func.pow(sa.literal(0.5, sa.Double), halves, type_=sa.Double)
     if rule.weighting is Weighting.POSITION_BASED:
         share = Fraction(rule.ends_share).limit_denominator(_MAX_DENOMINATOR)
-        ends = sa.literal(share.numerator) * (columns.n - 2)
+        ends = sa.literal(share.numerator) * (touch_columns.n - 2)
         middle = sa.literal(share.denominator - 2 * share.numerator)
-        at_end = sa.or_(columns.place == 1, columns.place == columns.n)
-        return sa.case((columns.n <= 2, sa.literal(1)), (at_end, ends), else_=middle)  # noqa: PLR2004 - a middle needs three
+        at_end = sa.or_(touch_columns.place == 1, touch_columns.place == touch_columns.n)
+        return sa.case((touch_columns.n <= 2, sa.literal(1)), (at_end, ends), else_=middle)  # noqa: PLR2004 - a middle needs three
     return sa.literal_column("1", sa.BigInteger)
 
 
-def _exact_credit(columns: Any, name: str, rule: _CreditSplit) -> Expression:
+def _exact_credit(columns: Any, credit_column: str, rule: _CreditSplit) -> Expression:
     if rule.weighting is Weighting.TIME_DECAY:
-        share: Expression = columns[name] * columns.weight / columns.whole
+        share: Expression = columns[credit_column] * columns.weight / columns.whole
         return share
-    return fn.WideIntegerDivide(fn.WideInteger(columns[name]) * columns.weight, columns.whole)
+    return fn.WideIntegerDivide(fn.WideInteger(columns[credit_column]) * columns.weight, columns.whole)
 
 
-def _remainder(columns: Any, name: str, rule: _CreditSplit) -> Expression:
+def _remainder(columns: Any, credit_column: str, rule: _CreditSplit) -> Expression:
     if rule.weighting is Weighting.TIME_DECAY:
-        quota = _exact_credit(columns, name, rule)
+        quota = _exact_credit(columns, credit_column, rule)
         return fn.Rounded(quota - sa.func.floor(quota))
-    return sa.func.mod(fn.WideInteger(columns[name]) * columns.weight, columns.whole)
+    return sa.func.mod(fn.WideInteger(columns[credit_column]) * columns.weight, columns.whole)
 
 
-def _rounded_credit(columns: Any, name: str) -> Expression:
+def _credit_by_largest_remainder(columns: Any, credit_column: str) -> Expression:
     """Returns the rounded-down part, plus one for the largest remainders until nothing is left over."""
-    floor = columns[f"floor_{name}"]
-    left = columns[name] - sa.func.sum(floor).over(partition_by=columns.unit)
+    floor = columns[f"floor_{credit_column}"]
+    left = columns[credit_column] - sa.func.sum(floor).over(partition_by=columns.unit)
     rank = sa.func.row_number().over(
-        partition_by=columns.unit, order_by=(columns[f"rest_{name}"].desc(), columns.place)
+        partition_by=columns.unit, order_by=(columns[f"rest_{credit_column}"].desc(), columns.place)
     )
     return sa.cast(floor, sa.BigInteger) + sa.case((rank <= left, 1), else_=0)

@@ -4,14 +4,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.identity.identity_resolution import with_person
+from plugins.events_sql.identity.identity_resolution import joined_to_person
 from plugins.events_sql.relations.currency_conversion import (
     CONVERTED_PREFIX,
-    add_converted_amounts,
     is_foreign,
+    with_converted_amounts_and_missing_flag,
 )
 from plugins.events_sql.relations.order_deduplication import (
-    latest_charge_of_order,
+    latest_charge_per_refund,
     materialized_cte,
     superseded_conversions,
     superseded_money_events,
@@ -29,7 +29,7 @@ from plugins.events_sql.sql.compiled_sources import (
     declare_parameter,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import is_conversion, money_kind
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_conversion
 from service_core.plugin import (
     CHARGE,
     ORDER_DEDUP_WINDOW,
@@ -62,7 +62,9 @@ _PATH_COLUMNS: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_
 """The columns that determine a unit's touch path; a refund has those of its order."""
 
 
-def credited_conversions(scope: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool) -> sa.CTE:
+def credited_conversions(
+    scope: QueryScope, span: TimeRange, rule: CreditRule, *, with_first_orders: bool
+) -> sa.CTE:
     """Returns the units of a span with their persons; the order of a refund may be at any time before it.
 
     A unit belongs to the span it is booked in; by touch also to the span its path ends in.
@@ -76,7 +78,7 @@ def credited_conversions(scope: QueryScope, span: TimeRange, rule: CreditRule, *
     shape = (
         scope.conversions.any_revenue,
         scope.order_refunds,
-        all_time,
+        with_first_orders,
         rule.event_names is not None,
         rule.book_at_touch,
     )
@@ -84,15 +86,19 @@ def credited_conversions(scope: QueryScope, span: TimeRange, rule: CreditRule, *
         "since": to_naive_utc(span.start - ORDER_DEDUP_WINDOW),
         "counted": sorted(rule.event_names or ()),
     }
-    unit_source = compiled_source(_units_with_person, *shape)
+    unit_source = compiled_source(_conversions_with_person_query, *shape)
     if scope.rates is None:
         return unit_source.as_cte(CREDITED_CONVERSIONS.name, **values)
-    return _with_converted_money(unit_source.as_subquery("in_own", **values), scope, scope.rates)
+    return _convert_money_where_rate_known(unit_source.as_subquery("in_own", **values), scope, scope.rates)
 
 
-def _with_converted_money(units: NamedSubquery, scope: QueryScope, rates: ExchangeRates) -> sa.CTE:
+def _convert_money_where_rate_known(
+    conversions: NamedSubquery, scope: QueryScope, rates: ExchangeRates
+) -> sa.CTE:
     """Returns units with amounts in the scope's currency where there are rates; a refund uses the rate of its order's day."""
-    converted = add_converted_amounts(units, scope, rates, "timestamp", _AMOUNT_COLUMNS)
+    converted = with_converted_amounts_and_missing_flag(
+        conversions, scope, rates, "timestamp", _AMOUNT_COLUMNS
+    )
     currency = sa.case(
         (is_foreign(converted.c.currency, scope), sa.literal(scope.currency)), else_=converted.c.currency
     )
@@ -106,51 +112,68 @@ def _with_converted_money(units: NamedSubquery, scope: QueryScope, rates: Exchan
     return sa.select(*columns).select_from(converted).cte(CREDITED_CONVERSIONS.name)
 
 
-def _units_with_person(
-    any_revenue: bool, order_refunds: bool, all_time: bool, by_event_name: bool, by_touch: bool
+def _conversions_with_person_query(
+    any_revenue: bool,
+    order_refunds: bool,
+    with_first_orders: bool,
+    filter_event_names: bool,
+    book_at_touch: bool,
 ) -> sa.Select[Any]:
     """Selects units with their persons, and whether they are first orders when all time is read."""
-    units = _all_units(
-        any_revenue=any_revenue, order_refunds=order_refunds, all_time=all_time, by_touch=by_touch
+    units = _conversions_charges_and_refunds(
+        any_revenue=any_revenue,
+        order_refunds=order_refunds,
+        with_first_orders=with_first_orders,
+        book_at_touch=book_at_touch,
     )
-    joined, person_no = with_person(units)
+    joined, person_no = joined_to_person(units)
     by_person: Any = {"partition_by": (units.c.is_order, person_no)}
     place = sa.func.row_number().over(**by_person, order_by=(units.c.timestamp, units.c.seq))
-    first = sa.and_(units.c.is_order, place == 1) if all_time else sa.false()
+    first = sa.and_(units.c.is_order, place == 1) if with_first_orders else sa.false()
     columns = (*units.c, person_no.label("person_no"), first.label("first_order"))
     with_persons = sa.select(*columns).select_from(joined).subquery("with_persons")
-    instants = (with_persons.c.booked, with_persons.c.timestamp) if by_touch else (with_persons.c.booked,)
+    instants = (
+        (with_persons.c.booked, with_persons.c.timestamp) if book_at_touch else (with_persons.c.booked,)
+    )
     counted = sa.select(with_persons).where(sa.or_(*(sa.and_(at >= START, at < END) for at in instants)))
-    return counted.where(fn.InArray(with_persons.c.event_name, _EVENT_NAMES)) if by_event_name else counted
+    return (
+        counted.where(fn.InArray(with_persons.c.event_name, _EVENT_NAMES)) if filter_event_names else counted
+    )
 
 
-def _all_units(*, any_revenue: bool, order_refunds: bool, all_time: bool, by_touch: bool) -> sa.Subquery:
-    read_all_time = all_time or order_refunds
+def _conversions_charges_and_refunds(
+    *, any_revenue: bool, order_refunds: bool, with_first_orders: bool, book_at_touch: bool
+) -> sa.Subquery:
+    read_all_time = with_first_orders or order_refunds
     all_marked = materialized_cte(
         sa.select(
-            *compiled_source(_conversion_and_money_events, any_revenue, True).as_subquery("marked_ever").c
+            *compiled_source(_conversion_and_money_events_query, any_revenue, True)
+            .as_subquery("marked_ever")
+            .c
         ),
         "all_marked",
     )
     marked = (
         all_marked
         if read_all_time
-        else compiled_source(_conversion_and_money_events, any_revenue, False).as_subquery("marked")
+        else compiled_source(_conversion_and_money_events_query, any_revenue, False).as_subquery("marked")
     )
-    counting = _counting_units(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
-    refunds = _refund_units(
+    counting = _conversions_and_charges_query(marked).where(
+        sa.or_(marked.c.is_conversion, marked.c.is_charge)
+    )
+    refunds = _refunds_with_order_query(
         all_marked,
         order_refunds=order_refunds,
-        since=not read_all_time,
-        until=not (read_all_time or by_touch),
+        from_span_start=not read_all_time,
+        until_span_end=not (read_all_time or book_at_touch),
     )
     return sa.union_all(counting, refunds).subquery("units")
 
 
-def _conversion_and_money_events(any_revenue: bool, read_all_time: bool) -> sa.Select[Any]:
+def _conversion_and_money_events_query(any_revenue: bool, read_all_time: bool) -> sa.Select[Any]:
     """Selects events that convert or move money and whether they count; of all time, or since a week before the span."""
     c = EVENTS.c
-    convert, kind = is_conversion(c, any_revenue=any_revenue), money_kind(c)
+    convert, kind = is_conversion(c, any_revenue_converts=any_revenue), charge_or_refund_kind(c)
     columns = [c[name] for name in (*_PATH_COLUMNS, "revenue", "currency", "order_id", "payment_id")]
     time_range = [] if read_all_time else [c.timestamp >= _START_WITH_REPEATS, c.timestamp < END]
     events = (
@@ -173,7 +196,7 @@ def _conversion_and_money_events(any_revenue: bool, read_all_time: bool) -> sa.S
     )
 
 
-def _counting_units(events: Any) -> sa.Select[Any]:
+def _conversions_and_charges_query(events: Any) -> sa.Select[Any]:
     c = events.c
     return sa.select(
         (c.seq * 2).label("unit"),
@@ -193,11 +216,13 @@ def _value_if(condition: Expression, value: Expression) -> Expression:
     return sa.case((condition, value), else_=sa.literal_column("0", sa.BigInteger))
 
 
-def _refund_units(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
+def _refunds_with_order_query(
+    marked_events: sa.CTE, *, order_refunds: bool, from_span_start: bool, until_span_end: bool
+) -> sa.Select[Any]:
     """Selects refunds, of all time or of the span, with the latest charge of their order that is not after them."""
-    charges = sa.select(marked).where(marked.c.is_charge).subquery("charge")
-    refund = sa.select(marked).where(marked.c.is_refund).subquery("refund")
-    order = latest_charge_of_order(refund, charges, "event_name", "visitor_no", "strong_no")
+    charges = sa.select(marked_events).where(marked_events.c.is_charge).subquery("charge")
+    refund = sa.select(marked_events).where(marked_events.c.is_refund).subquery("refund")
+    order = latest_charge_per_refund(refund, charges, "event_name", "visitor_no", "strong_no")
     joined = refund.outerjoin(order, order.c.refund == refund.c.seq)
     has_order = order.c.seq.is_not(None)
     anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in _PATH_COLUMNS]
@@ -212,6 +237,6 @@ def _refund_units(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bo
         sa.false().label("is_order"),
         has_order.label("has_path"),
     ).select_from(joined)
-    if since:
+    if from_span_start:
         query = query.where(refund.c.timestamp >= START)
-    return query.where(refund.c.timestamp < END) if until else query
+    return query.where(refund.c.timestamp < END) if until_span_end else query

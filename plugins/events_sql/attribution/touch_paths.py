@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.credited_conversions import CREDITED_CONVERSIONS
 from plugins.events_sql.attribution.touches import CLASSIFICATION_COLUMNS, DIRECT, touches_table
-from plugins.events_sql.identity.identity_resolution import with_person
+from plugins.events_sql.identity.identity_resolution import joined_to_person
 from plugins.events_sql.schema.tables import REPORTED_TOUCHES
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import WINDOW, WORKSPACE, NamedSubquery, compiled_source
@@ -23,52 +23,64 @@ from service_core.plugin import QueryScope
 def touch_paths(
     unit: sa.CTE, touch: sa.CTE, scope: QueryScope, window: timedelta, *shape: Any
 ) -> NamedSubquery:
-    """Returns the units with the touches in their window; see `touches_in_window`."""
+    """Returns the units with the touches in their window; see `touches_in_window_query`."""
     values = {"workspace": scope.workspace_id, "within": microseconds(window)}
-    return compiled_source(touches_in_window, unit.name, touch.name, *shape).as_subquery(
-        "reached", *referenced_ctes(unit, touch), **values
+    return compiled_source(touches_in_window_query, unit.name, touch.name, *shape).as_subquery(
+        "reached", *ctes_of_touches_in_window(unit, touch), **values
     )
 
 
-def referenced_ctes(
-    unit: sa.CTE | sa.TableClause, touch: sa.CTE | sa.TableClause
+def ctes_of_touches_in_window(
+    conversions: sa.CTE | sa.TableClause, touch: sa.CTE | sa.TableClause
 ) -> tuple[sa.FromClause, ...]:
-    """Returns the CTEs that `touches_in_window` refers to."""
-    names = unit.name, touch.name
-    return unit, touch, compiled_source(_units_without_touch, *names).as_cte("untouched", unit, touch)
+    """Returns the CTEs that `touches_in_window_query` refers to."""
+    names = conversions.name, touch.name
+    return (
+        conversions,
+        touch,
+        compiled_source(_conversions_without_own_touch_query, *names).as_cte("untouched", conversions, touch),
+    )
 
 
-def touches_in_window(
-    unit: str, touch: str, touch_columns: tuple[str, ...], unit_columns: tuple[str, ...] = ()
+def touches_in_window_query(
+    conversion_table: str,
+    touch_table: str,
+    touch_columns: tuple[str, ...],
+    conversion_columns: tuple[str, ...] = (),
 ) -> sa.CompoundSelect[Any]:
     """Selects units with the touches in their window: ``unit``, ``touch_at``, ``touch_seq``, ``waited``, ``is_direct``.
 
     Args:
         unit: name of the table with ``unit``, ``timestamp``, ``seq``, ``person_no`` of every conversion.
-        touch: name of the table with all touches of their persons (`all_touches`).
+        touch: name of the table with all touches of their persons (`all_touches_with_person`).
         touch_columns: columns of the touch, named ``touch_*`` in the result.
         unit_columns: columns of the unit to include.
     """
-    units, touches = _units_table(unit, unit_columns), touches_table(touch)
+    units, touches = _conversions_table(conversion_table, conversion_columns), touches_table(touch_table)
     columns = [touches.c[name].label(f"touch_{name}") for name in ("at", "seq", *touch_columns)]
     facts = (
-        *(units.c[name] for name in ("unit", *unit_columns)),
+        *(units.c[name] for name in ("unit", *conversion_columns)),
         *columns,
         _time_to_convert(units, touches).label("waited"),
     )
     on_person = sa.and_(touches.c.person_no == units.c.person_no, *_is_in_window(units, touches))
     query = sa.select(*facts, touches.c.is_direct).select_from(units.join(touches, on_person))
-    return sa.union_all(query, reported_touches_in_window(unit, touch_columns, unit_columns))
+    return sa.union_all(
+        query, latest_reported_touches_in_window_query(conversion_table, touch_columns, conversion_columns)
+    )
 
 
-def reported_touches_in_window(
-    unit: str, touch_columns: tuple[str, ...], unit_columns: tuple[str, ...] = ()
+def latest_reported_touches_in_window_query(
+    conversion_table: str, touch_columns: tuple[str, ...], conversion_columns: tuple[str, ...] = ()
 ) -> sa.Select[Any]:
-    """Selects the part of `touches_in_window` that clients reported, for persons without a touch of their own before."""
-    units, reported = _units_table(unit, unit_columns), _reported_touches_before(touch_columns)
+    """Selects the part of `touches_in_window_query` that clients reported, for persons without a touch of their own before."""
+    units, reported = (
+        _conversions_table(conversion_table, conversion_columns),
+        _ranked_reports_of_untouched_conversions(touch_columns),
+    )
     touch_values = [reported.c[name].label(f"touch_{name}") for name in ("at", "place_seq", *touch_columns)]
     facts = (
-        *(units.c[name] for name in ("unit", *unit_columns)),
+        *(units.c[name] for name in ("unit", *conversion_columns)),
         *touch_values,
         _time_to_convert(units, reported).label("waited"),
     )
@@ -79,9 +91,11 @@ def reported_touches_in_window(
     return sa.select(*facts, direct).select_from(units.join(reported, on_unit))
 
 
-def _units_table(name: str, carried: tuple[str, ...] = ()) -> sa.TableClause:
-    columns = ("unit", "timestamp", "seq", "person_no", *carried)
-    return sa.table(name, *(sa.column(column, CREDITED_CONVERSIONS.c[column].type) for column in columns))
+def _conversions_table(table_name: str, extra_columns: tuple[str, ...] = ()) -> sa.TableClause:
+    columns = ("unit", "timestamp", "seq", "person_no", *extra_columns)
+    return sa.table(
+        table_name, *(sa.column(column, CREDITED_CONVERSIONS.c[column].type) for column in columns)
+    )
 
 
 def _time_to_convert(unit: Any, touch: Any) -> Expression:
@@ -92,10 +106,10 @@ def _is_in_window(unit: Any, touch: Any) -> list[Expression]:
     return [touch.c["at"] <= unit.c.timestamp, _time_to_convert(unit, touch) <= WINDOW]
 
 
-def _reported_touches_before(touch_columns: tuple[str, ...]) -> sa.Subquery:
+def _ranked_reports_of_untouched_conversions(touch_columns: tuple[str, ...]) -> sa.Subquery:
     """Returns units whose person has no earlier touch, with all touches reported before; ``newest`` is 1 for the last report."""
-    untouched = _units_table("untouched")
-    reported = _reported_touches_of_persons(touch_columns, untouched)
+    untouched = _conversions_table("untouched")
+    reported = _reported_touches_of_persons_in(touch_columns, untouched)
     up_to = sa.or_(
         reported.c.timestamp < untouched.c.timestamp,
         sa.and_(reported.c.timestamp == untouched.c.timestamp, reported.c.seq <= untouched.c.seq),
@@ -107,9 +121,9 @@ def _reported_touches_before(touch_columns: tuple[str, ...]) -> sa.Subquery:
     return sa.select(untouched.c.unit, *columns, newest).select_from(joined).subquery("reports_up_to")
 
 
-def _units_without_touch(unit: str, touch: str) -> sa.Select[Any]:
+def _conversions_without_own_touch_query(conversion_table: str, touch_table: str) -> sa.Select[Any]:
     """Selects units whose person has no touch of its own up to the unit."""
-    units, touches = _units_table(unit), touches_table(touch)
+    units, touches = _conversions_table(conversion_table), touches_table(touch_table)
     first = sa.select(touches.c.person_no, sa.func.min(touches.c["at"]).label("at"))
     first_touch = first.group_by(touches.c.person_no).subquery("first_touch")
     joined = units.outerjoin(first_touch, first_touch.c.person_no == units.c.person_no)
@@ -118,9 +132,11 @@ def _units_without_touch(unit: str, touch: str) -> sa.Select[Any]:
     return sa.select(*columns).select_from(joined).where(later)
 
 
-def _reported_touches_of_persons(touch_columns: tuple[str, ...], untouched: sa.TableClause) -> sa.Subquery:
+def _reported_touches_of_persons_in(
+    touch_columns: tuple[str, ...], untouched_conversions: sa.TableClause
+) -> sa.Subquery:
     """Returns the touches reported for the persons of some units."""
-    joined, person_no = with_person(REPORTED_TOUCHES)
+    joined, person_no = joined_to_person(REPORTED_TOUCHES)
     own_columns = {name: f"own_{side}" for name, side in CLASSIFICATION_COLUMNS.items()}
     columns = [
         REPORTED_TOUCHES.c[own_columns.get(name, name)].label(name)
@@ -134,5 +150,5 @@ def _reported_touches_of_persons(touch_columns: tuple[str, ...], untouched: sa.T
         place,
     )
     query = sa.select(person_no.label("person_no"), *keys, *columns).select_from(joined)
-    of_units = person_no.in_(sa.select(untouched.c.person_no))
+    of_units = person_no.in_(sa.select(untouched_conversions.c.person_no))
     return query.where(REPORTED_TOUCHES.c.workspace_id == WORKSPACE, of_units).subquery("reports_of_persons")

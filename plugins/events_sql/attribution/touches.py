@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.identity.identity_resolution import is_session_of_visitors, with_person
+from plugins.events_sql.identity.identity_resolution import is_session_of_visitors, joined_to_person
 from plugins.events_sql.schema.tables import TOUCH_CANDIDATES, TOUCH_COLUMNS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import WORKSPACE, compiled_source
@@ -29,8 +29,8 @@ TOUCH_VALUE_COLUMNS: Final = (*CLASSIFICATION_COLUMNS, *CAMPAIGN_COLUMNS, *_EVEN
 """Columns of a touch, besides ``person_no``, ``at``, ``seq`` and ``is_direct``."""
 
 
-def all_touches(
-    scope: QueryScope, visitors: sa.TableClause | None = None, units: sa.CTE | None = None
+def all_touches_with_person(
+    scope: QueryScope, only_visitors: sa.TableClause | None = None, only_persons_of: sa.CTE | None = None
 ) -> sa.CTE:
     """Returns every touch of a workspace with its person.
 
@@ -40,18 +40,26 @@ def all_touches(
         units: CTE of units whose persons are needed; the result may include others.
     """
     workspace = {"workspace": scope.workspace_id}
-    shape = visitors.name if visitors is not None else None, units.name if units is not None else None
+    shape = (
+        only_visitors.name if only_visitors is not None else None,
+        only_persons_of.name if only_persons_of is not None else None,
+    )
     places = (
-        [] if units is None else [units, compiled_source(_session_candidates).as_cte("places", **workspace)]
+        []
+        if only_persons_of is None
+        else [
+            only_persons_of,
+            compiled_source(_person_and_session_per_candidate).as_cte("places", **workspace),
+        ]
     )
     candidates = compiled_source(_candidates_with_person, *shape).as_cte("candidates", *places, **workspace)
-    visit = compiled_source(_classified_visits).as_cte("visit", candidates)
-    return compiled_source(_touches_query).as_cte("touches", visit)
+    visit = compiled_source(_classified_visits_with_session_count).as_cte("visit", candidates)
+    return compiled_source(_visits_unlike_previous_of_session).as_cte("touches", visit)
 
 
-def first_touch_per_person(scope: QueryScope, visitors: sa.TableClause | None = None) -> sa.Select[Any]:
+def first_touch_per_person(scope: QueryScope, only_visitors: sa.TableClause | None = None) -> sa.Select[Any]:
     """Selects the first touch of every person, or of persons with the visitors of a temporary table."""
-    touch = all_touches(scope, visitors)
+    touch = all_touches_with_person(scope, only_visitors)
     place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
     numbered = sa.select(touch, place.label("place")).subquery()
     columns = [numbered.c[name] for name in ("person_no", "at", *TOUCH_VALUE_COLUMNS)]
@@ -59,13 +67,13 @@ def first_touch_per_person(scope: QueryScope, visitors: sa.TableClause | None = 
 
 
 def touches_table(name: str) -> sa.TableClause:
-    """Returns a table clause with the columns of `all_touches`, for a table of another name."""
-    return compiled_source(_touches_query).as_table(name)
+    """Returns a table clause with the columns of `all_touches_with_person`, for a table of another name."""
+    return compiled_source(_visits_unlike_previous_of_session).as_table(name)
 
 
-def _touches_query() -> sa.CompoundSelect[Any]:
+def _visits_unlike_previous_of_session() -> sa.CompoundSelect[Any]:
     """Selects the visits that differ from the previous visit of their session."""
-    visit = compiled_source(_classified_visits).as_table("visit")
+    visit = compiled_source(_classified_visits_with_session_count).as_table("visit")
     columns = [visit.c[name] for name in ("person_no", "at", "seq", *TOUCH_VALUE_COLUMNS)]
     direct = (visit.c.channel == DIRECT).label("is_direct")
     only = sa.select(*columns, direct).where(visit.c.among == 1)
@@ -79,19 +87,19 @@ def _touches_query() -> sa.CompoundSelect[Any]:
     return sa.union_all(only, changes)
 
 
-def _classified_visits() -> sa.Select[Any]:
+def _classified_visits_with_session_count() -> sa.Select[Any]:
     """Selects candidates that are classified, and how many there are in their session."""
-    classified = _classified_candidates(
+    classified = _candidates_with_classification(
         compiled_source(_candidates_with_person, None, None).as_table("candidates")
     )
     c = classified.c
     among = sa.func.count().over(partition_by=c.session_no).label("among")
-    return sa.select(c.person_no, c.session_no, c.at, c.seq, *_touch_values(c), among).where(
+    return sa.select(c.person_no, c.session_no, c.at, c.seq, *_touch_value_columns(c), among).where(
         c.by.is_not(None)
     )
 
 
-def _classified_candidates(candidates: sa.TableClause) -> sa.Subquery:
+def _candidates_with_classification(candidates: sa.TableClause) -> sa.Subquery:
     """Returns candidates with how they are classified: ``own``, ``referral``, ``nothing``, or NULL for no touch.
 
     Only a candidate with campaign values can repeat those of another one; a candidate without them is stored
@@ -116,45 +124,52 @@ def _classified_candidates(candidates: sa.TableClause) -> sa.Subquery:
     return sa.union_all(marked, plain).subquery("classified")
 
 
-def _candidates_with_person(visitors: str | None, units: str | None) -> sa.Select[Any]:
+def _candidates_with_person(visitors_table: str | None, conversions_cte: str | None) -> sa.Select[Any]:
     """Selects candidates with their persons, and whether they have campaign values."""
     c = TOUCH_CANDIDATES.c
-    joined, person_no = with_person(TOUCH_CANDIDATES, visitors)
+    joined, person_no = joined_to_person(TOUCH_CANDIDATES, visitors_table)
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
     conditions = [c.workspace_id == WORKSPACE]
-    if visitors is not None:
-        conditions = [fn.RedundantCondition(*conditions), is_session_of_visitors(visitors, c.session_no)]
-    if units is not None:
-        conditions.append(person_no.in_(_persons_in_sessions(sa.table(units, sa.column("person_no")))))
+    if visitors_table is not None:
+        conditions = [
+            fn.RedundantCondition(*conditions),
+            is_session_of_visitors(visitors_table, c.session_no),
+        ]
+    if conversions_cte is not None:
+        conditions.append(
+            person_no.in_(_persons_sharing_sessions_with(sa.table(conversions_cte, sa.column("person_no"))))
+        )
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
     columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
     return sa.select(*columns).select_from(joined).where(*conditions)
 
 
-def _persons_in_sessions(units: sa.TableClause) -> sa.Select[Any]:
+def _persons_sharing_sessions_with(conversions: sa.TableClause) -> sa.Select[Any]:
     """Selects all persons with a candidate in a session of the given units: they decide together what is a touch there."""
-    places = compiled_source(_session_candidates).as_table("places")
-    sessions = sa.select(places.c.session_no).where(places.c.person_no.in_(sa.select(units.c.person_no)))
+    places = compiled_source(_person_and_session_per_candidate).as_table("places")
+    sessions = sa.select(places.c.session_no).where(
+        places.c.person_no.in_(sa.select(conversions.c.person_no))
+    )
     return sa.select(places.c.person_no).where(places.c.session_no.in_(sessions))
 
 
-def _session_candidates() -> sa.Select[Any]:
+def _person_and_session_per_candidate() -> sa.Select[Any]:
     """Selects the person and the session of each candidate."""
-    joined, person_no = with_person(TOUCH_CANDIDATES)
+    joined, person_no = joined_to_person(TOUCH_CANDIDATES)
     columns = (person_no.label("person_no"), TOUCH_CANDIDATES.c.session_no)
     return sa.select(*columns).select_from(joined).where(TOUCH_CANDIDATES.c.workspace_id == WORKSPACE)
 
 
-def _touch_values(columns: Any) -> list[Expression]:
+def _touch_value_columns(candidate_columns: Any) -> list[Expression]:
     """Returns the columns of a touch, by how it is classified."""
-    is_own, referral = columns.by == "own", columns.by == "referral"
+    is_own, referral = candidate_columns.by == "own", candidate_columns.by == "referral"
     classified = [
         sa.case(
-            (is_own, columns[f"own_{side}"]),
-            (referral, columns[f"referral_{side}"]),
+            (is_own, candidate_columns[f"own_{side}"]),
+            (referral, candidate_columns[f"referral_{side}"]),
             else_=sa.literal(_DIRECT_VALUES[column]),
         ).label(column)
         for column, side in CLASSIFICATION_COLUMNS.items()
     ]
-    sent = [sa.case((is_own, columns[column])).label(column) for column in CAMPAIGN_COLUMNS]
-    return [*classified, *sent, *(columns[column] for column in _EVENT_COLUMNS)]
+    sent = [sa.case((is_own, candidate_columns[column])).label(column) for column in CAMPAIGN_COLUMNS]
+    return [*classified, *sent, *(candidate_columns[column] for column in _EVENT_COLUMNS)]

@@ -28,36 +28,36 @@ class EngineWatchdog:
         self._polling: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def fail_if_unresponsive(self, seconds: float | None) -> AsyncIterator[None]:
+    async def fail_if_unresponsive(self, time_limit_seconds: float | None) -> AsyncIterator[None]:
         """Waits for the engine inside the block; None means no time limit.
 
         Raises:
             QueryTimeout: the block took longer than ``seconds``.
             StoreUnavailable: the engine does not respond.
         """
-        due = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        due = None if time_limit_seconds is None else asyncio.get_running_loop().time() + time_limit_seconds
         wait = asyncio.timeout_at(due)
         try:
             async with wait:
                 self._waits.add(wait)
-                self._polling = self._polling or asyncio.create_task(self._poll())
+                self._polling = self._polling or asyncio.create_task(self._ping_while_requests_wait())
                 yield
         except TimeoutError:
             raise (QueryTimeout if wait.when() == due else StoreUnavailable) from None
         finally:
             self._waits.discard(wait)
 
-    async def _poll(self) -> None:
+    async def _ping_while_requests_wait(self) -> None:
         """Pings the engine at intervals while requests wait."""
         try:
             while before := frozenset(self._waits):
                 await asyncio.sleep(POLL_SECONDS)
                 if before & self._waits and not await asyncio.to_thread(self._ping):
-                    self._expire_waits()
+                    self._end_all_waits()
         finally:
             self._polling = None
 
-    def _expire_waits(self) -> None:
+    def _end_all_waits(self) -> None:
         """Ends the wait of all requests."""
         now = asyncio.get_running_loop().time()
         for wait in self._waits:

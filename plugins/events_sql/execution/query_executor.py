@@ -65,20 +65,22 @@ class EngineSession(Protocol):
 class TransactionalSession(Protocol):
     """The additional methods of sessions whose engine has transactions."""
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def exclusive_write_transaction(self) -> AbstractContextManager[None]:
         """Commits the writes of the block, or rolls all of them back when it fails."""
 
-    def load_batch(self, events: Sequence[Event]) -> None:
+    def expose_batch_as_table(self, events: Sequence[Event]) -> None:
         """Makes a batch of events readable as the table ``batch`` (`tables.BATCH`)."""
 
 
 class StoreWrites(Protocol):
     """The writes of an engine; they run in the writer thread."""
 
-    def append(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
+    def append_new_and_update_derived(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
         """Stores the new events of a batch atomically and returns how many were new."""
 
-    def revoke_links(self, writer: "StatementRunner", workspace_id: UUID, event_id: str) -> None:
+    def revoke_links_and_recompute_owners(
+        self, writer: "StatementRunner", workspace_id: UUID, event_id: str
+    ) -> None:
         """Removes the identity links of an event, also when the event arrives only later."""
 
     def rebuild_derived_tables(self, writer: "StatementRunner") -> None:
@@ -118,7 +120,7 @@ class Backend(Protocol):
     def ping(self) -> bool:
         """Returns whether the engine responds at all, an error included; False after some silent seconds."""
 
-    def open(self) -> None:
+    def open_and_create_missing_tables(self) -> None:
         """Connects to the engine and creates missing tables and indexes.
 
         Raises:
@@ -150,7 +152,7 @@ class StatementRunner:
         self._lock = Lock()
 
     @property
-    def session(self) -> EngineSession:
+    def lazily_opened_session(self) -> EngineSession:
         """The session; it is opened at the first use, in the thread that uses it.
 
         Raises:
@@ -164,28 +166,28 @@ class StatementRunner:
 
     def fetch_rows(self, statement: Statement | DeferredStatement) -> list[tuple[Any, ...]]:
         """Runs a statement and returns all rows."""
-        return self.execute_text(*self._statements.render(statement))
+        return self.execute_text(*self._statements.render_from_cache(statement))
 
     def execute_text(self, text: str, values: ParameterValues = ()) -> list[tuple[Any, ...]]:
         """Runs a statement given as SQL of the engine and returns all rows."""
-        return self.session.fetch_rows(text, values)
+        return self.lazily_opened_session.fetch_rows(text, values)
 
     def fetch_frame(self, statement: Statement | DeferredStatement) -> "pl.DataFrame":
         """Runs a statement and returns its result as a data frame."""
-        return self.session.fetch_frame(*self._statements.render(statement))
+        return self.lazily_opened_session.fetch_frame(*self._statements.render_from_cache(statement))
 
     def create_temp_table(self, name: str, statement: Statement | DeferredStatement) -> None:
         """Creates or replaces a temporary table for the following statements of this runner."""
-        self.session.create_temp_table(name, *self._statements.render(statement))
+        self.lazily_opened_session.create_temp_table(name, *self._statements.render_from_cache(statement))
 
-    def cancel(self) -> None:
+    def cancel_and_refuse_further(self) -> None:
         """Cancels the running statement and refuses all further ones."""
         with self._lock:
             self._cancelled = True
             if self._session is not None:
                 self._session.cancel()
 
-    def drop_connection(self) -> None:
+    def disconnect_and_refuse_further(self) -> None:
         """Refuses all further statements and drops the connection to an engine that does not respond."""
         with self._lock:
             self._cancelled = True
@@ -213,13 +215,13 @@ class QueryExecutor:
         self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="events-write")
         self._stream_threads = ThreadPoolExecutor(MAX_CONCURRENT_STREAMS, thread_name_prefix="events-stream")
 
-    async def open(self) -> None:
+    async def open_in_writer_thread(self) -> None:
         """Opens the engine in the writer thread and creates missing tables.
 
         Raises:
             StartupError: the engine cannot be used.
         """
-        await asyncio.wrap_future(self._write_thread.submit(self._backend.open))
+        await asyncio.wrap_future(self._write_thread.submit(self._backend.open_and_create_missing_tables))
 
     def run_in_background(self, work: Callable[[StatementCache], None]) -> None:
         """Runs work on the statement cache in a stream thread; nobody waits for it."""
@@ -233,9 +235,9 @@ class QueryExecutor:
             StoreUnavailable: the engine failed or does not respond.
         """
         runner = StatementRunner(self._backend, self._statements, self._timeout)
-        future = self._read_threads.submit(self._run_work, runner, query)
+        future = self._read_threads.submit(self._run_and_translate_driver_errors, runner, query)
         try:
-            return await self._await_result(runner, future, self._timeout)
+            return await self._await_result_while_engine_responds(runner, future, self._timeout)
         except StoreUnavailable:
             raise
         except BaseException:
@@ -256,7 +258,7 @@ class QueryExecutor:
         pieces = query(runner)
         try:
             while True:
-                future = self._stream_threads.submit(self._next_piece, pieces)
+                future = self._stream_threads.submit(self._next_piece_in_tuple, pieces)
                 try:
                     (piece,) = await asyncio.wrap_future(future) or (None,)
                 finally:
@@ -266,7 +268,7 @@ class QueryExecutor:
                 yield piece
         except BaseException:
             # An unresponsive engine must not be asked to roll back.
-            await asyncio.to_thread(runner.cancel)
+            await asyncio.to_thread(runner.cancel_and_refuse_further)
             raise
         finally:
             await asyncio.to_thread(runner.close)
@@ -278,28 +280,32 @@ class QueryExecutor:
             StoreUnavailable: the engine failed or does not respond. Nothing was written, or writing again adds nothing.
         """
         runner = StatementRunner(self._backend, self._statements)
-        future = self._write_thread.submit(self._run_work, runner, change)
-        writing = asyncio.ensure_future(self._await_result(runner, future, None))
+        future = self._write_thread.submit(self._run_and_translate_driver_errors, runner, change)
+        writing = asyncio.ensure_future(self._await_result_while_engine_responds(runner, future, None))
         writing.add_done_callback(_ignore_result)
         return await asyncio.shield(writing)
 
-    def close(self) -> None:
+    def finish_work_and_close(self) -> None:
         """Finishes the running work and closes the engine."""
         self._write_thread.shutdown(wait=True)
         self._read_threads.shutdown(wait=True, cancel_futures=True)
         self._stream_threads.shutdown(wait=True, cancel_futures=True)
         self._backend.close()
 
-    async def _await_result(self, runner: StatementRunner, future: Future[T], seconds: float | None) -> T:
+    async def _await_result_while_engine_responds(
+        self, runner: StatementRunner, future: Future[T], time_limit_seconds: float | None
+    ) -> T:
         """Returns the result of a thread; drops the connection and fails when the engine stops responding."""
         try:
-            async with self._watchdog.fail_if_unresponsive(seconds):
+            async with self._watchdog.fail_if_unresponsive(time_limit_seconds):
                 return await asyncio.wrap_future(future)
         except StoreUnavailable:
-            await asyncio.to_thread(runner.drop_connection)  # the thread ends when it notices
+            await asyncio.to_thread(runner.disconnect_and_refuse_further)  # the thread ends when it notices
             raise
 
-    def _run_work(self, runner: StatementRunner, work: Callable[[StatementRunner], T]) -> T:
+    def _run_and_translate_driver_errors(
+        self, runner: StatementRunner, work: Callable[[StatementRunner], T]
+    ) -> T:
         """Runs work, raises the errors of the port for those of the driver, and closes the session."""
         try:
             return work(runner)
@@ -310,10 +316,10 @@ class QueryExecutor:
         finally:
             runner.close()
 
-    def _next_piece(self, steps: Iterator[T]) -> tuple[T] | None:
+    def _next_piece_in_tuple(self, pieces: Iterator[T]) -> tuple[T] | None:
         """Returns the next piece of a stream in a tuple, or None after the last."""
         try:
-            for piece in steps:
+            for piece in pieces:
                 return (piece,)
         except self._backend.driver_errors as fault:
             raise StoreUnavailable from fault
@@ -329,5 +335,5 @@ def _ignore_result(writing: asyncio.Future[Any]) -> None:
 async def _cancel_until_done(runner: StatementRunner, future: Future[Any]) -> None:
     """Cancels repeatedly until the thread is free: a cancel between two statements has no effect."""
     while not future.done():
-        await asyncio.to_thread(runner.cancel)
+        await asyncio.to_thread(runner.cancel_and_refuse_further)
         await asyncio.sleep(_CANCEL_RETRY_SECONDS)

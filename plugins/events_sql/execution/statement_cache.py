@@ -14,7 +14,7 @@ from plugins.events_sql.execution.statement_templates import (
     Template,
     TextAndValues,
     is_uncacheable,
-    template_key,
+    template_key_or_plain_arguments,
 )
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class DeferredStatement(NamedTuple):
     arguments: tuple[object, ...]
 
 
-def deferred(build: Callable[..., Statement], *given: object) -> DeferredStatement:
+def deferred_statement(build: Callable[..., Statement], *given: object) -> DeferredStatement:
     """Returns the statement ``build(*given)``, which is built once for all arguments that share a template.
 
     Args:
@@ -51,21 +51,21 @@ class StatementCache:
         self._templates: LruCache[Template] = LruCache(_MAX_TEMPLATES)
         self._lock = Lock()
 
-    def render(self, statement: Statement | DeferredStatement) -> TextAndValues:
+    def render_from_cache(self, statement: Statement | DeferredStatement) -> TextAndValues:
         """Returns text and parameter values of a statement; compiles it when no cached text has its shape."""
         if isinstance(statement, DeferredStatement):
-            build, key = statement.build, template_key(statement.arguments)
+            build, key = statement.build, template_key_or_plain_arguments(statement.arguments)
             if is_uncacheable(key):
-                return self._compile_template(build(*key.arguments)).fill(key)
+                return self._compile_template(build(*key.arguments)).fill_with_request_values(key)
             # The repr distinguishes 1, 1.0 and true, which are equal in Python.
             cache_key = build, repr(key.arguments)
             return self._templates.get_or_create(
                 cache_key, lambda: self._compile_template(build(*key.arguments))
-            ).fill(key)
+            ).fill_with_request_values(key)
         with self._lock:
             rendered = self._constant_texts.get(statement)
         if rendered is None:
-            rendered = self._compile_cached(statement)
+            rendered = self._compile_once_per_shape(statement)
             with self._lock:
                 self._constant_texts[statement] = rendered
         return rendered
@@ -74,7 +74,7 @@ class StatementCache:
         compiled = self._dialect.statement_compiler(self._dialect, statement)
         return Template(*_text_and_values(compiled, compiled.construct_params()))
 
-    def _compile_cached(self, statement: Statement) -> TextAndValues:
+    def _compile_once_per_shape(self, statement: Statement) -> TextAndValues:
         key = statement._generate_cache_key()  # noqa: SLF001 - SQLAlchemy's own engines use the same door
         if key is None:
             raise TypeError("A construct without inherit_cache keeps this statement from being cached.")
@@ -106,12 +106,12 @@ class LruCache(Generic[T]):
         self._entries: OrderedDict[Any, T] = OrderedDict()
         self._lock = Lock()
 
-    def get_or_create(self, key: Any, make: Callable[[], T]) -> T:
+    def get_or_create(self, key: Any, create_value: Callable[[], T]) -> T:
         """Returns the value of a key, created by ``make`` when it is missing."""
         with self._lock:
             value = self._entries.get(key)
         if value is None:
-            value = make()
+            value = create_value()
         with self._lock:
             self._entries[key] = value
             self._entries.move_to_end(key)

@@ -65,7 +65,7 @@ class TemplateKey(NamedTuple):
     placeholder_values: Mapping[object, object] = MappingProxyType({})
 
 
-def template_key(arguments: tuple[object, ...]) -> TemplateKey:
+def template_key_or_plain_arguments(arguments: tuple[object, ...]) -> TemplateKey:
     """Returns the template key of a statement's arguments, without placeholders where the plan has no template.
 
     Args:
@@ -76,8 +76,8 @@ def template_key(arguments: tuple[object, ...]) -> TemplateKey:
         plan, QueryScope | AggregateQuery | CohortReaderQuery | PeoplePageQuery
     ) or _has_trailing_measures(plan):
         return TemplateKey(arguments)
-    instants = tuple(_plan_instants(plan))
-    if _plan_scan(plan).rates is not None or min(instants) < _MIN_INSTANT or max(instants) > _MAX_INSTANT:
+    instants = tuple(_span_and_bucket_edge_instants(plan))
+    if _scope_of_plan(plan).rates is not None or min(instants) < _MIN_INSTANT or max(instants) > _MAX_INSTANT:
         return TemplateKey(arguments)
     placeholders = _Placeholders()
     return TemplateKey(
@@ -106,13 +106,13 @@ class Template:
         self._text, self._values = text, values
         placed = list(values.items() if isinstance(values, Mapping) else enumerate(values))
         self._instant_positions = [
-            (place, *match) for place, value in placed for match in _nearest_placeholder_date(value)
+            (place, *match) for place, value in placed for match in _placeholder_date_index_and_offset(value)
         ]
         self._placeholder_positions = [
             (place, *match) for place, value in placed for match in _contained_placeholder(value)
         ]
 
-    def fill(self, key: TemplateKey) -> TextAndValues:
+    def fill_with_request_values(self, key: TemplateKey) -> TextAndValues:
         """Returns the text with the values of a request."""
         values: Any = dict(self._values) if isinstance(self._values, Mapping) else list(self._values)
         for place, age, apart in self._instant_positions:
@@ -122,7 +122,7 @@ class Template:
         return self._text, values
 
 
-def _nearest_placeholder_date(value: object) -> Iterator[tuple[int, timedelta]]:
+def _placeholder_date_index_and_offset(value: object) -> Iterator[tuple[int, timedelta]]:
     """Yields the index of the placeholder date near a value and the difference to it, if there is one."""
     if isinstance(value, datetime):
         age = (
@@ -149,15 +149,15 @@ def _has_trailing_measures(plan: Plan) -> bool:
     )
 
 
-def _plan_instants(plan: Plan) -> Iterator[datetime]:
+def _span_and_bucket_edge_instants(plan: Plan) -> Iterator[datetime]:
     """Yields the instants of a plan, except the starts of buckets after the first."""
-    span = _plan_scan(plan).span
+    span = _scope_of_plan(plan).span
     yield from (span.start, span.end)
     for buckets in _bucket_series(plan):
         yield from (buckets.starts[0], buckets.end)
 
 
-def _plan_scan(plan: Plan) -> QueryScope:
+def _scope_of_plan(plan: Plan) -> QueryScope:
     return plan if isinstance(plan, QueryScope) else plan.scope
 
 
@@ -175,24 +175,24 @@ def _replace_with_placeholders(plan: Plan, placeholders: "_Placeholders") -> Pla
     """Returns the plan with placeholders instead of its values."""
     match plan:
         case QueryScope():
-            return placeholders.replace_in_scan(plan)
+            return placeholders.replace_scope_values(plan)
         case AggregateQuery():
             buckets = plan.buckets and _MovedBuckets.move(plan.buckets, *_PLACEHOLDER_DATES[2:4])
-            return replace(plan, scope=placeholders.replace_in_scan(plan.scope), buckets=buckets)
+            return replace(plan, scope=placeholders.replace_scope_values(plan.scope), buckets=buckets)
         case CohortReaderQuery():
             acquisition = _MovedBuckets.move(plan.acquisition, *_PLACEHOLDER_DATES[2:4])
             activity = _MovedBuckets.move(plan.activity, *_PLACEHOLDER_DATES[4:6])
             return replace(
                 plan,
-                scope=placeholders.replace_in_scan(plan.scope),
+                scope=placeholders.replace_scope_values(plan.scope),
                 acquisition=acquisition,
                 activity=activity,
             )
         case PeoplePageQuery():
             return replace(
                 plan,
-                scope=placeholders.replace_in_scan(plan.scope),
-                person=placeholders.replace_text(plan.person),
+                scope=placeholders.replace_scope_values(plan.scope),
+                person=placeholders.placeholder_for_text_or_same_value(plan.person),
             )
 
 
@@ -203,7 +203,7 @@ class _Placeholders:
         self.values: dict[object, object] = {}
         self.free_texts = iter(_PLACEHOLDER_TEXTS)
 
-    def replace_in_scan(self, scope: QueryScope) -> QueryScope:
+    def replace_scope_values(self, scope: QueryScope) -> QueryScope:
         """Returns the scope with placeholders."""
         own = scope.conversions
         self.values |= {
@@ -218,17 +218,19 @@ class _Placeholders:
             currency=_PLACEHOLDER_CURRENCY,
             zone="",
             conversions=replace(own, names=frozenset({_PLACEHOLDER_NAME})),
-            filters=tuple(map(self._replace_in_filter, scope.filters)),
+            filters=tuple(map(self._replace_equality_operands, scope.filters)),
         )
 
-    def _replace_in_filter(self, predicate: Predicate) -> Predicate:
+    def _replace_equality_operands(self, predicate: Predicate) -> Predicate:
         if predicate.op not in _EQUALITY_OPERATORS:
             return predicate
         if isinstance(predicate.value, tuple):
-            return replace(predicate, value=tuple(map(self.replace_text, predicate.value)))
-        return replace(predicate, value=self.replace_text(predicate.value))
+            return replace(
+                predicate, value=tuple(map(self.placeholder_for_text_or_same_value, predicate.value))
+            )
+        return replace(predicate, value=self.placeholder_for_text_or_same_value(predicate.value))
 
-    def replace_text(self, value: T) -> T | str:
+    def placeholder_for_text_or_same_value(self, value: T) -> T | str:
         """Returns the placeholder of a text; other values, and texts beyond the number of placeholders, are returned unchanged."""
         if not isinstance(value, str) or (word := next(self.free_texts, None)) is None:
             return value
@@ -245,10 +247,13 @@ class _MovedBuckets(Buckets):
     @staticmethod
     def move(buckets: Buckets, first: datetime, end: datetime) -> "_MovedBuckets":
         """Returns buckets moved to other instants; the last run is open-ended."""
-        moved = [replace(run, start=first + (run.start - buckets.starts[0])) for run in buckets.runs()]
+        moved = [
+            replace(run, start=first + (run.start - buckets.starts[0]))
+            for run in buckets.runs_of_equal_length()
+        ]
         moved[-1] = replace(moved[-1], count=1)
         return _MovedBuckets(buckets.unit, (first,), end, tuple(moved))
 
-    def runs(self) -> tuple[BucketRun, ...]:
+    def runs_of_equal_length(self) -> tuple[BucketRun, ...]:
         """Returns the runs."""
         return self.moved_runs

@@ -32,22 +32,24 @@ class PersonMerges:
         return self.merged_into.get(name, name)
 
 
-def merge_by_email(runner: StatementRunner, workspace: UUID, merges: PersonMerges) -> dict[int, int]:
+def merge_provider_visitors_by_email(
+    runner: StatementRunner, workspace: UUID, other_merges: PersonMerges
+) -> dict[int, int]:
     """Returns visitors of revenue providers and the person each is merged into."""
     owners_by_digest: defaultdict[str, set[int]] = defaultdict(set)
     digests_by_seeker: defaultdict[int, set[str]] = defaultdict(set)
-    texts = dict(merges.id_texts)
-    for digest, number, source, text, owner in runner.fetch_rows(_shared_digests(workspace)):
+    texts = dict(other_merges.id_texts)
+    for digest, number, source, text, owner in runner.fetch_rows(_digests_with_owner_and_seeker(workspace)):
         if not source:
-            owners_by_digest[digest].add(merges.person_of(number if owner is None else owner))
+            owners_by_digest[digest].add(other_merges.person_of(number if owner is None else owner))
         elif owner is None:
-            digests_by_seeker[merges.person_of(number)].add(digest)
+            digests_by_seeker[other_merges.person_of(number)].add(digest)
             texts[number] = text
     if not digests_by_seeker:
         return {}
     providers = tuple(f"v:{source}:" for (source,) in runner.fetch_rows(_seeking_sources(workspace)))
     members: defaultdict[int, set[int]] = defaultdict(set)
-    for part, person in merges.merged_into.items():
+    for part, person in other_merges.merged_into.items():
         members[person].add(part)
     merged: dict[int, int] = {}
     for seeker, digests in digests_by_seeker.items():
@@ -58,7 +60,7 @@ def merge_by_email(runner: StatementRunner, workspace: UUID, merges: PersonMerge
     return merged
 
 
-def _shared_digests(workspace: UUID) -> sa.Select[Any]:
+def _digests_with_owner_and_seeker(workspace: UUID) -> sa.Select[Any]:
     """Selects e-mails that have both an owner and a seeking visitor, with the owners those visitors ever had.
 
     A visitor with a revoked event seeks nobody.

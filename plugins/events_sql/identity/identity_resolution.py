@@ -55,10 +55,14 @@ def _visitor_owners(permanent: bool, in_span: bool = False) -> sa.Select[Any]:
     """
     has_duration = _IS_PERMANENT if permanent else sa.not_(_IS_PERMANENT)
     query = sa.select(*_OWNER_COLUMNS).where(VISITOR_OWNERS.c.workspace_id == WORKSPACE, has_duration)
-    return query.where(fn.PruningHint(_has_events(VISITOR_OWNERS.c.visitor_no))) if in_span else query
+    return (
+        query.where(fn.PruningHint(_has_session_in_short_span(VISITOR_OWNERS.c.visitor_no)))
+        if in_span
+        else query
+    )
 
 
-def _owners_of_visitors(visitors_table: str) -> sa.Select[Any]:
+def _owners_of_visitors_in_table(visitors_table: str) -> sa.Select[Any]:
     """Selects all owners of the visitors in a temporary table."""
     visitor_no = VISITOR_OWNERS.c.visitor_no
     conditions = (
@@ -68,7 +72,7 @@ def _owners_of_visitors(visitors_table: str) -> sa.Select[Any]:
     return sa.select(*_OWNER_COLUMNS).where(*conditions)
 
 
-def _has_events(visitor_no: Expression) -> Expression:
+def _has_session_in_short_span(visitor_no: Expression) -> Expression:
     """Returns whether a visitor has a session in the span; true for a span of more than 45 days, without a look-up."""
     brief = fn.EpochMicroseconds(END_OF_SPAN) - fn.EpochMicroseconds(START) <= sa.literal(
         microseconds(_SHORT_SPAN)
@@ -78,10 +82,12 @@ def _has_events(visitor_no: Expression) -> Expression:
     return sa.or_(sa.not_(brief), visitor_no.in_(sa.select(c.visitor_no).where(*inside, brief)))
 
 
-def id_number(workspace_id: UUID, id_: str) -> sa.Select[Any]:
+def id_number(workspace_id: UUID, prefixed_id: str) -> sa.Select[Any]:
     """Selects the number of a visitor or strong id, given with its prefix."""
     c = ID_NUMBERS.c
-    return sa.select(c.number).where(fn.UnindexedCondition(c.workspace_id == workspace_id, c.id), c.id == id_)
+    return sa.select(c.number).where(
+        fn.UnindexedCondition(c.workspace_id == workspace_id, c.id), c.id == prefixed_id
+    )
 
 
 def is_in_table(table_name: str, number: Expression) -> Expression:
@@ -113,11 +119,11 @@ def _id_texts() -> sa.Select[Any]:
     return sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == WORKSPACE)
 
 
-def owner_at(table: Any, owner: Any) -> Expression:
+def is_owner_at_event(events: Any, owner: Any) -> Expression:
     """Returns the join condition of an event and the owner of its visitor at that moment."""
-    at, seq = table.c.timestamp, table.c.seq
+    at, seq = events.c.timestamp, events.c.seq
     return sa.and_(
-        owner.c.visitor_no == table.c.visitor_no,
+        owner.c.visitor_no == events.c.visitor_no,
         sa.or_(at > owner.c.since, sa.and_(at == owner.c.since, seq >= owner.c.since_seq)),
         sa.or_(at < owner.c.until, sa.and_(at == owner.c.until, seq < owner.c.until_seq)),
     )
@@ -135,10 +141,10 @@ class JoinableRows(Protocol):
         """Outer joins a table under an alias, unless one is joined under it already, and returns the joined table."""
 
 
-def join_person_number(rows: JoinableRows, table: Any) -> Expression:
+def join_and_return_person_number(rows: JoinableRows, table: Any) -> Expression:
     """Joins relation rows to their persons, unless they are joined already, and returns the number of the person."""
     values, in_span = bind_parameters(rows.scope, rows.span), rows.span is not None
-    conditions, person_number = _person_joins(table.name)
+    conditions, person_number = _person_join_conditions_and_number(table.name)
 
     def join_source(alias: str, build: Any, *shape: Any) -> None:
         rows.outer_join_once(
@@ -154,7 +160,7 @@ def join_person_number(rows: JoinableRows, table: Any) -> Expression:
 
 
 @cache
-def _person_joins(name: str) -> tuple[Mapping[str, Expression], Expression]:
+def _person_join_conditions_and_number(name: str) -> tuple[Mapping[str, Expression], Expression]:
     """Returns the join conditions of a table's events and the tables that determine their persons, and the person's number."""
     table = sa.table(name, *(sa.column(c.name, c.type) for c in EVENTS.columns))
     holder, owner = (
@@ -165,7 +171,7 @@ def _person_joins(name: str) -> tuple[Mapping[str, Expression], Expression]:
         table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no
     )
     on = {
-        "holder": owner_at(table, holder),
+        "holder": is_owner_at_event(table, holder),
         "owner": owner.c.visitor_no == table.c.visitor_no,
         "part": part.c.number == visitor_person,
     }
@@ -174,7 +180,7 @@ def _person_joins(name: str) -> tuple[Mapping[str, Expression], Expression]:
     )
 
 
-def with_person(
+def joined_to_person(
     table: Any, visitors_table: str | None = None, **given: UUID
 ) -> tuple[sa.FromClause, Expression]:
     """Returns a table joined to the tables that determine its persons, and the number of the person.
@@ -187,10 +193,10 @@ def with_person(
     owner_source = (
         compiled_source(_visitor_owners, False)
         if visitors_table is None
-        else compiled_source(_owners_of_visitors, visitors_table)
+        else compiled_source(_owners_of_visitors_in_table, visitors_table)
     )
     holder = owner_source.as_subquery("holder", **given)
-    joined, owners = table.outerjoin(holder, owner_at(table, holder)), [holder.c.strong_no]
+    joined, owners = table.outerjoin(holder, is_owner_at_event(table, holder)), [holder.c.strong_no]
     if visitors_table is None:
         owner = compiled_source(_visitor_owners, True).as_subquery("owner", **given)
         joined = joined.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
@@ -207,8 +213,8 @@ def permanent_owners() -> NamedSubquery:
     return compiled_source(_visitor_owners, True).as_subquery("owner")
 
 
-def with_visitor_person(table: Any) -> tuple[sa.FromClause, Expression]:
-    """Returns a table of visitors that have one person each, joined as in `with_person`, as part of a compiled source."""
+def single_owner_visitors_joined_to_person(table: Any) -> tuple[sa.FromClause, Expression]:
+    """Returns a table of visitors that have one person each, joined as in `joined_to_person`, as part of a compiled source."""
     owner, part = permanent_owners(), compiled_source(_merged_persons).as_subquery("part")
     visitor_person = sa.func.coalesce(owner.c.strong_no, table.c.visitor_no)
     joined = table.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
@@ -225,20 +231,20 @@ def persons_first_seen(scope: QueryScope) -> NamedSubquery:
 
 
 def _first_event_per_person(include_bots: bool) -> sa.Select[Any]:
-    joined, number = with_person(EVENTS)
+    joined, number = joined_to_person(EVENTS)
     first = sa.func.min(EVENTS.c.timestamp).label("first_at")
     query = sa.select(number.label("person_no"), first).select_from(joined).group_by(number)
     query = query.where(EVENTS.c.workspace_id == WORKSPACE)
     return query if include_bots else query.where(sa.not_(EVENTS.c.is_bot))
 
 
-def join_person_names(rows: JoinableRows, number: Expression) -> Expression:
+def join_person_id_text(rows: JoinableRows, person_number: Expression) -> Expression:
     """Joins the text of the person's id and returns it: ``u:<strong id>``, or ``v:<visitor id>`` for anonymous persons."""
     workspace = rows.scope.workspace_id
     names = rows.outer_join_once(
         "names",
         lambda: compiled_source(_id_texts).as_subquery("names", workspace=workspace),
-        lambda i: i.c.number == number,
+        lambda i: i.c.number == person_number,
     )
     id_text: Expression = names.c.id
     return id_text

@@ -10,8 +10,12 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.statement_cache import deferred
-from plugins.events_sql.identity.identity_resolution import is_in_table, is_session_of_visitors, with_person
+from plugins.events_sql.execution.statement_cache import deferred_statement
+from plugins.events_sql.identity.identity_resolution import (
+    is_in_table,
+    is_session_of_visitors,
+    joined_to_person,
+)
 from plugins.events_sql.schema.tables import EVENTS, PERSON_MERGES, VISITOR_ID_PAIRS, IdNumber
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import WORKSPACE, compiled_source
@@ -39,13 +43,17 @@ ORDER_EVENTS: Final = sa.table(
 _SHARING_PERSONS: Final = sa.table("sharing_persons", sa.column("number", IdNumber))
 
 
-def create_selected_visitors(workspace_id: UUID, persons: sa.Select[Any], runner: StatementRunner) -> None:
+def create_selected_visitor_tables(
+    workspace_id: UUID, person_numbers: sa.Select[Any], runner: StatementRunner
+) -> None:
     """Creates the tables of the selected persons, given by number, and of their visitors."""
-    runner.create_temp_table(SELECTED_PERSONS.name, persons)
+    runner.create_temp_table(SELECTED_PERSONS.name, person_numbers)
     _create_visitors_table(SELECTED_VISITORS, SELECTED_PERSONS, workspace_id, runner)
 
 
-def create_selected_events(workspace_id: UUID, names: tuple[str, ...], runner: StatementRunner) -> None:
+def create_selected_events_table(
+    workspace_id: UUID, column_names: tuple[str, ...], runner: StatementRunner
+) -> None:
     """Creates the table of the selected persons' events; their visitors must be selected before.
 
     Args:
@@ -53,25 +61,25 @@ def create_selected_events(workspace_id: UUID, names: tuple[str, ...], runner: S
         names: event columns to include.
         runner: runs the statements of the read.
     """
-    events = compiled_source(_selected_events_query, *names).as_subquery(
+    events = compiled_source(_selected_events_query, *column_names).as_subquery(
         "source_rows", workspace=workspace_id
     )
     runner.create_temp_table(SELECTED_EVENTS.name, sa.select(*events.c))
 
 
-def create_related_visitors(workspace_id: UUID, runner: StatementRunner) -> None:
+def create_related_visitors_table(workspace_id: UUID, runner: StatementRunner) -> None:
     """Creates `RELATED_VISITORS`; usually nobody shares a visitor, which is found without reading all events."""
-    runner.create_temp_table(_SHARING_PERSONS.name, deferred(_persons_sharing_visitors))
-    if runner.fetch_rows(deferred(_any_other_person)):
+    runner.create_temp_table(_SHARING_PERSONS.name, deferred_statement(_persons_sharing_selected_visitors))
+    if runner.fetch_rows(deferred_statement(_any_sharing_person_not_selected)):
         _create_visitors_table(RELATED_VISITORS, _SHARING_PERSONS, workspace_id, runner)
     else:
-        runner.create_temp_table(RELATED_VISITORS.name, deferred(_selected_visitor_numbers))
+        runner.create_temp_table(RELATED_VISITORS.name, deferred_statement(_selected_visitor_numbers))
 
 
 def _create_visitors_table(
-    table: sa.TableClause, persons: sa.TableClause, workspace_id: UUID, runner: StatementRunner
+    table: sa.TableClause, persons_table: sa.TableClause, workspace_id: UUID, runner: StatementRunner
 ) -> None:
-    visitors = compiled_source(_visitors_of_persons, persons.name).as_subquery(
+    visitors = compiled_source(_ids_and_visitors_of_persons, persons_table.name).as_subquery(
         "source_rows", workspace=workspace_id
     )
     runner.create_temp_table(table.name, sa.select(*visitors.c))
@@ -81,19 +89,19 @@ def _selected_visitor_numbers() -> sa.Select[Any]:
     return sa.select(SELECTED_VISITORS.c.number)
 
 
-def _selected_events_query(*names: str) -> sa.Select[Any]:
-    joined, person = with_person(EVENTS, SELECTED_VISITORS.name)
+def _selected_events_query(*column_names: str) -> sa.Select[Any]:
+    joined, person = joined_to_person(EVENTS, SELECTED_VISITORS.name)
     c = EVENTS.c
     conditions = (
         is_session_of_visitors(SELECTED_VISITORS.name, c.session_no),
         is_in_table(SELECTED_PERSONS.name, person),
     )
-    query = sa.select(*(c[name] for name in names), person.label("person_no")).select_from(joined)
+    query = sa.select(*(c[name] for name in column_names), person.label("person_no")).select_from(joined)
     return query.where(fn.RedundantCondition(c.workspace_id == WORKSPACE), *conditions)
 
 
-def _visitors_of_persons(persons: str) -> sa.CompoundSelect[Any]:
-    selected = sa.select(sa.table(persons, sa.column("number", IdNumber)).c.number)
+def _ids_and_visitors_of_persons(persons_table: str) -> sa.CompoundSelect[Any]:
+    selected = sa.select(sa.table(persons_table, sa.column("number", IdNumber)).c.number)
     parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(selected))
     ids = sa.select(sa.union(selected, parts).subquery("ids_of").c.number)
     return sa.union(
@@ -101,7 +109,7 @@ def _visitors_of_persons(persons: str) -> sa.CompoundSelect[Any]:
     )
 
 
-def _persons_sharing_visitors() -> sa.CompoundSelect[Any]:
+def _persons_sharing_selected_visitors() -> sa.CompoundSelect[Any]:
     """Selects every person that ever had an event of a selected visitor."""
     selected = sa.select(SELECTED_VISITORS.c.number)
     strong_ids = sa.select(VISITOR_ID_PAIRS.c.strong_no).where(
@@ -112,7 +120,7 @@ def _persons_sharing_visitors() -> sa.CompoundSelect[Any]:
     return sa.union(sa.select(ids.c.number), parts)
 
 
-def _any_other_person() -> sa.Select[Any]:
+def _any_sharing_person_not_selected() -> sa.Select[Any]:
     """Selects a person among those, or a person merged into one, who is not among the selected."""
     sharing = sa.select(_SHARING_PERSONS.c.number)
     parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(sharing))

@@ -10,12 +10,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.statement_cache import deferred
+from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.identity.identity_resolution import (
     is_session_of_visitors,
+    joined_to_person,
     permanent_owners,
-    with_person,
-    with_visitor_person,
+    single_owner_visitors_joined_to_person,
 )
 from plugins.events_sql.relations.relation_rows import all_time_span, span_conditions
 from plugins.events_sql.schema.row_mapping import to_naive_utc
@@ -41,7 +41,9 @@ _MULTI_BUCKET_SESSIONS: Final = sa.table(
 """Sessions that span a whole bucket; their events decide in which buckets they were active."""
 
 
-def create_session_intervals(plan: CohortReaderQuery, runner: StatementRunner, *, all_time: bool) -> None:
+def create_session_interval_tables(
+    plan: CohortReaderQuery, runner: StatementRunner, *, all_sessions: bool
+) -> None:
     """Creates the tables of session intervals and of sessions that span whole buckets.
 
     Args:
@@ -49,14 +51,18 @@ def create_session_intervals(plan: CohortReaderQuery, runner: StatementRunner, *
         runner: runs the statements of the read.
         all_time: include all sessions, or only those that overlap the buckets.
     """
-    runner.create_temp_table(_SHARED_VISITORS.name, deferred(_shared_visitors, plan))
-    runner.create_temp_table(SESSION_INTERVALS.name, deferred(_session_intervals, plan, all_time))
-    runner.create_temp_table(_MULTI_BUCKET_SESSIONS.name, deferred(_multi_bucket_sessions, plan))
+    runner.create_temp_table(_SHARED_VISITORS.name, deferred_statement(_shared_visitors, plan))
+    runner.create_temp_table(
+        SESSION_INTERVALS.name, deferred_statement(_session_intervals, plan, all_sessions)
+    )
+    runner.create_temp_table(
+        _MULTI_BUCKET_SESSIONS.name, deferred_statement(_sessions_spanning_a_whole_bucket, plan)
+    )
 
 
-def active_buckets(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
-    """Selects persons with the buckets they were active in, from the tables of `create_session_intervals`."""
-    c, e, series = SESSION_INTERVALS.c, EVENTS.c, plan.activity.runs()
+def active_buckets_per_person(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
+    """Selects persons with the buckets they were active in, from the tables of `create_session_interval_tables`."""
+    c, e, series = SESSION_INTERVALS.c, EVENTS.c, plan.activity.runs_of_equal_length()
     first, last = bucket_index(c.first_at, series), bucket_index(c.last_at, series)
     activity_span = TimeRange(plan.activity.starts[0], plan.activity.end)
     bots = [] if plan.scope.include_bots else [sa.not_(e.is_bot)]
@@ -74,13 +80,13 @@ def active_buckets(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
 
 
 def _shared_visitors(plan: CohortReaderQuery) -> sa.Select[Any]:
-    shared = compiled_source(_without_permanent_owner).as_subquery(
+    shared = compiled_source(_visitors_seen_with_other_than_owner).as_subquery(
         "source_rows", workspace=plan.scope.workspace_id
     )
     return sa.select(shared.c.number)
 
 
-def _without_permanent_owner() -> sa.Select[Any]:
+def _visitors_seen_with_other_than_owner() -> sa.Select[Any]:
     owner = permanent_owners()
     same = sa.and_(
         owner.c.visitor_no == VISITOR_ID_PAIRS.c.visitor_no, owner.c.strong_no == VISITOR_ID_PAIRS.c.strong_no
@@ -91,17 +97,17 @@ def _without_permanent_owner() -> sa.Select[Any]:
     return query.where(VISITOR_ID_PAIRS.c.workspace_id == WORKSPACE, owner.c.visitor_no.is_(None))
 
 
-def _session_intervals(plan: CohortReaderQuery, all_time: bool) -> sa.Select[Any]:
-    span = all_time_span() if all_time else TimeRange(plan.activity.starts[0], plan.activity.end)
-    intervals = compiled_source(_session_and_event_intervals, plan.scope.include_bots).as_subquery(
+def _session_intervals(plan: CohortReaderQuery, all_sessions: bool) -> sa.Select[Any]:
+    span = all_time_span() if all_sessions else TimeRange(plan.activity.starts[0], plan.activity.end)
+    intervals = compiled_source(_intervals_by_session_or_shared_event, plan.scope.include_bots).as_subquery(
         "source_rows", **bind_parameters(plan.scope, span)
     )
     return sa.select(*(intervals.c[column.name] for column in SESSION_INTERVALS.c))
 
 
-def _session_and_event_intervals(include_bots: bool) -> sa.CompoundSelect[Any]:
+def _intervals_by_session_or_shared_event(include_bots: bool) -> sa.CompoundSelect[Any]:
     s, e = SESSIONS.c, EVENTS.c
-    joined, person = with_visitor_person(SESSIONS)
+    joined, person = single_owner_visitors_joined_to_person(SESSIONS)
     settled = (
         sa.select(person.label("person_no"), s.session_no, s.first_at, s.last_at)
         .select_from(joined.outerjoin(_SHARED_VISITORS, _SHARED_VISITORS.c.number == s.visitor_no))
@@ -112,7 +118,7 @@ def _session_and_event_intervals(include_bots: bool) -> sa.CompoundSelect[Any]:
             _SHARED_VISITORS.c.number.is_(None),
         )
     )
-    joined, person = with_person(EVENTS, _SHARED_VISITORS.name)
+    joined, person = joined_to_person(EVENTS, _SHARED_VISITORS.name)
     single_events = (
         sa.select(person, e.session_no, e.timestamp, e.timestamp)
         .select_from(joined)
@@ -124,8 +130,8 @@ def _session_and_event_intervals(include_bots: bool) -> sa.CompoundSelect[Any]:
     return sa.union_all(settled.where(sa.not_(s.is_bot)), single_events.where(sa.not_(e.is_bot)))
 
 
-def _multi_bucket_sessions(plan: CohortReaderQuery) -> sa.Select[Any]:
-    c, series = SESSION_INTERVALS.c, plan.activity.runs()
+def _sessions_spanning_a_whole_bucket(plan: CohortReaderQuery) -> sa.Select[Any]:
+    c, series = SESSION_INTERVALS.c, plan.activity.runs_of_equal_length()
     start, end = (
         sa.literal(to_naive_utc(plan.activity.starts[0])),
         sa.literal(to_naive_utc(plan.activity.end)),

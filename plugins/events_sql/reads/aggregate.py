@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.statement_cache import DeferredStatement, deferred
+from plugins.events_sql.execution.statement_cache import DeferredStatement, deferred_statement
 from plugins.events_sql.reads.relation_scan import BUCKET_COLUMN, RelationScan, group_columns, is_duration
 from plugins.events_sql.relations.session_counts import is_countable_from_sessions
 from plugins.events_sql.sql import functions as fn
@@ -33,30 +33,32 @@ _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 
 def evaluate_aggregate(plan: AggregateQuery, runner: StatementRunner) -> AggregateResult:
     """Returns the grid of a plan."""
-    aggregations = _distinct_leaves(plan)
+    aggregations = _distinct_aggregations(plan)
     result_rows = runner.fetch_rows(aggregate_statement(plan))
     if not group_columns(plan):
-        return _to_grid(
-            plan, aggregations, result_rows, row_count=len(result_rows[plan.offset :][: plan.limit])
+        return _to_aggregate_result(
+            plan, aggregations, result_rows, page_row_count=len(result_rows[plan.offset :][: plan.limit])
         )
     if not result_rows and plan.offset:
         first = runner.fetch_rows(aggregate_statement(replace(plan, limit=1, offset=0)))
-        return _to_grid(plan, aggregations, first, row_count=0)
-    return _to_grid(plan, aggregations, result_rows, row_count=len(result_rows))
+        return _to_aggregate_result(plan, aggregations, first, page_row_count=0)
+    return _to_aggregate_result(plan, aggregations, result_rows, page_row_count=len(result_rows))
 
 
 def aggregate_statement(plan: AggregateQuery) -> DeferredStatement:
     """Returns the statement of a plan."""
-    return deferred(_page_query, plan)
+    return deferred_statement(_page_of_groups_query, plan)
 
 
-def _distinct_leaves(plan: AggregateQuery) -> tuple[Aggregation, ...]:
+def _distinct_aggregations(plan: AggregateQuery) -> tuple[Aggregation, ...]:
     return tuple(
         dict.fromkeys(aggregation for measure in plan.measures for aggregation in measure.aggregations())
     )
 
 
-def _grouped_query(plan: AggregateQuery, aggregations: Sequence[Aggregation]) -> NamedSubquery:
+def _groups_before_order_and_limit(
+    plan: AggregateQuery, aggregations: Sequence[Aggregation]
+) -> NamedSubquery:
     """Returns all groups with the values of all aggregations, before order and limit."""
 
     def scan_key(index: int) -> tuple[str, int, bool]:
@@ -69,7 +71,7 @@ def _grouped_query(plan: AggregateQuery, aggregations: Sequence[Aggregation]) ->
 
     order = sorted(range(len(aggregations)), key=scan_key)
     parts = [
-        RelationScan(plan, aggregations, list(indexes)).statement()
+        RelationScan(plan, aggregations, list(indexes)).grouped_statement()
         for _, indexes in groupby(order, key=scan_key)
     ]
     if len(parts) == 1:
@@ -83,26 +85,33 @@ def _grouped_query(plan: AggregateQuery, aggregations: Sequence[Aggregation]) ->
 
 
 @cache
-def _sum_over_scans(i: int, seconds: bool) -> ConstantText:
+def _sum_over_scans(aggregation_index: int, in_seconds: bool) -> ConstantText:
     """Returns the sum of an aggregation over all scans."""
-    if seconds:
-        summed = sa.func.sum(sa.literal_column(f"{_UNION}.m{i}", sa.Double))
+    if in_seconds:
+        summed = sa.func.sum(sa.literal_column(f"{_UNION}.m{aggregation_index}", sa.Double))
         return ConstantText(sa.func.coalesce(summed, sa.literal_column("0.0", sa.Double)))
-    return ConstantText(fn.BigIntOrZero(sa.func.sum(sa.literal_column(f"{_UNION}.m{i}", sa.BigInteger))))
+    return ConstantText(
+        fn.BigIntOrZero(sa.func.sum(sa.literal_column(f"{_UNION}.m{aggregation_index}", sa.BigInteger)))
+    )
 
 
 @cache
-def _sum_over_groups(i: int, seconds: bool) -> sa.Label[Any]:
+def _sum_over_groups(aggregation_index: int, in_seconds: bool) -> sa.Label[Any]:
     """Returns the sum of an aggregation over all groups, repeated in each row."""
-    kind = sa.Double if seconds else sa.BigInteger
-    summed = sa.func.sum(sa.literal_column(f"{_GRID}.m{i}", kind)).over()
-    return ConstantText(summed if seconds else fn.BigIntOrZero(summed)).label(f"s{i}")
+    kind = sa.Double if in_seconds else sa.BigInteger
+    summed = sa.func.sum(sa.literal_column(f"{_GRID}.m{aggregation_index}", kind)).over()
+    return ConstantText(summed if in_seconds else fn.BigIntOrZero(summed)).label(f"s{aggregation_index}")
 
 
-def _page_query(plan: AggregateQuery) -> sa.Select[Any]:
+def _page_of_groups_query(plan: AggregateQuery) -> sa.Select[Any]:
     """Returns the ordered and limited groups; each row of a page repeats the number of groups and their sums."""
-    aggregations, names, limit, offset = _distinct_leaves(plan), group_columns(plan), plan.limit, plan.offset
-    rows = _grouped_query(plan, aggregations)
+    aggregations, names, limit, offset = (
+        _distinct_aggregations(plan),
+        group_columns(plan),
+        plan.limit,
+        plan.offset,
+    )
+    rows = _groups_before_order_and_limit(plan, aggregations)
     column_list = ", ".join(
         f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(aggregations))))
     )
@@ -119,16 +128,20 @@ def _page_query(plan: AggregateQuery) -> sa.Select[Any]:
 
 
 def _order_expression(
-    plan: AggregateQuery, aggregations: Sequence[Aggregation], rows: NamedSubquery, sort: ColumnSort
+    plan: AggregateQuery, aggregations: Sequence[Aggregation], rows: NamedSubquery, column_sort: ColumnSort
 ) -> sa.UnaryExpression[Any]:
-    if sort.by == "bucket":
+    if column_sort.by == "bucket":
         value: Expression = rows.c[BUCKET_COLUMN]
-    elif sort.by.startswith("d"):
-        column = rows.c[sort.by]
-        value = column if sort.null_label is None else sa.func.coalesce(column, sa.literal(sort.null_label))
+    elif column_sort.by.startswith("d"):
+        column = rows.c[column_sort.by]
+        value = (
+            column
+            if column_sort.null_label is None
+            else sa.func.coalesce(column, sa.literal(column_sort.null_label))
+        )
     else:
-        value = _measure_expression(plan.measures[int(sort.by[1:])], aggregations, rows)
-    return (value.desc() if sort.descending else value.asc()).nulls_last()
+        value = _measure_expression(plan.measures[int(column_sort.by[1:])], aggregations, rows)
+    return (value.desc() if column_sort.descending else value.asc()).nulls_last()
 
 
 def _measure_expression(
@@ -154,16 +167,18 @@ def _measure_expression(
             return sa.null()
 
 
-def _to_grid(
+def _to_aggregate_result(
     plan: AggregateQuery,
     aggregations: tuple[Aggregation, ...],
     result_rows: list[tuple[Any, ...]],
-    row_count: int,
+    page_row_count: int,
 ) -> AggregateResult:
     width = len(group_columns(plan))
     end = width + len(aggregations)
     starts = plan.buckets.starts if plan.buckets else ()
-    rows = [(starts[row[0]], *row[1:end]) if plan.buckets else row[:end] for row in result_rows[:row_count]]
+    rows = [
+        (starts[row[0]], *row[1:end]) if plan.buckets else row[:end] for row in result_rows[:page_row_count]
+    ]
     if result_rows and len(result_rows[0]) > end:
         return AggregateResult(rows, aggregations, result_rows[0][end], tuple(result_rows[0][end + 1 :]))
     sums = tuple(sum(row[i] for row in result_rows) for i in range(width, end))

@@ -7,22 +7,22 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.statement_cache import deferred
+from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.reads.active_sessions import (
     SESSION_INTERVALS,
-    active_buckets,
-    create_session_intervals,
+    active_buckets_per_person,
+    create_session_interval_tables,
 )
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
     EventRows,
     all_time_span,
-    conversion_events,
+    conversions_once_per_order,
     span_conditions,
 )
 from plugins.events_sql.schema.tables import EVENTS
-from plugins.events_sql.sql.conditions import Expression, column_value, predicate_condition
+from plugins.events_sql.sql.conditions import Expression, comparable_column, predicate_condition
 from plugins.events_sql.sql.event_kinds import name_in
 from plugins.events_sql.sql.time_buckets import bucket_index
 from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, CohortResult, Column, TimeRange
@@ -36,19 +36,19 @@ _COHORT_MEMBERS: Final = sa.table(
 def evaluate_cohorts(plan: CohortReaderQuery, runner: StatementRunner) -> CohortResult:
     """Returns cohort sizes, and activity and revenue by cohort and bucket."""
     if not plan.by_conversion or plan.event_names is None:
-        create_session_intervals(plan, runner, all_time=not plan.by_conversion)
-    runner.create_temp_table(_COHORT_MEMBERS.name, deferred(_cohort_members_query, plan))
-    sizes = runner.fetch_rows(deferred(_cohort_sizes))
+        create_session_interval_tables(plan, runner, all_sessions=not plan.by_conversion)
+    runner.create_temp_table(_COHORT_MEMBERS.name, deferred_statement(_members_acquired_in_span_query, plan))
+    sizes = runner.fetch_rows(deferred_statement(_cohort_sizes))
     active, paid = (
-        runner.fetch_rows(deferred(_active_persons, plan)),
-        runner.fetch_rows(deferred(_net_revenue, plan)),
+        runner.fetch_rows(deferred_statement(_active_and_last_active_counts_query, plan)),
+        runner.fetch_rows(deferred_statement(_net_revenue_by_cohort_and_bucket, plan)),
     )
-    return CohortResult(dict(sizes), _to_cells(plan, active, paid))
+    return CohortResult(dict(sizes), _nonempty_cells_by_cohort(plan, active, paid))
 
 
-def _cohort_members_query(plan: CohortReaderQuery) -> sa.Select[Any]:
+def _members_acquired_in_span_query(plan: CohortReaderQuery) -> sa.Select[Any]:
     first = _first_conversions(plan) if plan.by_conversion else _persons_first_seen()
-    cohort = bucket_index(first.c.first_at, plan.acquisition.runs())
+    cohort = bucket_index(first.c.first_at, plan.acquisition.runs_of_equal_length())
     statement = sa.select(first.c.person_no, cohort.label("cohort")).where(
         *span_conditions(first.c.first_at, plan.scope.span)
     )
@@ -56,7 +56,7 @@ def _cohort_members_query(plan: CohortReaderQuery) -> sa.Select[Any]:
         return statement
     first_touch = first_touch_per_person(plan.scope).subquery("came")
     conditions = [
-        predicate_condition(column_value(_touch_column(first_touch, p.column)), p)
+        predicate_condition(comparable_column(_touch_column(first_touch, p.column)), p)
         for p in plan.first_touch_filters
     ]
     return statement.select_from(
@@ -83,16 +83,18 @@ def _touch_column(touch: Any, column: Column) -> Expression:
 
 
 def _first_conversions(plan: CohortReaderQuery) -> sa.Subquery:
-    rows = EventRows(plan.scope, all_time_span(), conversion_events(plan.scope, all_time_span()))
+    rows = EventRows(plan.scope, all_time_span(), conversions_once_per_order(plan.scope, all_time_span()))
     number = rows.person_no
     first = sa.select(number.label("person_no"), sa.func.min(rows.at).label("first_at"))
     return first.select_from(rows.source).where(*rows.where).group_by(number).subquery("acquired")
 
 
-def _active_persons(plan: CohortReaderQuery) -> sa.Select[Any]:
+def _active_and_last_active_counts_query(plan: CohortReaderQuery) -> sa.Select[Any]:
     """Selects persons by cohort and bucket, and how many of them never returned later."""
     active = (
-        active_buckets(plan) if plan.event_names is None else _active_by_event_name(plan, plan.event_names)
+        active_buckets_per_person(plan)
+        if plan.event_names is None
+        else _active_buckets_by_event_name(plan, plan.event_names)
     )
     seen, m = active.subquery("seen"), _COHORT_MEMBERS.c
     last = sa.func.max(seen.c.bucket).over(partition_by=seen.c.person_no).label("last")
@@ -106,38 +108,42 @@ def _active_persons(plan: CohortReaderQuery) -> sa.Select[Any]:
     return sa.select(*group, sa.func.count(), sa.func.count().filter(ended)).group_by(*group)
 
 
-def _active_by_event_name(plan: CohortReaderQuery, names: frozenset[str]) -> sa.Select[Any]:
+def _active_buckets_by_event_name(plan: CohortReaderQuery, event_names: frozenset[str]) -> sa.Select[Any]:
     """Selects persons with the buckets in which they have an event of the given names."""
     rows = EventRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
     number = rows.person_no
-    bucket = bucket_index(rows.at, plan.activity.runs())
+    bucket = bucket_index(rows.at, plan.activity.runs_of_equal_length())
     pairs = sa.select(number.label("person_no"), bucket.label("bucket")).distinct()
-    return pairs.select_from(rows.source).where(*rows.where, name_in(EVENTS.c.event_name, names))
+    return pairs.select_from(rows.source).where(*rows.where, name_in(EVENTS.c.event_name, event_names))
 
 
-def _net_revenue(plan: CohortReaderQuery) -> sa.Select[Any]:
+def _net_revenue_by_cohort_and_bucket(plan: CohortReaderQuery) -> sa.Select[Any]:
     """Selects net revenue by cohort and bucket in the scope's currency, and whether some is foreign."""
     rows = PaymentRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
     number = rows.distinct_key(PERSON)
-    bucket = bucket_index(rows.at, plan.activity.runs())
+    bucket = bucket_index(rows.at, plan.activity.runs_of_equal_length())
     net = sa.case((rows.table.c.kind == CHARGE, rows.amount), else_=-rows.amount)
     joined = rows.source.join(
         _COHORT_MEMBERS, sa.and_(_COHORT_MEMBERS.c.person_no == number, bucket >= _COHORT_MEMBERS.c.cohort)
     )
     columns = (_COHORT_MEMBERS.c.cohort, bucket.label("bucket"))
     return (
-        sa.select(*columns, *rows.revenue_and_foreign(net))
+        sa.select(*columns, *rows.revenue_and_missing_rate_flag(net))
         .select_from(joined)
         .where(*rows.where)
         .group_by(*columns)
     )
 
 
-def _to_cells(plan: CohortReaderQuery, active: list[Any], paid: list[Any]) -> list[CohortActivity]:
+def _nonempty_cells_by_cohort(
+    plan: CohortReaderQuery, active_rows: list[Any], revenue_rows: list[Any]
+) -> list[CohortActivity]:
     """Returns the cells that are not empty, cohort by cohort."""
-    seen = {(cohort, bucket): n for cohort, bucket, n, _ in active}
-    last = Counter({(cohort, bucket): n for cohort, bucket, _, n in active})
-    money = {(cohort, bucket): (int(revenue), bool(foreign)) for cohort, bucket, revenue, foreign in paid}
+    seen = {(cohort, bucket): n for cohort, bucket, n, _ in active_rows}
+    last = Counter({(cohort, bucket): n for cohort, bucket, _, n in active_rows})
+    money = {
+        (cohort, bucket): (int(revenue), bool(foreign)) for cohort, bucket, revenue, foreign in revenue_rows
+    }
     cells = []
     for cohort in sorted({key[0] for key in (*seen, *money)}):
         cohort_cells = []

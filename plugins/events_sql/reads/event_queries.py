@@ -7,8 +7,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.statement_cache import deferred
-from plugins.events_sql.reads.property_keys import frequent_property_keys, to_property_key
+from plugins.events_sql.execution.statement_cache import deferred_statement
+from plugins.events_sql.reads.property_keys import frequent_property_keys_query, row_to_property_key
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
 from plugins.events_sql.relations.relation_rows import EventRows
 from plugins.events_sql.schema.row_mapping import row_to_event, to_naive_utc, to_utc
@@ -33,7 +33,7 @@ EVENT_COLUMNS = [EVENTS.c[f.name] for f in COLUMNS]
 NEWEST_FIRST = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
 
 
-def scan_source(scope: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
+def source_and_conditions_of_scope(scope: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
     """Returns the FROM clause and the conditions of the events of a scope."""
     rows = EventRows(scope, scope.span)
     conditions = rows.scope_conditions()
@@ -41,7 +41,7 @@ def scan_source(scope: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
 
 
 def events_at_positions(
-    positions: Any, at: str, seq: str, workspace_id: UUID
+    positions: Any, timestamp_column: str, seq_column: str, workspace_id: UUID
 ) -> tuple[sa.FromClause, list[Expression]]:
     """Returns the FROM clause and the conditions of the events at given positions.
 
@@ -54,15 +54,17 @@ def events_at_positions(
         workspace_id: the workspace.
     """
     c = EVENTS.c
-    same = sa.tuple_(c.timestamp, c.seq) == sa.tuple_(positions.c[at], positions.c[seq])
+    same = sa.tuple_(c.timestamp, c.seq) == sa.tuple_(positions.c[timestamp_column], positions.c[seq_column])
     joined = EVENTS.join(positions, positions.c.session_no == c.session_no)
     return joined, [fn.RedundantCondition(c.workspace_id == workspace_id), same]
 
 
-def list_events(plan: EventPageQuery, runner: StatementRunner) -> EventPageResult:
+def list_events_newest_first(plan: EventPageQuery, runner: StatementRunner) -> EventPageResult:
     """Returns a page of events, newest first: first the positions from an index, then the full rows."""
-    total = runner.fetch_rows(deferred(_count_events, plan.scope))[0][0] if plan.count_total else None
-    source, where = scan_source(plan.scope)
+    total = (
+        runner.fetch_rows(deferred_statement(_count_events, plan.scope))[0][0] if plan.count_total else None
+    )
+    source, where = source_and_conditions_of_scope(plan.scope)
     older = [*where, _is_before(plan.after)] if plan.after else where
     position_query = (
         sa.select(EVENTS.c.timestamp, EVENTS.c.seq).select_from(source).where(*older).order_by(*NEWEST_FIRST)
@@ -85,7 +87,7 @@ def list_events(plan: EventPageQuery, runner: StatementRunner) -> EventPageResul
 
 
 def _count_events(scope: QueryScope) -> sa.Select[Any]:
-    source, where = scan_source(scope)
+    source, where = source_and_conditions_of_scope(scope)
     return sa.select(sa.func.count()).select_from(source).where(*where)
 
 
@@ -106,39 +108,44 @@ def _is_between_events(oldest: tuple[Any, ...], newest: tuple[Any, ...]) -> list
     ]
 
 
-def list_event_names(scope: QueryScope, runner: StatementRunner) -> list[EventNameSummary]:
+def list_event_names_by_frequency(scope: QueryScope, runner: StatementRunner) -> list[EventNameSummary]:
     """Returns event names with counts, most frequent first."""
-    rows = runner.fetch_rows(deferred(_event_names_query, scope))
+    rows = runner.fetch_rows(deferred_statement(_event_name_counts_query, scope))
     return [EventNameSummary(name, n, to_utc(first), to_utc(last)) for name, n, first, last in rows]
 
 
-def _event_names_query(scope: QueryScope) -> sa.Select[Any]:
-    source, where = scan_source(scope)
+def _event_name_counts_query(scope: QueryScope) -> sa.Select[Any]:
+    source, where = source_and_conditions_of_scope(scope)
     at = EVENTS.c.timestamp
     count = sa.func.count().label("n")
     query = sa.select(EVENTS.c.event_name, count, sa.func.min(at), sa.func.max(at)).select_from(source)
     return query.where(*where).group_by(EVENTS.c.event_name).order_by(count.desc(), EVENTS.c.event_name)
 
 
-def list_property_keys(scope: QueryScope, limit: int, runner: StatementRunner) -> list[CustomPropertySummary]:
+def list_property_keys_by_event(
+    scope: QueryScope, limit_per_event_name: int, runner: StatementRunner
+) -> list[CustomPropertySummary]:
     """Returns the most frequent custom property keys of each event name."""
-    return [to_property_key(row) for row in runner.fetch_rows(deferred(_property_keys_query, scope, limit))]
+    return [
+        row_to_property_key(row)
+        for row in runner.fetch_rows(deferred_statement(_property_keys_query, scope, limit_per_event_name))
+    ]
 
 
-def _property_keys_query(scope: QueryScope, limit: int) -> sa.Select[Any]:
-    return frequent_property_keys(*scan_source(scope), limit)
+def _property_keys_query(scope: QueryScope, limit_per_event_name: int) -> sa.Select[Any]:
+    return frequent_property_keys_query(*source_and_conditions_of_scope(scope), limit_per_event_name)
 
 
-def current_visitors(
+def list_active_visitors_latest_first(
     scope: QueryScope, received_since: datetime, limit: int, runner: StatementRunner
 ) -> list[ActiveVisitor]:
     """Returns visitors with an event received since an instant, latest first."""
-    source, where = scan_source(scope)
+    source, where = source_and_conditions_of_scope(scope)
     where = [*where, EVENTS.c.received_at >= sa.literal(to_naive_utc(received_since))]
     by_visitor: Any = {"partition_by": EVENTS.c.visitor_no}
     at = EVENTS.c.timestamp
     viewed = sa.case((name_in(EVENTS.c.event_name, PAGE_VIEWS), 1), else_=0)
-    paid = _charges(scope)
+    paid = _charges_with_missing_rate_flag(scope)
     foreign = sa.and_(paid.c.missing_fx_rate, paid.c.amount > 0)
     joined = source.outerjoin(paid, sa.and_(paid.c.seq == EVENTS.c.seq, paid.c.timestamp == at))
     facts = sa.select(
@@ -156,7 +163,7 @@ def current_visitors(
     return [_to_live_visitor(row) for row in runner.fetch_rows(ordered)]
 
 
-def _charges(scope: QueryScope) -> sa.FromClause:
+def _charges_with_missing_rate_flag(scope: QueryScope) -> sa.FromClause:
     """Selects charges; repeated reports of an order count once."""
     money = PaymentRows(scope, scope.span)
     table = money.table
@@ -172,7 +179,9 @@ def _to_live_visitor(row: tuple[Any, ...]) -> ActiveVisitor:
     return ActiveVisitor(latest, int(views), int(n), revenue, to_utc(first), latest.timestamp)
 
 
-def event_time_bounds(workspace_id: UUID, runner: StatementRunner) -> tuple[datetime, datetime] | None:
+def event_time_range_with_bots(
+    workspace_id: UUID, runner: StatementRunner
+) -> tuple[datetime, datetime] | None:
     """Returns the timestamps of the first and last event, bots included; None without events."""
     at = EVENTS.c.timestamp
     query = sa.select(sa.func.min(at), sa.func.max(at)).where(EVENTS.c.workspace_id == workspace_id)

@@ -12,8 +12,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.reads.event_queries import NEWEST_FIRST, scan_source
-from plugins.events_sql.reads.people.people_list import create_matching_persons, read_page
+from plugins.events_sql.reads.event_queries import NEWEST_FIRST, source_and_conditions_of_scope
+from plugins.events_sql.reads.people.people_list import (
+    create_matching_persons_table,
+    read_page_of_matching_persons,
+)
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from service_core.plugin import WIRE_COLUMNS, PeoplePageQuery, Person, QueryScope, RowBatch, TimeRange
@@ -31,12 +34,12 @@ _SLICE_UNITS: Final = (timedelta(hours=1), timedelta(seconds=1))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def stream_events(scope: QueryScope, limit: int, runner: StatementRunner) -> Iterator[RowBatch]:
+def stream_newest_events(scope: QueryScope, max_events: int, runner: StatementRunner) -> Iterator[RowBatch]:
     """Yields the newest events of a scope in frames, newest first."""
-    runner.session.begin_snapshot()
-    left = limit
-    for slice_span in _time_slices(scope, runner, EVENTS_PER_BATCH):
-        source, where = scan_source(replace(scope, span=slice_span))
+    runner.lazily_opened_session.begin_snapshot()
+    left = max_events
+    for slice_span in _time_slices_newest_first(scope, runner, EVENTS_PER_BATCH):
+        source, where = source_and_conditions_of_scope(replace(scope, span=slice_span))
         rows = sa.select(*_WIRE_COLUMNS).select_from(source).where(*where).order_by(*NEWEST_FIRST).limit(left)
         frame = runner.fetch_frame(rows)
         left -= len(frame)
@@ -45,31 +48,36 @@ def stream_events(scope: QueryScope, limit: int, runner: StatementRunner) -> Ite
             return
 
 
-def stream_persons(plan: PeoplePageQuery, runner: StatementRunner) -> Iterator[Sequence[Person]]:
+def stream_persons_of_page(plan: PeoplePageQuery, runner: StatementRunner) -> Iterator[Sequence[Person]]:
     """Yields the persons of a page of any length in lists."""
-    runner.session.begin_snapshot()
-    create_matching_persons(plan, runner)
+    runner.lazily_opened_session.begin_snapshot()
+    create_matching_persons_table(plan, runner)
     for done in range(0, plan.limit, PERSONS_PER_BATCH):
         size = min(PERSONS_PER_BATCH, plan.limit - done)
-        batch = read_page(replace(plan, offset=plan.offset + done, limit=size), runner)
+        batch = read_page_of_matching_persons(replace(plan, offset=plan.offset + done, limit=size), runner)
         yield batch
         if len(batch) < size:
             return
 
 
-def _time_slices(
-    scope: QueryScope, runner: StatementRunner, size: int, grains: Sequence[timedelta] = _SLICE_UNITS
+def _time_slices_newest_first(
+    scope: QueryScope,
+    runner: StatementRunner,
+    target_event_count: int,
+    slice_units: Sequence[timedelta] = _SLICE_UNITS,
 ) -> Iterator[TimeRange]:
     """Yields spans that cover the scope's span, newest first, with about ``size`` events each."""
-    grain, *finer = grains
+    grain, *finer = slice_units
     end, event_count = scope.span.end, 0
-    for start, count in _event_counts(scope, runner, grain):
-        if event_count + count > size and event_count:
+    for start, count in _event_count_per_time_unit(scope, runner, grain):
+        if event_count + count > target_event_count and event_count:
             yield TimeRange(start + grain, end)
             end, event_count = start + grain, 0
-        if count > 2 * size and finer:
+        if count > 2 * target_event_count and finer:
             slice_span = TimeRange(max(start, scope.span.start), min(end, scope.span.end))
-            yield from _time_slices(replace(scope, span=slice_span), runner, size, finer)
+            yield from _time_slices_newest_first(
+                replace(scope, span=slice_span), runner, target_event_count, finer
+            )
             end, event_count = start, 0
         else:
             event_count += count
@@ -77,13 +85,15 @@ def _time_slices(
         yield TimeRange(scope.span.start, end)
 
 
-def _event_counts(scope: QueryScope, runner: StatementRunner, grain: timedelta) -> list[tuple[datetime, int]]:
+def _event_count_per_time_unit(
+    scope: QueryScope, runner: StatementRunner, time_unit: timedelta
+) -> list[tuple[datetime, int]]:
     """Returns the time units that have events, newest first, with their number of events."""
-    source, where = scan_source(scope)
-    width = sa.literal(int(grain / timedelta(microseconds=1)))
+    source, where = source_and_conditions_of_scope(scope)
+    width = sa.literal(int(time_unit / timedelta(microseconds=1)))
     unit_index: Any = fn.IntegerDivide(fn.EpochMicroseconds(EVENTS.c.timestamp), width).label("place")
     counted = sa.select(unit_index, sa.func.count()).select_from(source).where(*where).group_by(unit_index)
     return [
-        (_EPOCH + number * grain, count)
+        (_EPOCH + number * time_unit, count)
         for number, count in runner.fetch_rows(counted.order_by(unit_index.desc()))
     ]

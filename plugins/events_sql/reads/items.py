@@ -12,7 +12,7 @@ from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
     is_tracked,
     is_within_repeat_window,
-    latest_charge_of_order,
+    latest_charge_per_refund,
     report_precedence,
     unnested_order_ids,
 )
@@ -20,8 +20,8 @@ from plugins.events_sql.relations.relation_rows import span_conditions
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
-from plugins.events_sql.sql.conditions import Expression, property_value
-from plugins.events_sql.sql.event_kinds import money_kind, name_in
+from plugins.events_sql.sql.conditions import Expression, comparable_property
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, name_in
 from plugins.events_sql.sql.time_buckets import bucket_index, epoch_microseconds
 from service_core.plugin import (
     CHARGE,
@@ -42,25 +42,27 @@ _SALE_COLUMNS: Final = ("provider", "currency", "is_listed")
 _ITEM_ID_COLUMNS: Final = ("sku", "variant_id")
 
 
-def aggregate_items(plan: LineItemQuery, runner: StatementRunner) -> list[LineItemSum]:
+def sum_items_booked_in_span(plan: LineItemQuery, runner: StatementRunner) -> list[LineItemSum]:
     """Returns the sums of each item sold or returned in the span; returns are read only when there are refunds."""
     starts = plan.buckets.starts if plan.buckets else (None,)
     sold = [
         LineItemSum(starts[bucket], *row)
-        for bucket, *row in runner.fetch_rows(_sum_by_item(_sold_items(plan), plan))
+        for bucket, *row in runner.fetch_rows(_sums_by_item_period_and_bucket(_items_of_charges(plan), plan))
     ]
-    if not runner.fetch_rows(_refunds_with_listings(plan).limit(1)):
+    if not runner.fetch_rows(_unsuperseded_refunds_with_item_list(plan).limit(1)):
         return sold
-    returned = runner.fetch_rows(_sum_by_item(_returned_items(plan), plan))
+    returned = runner.fetch_rows(
+        _sums_by_item_period_and_bucket(_items_of_refunds_booked_in_span(plan), plan)
+    )
     return sold + [
         LineItemSum(starts[bucket], *(*kind, -quantity, 0, 0)) for bucket, *kind, quantity, _, _ in returned
     ]
 
 
-def _sold_items(plan: LineItemQuery) -> sa.Subquery:
+def _items_of_charges(plan: LineItemQuery) -> sa.Subquery:
     """Returns the items of each charge: its own list, the list of another report of its order, or its properties."""
-    charges = _charges_with_listings(plan.scope)
-    other_listings = _listings_of_other_reports(charges, plan.scope)
+    charges = _charges_with_own_item_list(plan.scope)
+    other_listings = _best_item_list_of_other_reports(charges, plan.scope)
     lines = sa.func.coalesce(charges.c.lines, other_listings.c.lines)
     all_lines = sa.func.coalesce(
         lines, fn.JsonSingletonList(charges.c.event_data), type_=EVENTS.c.event_data.type
@@ -80,7 +82,7 @@ def _sold_items(plan: LineItemQuery) -> sa.Subquery:
     )
 
 
-def _charges_with_listings(scope: QueryScope) -> sa.CTE:
+def _charges_with_own_item_list(scope: QueryScope) -> sa.CTE:
     ledger = PaymentRows(replace(scope, order_refunds=False), scope.span)
     payment, event = ledger.table.c, EVENTS.alias("charge_event")
     same = sa.and_(event.c.seq == payment.seq, event.c.timestamp == payment.timestamp)
@@ -97,7 +99,7 @@ def _charges_with_listings(scope: QueryScope) -> sa.CTE:
     )
 
 
-def _listings_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquery:
+def _best_item_list_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquery:
     """Returns the item list of the report with the highest precedence, for orders whose charge has none."""
     report = EVENTS.alias("report")
     c = report.c
@@ -113,7 +115,7 @@ def _listings_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquer
             c.workspace_id == scope.workspace_id,
             *span_conditions(c.timestamp, _span_with_repeats(scope.span)),
         )
-        .where(c.revenue.is_not(None), money_kind(c) == CHARGE, _listed_lines(report).is_not(None))
+        .where(c.revenue.is_not(None), charge_or_refund_kind(c) == CHARGE, _listed_lines(report).is_not(None))
         .subquery("lists")
     )
     without_list = (
@@ -132,10 +134,10 @@ def _listings_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquer
     return sa.select(listings.c.seq, listings.c.lines).where(listings.c.place == 1).subquery("best")
 
 
-def _returned_items(plan: LineItemQuery) -> sa.Subquery:
+def _items_of_refunds_booked_in_span(plan: LineItemQuery) -> sa.Subquery:
     """Returns the items of each refund, with the charge of its order."""
-    refunds = _refunds_with_listings(plan).subquery("refunds")
-    order = _orders_of_refunds(refunds, plan.scope)
+    refunds = _unsuperseded_refunds_with_item_list(plan).subquery("refunds")
+    order = _latest_charge_per_refund(refunds, plan.scope)
     sold = sa.func.coalesce(order.c.timestamp, refunds.c.timestamp)
     has_order = order.c.seq.is_not(None)
     returns = (
@@ -154,10 +156,10 @@ def _returned_items(plan: LineItemQuery) -> sa.Subquery:
     return sa.select(returns).where(*span_conditions(returns.c.booked, plan.scope.span)).subquery("returned")
 
 
-def _refunds_with_listings(plan: LineItemQuery) -> sa.Select[Any]:
+def _unsuperseded_refunds_with_item_list(plan: LineItemQuery) -> sa.Select[Any]:
     """Selects refunds with an item list, without those that a report of higher precedence supersedes."""
     scope, refund = plan.scope, EVENTS.alias("refund")
-    c, has_listing = refund.c, _is_refund_with_listing(refund, scope.workspace_id)
+    c, has_listing = refund.c, _is_refund_with_item_list(refund, scope.workspace_id)
     reports = sa.select(
         c.seq, c.timestamp, report_precedence(c).label("standing"), unnested_order_ids(c)
     ).where(has_listing)
@@ -184,32 +186,32 @@ def _refunds_with_listings(plan: LineItemQuery) -> sa.Select[Any]:
     )
 
 
-def _is_refund_with_listing(table: Any, workspace_id: Any) -> Expression:
+def _is_refund_with_item_list(table: Any, workspace_id: Any) -> Expression:
     c = table.c
     refunds = sa.or_(name_in(c.event_name, REFUND_EVENTS), sa.func.coalesce(c.revenue, 0) < 0)
     real = sa.not_(sa.or_(c.is_bot, c.is_test, name_in(c.event_name, PRE_PURCHASE_EVENTS)))
     return sa.and_(c.workspace_id == workspace_id, refunds, real, _listed_lines(table).is_not(None))
 
 
-def _orders_of_refunds(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
+def _latest_charge_per_refund(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
     """Returns the latest charge of each refund's order that is not after it."""
     payment = PaymentRows(replace(scope, order_refunds=True), scope.span).table.c  # reads all time
     names = ("provider", "currency")
     columns = (payment[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
     charges = sa.select(*columns).where(payment.kind == CHARGE).subquery("paid")
-    return latest_charge_of_order(refunds, charges, *names)
+    return latest_charge_per_refund(refunds, charges, *names)
 
 
-def _sum_by_item(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:
+def _sums_by_item_period_and_bucket(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:
     """Selects the sums by item, cost period and bucket."""
-    lines = _priced_lines(_item_lines(orders), plan)
+    lines = _item_lines_with_quantity_and_amount(_item_lines_as_text(orders), plan)
     keys = [lines.c[name] for name in ("bucket", "period", *_ITEM_ID_COLUMNS, *_SALE_COLUMNS)]
     unpriced = sa.func.sum(sa.case((lines.c.worth.is_(None), 1), else_=0))
     sums = (sa.func.sum(lines.c.quantity), sa.func.sum(lines.c.worth), unpriced)
     return sa.select(*keys, *map(fn.BigIntOrZero, sums)).group_by(*keys)
 
 
-def _item_lines(orders: sa.Subquery) -> sa.Subquery:
+def _item_lines_as_text(orders: sa.Subquery) -> sa.Subquery:
     """Returns a row per item line with its values as text."""
     order_columns = [
         orders.c[name] for name in ("sold", "booked", "provider", "currency", "amount", "is_listed")
@@ -225,14 +227,18 @@ def _item_lines(orders: sa.Subquery) -> sa.Subquery:
     return sa.select(*(lines.c[column.name] for column in order_columns), *texts).subquery("line_texts")
 
 
-def _priced_lines(lines: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
+def _item_lines_with_quantity_and_amount(lines: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
     """Returns a row per item line: item ids, quantity and amount."""
-    c, period = lines.c, _cost_periods(plan)
+    c, period = lines.c, _cost_period_ranges(plan)
     count, price = _absolute_number(c["count"]), _absolute_number(c.price)
     is_valid = sa.or_(c["count"].is_(None), count.is_not(None))
     quantity = sa.func.coalesce(count, sa.literal(1.0, sa.Double))
     amount = sa.case((c.is_listed, _to_millionths(price * quantity)), else_=c.amount)
-    bucket = bucket_index(c.booked, plan.buckets.runs()) if plan.buckets else sa.literal(0, sa.BigInteger)
+    bucket = (
+        bucket_index(c.booked, plan.buckets.runs_of_equal_length())
+        if plan.buckets
+        else sa.literal(0, sa.BigInteger)
+    )
     sold = fn.EpochMicroseconds(c.sold)
     return (
         sa.select(
@@ -248,7 +254,7 @@ def _priced_lines(lines: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
     )
 
 
-def _cost_periods(plan: LineItemQuery) -> sa.Subquery:
+def _cost_period_ranges(plan: LineItemQuery) -> sa.Subquery:
     """Returns the time ranges between the edges of the plan, with their numbers."""
     edges, integers = [*map(epoch_microseconds, plan.period_starts)], sa.ARRAY(sa.BigInteger)
     ends = {"start": [-_FOREVER, *edges], "end": [*edges, _FOREVER]}
@@ -264,7 +270,7 @@ def _listed_lines(table: Any) -> Expression:
 
 def _first_text(line: Expression, names: Sequence[str]) -> Expression:
     """Returns the first non-empty text of several keys of a line."""
-    texts = (property_value(line, name).text for name in names)
+    texts = (comparable_property(line, name).text for name in names)
     return sa.func.coalesce(*(sa.func.nullif(text, "") for text in texts), sa.null())
 
 

@@ -21,17 +21,23 @@ _JSON_TYPE_NAMES: Final = {
 """The engines' names of JSON types -> the names in responses; all others are numbers."""
 
 
-def frequent_property_keys(source: sa.FromClause, where: list[Expression], limit: int) -> sa.Select[Any]:
+def frequent_property_keys_query(
+    source: sa.FromClause, where: list[Expression], limit_per_event_name: int
+) -> sa.Select[Any]:
     """Selects custom keys of the events that meet some conditions, at most ``limit`` per event name."""
-    facts = _property_facts(source, where).subquery("facts")
+    facts = _custom_property_facts_query(source, where).subquery("facts")
     rank = sa.func.row_number().over(
         partition_by=facts.c.event_name, order_by=(facts.c.n.desc(), facts.c.key)
     )
     ranked = sa.select(facts, rank.label("place")).subquery("ranked")
-    return sa.select(ranked).where(ranked.c.place <= limit).order_by(ranked.c.event_name, ranked.c.place)
+    return (
+        sa.select(ranked)
+        .where(ranked.c.place <= limit_per_event_name)
+        .order_by(ranked.c.event_name, ranked.c.place)
+    )
 
 
-def _property_facts(source: sa.FromClause, where: list[Expression]) -> sa.Select[Any]:
+def _custom_property_facts_query(source: sa.FromClause, where: list[Expression]) -> sa.Select[Any]:
     keys = (
         sa.select(
             EVENTS.c.event_name,
@@ -63,8 +69,8 @@ def _property_facts(source: sa.FromClause, where: list[Expression]) -> sa.Select
     ).group_by(values.c.event_name, values.c.key)
 
 
-def to_property_key(row: tuple[Any, ...]) -> CustomPropertySummary:
-    """Returns the property key of a row of `frequent_property_keys`."""
+def row_to_property_key(row: tuple[Any, ...]) -> CustomPropertySummary:
+    """Returns the property key of a row of `frequent_property_keys_query`."""
     name, key, count, different, sample, kinds, _ = row
     types = {_JSON_TYPE_NAMES.get(kind, "number") for kind in kinds or ()} or {"null"}
     return CustomPropertySummary(

@@ -13,7 +13,7 @@ from plugins.events_sql.relations.relation_rows import (
     EventRows,
     RelationRows,
     SessionRows,
-    conversion_events,
+    conversions_once_per_order,
 )
 from plugins.events_sql.relations.session_counts import (
     SessionCountRows,
@@ -22,7 +22,7 @@ from plugins.events_sql.relations.session_counts import (
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.select_elements import ConstantText, FilteredAggregate, GroupedSelect
-from plugins.events_sql.sql.time_buckets import bucket_index, local_day_buckets, trailing_windows
+from plugins.events_sql.sql.time_buckets import bucket_index, local_day_buckets, trailing_window_per_bucket
 from service_core.plugin import (
     AggregateQuery,
     Aggregation,
@@ -57,16 +57,22 @@ class RelationScan:
     aggregations: Sequence[Aggregation]
     counted: Sequence[int]
 
-    def statement(self) -> GroupedSelect:
+    def grouped_statement(self) -> GroupedSelect:
         """Returns the SELECT of all groups that any aggregation has rows in, with the values of all aggregations."""
         if self._trailing_windows and self.plan.buckets:
-            return self._trailing_statement()
-        bucket = [bucket_index(self._relation_rows.at, self.plan.buckets.runs())] if self.plan.buckets else []
-        values = [self._leaf_value(i) if i in self.counted else _ZERO for i in range(len(self.aggregations))]
+            return self._trailing_window_statement()
+        bucket = (
+            [bucket_index(self._scanned_rows.at, self.plan.buckets.runs_of_equal_length())]
+            if self.plan.buckets
+            else []
+        )
+        values = [
+            self._aggregate_value(i) if i in self.counted else _ZERO for i in range(len(self.aggregations))
+        ]
         group = dict(zip(group_columns(self.plan), [*bucket, *self._dimension_columns], strict=True))
-        where = self._where_conditions()
+        where = self._conditions_of_any_aggregation()
         return GroupedSelect(
-            {**group, **_value_columns(values)}, self._relation_rows.source, where, len(group)
+            {**group, **_value_columns(values)}, self._scanned_rows.source, where, len(group)
         )
 
     @property
@@ -77,10 +83,10 @@ class RelationScan:
     def _trailing_windows(self) -> list[tuple[int, TimeRange]]:
         """The days that each bucket of a trailing measure covers; empty for other measures."""
         days = self.aggregations[self.counted[0]].trailing_days
-        return [] if days is None else trailing_windows(self.plan.scope, self.plan.buckets, days)
+        return [] if days is None else trailing_window_per_bucket(self.plan.scope, self.plan.buckets, days)
 
     @property
-    def _row_span(self) -> TimeRange:
+    def _span_covering_trailing_windows(self) -> TimeRange:
         if not self._trailing_windows:
             return self.plan.scope.span
         return TimeRange(
@@ -88,15 +94,19 @@ class RelationScan:
         )
 
     @cached_property
-    def _relation_rows(self) -> RelationRows:
-        scope, span, all_time = self.plan.scope, self._row_span, self._uses_column("first_order")
+    def _scanned_rows(self) -> RelationRows:
+        scope, span, all_time = (
+            self.plan.scope,
+            self._span_covering_trailing_windows,
+            self._uses_column("first_order"),
+        )
         if self._relation is Relation.CREDITS and self.plan.credit:
-            return CreditRows(scope, span, self.plan.credit, all_time=all_time)
+            return CreditRows(scope, span, self.plan.credit, with_first_orders=all_time)
         if is_countable_from_sessions(self.plan, self.aggregations[self.counted[0]]):
             return SessionCountRows(scope, span)
-        return _relation_rows(self._relation, scope, span, all_time=all_time)
+        return _rows_counting_in_span(self._relation, scope, span, with_first_orders=all_time)
 
-    def _uses_column(self, name: str) -> bool:
+    def _uses_column(self, column_name: str) -> bool:
         """Returns whether a filter, aggregation or dimension uses a column."""
         predicates = [
             *self.plan.scope.filters,
@@ -105,13 +115,15 @@ class RelationScan:
         counted = (self.aggregations[i].column for i in self.counted)
         grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
         columns = (*(p.column for p in predicates), *counted, *grouped)
-        return any(part.name == name for column in columns if column for part in column.candidates)
+        return any(part.name == column_name for column in columns if column for part in column.candidates)
 
     @cached_property
     def _dimension_columns(self) -> list[Expression]:
         names = (dimension.get(self._relation) for dimension in self.plan.dimensions)
         absent = sa.cast(sa.null(), sa.Text)
-        return [absent if column is None else self._relation_rows.column(column) for column in names]
+        return [
+            absent if column is None else self._scanned_rows.column_with_fallbacks(column) for column in names
+        ]
 
     @cached_property
     def _common_predicates(self) -> tuple[Predicate, ...]:
@@ -120,56 +132,64 @@ class RelationScan:
         return tuple(p for p in first if all(p in where for where in others))
 
     @cached_property
-    def _leaf_conditions(self) -> dict[int, list[Expression]]:
+    def _own_conditions_by_aggregation(self) -> dict[int, list[Expression]]:
         """The conditions that only some aggregations have, by aggregation."""
         own_predicates = {
             i: [p for p in self.aggregations[i].where if p not in self._common_predicates]
             for i in self.counted
         }
         return {
-            i: [*map(self._relation_rows.condition, predicates)]
+            i: [*map(self._scanned_rows.cached_condition, predicates)]
             for i, predicates in own_predicates.items()
             if predicates
         }
 
     @cached_property
-    def _leaf_condition(self) -> dict[int, Expression]:
-        return {i: sa.and_(*conditions) for i, conditions in self._leaf_conditions.items()}
+    def _combined_condition_by_aggregation(self) -> dict[int, Expression]:
+        return {i: sa.and_(*conditions) for i, conditions in self._own_conditions_by_aggregation.items()}
 
-    def _where_conditions(self) -> list[Expression]:
+    def _conditions_of_any_aggregation(self) -> list[Expression]:
         """Returns the conditions of rows that any aggregation counts."""
-        where = [*map(self._relation_rows.condition, (*self.plan.scope.filters, *self._common_predicates))]
-        if len(self._leaf_conditions) == len(self.counted):
-            where.append(sa.or_(*self._required_conditions()))
-        return [*self._relation_rows.where, *where]
+        where = [
+            *map(self._scanned_rows.cached_condition, (*self.plan.scope.filters, *self._common_predicates))
+        ]
+        if len(self._own_conditions_by_aggregation) == len(self.counted):
+            where.append(sa.or_(*self._conditions_not_implied_by_others()))
+        return [*self._scanned_rows.where, *where]
 
-    def _required_conditions(self) -> list[Expression]:
+    def _conditions_not_implied_by_others(self) -> list[Expression]:
         """Returns the conditions of the aggregations, without those implied by the conditions of another aggregation."""
         sets = {
-            frozenset(conditions): self._leaf_condition[i] for i, conditions in self._leaf_conditions.items()
+            frozenset(conditions): self._combined_condition_by_aggregation[i]
+            for i, conditions in self._own_conditions_by_aggregation.items()
         }
         return [condition for one, condition in sets.items() if not any(other < one for other in sets)]
 
-    def _leaf_value(self, i: int) -> Expression:
+    def _aggregate_value(self, aggregation_index: int) -> Expression:
         """Returns the aggregate of an aggregation over the rows that meet its conditions."""
-        aggregation, condition = self.aggregations[i], self._leaf_condition.get(i)
+        aggregation, condition = (
+            self.aggregations[aggregation_index],
+            self._combined_condition_by_aggregation.get(aggregation_index),
+        )
         if aggregation.column is None:
             return convert_total(FilteredAggregate("count(", _ALL_ROWS, condition), aggregation)
         if aggregation.distinct:
             return convert_total(
                 FilteredAggregate(
-                    "count(DISTINCT ", self._relation_rows.distinct_key(aggregation.column), condition
+                    "count(DISTINCT ", self._scanned_rows.distinct_key(aggregation.column), condition
                 ),
                 aggregation,
             )
         return convert_total(
-            FilteredAggregate("sum(", _as_number(self._relation_rows.column(aggregation.column)), condition),
+            FilteredAggregate(
+                "sum(", _as_number(self._scanned_rows.column_with_fallbacks(aggregation.column)), condition
+            ),
             aggregation,
         )
 
-    def _trailing_statement(self) -> GroupedSelect:
+    def _trailing_window_statement(self) -> GroupedSelect:
         """Returns the SELECT of a trailing measure: each row counts in all buckets whose window contains it."""
-        rows, ranges = self._rows_by_day(), self._trailing_ranges()
+        rows, ranges = self._row_values_by_local_day(), self._local_day_range_per_bucket()
         values = [
             _trailing_value(aggregation, rows.c[f"v{i}"]) if i in self.counted else _ZERO
             for i, aggregation in enumerate(self.aggregations)
@@ -178,36 +198,39 @@ class RelationScan:
         joined = rows.join(ranges, sa.and_(rows.c.day >= ranges.c.first, rows.c.day <= ranges.c.last))
         return GroupedSelect({**group, **_value_columns(values)}, joined, (), len(group))
 
-    def _rows_by_day(self) -> sa.Subquery:
+    def _row_values_by_local_day(self) -> sa.Subquery:
         """Returns the values of rows for the aggregations by local day, without duplicates when all aggregations count distinct keys."""
         values = [self._row_value(i).label(f"v{i}") for i in self.counted]
-        days = local_day_buckets(self.plan.scope, self._row_span).runs()
+        days = local_day_buckets(self.plan.scope, self._span_covering_trailing_windows).runs_of_equal_length()
         group = zip(group_columns(self.plan)[1:], self._dimension_columns, strict=True)
         columns = [
-            bucket_index(self._relation_rows.at, days).label("day"),
+            bucket_index(self._scanned_rows.at, days).label("day"),
             *(c.label(key) for key, c in group),
         ]
-        where = self._where_conditions()
-        query = sa.select(*columns, *values).select_from(self._relation_rows.source).where(*where)
+        where = self._conditions_of_any_aggregation()
+        query = sa.select(*columns, *values).select_from(self._scanned_rows.source).where(*where)
         all_distinct = all(self.aggregations[i].distinct for i in self.counted)
         return (query.distinct() if all_distinct else query).subquery("seen")
 
-    def _row_value(self, i: int) -> Expression:
+    def _row_value(self, aggregation_index: int) -> Expression:
         """Returns the value of a row for an aggregation: its distinct key, its number or 1."""
-        aggregation, condition = self.aggregations[i], self._leaf_condition.get(i)
+        aggregation, condition = (
+            self.aggregations[aggregation_index],
+            self._combined_condition_by_aggregation.get(aggregation_index),
+        )
         if aggregation.column is None:
             value: Expression = sa.literal_column("1", sa.BigInteger)
         else:
             value = (
-                self._relation_rows.distinct_key(aggregation.column)
+                self._scanned_rows.distinct_key(aggregation.column)
                 if aggregation.distinct
-                else _as_number(self._relation_rows.column(aggregation.column))
+                else _as_number(self._scanned_rows.column_with_fallbacks(aggregation.column))
             )
         return value if condition is None else sa.case((condition, value))
 
-    def _trailing_ranges(self) -> sa.Subquery:
+    def _local_day_range_per_bucket(self) -> sa.Subquery:
         """Returns the first and last local day of each bucket's window."""
-        days = local_day_buckets(self.plan.scope, self._row_span)
+        days = local_day_buckets(self.plan.scope, self._span_covering_trailing_windows)
         ends = (*days.starts[1:], days.end)
         columns_by_name = {
             "b": [index for index, _ in self._trailing_windows],
@@ -253,7 +276,9 @@ def convert_total(summed: Expression, aggregation: Aggregation) -> Expression:
     return fn.BigIntOrZero(summed)
 
 
-def _relation_rows(relation: Relation, scope: QueryScope, span: TimeRange, *, all_time: bool) -> RelationRows:
+def _rows_counting_in_span(
+    relation: Relation, scope: QueryScope, span: TimeRange, *, with_first_orders: bool
+) -> RelationRows:
     """Returns the rows of a relation that count in a span.
 
     Args:
@@ -266,10 +291,10 @@ def _relation_rows(relation: Relation, scope: QueryScope, span: TimeRange, *, al
         case Relation.EVENTS:
             return EventRows(scope, span)
         case Relation.CONVERSIONS:
-            return EventRows(scope, span, conversion_events(scope, span))
+            return EventRows(scope, span, conversions_once_per_order(scope, span))
         case Relation.SESSIONS:
             return SessionRows(scope, span)
         case Relation.PAYMENTS:
-            return PaymentRows(scope, span, all_time=all_time)
+            return PaymentRows(scope, span, with_first_orders=with_first_orders)
         case _:
             raise ValueError(f"an event store has no {relation} for this plan")

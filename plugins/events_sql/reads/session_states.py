@@ -18,14 +18,14 @@ def read_session_states(
 ) -> dict[SessionKey, SessionState]:
     """Returns the entry page, the values of the latest event and the latest campaign of each session."""
     wanted, states = set(keys), {}
-    for workspace_id, visitor, session_id, *facts in runner.fetch_rows(_stored_sessions(keys)):
+    for workspace_id, visitor, session_id, *facts in runner.fetch_rows(_states_of_all_key_combinations(keys)):
         key = workspace_id, visitor.removeprefix("v:"), session_id
         if key in wanted:
             states[key] = _to_session_state(*facts)
     return states
 
 
-def _stored_sessions(keys: Sequence[SessionKey]) -> sa.Select[Any]:
+def _states_of_all_key_combinations(keys: Sequence[SessionKey]) -> sa.Select[Any]:
     """Selects the states of all combinations of the given workspaces, visitors and sessions; callers drop the others."""
     c, texts = SESSIONS.c, sa.ARRAY(sa.Text)
     workspaces = sa.literal(sorted({key[0] for key in keys}), sa.ARRAY(sa.Uuid))

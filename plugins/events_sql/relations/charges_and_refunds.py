@@ -7,11 +7,15 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.identity.identity_resolution import join_person_names, persons_first_seen, with_person
+from plugins.events_sql.identity.identity_resolution import (
+    join_person_id_text,
+    joined_to_person,
+    persons_first_seen,
+)
 from plugins.events_sql.relations.currency_conversion import (
     CONVERTED_PREFIX,
-    add_converted_amounts,
     is_foreign,
+    with_converted_amounts_and_missing_flag,
 )
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
@@ -39,7 +43,7 @@ from plugins.events_sql.sql.compiled_sources import (
     compiled_source,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import money_kind
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind
 from service_core.plugin import (
     CHARGE,
     CHARGE_COLUMNS,
@@ -61,12 +65,19 @@ class PaymentRows(RelationRows):
     """The rows of MONEY."""
 
     def __init__(
-        self, scope: QueryScope, span: TimeRange, *, all_time: bool = False, selected_only: bool = False
+        self,
+        scope: QueryScope,
+        span: TimeRange,
+        *,
+        with_first_orders: bool = False,
+        selected_only: bool = False,
     ) -> None:
-        ledger = _payments_source(scope, span, all_time=all_time, selected_only=selected_only)
+        ledger = _charges_and_refunds_source(
+            scope, span, with_first_orders=with_first_orders, selected_only=selected_only
+        )
         amount_columns = [name for name in _MONEY_COLUMNS if name in ledger.c]
         self.table = (
-            add_converted_amounts(ledger, scope, scope.rates, RATE_INSTANT, amount_columns)
+            with_converted_amounts_and_missing_flag(ledger, scope, scope.rates, RATE_INSTANT, amount_columns)
             if scope.rates
             else ledger
         )
@@ -76,14 +87,14 @@ class PaymentRows(RelationRows):
 
     def distinct_key(self, column: Column) -> Expression:
         """Returns the number of the person instead of its text."""
-        return self.person_no if column == PERSON else self.column(column)
+        return self.person_no if column == PERSON else self.column_with_fallbacks(column)
 
-    def named_column(self, name: str) -> Expression:
+    def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a column of the payment, or a fact about its person."""
         if name == "person":
-            return join_person_names(self, self.person_no)
+            return join_person_id_text(self, self.person_no)
         if name == "person_is_new":
-            return self._is_new_person()
+            return self._join_and_test_person_first_seen_in_span()
         if name == "missing_fx_rate":
             return self.has_no_rate
         if self.scope.rates and name in _MONEY_COLUMNS:
@@ -97,13 +108,13 @@ class PaymentRows(RelationRows):
             "order_id",
             "first_order",
         }:
-            return super().named_column(name)
+            return super().column_or_joined_fact(name)
         return require_column(self.table, name)
 
     @property
     def amount(self) -> Expression:
         """The amount, in the scope's currency where there is a rate."""
-        return self.named_column("amount")
+        return self.column_or_joined_fact("amount")
 
     @property
     def has_no_rate(self) -> Expression:
@@ -112,17 +123,19 @@ class PaymentRows(RelationRows):
             return require_column(self.table, "missing_fx_rate")
         return is_foreign(self.table.c.currency, self.scope)
 
-    def revenue_and_foreign(self, amount: Expression | None = None) -> tuple[Expression, Expression]:
+    def revenue_and_missing_rate_flag(
+        self, amount_to_sum: Expression | None = None
+    ) -> tuple[Expression, Expression]:
         """Returns the sum of the convertible amounts of a group, 0 for none, and whether a nonzero amount has no exchange rate.
 
         Args:
             amount: what to sum; by default the amount of each payment.
         """
-        amounts = self.amount if amount is None else amount
+        amounts = self.amount if amount_to_sum is None else amount_to_sum
         revenue = sa.func.coalesce(sa.func.sum(amounts).filter(sa.not_(self.has_no_rate)), 0)
         return revenue, sa.func.count().filter(sa.and_(self.has_no_rate, self.amount != 0)) > 0
 
-    def _is_new_person(self) -> Expression:
+    def _join_and_test_person_first_seen_in_span(self) -> Expression:
         number = self.person_no
         first = self.outer_join_once(
             "person_first", lambda: persons_first_seen(self.scope), lambda p: p.c.person_no == number
@@ -130,8 +143,8 @@ class PaymentRows(RelationRows):
         return is_in_span(first.c.first_at, self.scope.span)
 
 
-def _payments_source(
-    scope: QueryScope, span: TimeRange, *, all_time: bool, selected_only: bool
+def _charges_and_refunds_source(
+    scope: QueryScope, span: TimeRange, *, with_first_orders: bool, selected_only: bool
 ) -> NamedSubquery:
     """Returns charges, one per order, and refunds, each with the instant it is booked at.
 
@@ -139,25 +152,27 @@ def _payments_source(
     refunds.
     """
     read_span = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
-    source_shape = scope.order_refunds, all_time, selected_only, scope.rates is not None
-    return compiled_source(_booked_payments, *source_shape).as_subquery(
+    source_shape = scope.order_refunds, with_first_orders, selected_only, scope.rates is not None
+    return compiled_source(_booked_payments_query, *source_shape).as_subquery(
         "ledger", **bind_parameters(scope, read_span)
     )
 
 
-def _booked_payments(order_refunds: bool, all_time: bool, selected_only: bool, rated: bool) -> sa.Select[Any]:
+def _booked_payments_query(
+    order_refunds: bool, with_first_orders: bool, selected_only: bool, with_rate_instant: bool
+) -> sa.Select[Any]:
     table, names = (
         source_events(selected_only),
         (*required_columns(frozenset()), *extra_columns(selected_only)),
     )
-    c, since = table.c, None if all_time or order_refunds or rated else START
-    kind = money_kind(c)
+    c, since = table.c, None if with_first_orders or order_refunds or with_rate_instant else START
+    kind = charge_or_refund_kind(c)
     reported = report_columns(c, kind)
     others = (c[name] for name in names if name not in {"seq", "timestamp", *ORDER_ID_COLUMNS})
     within = [] if since is None else [c.timestamp >= since, c.timestamp < END_WITH_REPEATS]
     moving = sa.select(*reported, *others).where(c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within)
     moved = materialized_cte(moving, "moved")
-    counts = moved.c.seq.not_in(superseded_reports(moved, repeatable_kind=CHARGE))
+    counts = moved.c.seq.not_in(superseded_reports(moved, only_kind_with_repeats=CHARGE))
     columns = (moved.c[name] for name in names)
     counted = (
         sa.select(*columns, moved.c.what.label("kind"), counts.label("counts"))
@@ -166,10 +181,10 @@ def _booked_payments(order_refunds: bool, all_time: bool, selected_only: bool, r
     )
     is_charge = counted.c.kind == CHARGE
     counting_charge = sa.and_(is_charge, counted.c.counts)
-    order_at = sa.case((sa.not_(is_charge), _latest_charge_before(counted.c, counting_charge)))
+    order_at = sa.case((sa.not_(is_charge), _latest_charge_time_of_same_order(counted.c, counting_charge)))
     of_order_else_own = sa.func.coalesce(order_at, counted.c.timestamp)
     booked = of_order_else_own if order_refunds else counted.c.timestamp
-    rated_at = [of_order_else_own.label(RATE_INSTANT)] if rated else []
+    rated_at = [of_order_else_own.label(RATE_INSTANT)] if with_rate_instant else []
     listed = sa.select(counted, booked.label("booked"), *rated_at).subquery()
     facts = sa.select(
         *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
@@ -177,28 +192,31 @@ def _booked_payments(order_refunds: bool, all_time: bool, selected_only: bool, r
         listed.c.booked,
         *(listed.c[column.name] for column in rated_at),
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
-        *_charge_components(listed.c),
+        *_charge_component_columns(listed.c),
         sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
     ).where(listed.c.counts)
-    return _with_first_order_flag(facts.subquery("ledger")) if all_time else facts
+    return _with_first_order_per_person_flag(facts.subquery("ledger")) if with_first_orders else facts
 
 
-def _latest_charge_before(c: Any, counting_charge: Expression) -> Expression:
+def _latest_charge_time_of_same_order(payment_columns: Any, counting_charge: Expression) -> Expression:
     """Returns the timestamp of the latest counting charge of each row's order up to the row, by order id or payment id."""
 
     def latest_with_same(id_: Expression) -> Expression:
-        latest = sa.func.max(sa.case((counting_charge, c.timestamp))).over(
-            partition_by=id_, order_by=(c.timestamp, c.seq), rows=(None, 0)
+        latest = sa.func.max(sa.case((counting_charge, payment_columns.timestamp))).over(
+            partition_by=id_, order_by=(payment_columns.timestamp, payment_columns.seq), rows=(None, 0)
         )
         return sa.case((id_.is_not(None), latest))
 
-    of_order, of_payment = latest_with_same(c.order_id), latest_with_same(c.payment_id)
+    of_order, of_payment = (
+        latest_with_same(payment_columns.order_id),
+        latest_with_same(payment_columns.payment_id),
+    )
     later = sa.or_(of_order.is_(None), of_payment > of_order)
     return sa.case((later, of_payment), else_=of_order)
 
 
-def _charge_components(c: Any) -> list[Expression]:
-    """Returns the components of a charge's amount (gross, discount, tax, shipping, fee), as `list_charge_components` does in the core."""
+def _charge_component_columns(c: Any) -> list[Expression]:
+    """Returns the components of a charge's amount (gross, discount, tax, shipping, fee), as `charge_components_zero_if_tracked` does in the core."""
     tracked, charge, nothing = is_tracked(c), c.kind == CHARGE, sa.literal_column("0", sa.BigInteger)
     reported_amounts = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_COMPONENTS}}
     tracked_amounts = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing)}
@@ -210,8 +228,8 @@ def _charge_components(c: Any) -> list[Expression]:
     ]
 
 
-def _with_first_order_flag(payments: sa.Subquery) -> sa.Select[Any]:
-    joined, number = with_person(payments)
+def _with_first_order_per_person_flag(payments: sa.Subquery) -> sa.Select[Any]:
+    joined, number = joined_to_person(payments)
     place = sa.func.row_number().over(
         partition_by=(payments.c.kind, number), order_by=(payments.c.timestamp, payments.c.seq)
     )

@@ -1,6 +1,6 @@
 """Converts amounts into the scope's currency by exchange rates that are array parameters: integers, and no join.
 
-It computes the same as `ExchangeRates.convert_amount` in the core: exact fractions, rounded half to even once per payment.
+It computes the same as `ExchangeRates.convert_minor_amount_or_none` in the core: exact fractions, rounded half to even once per payment.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,11 +30,11 @@ def is_foreign(currency: Expression, scope: QueryScope) -> Expression:
     return sa.func.coalesce(currency != sa.literal(scope.currency), sa.false())
 
 
-def add_converted_amounts(
+def with_converted_amounts_and_missing_flag(
     table: NamedSubquery,
     scope: QueryScope,
     rates: ExchangeRates,
-    rate_instant: str,
+    rate_instant_column: str,
     amount_columns: Sequence[str],
 ) -> NamedSubquery:
     """Returns the rows of a table with converted amounts, and whether a rate is missing.
@@ -46,7 +46,7 @@ def add_converted_amounts(
         rate_instant: the column with the instant whose day selects the rate.
         amount_columns: columns of amounts; the converted ones are named ``converted_*``.
     """
-    priced = _with_rate(table, scope, rates, rate_instant)
+    priced = _with_rate_fraction_of_day(table, scope, rates, rate_instant_column)
     halves = priced.with_columns(
         "halves",
         *(_truncated_amount(priced, name).label(f"{_TRUNCATED_PREFIX}{name}") for name in amount_columns),
@@ -54,7 +54,7 @@ def add_converted_amounts(
     rounded = halves.with_columns(
         "rounded",
         *(
-            _half_even_amount(halves, name).label(f"{CONVERTED_PREFIX}whole_{name}")
+            _amount_rounded_half_even(halves, name).label(f"{CONVERTED_PREFIX}whole_{name}")
             for name in amount_columns
         ),
     )
@@ -68,26 +68,27 @@ def add_converted_amounts(
     return missing.with_columns(
         table.name,
         *(
-            _converted_or_original(missing, name, changed).label(f"{CONVERTED_PREFIX}{name}")
+            _converted_amount_or_original(missing, name, changed).label(f"{CONVERTED_PREFIX}{name}")
             for name in amount_columns
         ),
     )
 
 
-def _with_rate(
-    table: NamedSubquery, scope: QueryScope, rates: ExchangeRates, rate_instant: str
+def _with_rate_fraction_of_day(
+    table: NamedSubquery, scope: QueryScope, rates: ExchangeRates, rate_instant_column: str
 ) -> NamedSubquery:
     """Returns the rows with the rate of a minor unit as ``fx_num / fx_den``; 0 without a rate."""
-    rate_table = rates.daily_table(ZoneInfo(scope.zone))
+    rate_table = rates.daily_factor_table_by_currency(ZoneInfo(scope.zone))
     day: Expression = _NO_RATE_INDEX
     if rate_table.days is not None:
-        instant, starts = table.c[rate_instant], rate_table.days.starts
+        instant, starts = table.c[rate_instant_column], rate_table.days.starts
         inside = sa.and_(
             instant >= sa.literal(to_naive_utc(starts[0])),
             instant < sa.literal(to_naive_utc(rate_table.days.end)),
         )
         day = sa.case(
-            (inside, bucket_index(instant, rate_table.days.runs()) + _FIRST_DAY_INDEX), else_=_NO_RATE_INDEX
+            (inside, bucket_index(instant, rate_table.days.runs_of_equal_length()) + _FIRST_DAY_INDEX),
+            else_=_NO_RATE_INDEX,
         )
     dated = table.with_columns("dated", day.label("fx_day"))
     # A list for each currency: ClickHouse takes no field of more than 128 KiB.
@@ -101,33 +102,36 @@ def _with_rate(
     }
     return dated.with_columns(
         "priced",
-        _rate_number(dated, numerators, 0).label("fx_num"),
-        _rate_number(dated, denominators, 1).label("fx_den"),
+        _number_for_currency_and_day(dated, numerators, 0).label("fx_num"),
+        _number_for_currency_and_day(dated, denominators, 1).label("fx_den"),
     )
 
 
-def _rate_number(dated: NamedSubquery, listed: Mapping[str, Sequence[int]], otherwise: int) -> Expression:
+def _number_for_currency_and_day(
+    dated: NamedSubquery, numbers_by_currency: Mapping[str, Sequence[int]], default: int
+) -> Expression:
     """Returns the number for a row's currency and day."""
-    other = sa.literal(otherwise, sa.BigInteger)
+    other = sa.literal(default, sa.BigInteger)
     cases = [
         (
             dated.c.currency == sa.literal(code),
             fn.ElementAt(sa.literal([*numbers], _INTEGERS), dated.c.fx_day),
         )
-        for code, numbers in listed.items()
+        for code, numbers in numbers_by_currency.items()
     ]
     return sa.case(*cases, else_=other) if cases else other
 
 
-def _truncated_amount(priced: NamedSubquery, name: str) -> Expression:
+def _truncated_amount(priced: NamedSubquery, amount_column: str) -> Expression:
     """Returns the converted amount without its fraction."""
-    return fn.WideIntegerDivide(fn.WideInteger(priced.c[name]) * priced.c.fx_num, priced.c.fx_den)
+    return fn.WideIntegerDivide(fn.WideInteger(priced.c[amount_column]) * priced.c.fx_num, priced.c.fx_den)
 
 
-def _half_even_amount(truncated_rows: NamedSubquery, name: str) -> Expression:
-    truncated = truncated_rows.c[f"{_TRUNCATED_PREFIX}{name}"]
+def _amount_rounded_half_even(truncated_rows: NamedSubquery, amount_column: str) -> Expression:
+    truncated = truncated_rows.c[f"{_TRUNCATED_PREFIX}{amount_column}"]
     twice = (
-        fn.WideInteger(truncated_rows.c[name]) * truncated_rows.c.fx_num - truncated * truncated_rows.c.fx_den
+        fn.WideInteger(truncated_rows.c[amount_column]) * truncated_rows.c.fx_num
+        - truncated * truncated_rows.c.fx_den
     ) * 2
     is_odd = sa.func.mod(truncated, 2) == 1
     up = sa.or_(twice > truncated_rows.c.fx_den, sa.and_(twice == truncated_rows.c.fx_den, is_odd))
@@ -135,10 +139,12 @@ def _half_even_amount(truncated_rows: NamedSubquery, name: str) -> Expression:
     return rounded
 
 
-def _converted_or_original(rows: NamedSubquery, name: str, changed: Expression) -> Expression:
+def _converted_amount_or_original(
+    rows: NamedSubquery, amount_column: str, is_converted: Expression
+) -> Expression:
     # The modulo changes no amount that fits. Without it DuckDB 2.0 assumes to know how large
     # the result can be, packs it into fewer bytes than it needs, and sums what is left.
     amount = sa.func.mod(
-        rows.c[f"{CONVERTED_PREFIX}whole_{name}"], sa.literal(MAX_CONVERTED_MINOR + 1, sa.BigInteger)
+        rows.c[f"{CONVERTED_PREFIX}whole_{amount_column}"], sa.literal(MAX_CONVERTED_MINOR + 1, sa.BigInteger)
     )
-    return sa.case((changed, sa.cast(amount, sa.BigInteger)), else_=rows.c[name])
+    return sa.case((is_converted, sa.cast(amount, sa.BigInteger)), else_=rows.c[amount_column])

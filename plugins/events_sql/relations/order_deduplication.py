@@ -1,4 +1,4 @@
-"""Decides in SQL which report of an order counts, by the same rule as `deduplicate_orders` in the core.
+"""Decides in SQL which report of an order counts, by the same rule as `deduplicate_order_reports_within_7_days` in the core.
 
 Repeats of tracked events are found by comparing with the previous report. Reports of revenue providers are few or
 none, so superseded events are searched starting from them, which costs other workspaces little.
@@ -19,7 +19,7 @@ from plugins.events_sql.sql.compiled_sources import (
     declare_parameter,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import canonical_name, is_conversion, money_kind, name_in
+from plugins.events_sql.sql.event_kinds import canonical_name, charge_or_refund_kind, is_conversion, name_in
 from plugins.events_sql.sql.time_buckets import microseconds
 from service_core.plugin import CHARGE, CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, TRACKED_SOURCES
 
@@ -58,17 +58,17 @@ def is_within_repeat_window(first: Any, second: Any) -> Expression:
     return apart < _REPEAT_MICROSECONDS
 
 
-def superseded_money_events(since: str | None) -> sa.Select[Any]:
+def superseded_money_events(since_parameter: str | None) -> sa.Select[Any]:
     """Selects the sequence numbers of charges and refunds that another report supersedes.
 
     Args:
         since: name of the parameter with the earliest instant to read; None for all time.
     """
-    superseded = compiled_source(_superseded_money_query, since).as_subquery("superseded_money")
+    superseded = compiled_source(_superseded_money_query, since_parameter).as_subquery("superseded_money")
     return sa.select(superseded.c.seq)
 
 
-def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) -> sa.Select[Any]:
+def superseded_conversions(events: Any, since_parameter: str | None, *, any_revenue: bool) -> sa.Select[Any]:
     """Selects the sequence numbers of conversions that another report supersedes.
 
     Args:
@@ -76,25 +76,27 @@ def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) 
         since: as in `superseded_money_events`.
         any_revenue: whether any event with revenue converts.
     """
-    superseded = compiled_source(_superseded_conversions_query, table, since, any_revenue).as_subquery(
-        "superseded_conversions"
-    )
+    superseded = compiled_source(
+        _superseded_conversions_query, events, since_parameter, any_revenue
+    ).as_subquery("superseded_conversions")
     return sa.select(superseded.c.seq)
 
 
-def _superseded_money_query(since: str | None) -> sa.CompoundSelect[Any]:
+def _superseded_money_query(since_parameter: str | None) -> sa.CompoundSelect[Any]:
     c = EVENTS.c
-    reports = _report_rows(c, money_kind(c), since).where(c.revenue.is_not(None))
-    return superseded_reports(materialized_cte(reports, "reports"), repeatable_kind=CHARGE)
+    reports = _report_rows(c, charge_or_refund_kind(c), since_parameter).where(c.revenue.is_not(None))
+    return superseded_reports(materialized_cte(reports, "reports"), only_kind_with_repeats=CHARGE)
 
 
-def _superseded_conversions_query(table: Any, since: str | None, any_revenue: bool) -> sa.CompoundSelect[Any]:
+def _superseded_conversions_query(
+    events: Any, since_parameter: str | None, any_revenue: bool
+) -> sa.CompoundSelect[Any]:
     """Reads events by each order id separately: few events have one, and engines skip rows without it."""
-    c = table.c
-    reports = _report_rows(c, canonical_name(c.event_name), since).where(
-        is_conversion(c, any_revenue=any_revenue)
+    c = events.c
+    reports = _report_rows(c, canonical_name(c.event_name), since_parameter).where(
+        is_conversion(c, any_revenue_converts=any_revenue)
     )
-    if table is not EVENTS:
+    if events is not EVENTS:
         return superseded_reports(
             materialized_cte(
                 reports.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))), "reports"
@@ -107,11 +109,13 @@ def _superseded_conversions_query(table: Any, since: str | None, any_revenue: bo
     return superseded_reports(materialized_cte(sa.union_all(*queries), "reports"))
 
 
-def _report_rows(c: Any, kind: Expression, since: str | None) -> sa.Select[Any]:
+def _report_rows(c: Any, kind: Expression, since_parameter: str | None) -> sa.Select[Any]:
     query = sa.select(*report_columns(c, kind)).where(c.workspace_id == WORKSPACE)
-    if since is None:
+    if since_parameter is None:
         return query
-    return query.where(c.timestamp >= declare_parameter(since, sa.DateTime()), c.timestamp < END_WITH_REPEATS)
+    return query.where(
+        c.timestamp >= declare_parameter(since_parameter, sa.DateTime()), c.timestamp < END_WITH_REPEATS
+    )
 
 
 def report_columns(c: Any, kind: Expression) -> list[Expression]:
@@ -125,21 +129,23 @@ def materialized_cte(query: sa.Select[Any] | sa.CompoundSelect[Any], name: str) 
     return query.cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
 
 
-def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -> sa.CompoundSelect[Any]:
+def superseded_reports(
+    reports: sa.CTE, *, only_kind_with_repeats: str | None = None
+) -> sa.CompoundSelect[Any]:
     """Selects the reports that another one supersedes: one of higher precedence, or an earlier equal one.
 
     Args:
         reports: with the columns of `report_columns`.
         repeatable_kind: the kind of which a source's second report is a repeat; None for all kinds.
     """
-    report, better = reports.alias("report").c, _provider_reports(reports).alias("better").c
+    report, better = reports.alias("report").c, _provider_reports_by_order_id(reports).alias("better").c
     earlier = sa.or_(
         better.timestamp < report.timestamp,
         sa.and_(better.timestamp == report.timestamp, better.seq < report.seq),
     )
     same_again = sa.and_(better.standing == report.standing, earlier)
-    if repeatable_kind is not None:
-        same_again = sa.and_(same_again, report.what == repeatable_kind)
+    if only_kind_with_repeats is not None:
+        same_again = sa.and_(same_again, report.what == only_kind_with_repeats)
     superseded = sa.and_(
         is_within_repeat_window(report, better), sa.or_(better.standing > report.standing, same_again)
     )
@@ -152,11 +158,12 @@ def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -
         for name in ORDER_NAME_COLUMNS
     )
     return sa.union_all(
-        *(query.where(superseded) for query in queries), _repeated_tracked_events(reports, repeatable_kind)
+        *(query.where(superseded) for query in queries),
+        _recently_repeated_tracked_events(reports, only_kind_with_repeats),
     )
 
 
-def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subquery:
+def latest_charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -> sa.Subquery:
     """Returns the latest charge of each refund's order that is not after it, by order id or payment id.
 
     Args:
@@ -169,7 +176,7 @@ def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subque
         charge.timestamp < refund.timestamp,
         sa.and_(charge.timestamp == refund.timestamp, charge.seq <= refund.seq),
     )
-    columns = (refund.seq.label("refund"), *(charge[name] for name in ("timestamp", "seq", *names)))
+    columns = (refund.seq.label("refund"), *(charge[name] for name in ("timestamp", "seq", *charge_columns)))
     pairs = sa.union_all(
         *(
             sa.select(*columns).join_from(refunds, charges, sa.and_(charge[id_] == refund[id_], not_after))
@@ -182,21 +189,21 @@ def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subque
     return sa.select(placed).where(placed.c.place == 1).subquery("sale")
 
 
-def _provider_reports(reports: sa.CTE) -> sa.CTE:
+def _provider_reports_by_order_id(reports: sa.CTE) -> sa.CTE:
     """Returns the reports of revenue providers, one row per order id."""
     c = reports.c
     query = sa.select(c.seq, c.timestamp, c.what, c.standing, unnested_order_ids(c)).where(c.standing != "")
     return materialized_cte(query, "of_providers")
 
 
-def _repeated_tracked_events(reports: sa.CTE, repeatable_kind: str | None) -> sa.Select[Any]:
+def _recently_repeated_tracked_events(reports: sa.CTE, only_kind: str | None) -> sa.Select[Any]:
     """Selects tracked events that repeat an event of the same order id, else payment id, within 7 days."""
     c = reports.alias("tracked").c
     order_id = sa.func.coalesce(c.order_id, c.payment_id)
     at = fn.EpochMicroseconds(c.timestamp)
     before = sa.func.lag(at).over(partition_by=(c.what, order_id), order_by=(c.timestamp, c.seq))
     query = sa.select(c.seq, (at - before).label("after")).where(c.standing == "", order_id.is_not(None))
-    if repeatable_kind is not None:
-        query = query.where(c.what == repeatable_kind)
+    if only_kind is not None:
+        query = query.where(c.what == only_kind)
     later = query.subquery("with_time_since_previous")
     return sa.select(later.c.seq).where(later.c.after < _REPEAT_MICROSECONDS)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.statement_cache import deferred
+from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.identity.related_visitors import ORDER_EVENTS, SELECTED_EVENTS
 from plugins.events_sql.relations.order_deduplication import ORDER_ID_COLUMNS
 from plugins.events_sql.relations.relation_rows import required_columns, span_with_repeats
@@ -28,7 +28,9 @@ _SELECTED_ORDERS: Final = sa.table("selected_orders", sa.column("id", sa.Text))
 """The ids of the selected persons' orders."""
 
 
-def create_order_events(scope: QueryScope, used: frozenset[str], runner: StatementRunner) -> None:
+def create_order_events_table(
+    scope: QueryScope, conversion_columns: frozenset[str], runner: StatementRunner
+) -> None:
     """Creates `related_visitors.ORDER_EVENTS` with events of the selected persons and others of the same orders.
 
     Each kind of order id is searched by itself: one search for all three would scan the table instead of using
@@ -39,10 +41,10 @@ def create_order_events(scope: QueryScope, used: frozenset[str], runner: Stateme
         used: columns of conversions that are read; `related_visitors.SELECTED_EVENTS` has them.
         runner: runs the statements of the read.
     """
-    names = sorted({*required_columns(used), "is_test"})
+    names = sorted({*required_columns(conversion_columns), "is_test"})
     values = bind_parameters(scope, span_with_repeats(scope.span))
-    runner.create_temp_table(_SELECTED_ORDERS.name, deferred(_selected_order_ids))
-    other = compiled_source(_events_of_same_orders, "seq").as_subquery("other", **values)
+    runner.create_temp_table(_SELECTED_ORDERS.name, deferred_statement(_selected_order_ids))
+    other = compiled_source(_unselected_events_of_selected_orders, "seq").as_subquery("other", **values)
     has_others = bool(runner.fetch_rows(sa.select(other.c.seq).limit(1)))
     deeds = compiled_source(_order_events_query, has_others, *names).as_subquery("deed", **values)
     runner.create_temp_table(ORDER_EVENTS.name, sa.select(*deeds.c))
@@ -55,31 +57,31 @@ def _selected_order_ids() -> sa.CompoundSelect[Any]:
     )
 
 
-def _events_of_same_orders(*names: str) -> sa.CompoundSelect[Any]:
+def _unselected_events_of_selected_orders(*column_names: str) -> sa.CompoundSelect[Any]:
     """Selects events of others that share an order id and may convert or move money; once per shared id."""
-    return sa.union_all(*(_other_events_with_id(id_, *names) for id_ in ORDER_ID_COLUMNS))
+    return sa.union_all(*(_unselected_order_events_with_id(id_, *column_names) for id_ in ORDER_ID_COLUMNS))
 
 
-def _other_events_with_id(id_: str, *names: str) -> sa.Select[Any]:
+def _unselected_order_events_with_id(order_id_column: str, *column_names: str) -> sa.Select[Any]:
     selected, c = SELECTED_EVENTS.c, EVENTS.c
     is_selected = sa.tuple_(c.timestamp, c.seq).in_(sa.select(selected.timestamp, selected.seq))
     conditions = fn.UnindexedCondition(
-        sa.and_(c.workspace_id == WORKSPACE, *_is_conversion_or_money_event(c)), c[id_]
+        sa.and_(c.workspace_id == WORKSPACE, *_is_conversion_or_money_event(c)), c[order_id_column]
     )
-    return sa.select(*(c[name] for name in names)).where(
-        conditions, c[id_].in_(sa.select(_SELECTED_ORDERS.c.id)), sa.not_(is_selected)
+    return sa.select(*(c[name] for name in column_names)).where(
+        conditions, c[order_id_column].in_(sa.select(_SELECTED_ORDERS.c.id)), sa.not_(is_selected)
     )
 
 
-def _order_events_query(has_others: bool, *names: str) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+def _order_events_query(has_others: bool, *column_names: str) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     """Selects events that may convert or move money: of the selected persons, and of others with the same orders."""
     selected = SELECTED_EVENTS.c
-    selected_query = sa.select(*(selected[name] for name in names), selected.person_no).where(
+    selected_query = sa.select(*(selected[name] for name in column_names), selected.person_no).where(
         *_is_conversion_or_money_event(selected)
     )
     if not has_others:
         return selected_query
-    others = _events_of_same_orders(*names).subquery("others")
+    others = _unselected_events_of_selected_orders(*column_names).subquery("others")
     nobody = sa.cast(sa.null(), selected.person_no.type)
     return sa.union_all(selected_query, sa.select(*others.c, nobody).distinct())
 

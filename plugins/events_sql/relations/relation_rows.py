@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.identity.identity_resolution import join_person_names, join_person_number
+from plugins.events_sql.identity.identity_resolution import join_and_return_person_number, join_person_id_text
 from plugins.events_sql.identity.related_visitors import ORDER_EVENTS
 from plugins.events_sql.relations.order_deduplication import superseded_conversions
 from plugins.events_sql.relations.session_facts import (
@@ -26,9 +26,9 @@ from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_
 from plugins.events_sql.sql.conditions import (
     ComparableValue,
     Expression,
-    column_value,
+    comparable_column,
+    comparable_property,
     predicate_condition,
-    property_value,
 )
 from plugins.events_sql.sql.event_kinds import is_conversion
 from plugins.events_sql.sql.select_elements import CachedText
@@ -76,7 +76,7 @@ class RelationRows:
         """The FROM clause; read it after all columns were requested."""
         return self._from_clause
 
-    def column(self, column: Column) -> Expression:
+    def column_with_fallbacks(self, column: Column) -> Expression:
         """Returns a column, or its first fallback that is set; NULL for a property that never is text.
 
         May join tables to `source`.
@@ -84,20 +84,20 @@ class RelationRows:
         if column.owner is ColumnOwner.PROPERTY:
             text = self.predicate_value(column).text
             return sa.null() if text is None else text
-        columns = [self.single_column(part) for part in column.candidates]
+        columns = [self.column_without_fallback(part) for part in column.candidates]
         return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
 
     def distinct_key(self, column: Column) -> Expression:
         """Returns an expression that is distinct where the column is, and cheaper to count."""
-        return self.column(column)
+        return self.column_with_fallbacks(column)
 
     def predicate_value(self, column: Column) -> ComparableValue:
         """Returns a column as predicates compare it."""
         if column.owner is ColumnOwner.PROPERTY:
-            return property_value(self.named_column("event_data"), column.name)
-        return column_value(self.column(column))
+            return comparable_property(self.column_or_joined_fact("event_data"), column.name)
+        return comparable_column(self.column_with_fallbacks(column))
 
-    def condition(self, predicate: Predicate) -> Expression:
+    def cached_condition(self, predicate: Predicate) -> Expression:
         """Returns the condition of a predicate; the same one for an equal predicate, which is compiled once per statement."""
         key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal in Python
         if key not in self._conditions:
@@ -106,13 +106,13 @@ class RelationRows:
             )
         return self._conditions[key]
 
-    def single_column(self, column: Column) -> Expression:
+    def column_without_fallback(self, column: Column) -> Expression:
         """Returns a column without its fallback."""
         if column.owner is ColumnOwner.ROW:
-            return self.named_column(column.name)
+            return self.column_or_joined_fact(column.name)
         raise unknown_column(column)
 
-    def named_column(self, name: str) -> Expression:
+    def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a column of the row, or a fact about its session, visitor or person, whose table is joined.
 
         Raises:
@@ -122,7 +122,7 @@ class RelationRows:
 
     def scope_conditions(self) -> list[Expression]:
         """Returns the conditions of all rows and those of the scope's filters; may join tables to `source`."""
-        filters = [self.condition(predicate) for predicate in self.scope.filters]
+        filters = [self.cached_condition(predicate) for predicate in self.scope.filters]
         return [*self.where, *filters]
 
     def outer_join_once(
@@ -135,7 +135,7 @@ class RelationRows:
             self._from_clause = self._from_clause.outerjoin(joined, join_condition(joined))
         return self._joined_tables[alias]
 
-    def entry_column(self, name: str, session_no: Expression) -> Expression:
+    def join_session_entry_column(self, name: str, session_no: Expression) -> Expression:
         """Returns a column of the session's first event; joins the sessions, and the event for a column they do not copy."""
         entry = self.outer_join_once(
             "entry", lambda: session_entries(self.scope), lambda s: s.c.session_no == session_no
@@ -158,10 +158,12 @@ class RelationRows:
         """The number of the row's person: a column of the table where it has one, else joined."""
         column_name = "person_no"
         return (
-            self.table.c[column_name] if column_name in self.table.c else join_person_number(self, self.table)
+            self.table.c[column_name]
+            if column_name in self.table.c
+            else join_and_return_person_number(self, self.table)
         )
 
-    def is_first_seen_in_span(self, visitor_no: Expression) -> Expression:
+    def join_and_test_first_seen_in_scope_span(self, visitor_no: Expression) -> Expression:
         """Returns whether the visitor's first event of all time lies in the scope's span; joins the visitors."""
         first = self.outer_join_once(
             "visitor", lambda: visitors_first_seen(self.scope), lambda v: v.c.visitor_no == visitor_no
@@ -185,22 +187,22 @@ class EventRows(RelationRows):
         """Returns the numbers of visitors and persons instead of their texts."""
         if column == VISITOR_ID:
             return self.table.c.visitor_no
-        return self.person_no if column == PERSON else self.column(column)
+        return self.person_no if column == PERSON else self.column_with_fallbacks(column)
 
-    def single_column(self, column: Column) -> Expression:
+    def column_without_fallback(self, column: Column) -> Expression:
         """Returns a column of the row, or of the first event of its session."""
         if column.owner is ColumnOwner.ENTRY:
-            return self.entry_column(column.name, self.table.c.session_no)
-        return super().single_column(column)
+            return self.join_session_entry_column(column.name, self.table.c.session_no)
+        return super().column_without_fallback(column)
 
-    def named_column(self, name: str) -> Expression:
+    def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a column of the event, or about its session, visitor or person."""
         if name == "session":
             return self.table.c.session_no
         if name == "visitor_is_new":
-            return self.is_first_seen_in_span(self.table.c.visitor_no)
+            return self.join_and_test_first_seen_in_scope_span(self.table.c.visitor_no)
         if name in {"person", "identified"}:
-            id_text = join_person_names(self, self.person_no)
+            id_text = join_person_id_text(self, self.person_no)
             return id_text if name == "person" else fn.TextStartsWith(id_text, sa.literal("u:"))
         return require_column(self.table, name)
 
@@ -216,20 +218,20 @@ class SessionRows(RelationRows):
 
     def distinct_key(self, column: Column) -> Expression:
         """Returns the number of the visitor instead of its text."""
-        return self.table.c.visitor_no if column == VISITOR_ID else self.column(column)
+        return self.table.c.visitor_no if column == VISITOR_ID else self.column_with_fallbacks(column)
 
-    def single_column(self, column: Column) -> Expression:
+    def column_without_fallback(self, column: Column) -> Expression:
         """Returns a fact of the session, or a column of its first event."""
         if column.owner is not ColumnOwner.ENTRY:
-            return super().single_column(column)
+            return super().column_without_fallback(column)
         if column.name in ENTRY_COLUMNS:
             return require_column(self.table, ENTRY_PREFIX + column.name)
-        return self.entry_column(column.name, self.table.c.session_no)
+        return self.join_session_entry_column(column.name, self.table.c.session_no)
 
-    def named_column(self, name: str) -> Expression:
+    def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a fact of the session."""
         if name == "visitor_is_new":
-            return self.is_first_seen_in_span(self.table.c.visitor_no)
+            return self.join_and_test_first_seen_in_scope_span(self.table.c.visitor_no)
         if name not in {
             "visitor_id",
             "pageviews",
@@ -240,7 +242,7 @@ class SessionRows(RelationRows):
             "has_cart",
             "has_purchase",
         }:
-            return super().named_column(name)
+            return super().column_or_joined_fact(name)
         return require_column(self.table, name)
 
 
@@ -264,7 +266,7 @@ def filter_columns(scope: QueryScope) -> frozenset[str]:
     return frozenset("event_data" if part.owner is ColumnOwner.PROPERTY else part.name for part in used)
 
 
-def conversion_events(
+def conversions_once_per_order(
     scope: QueryScope, span: TimeRange, *, selected_columns: frozenset[str] | None = None
 ) -> sa.FromClause:
     """Returns the conversions of a span; repeats of an order within 7 days are left out.
@@ -281,7 +283,7 @@ def conversion_events(
         else (*required_columns(selected_columns), *extra_columns(selected_only=True))
     )
     shape = (scope.conversions.any_revenue, selected_columns is not None, *names)
-    return compiled_source(_conversion_query, *shape).as_subquery(
+    return compiled_source(_conversions_once_per_order_query, *shape).as_subquery(
         "conversions", **bind_parameters(scope, span_with_repeats(span))
     )
 
@@ -291,13 +293,15 @@ def span_with_repeats(span: TimeRange) -> TimeRange:
     return TimeRange(max(span.start, _MIN_INSTANT + ORDER_DEDUP_WINDOW) - ORDER_DEDUP_WINDOW, span.end)
 
 
-def _conversion_query(any_revenue: bool, selected_only: bool, *names: str) -> sa.Select[Any]:
+def _conversions_once_per_order_query(
+    any_revenue: bool, selected_only: bool, *column_names: str
+) -> sa.Select[Any]:
     table = source_events(selected_only)
     c = table.c
     return (
-        sa.select(*(c[name] for name in names))
+        sa.select(*(c[name] for name in column_names))
         .where(c.workspace_id == WORKSPACE, c.timestamp >= START, c.timestamp < END)
-        .where(is_conversion(c, any_revenue=any_revenue))
+        .where(is_conversion(c, any_revenue_converts=any_revenue))
         .where(c.seq.not_in(superseded_conversions(table, START.key, any_revenue=any_revenue)))
     )
 

@@ -49,7 +49,9 @@ class SessionCountRows(RelationRows):
     """The rows of EVENTS for aggregations that are `is_countable_from_sessions`: one row per session, or a few."""
 
     def __init__(self, scope: QueryScope, span: TimeRange) -> None:
-        self.table = compiled_source(_sessions_in_span).as_subquery("present", **bind_parameters(scope, span))
+        self.table = compiled_source(_sessions_with_event_in_span).as_subquery(
+            "present", **bind_parameters(scope, span)
+        )
         self.at = self.table.c.first_at
         super().__init__(scope)
 
@@ -57,14 +59,14 @@ class SessionCountRows(RelationRows):
         """Returns the number of the visitor or session."""
         return self.table.c[_NUMBER_COLUMNS[column]]
 
-    def single_column(self, column: Column) -> Expression:
+    def column_without_fallback(self, column: Column) -> Expression:
         """Returns a column of the session's first event, or about its visitor."""
         if column == _VISITOR_IS_NEW:
-            return self.is_first_seen_in_span(self.table.c.visitor_no)
+            return self.join_and_test_first_seen_in_scope_span(self.table.c.visitor_no)
         return self.table.c[ENTRY_PREFIX + column.name]
 
 
-def _sessions_in_span() -> sa.CompoundSelect[Any]:
+def _sessions_with_event_in_span() -> sa.CompoundSelect[Any]:
     c = SESSIONS.c
     conditions = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.first_at < END, c.last_at >= START)
     columns = [c.visitor_no, c.session_no, c.first_at, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]

@@ -26,12 +26,12 @@ def _workspace_conditions(include_bots: bool) -> list[Expression]:
 
 def session_entries(scope: QueryScope) -> sa.FromClause:
     """Returns the position and the stored columns of every session's first event."""
-    return compiled_source(_session_entries_query, scope.include_bots).as_subquery(
+    return compiled_source(_first_event_per_session_query, scope.include_bots).as_subquery(
         "entry", workspace=scope.workspace_id
     )
 
 
-def _session_entries_query(include_bots: bool) -> sa.Select[Any]:
+def _first_event_per_session_query(include_bots: bool) -> sa.Select[Any]:
     entry_columns = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
     columns = [SESSIONS.c.session_no, SESSIONS.c.first_at, SESSIONS.c.first_seq, *entry_columns]
     if not include_bots:
@@ -69,7 +69,7 @@ def session_facts(scope: QueryScope) -> sa.FromClause:
 
 
 def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any]:
-    table: Any = _merged_bot_sessions() if include_bots else SESSIONS
+    table: Any = _sessions_merged_with_bot_rows() if include_bots else SESSIONS
     c = table.c
     lasted = fn.EpochMicroseconds(c.last_at) - fn.EpochMicroseconds(c.first_at)
     engaged = sa.and_(
@@ -98,7 +98,7 @@ def _has_conversion(columns: Any, any_revenue: bool) -> Expression:
     return sa.and_(sa.not_(columns.is_bot), converted)
 
 
-def _merged_bot_sessions() -> sa.FromClause:
+def _sessions_merged_with_bot_rows() -> sa.FromClause:
     """Returns one row per session with the events of people and bots together; only people's events convert."""
     together: Any = {"partition_by": SESSIONS.c.session_no}
     people = sa.not_(SESSIONS.c.is_bot)

@@ -13,11 +13,11 @@ _FIELD_NAMES: Final = tuple(f.name for f in COLUMNS)
 _EMPTY_JSON: Final = {name: "[]" if name == "bot_reasons" else "{}" for name in JSON_COLUMNS}
 
 
-def to_column_value(name: str, value: Any) -> Any:
+def to_column_value(field_name: str, value: Any) -> Any:
     """Returns the stored value of a field; collections become JSON text."""
-    if value is None or name not in JSON_COLUMNS:
+    if value is None or field_name not in JSON_COLUMNS:
         return value
-    return orjson.dumps(value).decode() if value else _EMPTY_JSON[name]
+    return orjson.dumps(value).decode() if value else _EMPTY_JSON[field_name]
 
 
 def parse_json(text: str) -> Any:
@@ -35,7 +35,7 @@ def to_naive_utc(value: datetime) -> datetime:
     return value.astimezone(UTC).replace(tzinfo=None)
 
 
-def _field_parser(name: str, declared: Any) -> Callable[[Any], Any] | None:
+def _field_parser_or_none(name: str, declared: Any) -> Callable[[Any], Any] | None:
     if without_none(declared) is datetime:
         return to_utc
     if name == "bot_reasons":
@@ -46,7 +46,7 @@ def _field_parser(name: str, declared: Any) -> Callable[[Any], Any] | None:
 _FIELD_PARSERS: Final = tuple(
     (position, reader)
     for position, f in enumerate(COLUMNS)
-    if (reader := _field_parser(f.name, f.type)) is not None
+    if (reader := _field_parser_or_none(f.name, f.type)) is not None
 )
 
 

@@ -12,7 +12,9 @@ INSERT_VERSION: Final = (
 """Marks a new store as one of this version."""
 
 
-def require_current_version(fetch: Callable[[str], list[tuple[Any, ...]]], schema: str) -> None:
+def require_new_store_or_current_version(
+    fetch: Callable[[str], list[tuple[Any, ...]]], schema_sql: str
+) -> None:
     """Checks that a store is new or has the tables of this version.
 
     Args:
@@ -22,7 +24,7 @@ def require_current_version(fetch: Callable[[str], list[tuple[Any, ...]]], schem
     Raises:
         StartupError: the tables are of another version.
     """
-    listed = fetch(f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}")  # noqa: S608 - a constant
+    listed = fetch(f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema_sql}")  # noqa: S608 - a constant
     tables = {name for (name,) in listed}
     if EVENTS.name not in tables:
         return

@@ -162,14 +162,14 @@ class CompiledSource:
         """Returns a table clause with the columns of the source, to refer to it as a CTE of that name."""
         return sa.table(name, *starmap(sa.column, self._kinds.items()))
 
-    def as_cte(self, name: str, *read: sa.FromClause, **values: Any) -> sa.CTE:
+    def as_cte(self, name: str, *referenced: sa.FromClause, **values: Any) -> sa.CTE:
         """Returns the source as a common table expression; see `as_subquery`."""
-        query = _add_referenced_ctes(self._bind(values).columns(), read)
+        query = _add_referenced_ctes(self._bind_declared_parameters(values).columns(), referenced)
         common = _LazyCte._construct(query, name=name)  # noqa: SLF001 - what its own `cte` does
         common.column_types = self._kinds
         return common
 
-    def as_subquery(self, name: str, *read: sa.FromClause, **values: Any) -> NamedSubquery:
+    def as_subquery(self, name: str, *referenced: sa.FromClause, **values: Any) -> NamedSubquery:
         """Returns the source as a subquery for a FROM clause.
 
         Args:
@@ -177,12 +177,12 @@ class CompiledSource:
             read: CTEs that the source refers to by name; other tables need not be listed.
             values: by parameter name; names that the source does not declare are ignored.
         """
-        given = self._bind(values)
+        given = self._bind_declared_parameters(values)
         return NamedSubquery(
-            _add_referenced_ctes(given.columns(), read) if read else given, name, self._kinds
+            _add_referenced_ctes(given.columns(), referenced) if referenced else given, name, self._kinds
         )
 
-    def _bind(self, values: Mapping[str, Any]) -> "_BoundSource":
+    def _bind_declared_parameters(self, values: Mapping[str, Any]) -> "_BoundSource":
         return _BoundSource(
             self,
             {
@@ -192,7 +192,7 @@ class CompiledSource:
             },
         )
 
-    def compiled_text(self, dialect: Dialect) -> _CompiledText:
+    def text_compiled_once_per_dialect(self, dialect: Dialect) -> _CompiledText:
         """Returns the text of the source for a dialect, compiled at the first call."""
         compiled = self._texts.get(type(dialect))
         if compiled is None:
@@ -227,7 +227,7 @@ def _add_referenced_ctes(query: TextualSelect, read: Iterable[sa.FromClause]) ->
 class StepCompiler(Protocol):
     """A compiler of a dialect that materializes CTEs in separate statements before the main one."""
 
-    def hoist_steps(self, text: str) -> str:
+    def hoist_steps_into_statement(self, source_text: str) -> str:
         """Returns the text of a source without its preceding statements, which are added to those of the whole statement."""
 
 
@@ -247,12 +247,12 @@ class _BoundSource(sa.TextClause):
 
 @compiles(_BoundSource)
 def _compile_bound_source(element: _BoundSource, compiler: SQLCompiler, **_: Any) -> str:
-    text = _fill_parameters(element, compiler)
-    return compiler.hoist_steps(text) if isinstance(compiler, StepCompiler) else text
+    text = _text_with_filled_parameters(element, compiler)
+    return compiler.hoist_steps_into_statement(text) if isinstance(compiler, StepCompiler) else text
 
 
-def _fill_parameters(element: _BoundSource, compiler: SQLCompiler) -> str:
-    pieces, constants = element.source.compiled_text(compiler.dialect)
+def _text_with_filled_parameters(element: _BoundSource, compiler: SQLCompiler) -> str:
+    pieces, constants = element.source.text_compiled_once_per_dialect(compiler.dialect)
     values = {**constants, **element.values}
     texts = {
         name: compiler.process(values[name] if name in values else sa.bindparam(name))

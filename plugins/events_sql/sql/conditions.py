@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.functions import FunctionElement
 
 from plugins.events_sql.sql import functions as fn
-from service_core.plugin import FilterOperator, Predicate, lower_per_letter
+from service_core.plugin import FilterOperator, Predicate, lower_case_letter_by_letter
 
 Expression = sa.ColumnElement[Any]
 _NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
@@ -64,7 +64,7 @@ class ComparableValue:
         return self._number and self._number()
 
 
-def column_value(column: Expression) -> ComparableValue:
+def comparable_column(column: Expression) -> ComparableValue:
     """Returns the comparable value of a column, by its SQL type."""
     if isinstance(column.type, sa.Boolean):
         return ComparableValue(column, lambda: _boolean_text(column), None)
@@ -81,9 +81,9 @@ def _boolean_text(truth: Expression) -> Expression:
     return sa.case((truth, sa.literal("true")), (sa.not_(truth), sa.literal("false")))
 
 
-def property_value(document: Expression, path: str) -> ComparableValue:
+def comparable_property(document: Expression, dot_path: str) -> ComparableValue:
     """Returns the comparable value at a dot path of ``event_data``; JSON null is NULL, lists and objects never compare."""
-    keys = path.split(".")
+    keys = dot_path.split(".")
     pointer = "/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in keys)
     place = document, fn.JsonPath(*map(sa.literal, (pointer, *keys)))
     scalar = fn.JsonScalar(*place)
@@ -113,29 +113,38 @@ def _positive_condition(value: ComparableValue, op: FilterOperator, operand: Any
         return _is_one_of(value, operand)
     if op is FilterOperator.BETWEEN:
         return sa.and_(
-            _compare(value, FilterOperator.GTE, operand[0]), _compare(value, FilterOperator.LTE, operand[1])
+            _compare_as_number_or_text(value, FilterOperator.GTE, operand[0]),
+            _compare_as_number_or_text(value, FilterOperator.LTE, operand[1]),
         )
     if op in _TEXT_OPERATORS:
         if value.text is None:
             return sa.false()
         return _TEXT_OPERATORS[op](
-            sa.func.lower(value.text), sa.literal(lower_per_letter(operand_text(operand)))
+            sa.func.lower(value.text), sa.literal(lower_case_letter_by_letter(operand_text(operand)))
         )
-    return _compare(value, op, operand)
+    return _compare_as_number_or_text(value, op, operand)
 
 
-def _is_one_of(value: ComparableValue, operands: tuple[Any, ...]) -> Expression:
-    absent = [value.raw.is_(None)] if None in operands else []
-    texts = [operand_text(operand) for operand in operands if operand is not None and not _is_number(operand)]
+def _is_one_of(value: ComparableValue, operands_or_none_for_unset: tuple[Any, ...]) -> Expression:
+    absent = [value.raw.is_(None)] if None in operands_or_none_for_unset else []
+    texts = [
+        operand_text(operand)
+        for operand in operands_or_none_for_unset
+        if operand is not None and not _is_number(operand)
+    ]
     text_conditions = (
         [fn.InValues(value.text, *map(sa.literal, texts))] if texts and value.text is not None else []
     )
-    numbers = [_compare(value, FilterOperator.EQ, operand) for operand in operands if _is_number(operand)]
+    numbers = [
+        _compare_as_number_or_text(value, FilterOperator.EQ, operand)
+        for operand in operands_or_none_for_unset
+        if _is_number(operand)
+    ]
     any_of = (*absent, *text_conditions, *numbers)
     return sa.or_(*any_of) if any_of else sa.false()
 
 
-def _compare(value: ComparableValue, op: FilterOperator, operand: Any) -> Expression:
+def _compare_as_number_or_text(value: ComparableValue, op: FilterOperator, operand: Any) -> Expression:
     if op is FilterOperator.EQ and isinstance(operand, bool) and isinstance(value.raw.type, sa.Boolean):
         return value.raw if operand else sa.not_(value.raw)
     side = value.number if _is_number(operand) else value.text

@@ -26,23 +26,23 @@ def name_in(name: Expression, names: Iterable[str]) -> Expression:
     return fn.InValues(name, *map(sa.literal, sorted(names)))
 
 
-def is_conversion(columns: Any, *, any_revenue: bool) -> Expression:
+def is_conversion(event_columns: Any, *, any_revenue_converts: bool) -> Expression:
     """Returns whether an event is in the conversion set (`compiled_sources.CONVERSION_NAMES`)."""
-    name = columns.event_name
+    name = event_columns.event_name
     is_named: Expression = fn.InArray(name, CONVERSION_NAMES)
-    if any_revenue:
+    if any_revenue_converts:
         no_system = sa.or_(sa.not_(fn.TextStartsWith(name, sa.literal("$"))), name_in(name, PAGE_VIEWS))
         paid = sa.and_(
-            columns.revenue > 0, no_system, sa.not_(name_in(name, PRE_PURCHASE_EVENTS | REFUND_EVENTS))
+            event_columns.revenue > 0, no_system, sa.not_(name_in(name, PRE_PURCHASE_EVENTS | REFUND_EVENTS))
         )
         is_named = sa.or_(is_named, paid)
-    return sa.and_(sa.not_(columns.is_bot), sa.not_(columns.is_test), is_named)
+    return sa.and_(sa.not_(event_columns.is_bot), sa.not_(event_columns.is_test), is_named)
 
 
-def money_kind(columns: Any) -> Expression:
+def charge_or_refund_kind(event_columns: Any) -> Expression:
     """Returns whether an event is a charge or a refund; NULL for neither."""
-    name, amount = columns.event_name, columns.revenue
-    real = sa.and_(amount.is_not(None), sa.not_(columns.is_bot), sa.not_(columns.is_test))
+    name, amount = event_columns.event_name, event_columns.revenue
+    real = sa.and_(amount.is_not(None), sa.not_(event_columns.is_bot), sa.not_(event_columns.is_test))
     moves = sa.and_(real, sa.not_(name_in(name, PRE_PURCHASE_EVENTS)))
     refund = sa.or_(amount < 0, sa.and_(name_in(name, REFUND_EVENTS), amount != 0))
     charge = sa.or_(amount != 0, name_in(name, ZERO_VALUE_ORDERS))

@@ -225,16 +225,16 @@ def compile_arguments(element: FunctionElement[Any], compiler: SQLCompiler, **op
     return [compiler.process(clause, **options) for clause in element.clauses]
 
 
-def register_compilations(dialect: str, spellings: Mapping[type[FunctionElement[Any]], SqlTemplate]) -> None:
+def register_compilations(dialect: str, templates: Mapping[type[FunctionElement[Any]], SqlTemplate]) -> None:
     """Registers the syntax of functions in a dialect."""
-    for construct, spelling in spellings.items():
-        compiles(construct, dialect)(_compile_function(spelling))
+    for construct, spelling in templates.items():
+        compiles(construct, dialect)(_compiler_for_template(spelling))
 
 
-def _compile_function(spelling: SqlTemplate) -> Callable[..., str]:
-    if isinstance(spelling, str) and "{" not in spelling:
-        return lambda *_, **__: spelling  # arguments that are not rendered bind no parameters
-    write = spelling.format if isinstance(spelling, str) else spelling
+def _compiler_for_template(template: SqlTemplate) -> Callable[..., str]:
+    if isinstance(template, str) and "{" not in template:
+        return lambda *_, **__: template  # arguments that are not rendered bind no parameters
+    write = template.format if isinstance(template, str) else template
 
     def compiled(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> str:
         return write(*compile_arguments(element, compiler, **options))

@@ -23,11 +23,11 @@ def microseconds(length: timedelta) -> int:
     return length // timedelta.resolution
 
 
-def bucket_index(at: Expression, stretches: tuple[BucketRun, ...]) -> Expression:
+def bucket_index(at: Expression, bucket_runs: tuple[BucketRun, ...]) -> Expression:
     """Returns the index of the bucket that an instant lies in: one division per run of equal buckets."""
     cases: list[tuple[Expression, Expression]] = []
-    last, before = stretches[-1], 0
-    for stretch in stretches[:-1]:
+    last, before = bucket_runs[-1], 0
+    for stretch in bucket_runs[:-1]:
         end = stretch.start + timedelta(seconds=stretch.seconds * stretch.count)
         cases.append((at < sa.literal(to_naive_utc(end)), _index_in_run(at, stretch) + sa.literal(before)))
         before += stretch.count
@@ -38,13 +38,13 @@ def bucket_index(at: Expression, stretches: tuple[BucketRun, ...]) -> Expression
     )
 
 
-def _index_in_run(at: Expression, stretch: BucketRun) -> Expression:
+def _index_in_run(at: Expression, run: BucketRun) -> Expression:
     """Returns the index of the bucket within its run."""
-    offset = fn.EpochMicroseconds(at) - fn.EpochMicroseconds(sa.literal(to_naive_utc(stretch.start)))
-    return fn.IntegerDivide(offset, sa.literal(stretch.seconds * 1_000_000))
+    offset = fn.EpochMicroseconds(at) - fn.EpochMicroseconds(sa.literal(to_naive_utc(run.start)))
+    return fn.IntegerDivide(offset, sa.literal(run.seconds * 1_000_000))
 
 
-def bucket_spans(span: TimeRange, buckets: Buckets | None) -> Iterator[tuple[int, TimeRange]]:
+def clipped_bucket_spans(span: TimeRange, buckets: Buckets | None) -> Iterator[tuple[int, TimeRange]]:
     """Yields each bucket cut to the span, with its index; the whole span when there are no buckets."""
     if buckets is None:
         yield 0, span
@@ -56,11 +56,13 @@ def bucket_spans(span: TimeRange, buckets: Buckets | None) -> Iterator[tuple[int
             yield index, part
 
 
-def trailing_windows(scope: QueryScope, buckets: Buckets | None, days: int) -> list[tuple[int, TimeRange]]:
+def trailing_window_per_bucket(
+    scope: QueryScope, buckets: Buckets | None, trailing_days: int
+) -> list[tuple[int, TimeRange]]:
     """Returns for each bucket the local days that a trailing measure covers."""
     return [
-        (index, compute_trailing_span(part, days, scope.zone))
-        for index, part in bucket_spans(scope.span, buckets)
+        (index, compute_trailing_span(part, trailing_days, scope.zone))
+        for index, part in clipped_bucket_spans(scope.span, buckets)
     ]
 
 

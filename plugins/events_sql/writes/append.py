@@ -12,7 +12,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner, TransactionalSession
-from plugins.events_sql.identity.person_merges import refresh_person_merges
+from plugins.events_sql.identity.person_merges import recompute_and_store_person_merges
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import (
     EVENTS,
@@ -36,53 +36,57 @@ class TransactionalWrites:
 
     after_insert: Callable[[StatementRunner], None] = lambda _: None
 
-    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
+    def append_new_and_update_derived(self, writer: StatementRunner, events: Sequence[Event]) -> int:
         """Stores the new events of a batch in one transaction and returns how many were new."""
-        from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
+        from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
         received = [event.received_at for event in events]
         session = transactional_session(writer)
-        with session.transaction():
-            session.load_batch(deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
+        with session.exclusive_write_transaction():
+            session.expose_batch_as_table(
+                drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+            )
             writer.create_temp_table("new_events", step.SELECT_NEW_EVENTS)
             since, until = min(received) - ORDER_DEDUP_WINDOW, max(received) + ORDER_DEDUP_WINDOW
-            writer.fetch_rows(step.delete_stored_events(to_naive_utc(since), to_naive_utc(until)))
+            writer.fetch_rows(step.delete_events_stored_within_week(to_naive_utc(since), to_naive_utc(until)))
             new = int(writer.fetch_rows(step.COUNT_NEW_EVENTS)[0][0])
             if new:
-                _insert_events(writer)
+                _number_and_insert_events(writer)
                 self.after_insert(writer)
                 has_touches, has_emails = any(event.told for event in events), any(map(has_email, events))
                 _update_derived_tables(writer, has_touches=has_touches, has_emails=has_emails)
         return new
 
-    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+    def revoke_links_and_recompute_owners(
+        self, writer: StatementRunner, workspace_id: UUID, event_id: str
+    ) -> None:
         """Removes the identity links of an event, also when the event arrives only later."""
         revoked = sa.select(sa.literal(workspace_id), sa.literal(event_id))
-        with transactional_session(writer).transaction():
+        with transactional_session(writer).exclusive_write_transaction():
             writer.fetch_rows(step.insert_rows(REVOKED_LINKS, revoked))
-            writer.create_temp_table("changed_visitors", linked_visitors(workspace_id, event_id))
-            _recompute_owners(writer)
-            refresh_person_merges(writer, [workspace_id])
+            writer.create_temp_table("changed_visitors", visitors_linked_by_event(workspace_id, event_id))
+            _recompute_changed_owners_if_any(writer)
+            recompute_and_store_person_merges(writer, [workspace_id])
 
     def rebuild_derived_tables(self, writer: StatementRunner) -> None:
         """Recomputes all derived tables from the events."""
-        with transactional_session(writer).transaction():
+        with transactional_session(writer).exclusive_write_transaction():
             for table, query in derived_tables.REBUILD_QUERIES.items():
                 writer.fetch_rows(sa.delete(table))
                 writer.fetch_rows(step.insert_rows(table, query))
             writer.fetch_rows(sa.delete(PERSON_MERGES))
             workspaces = writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct())
-            refresh_person_merges(writer, [workspace for (workspace,) in workspaces])
+            recompute_and_store_person_merges(writer, [workspace for (workspace,) in workspaces])
 
 
 def transactional_session(writer: StatementRunner) -> TransactionalSession:
     """Returns the session of a writer whose engine has transactions."""
-    session = writer.session
+    session = writer.lazily_opened_session
     assert isinstance(session, TransactionalSession)
     return session
 
 
-def _insert_events(writer: StatementRunner) -> None:
+def _number_and_insert_events(writer: StatementRunner) -> None:
     """Numbers the new ids and sessions of the batch and inserts its events."""
     writer.create_temp_table("batch_ids", step.SELECT_BATCH_IDS)
     writer.fetch_rows(step.INSERT_IDS)
@@ -108,17 +112,17 @@ def _update_derived_tables(writer: StatementRunner, *, has_touches: bool, has_em
     writer.create_temp_table("changed_visitors", step.SELECT_CHANGED_VISITORS)
     workspaces = writer.fetch_rows(
         step.SELECT_WORKSPACES_TO_MERGE
-        if _recompute_owners(writer)
+        if _recompute_changed_owners_if_any(writer)
         else step.SELECT_WORKSPACES_WITH_IDENTITY_IDS
     )
     if has_emails:
         writer.create_temp_table("new_email_digests", step.SELECT_NEW_EMAIL_DIGESTS)
         writer.fetch_rows(step.INSERT_EMAIL_DIGESTS)
         workspaces += writer.fetch_rows(step.SELECT_WORKSPACES_WITH_EMAIL_MATCH)
-    refresh_person_merges(writer, {workspace for (workspace,) in workspaces})
+    recompute_and_store_person_merges(writer, {workspace for (workspace,) in workspaces})
 
 
-def _recompute_owners(writer: StatementRunner) -> bool:
+def _recompute_changed_owners_if_any(writer: StatementRunner) -> bool:
     """Recomputes the owners of the visitors in ``changed_visitors`` and returns whether there are any."""
     if not writer.fetch_rows(step.SELECT_ANY_CHANGED_VISITOR):
         return False
@@ -128,7 +132,7 @@ def _recompute_owners(writer: StatementRunner) -> bool:
     return True
 
 
-def linked_visitors(workspace_id: UUID, event_id: str) -> sa.CompoundSelect[Any]:
+def visitors_linked_by_event(workspace_id: UUID, event_id: str) -> sa.CompoundSelect[Any]:
     """Selects the numbers of the visitors that an event may link to a person."""
     return sa.union(
         *(

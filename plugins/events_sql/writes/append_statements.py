@@ -80,11 +80,14 @@ def insert_rows(table: sa.Table, query: sa.SelectBase) -> sa.Insert:
     return sa.insert(table).from_select([c.name for c in table.columns], query)
 
 
-def delete_stored_events(since: Any, until: Any) -> sa.Delete:
+def delete_events_stored_within_week(received_since: Any, received_until: Any) -> sa.Delete:
     """Returns the DELETE of events that are already stored, received less than 7 days apart."""
     e = (
         sa.select(EVENTS.c.workspace_id, EVENTS.c.event_id, EVENTS.c.received_at)
-        .where(EVENTS.c.received_at > sa.literal(since), EVENTS.c.received_at < sa.literal(until))
+        .where(
+            EVENTS.c.received_at > sa.literal(received_since),
+            EVENTS.c.received_at < sa.literal(received_until),
+        )
         .subquery("e")
     )
     apart = fn.EpochMicroseconds(e.c.received_at) - fn.EpochMicroseconds(NEW_EVENTS.c.received_at)
@@ -104,7 +107,7 @@ def _prefixed_id(prefix: str, column: Any) -> Any:
     return sa.literal_column(f"'{prefix}'", _TEXT) + column
 
 
-def _batch_ids() -> sa.Select[Any]:
+def _batch_ids_with_stored_or_new_number() -> sa.Select[Any]:
     prefixed_columns = [
         ("v:", "visitor_id"),
         ("u:", "strong_id"),
@@ -119,7 +122,7 @@ def _batch_ids() -> sa.Select[Any]:
     ]
     parts += [
         sa.select(NEW_EVENTS.c.workspace_id, _prefixed_id("v:", NEW_EVENTS.c[name]).label("id")).where(
-            derived_tables.is_secondary_weak_id(NEW_EVENTS.c, name)
+            derived_tables.is_linked_secondary_weak_id(NEW_EVENTS.c, name)
         )
         for name in derived_tables.SECONDARY_ID_COLUMNS
     ]
@@ -137,7 +140,7 @@ def _has_id(ids: Any, prefix: str, column: Any) -> sa.ColumnElement[bool]:
     return sa.and_(ids.c.workspace_id == NEW_EVENTS.c.workspace_id, ids.c.id == _prefixed_id(prefix, column))
 
 
-def _batch_sessions() -> sa.Select[Any]:
+def _batch_sessions_with_stored_or_new_number() -> sa.Select[Any]:
     batch_pairs = (
         sa.select(_BATCH_IDS.c.number.label("visitor_no"), NEW_EVENTS.c.session_id)
         .join_from(NEW_EVENTS, _BATCH_IDS, _has_id(_BATCH_IDS, "v:", NEW_EVENTS.c.visitor_id))
@@ -160,7 +163,7 @@ def _batch_sessions() -> sa.Select[Any]:
     )
 
 
-def _event_numbers() -> sa.Select[Any]:
+def _id_and_session_numbers_of_new_events() -> sa.Select[Any]:
     visitor, strong = _BATCH_IDS.alias("visitor"), _BATCH_IDS.alias("strong")
     joined = (
         NEW_EVENTS.join(visitor, _has_id(visitor, "v:", NEW_EVENTS.c.visitor_id))
@@ -184,9 +187,9 @@ def _event_numbers() -> sa.Select[Any]:
     ).select_from(joined)
 
 
-def _visitors_with_new_owner() -> sa.Select[Any]:
+def _visitors_whose_owner_may_change() -> sa.Select[Any]:
     """Selects visitors with a link in the batch other than a repeated link to their only person."""
-    links, o = _batch_links(), VISITOR_OWNERS.c
+    links, o = _identity_links_of_batch(), VISITOR_OWNERS.c
     lowest, highest = sa.func.min(links.c.strong_no), sa.func.max(links.c.strong_no)
     linked = (
         sa.select(links.c.visitor_no, lowest.label("low"), highest.label("high"))
@@ -214,7 +217,7 @@ def _new_id_pairs() -> sa.CompoundSelect[Any]:
 
 def _new_email_digests() -> sa.CompoundSelect[Any]:
     """Selects e-mail digests in the batch that are not stored yet."""
-    digests = derived_tables.email_digest_rows(NUMBERED_EVENTS)
+    digests = derived_tables.email_owner_and_seeker_rows(NUMBERED_EVENTS)
     is_stored = EMAIL_DIGESTS.c.number.in_(sa.select(digests.subquery("batch_digests").c.number))
     return sa.except_(digests, sa.select(*EMAIL_DIGESTS.c).where(is_stored))
 
@@ -227,7 +230,7 @@ def _workspaces_with_new_email_match() -> sa.Select[Any]:
     return sa.select(new.workspace_id).where(both).distinct()
 
 
-def _batch_links() -> sa.CTE:
+def _identity_links_of_batch() -> sa.CTE:
     """Returns the CTE of all identity links of the batch."""
     visitor_links = sa.select(_EVENT_NUMBERS.c.visitor_no, _EVENT_NUMBERS.c.strong_no).where(
         _EVENT_NUMBERS.c.is_link
@@ -243,7 +246,7 @@ def _workspaces_with_new_identity_ids() -> sa.Select[Any]:
     return sa.select(NEW_EVENTS.c.workspace_id).where(has_identity_ids).distinct()
 
 
-def _workspaces_to_merge_again() -> sa.CompoundSelect[Any]:
+def _workspaces_whose_merges_may_change() -> sa.CompoundSelect[Any]:
     """Selects these workspaces, and those where a changed owner may change merges; reads all their identity events."""
     changed = sa.union(
         *(
@@ -259,7 +262,7 @@ def _workspaces_to_merge_again() -> sa.CompoundSelect[Any]:
     return sa.union(_workspaces_with_new_identity_ids(), with_identity_events, seeking)
 
 
-def _stored_session_rows() -> sa.Select[Any]:
+def _stored_rows_of_batch_sessions() -> sa.Select[Any]:
     """Selects the stored rows of the batch's sessions; a condition on one column uses the index, a pair does not."""
     numbers = sa.select(_BATCH_SESSION_ROWS.c.session_no)
     return sa.select(SESSIONS).where(
@@ -271,7 +274,7 @@ def _is_same_session(table: Any) -> sa.ColumnElement[bool]:
     return sa.and_(SESSIONS.c.session_no == table.c.session_no, SESSIONS.c.is_bot == table.c.is_bot)
 
 
-def _numbered_events() -> sa.Select[Any]:
+def _new_events_with_numbers() -> sa.Select[Any]:
     columns = (BATCH.c[f.name] for f in COLUMNS)
     numbers = (_EVENT_NUMBERS.c[name] for name in ("visitor_no", "strong_no", "session_no"))
     return sa.select(*columns, *numbers).join_from(
@@ -284,17 +287,17 @@ NUMBERED_EVENTS: Final = sa.table("numbered_events", *(sa.column(c.name, c.type)
 
 SELECT_NEW_EVENTS: Final = sa.select(*(BATCH.c[name] for name in _NEW_EVENT_COLUMNS))
 COUNT_NEW_EVENTS: Final = sa.select(sa.func.count()).select_from(NEW_EVENTS)
-SELECT_BATCH_IDS: Final = _batch_ids()
+SELECT_BATCH_IDS: Final = _batch_ids_with_stored_or_new_number()
 INSERT_IDS: Final = insert_rows(
     ID_NUMBERS,
     sa.select(_BATCH_IDS.c.workspace_id, _BATCH_IDS.c.id, _BATCH_IDS.c.number).where(_BATCH_IDS.c.is_new),
 )
-SELECT_BATCH_SESSIONS: Final = _batch_sessions()
-SELECT_EVENT_NUMBERS: Final = _event_numbers()
-SELECT_NUMBERED_EVENTS: Final = _numbered_events()
+SELECT_BATCH_SESSIONS: Final = _batch_sessions_with_stored_or_new_number()
+SELECT_EVENT_NUMBERS: Final = _id_and_session_numbers_of_new_events()
+SELECT_NUMBERED_EVENTS: Final = _new_events_with_numbers()
 INSERT_EVENTS: Final = insert_rows(EVENTS, sa.select(*(NUMBERED_EVENTS.c[c.name] for c in EVENTS.columns)))
 SELECT_BATCH_SESSION_ROWS: Final = derived_tables.session_rows(NUMBERED_EVENTS)
-SELECT_STORED_SESSION_ROWS: Final = _stored_session_rows()
+SELECT_STORED_SESSION_ROWS: Final = _stored_rows_of_batch_sessions()
 DELETE_STORED_SESSION_ROWS: Final = sa.delete(SESSIONS).where(
     sa.exists().where(_is_same_session(_STORED_SESSION_ROWS))
 )
@@ -304,7 +307,7 @@ INSERT_SESSIONS: Final = insert_rows(
 INSERT_TOUCH_CANDIDATES: Final = insert_rows(
     TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(NUMBERED_EVENTS)
 )
-DELETE_OUTDATED_CANDIDATES: Final = derived_tables.delete_outdated_candidates(
+DELETE_OUTDATED_CANDIDATES: Final = derived_tables.delete_overtaken_plain_candidates(
     sa.select(_EVENT_NUMBERS.c.session_no)
 )
 INSERT_REPORTED_TOUCHES: Final = insert_rows(
@@ -316,12 +319,12 @@ INSERT_ID_PAIRS: Final = insert_rows(VISITOR_ID_PAIRS, _new_id_pairs())
 SELECT_NEW_EMAIL_DIGESTS: Final = _new_email_digests()
 INSERT_EMAIL_DIGESTS: Final = insert_rows(EMAIL_DIGESTS, sa.select(_NEW_EMAIL_DIGESTS))
 SELECT_WORKSPACES_WITH_EMAIL_MATCH: Final = _workspaces_with_new_email_match()
-SELECT_CHANGED_VISITORS: Final = _visitors_with_new_owner()
+SELECT_CHANGED_VISITORS: Final = _visitors_whose_owner_may_change()
 SELECT_ANY_CHANGED_VISITOR: Final = sa.select(_CHANGED_VISITORS.c.visitor_no).limit(1)
 SELECT_VISITOR_LINKS: Final = derived_tables.identity_link_rows(EVENTS, WEAK_LINKS, _CHANGED_VISITOR_NUMBERS)
 DELETE_OWNERS: Final = sa.delete(VISITOR_OWNERS).where(
     VISITOR_OWNERS.c.visitor_no.in_(_CHANGED_VISITOR_NUMBERS)
 )
-INSERT_OWNERS: Final = insert_rows(VISITOR_OWNERS, derived_tables.visitor_owner_rows(_VISITOR_LINKS))
+INSERT_OWNERS: Final = insert_rows(VISITOR_OWNERS, derived_tables.visitor_owner_periods(_VISITOR_LINKS))
 SELECT_WORKSPACES_WITH_IDENTITY_IDS: Final = _workspaces_with_new_identity_ids()
-SELECT_WORKSPACES_TO_MERGE: Final = _workspaces_to_merge_again()
+SELECT_WORKSPACES_TO_MERGE: Final = _workspaces_whose_merges_may_change()

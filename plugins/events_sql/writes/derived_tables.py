@@ -46,7 +46,7 @@ _SESSION_KEY: Final = ("session_no", "is_bot")
 
 def session_rows(source: sa.FromClause) -> sa.Select[Any]:
     """Selects one row per session and bot flag of a source, with the columns of ``sessions``."""
-    facts, first = _session_facts(source), source.alias("e")
+    facts, first = _facts_per_session_and_bot_flag(source), source.alias("e")
     at_first = (first.c.timestamp == facts.c.first_at, first.c.seq == facts.c.first_seq)
     joined = facts.join(first, sa.and_(*(first.c[name] == facts.c[name] for name in _SESSION_KEY), *at_first))
     entry = {ENTRY_PREFIX + name: first.c[name].label(ENTRY_PREFIX + name) for name in ENTRY_COLUMNS}
@@ -54,7 +54,7 @@ def session_rows(source: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*(columns[c.name] for c in SESSIONS.columns)).select_from(joined)
 
 
-def _session_facts(source: sa.FromClause) -> sa.Subquery:
+def _facts_per_session_and_bot_flag(source: sa.FromClause) -> sa.Subquery:
     c = source.c
     place = (c.timestamp, c.seq)
     viewed, names = name_in(c.event_name, PAGE_VIEWS), fn.SortedArrayAgg(c.event_name, sa.not_(c.is_test))
@@ -87,9 +87,9 @@ def _session_facts(source: sa.FromClause) -> sa.Subquery:
     )
 
 
-def merge_session_rows(parts: sa.FromClause, before: sa.FromClause) -> sa.Select[Any]:
+def merge_session_rows(batch_rows: sa.FromClause, stored_rows: sa.FromClause) -> sa.Select[Any]:
     """Selects the session rows of a batch merged with the stored rows of the same sessions."""
-    p, b = parts.c, before.c
+    p, b = batch_rows.c, stored_rows.c
     is_stored = b.session_no.is_not(None)
     place = p.first_at, p.first_seq
     earlier = sa.or_(
@@ -122,22 +122,25 @@ def merge_session_rows(parts: sa.FromClause, before: sa.FromClause) -> sa.Select
         for c in SESSIONS.columns
     ]
     same = sa.and_(*(b[name] == p[name] for name in _SESSION_KEY))
-    return sa.select(*columns).select_from(parts.outerjoin(before, same))
+    return sa.select(*columns).select_from(batch_rows.outerjoin(stored_rows, same))
 
 
 SECONDARY_ID_COLUMNS: Final = ("sent_visitor_id", "distinct_id")
 """Columns that may hold another weak id of an event besides its visitor id."""
 
 
-def is_secondary_weak_id(columns: Any, name: str) -> Expression:
+def is_linked_secondary_weak_id(event_columns: Any, weak_id_column: str) -> Expression:
     """Returns whether a column of `SECONDARY_ID_COLUMNS` holds a weak id that the event links to its strong id."""
-    weak_id, strong = columns[name], columns.strong_id
+    weak_id, strong = event_columns[weak_id_column], event_columns.strong_id
     return sa.and_(
-        sa.not_(columns.is_bot), strong.is_not(None), weak_id != strong, weak_id != columns.visitor_id
+        sa.not_(event_columns.is_bot),
+        strong.is_not(None),
+        weak_id != strong,
+        weak_id != event_columns.visitor_id,
     )
 
 
-def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
+def weak_link_rows(source: sa.FromClause, id_numbers: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
     """Selects the links of secondary weak ids to strong ids, with the columns of ``weak_links``.
 
     Args:
@@ -148,34 +151,37 @@ def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundS
     parts = []
     for name in SECONDARY_ID_COLUMNS:
         has_id = sa.and_(
-            ids.c.workspace_id == c.workspace_id, ids.c.id == sa.literal_column("'v:'", sa.Text) + c[name]
+            id_numbers.c.workspace_id == c.workspace_id,
+            id_numbers.c.id == sa.literal_column("'v:'", sa.Text) + c[name],
         )
         columns = (
             c.workspace_id,
             c.event_id,
-            ids.c.number.label("visitor_no"),
+            id_numbers.c.number.label("visitor_no"),
             c.strong_no,
             c.timestamp,
             c.seq,
         )
         parts.append(
-            sa.select(*columns).select_from(source.join(ids, has_id)).where(is_secondary_weak_id(c, name))
+            sa.select(*columns)
+            .select_from(source.join(id_numbers, has_id))
+            .where(is_linked_secondary_weak_id(c, name))
         )
     return sa.union(*parts)
 
 
-def visitor_id_pair_rows(events: sa.FromClause, weak: sa.FromClause) -> sa.CompoundSelect[Any]:
+def visitor_id_pair_rows(events: sa.FromClause, weak_link_table: sa.FromClause) -> sa.CompoundSelect[Any]:
     """Selects the pairs of visitor and strong id that occur in events and in links of secondary weak ids."""
     queries = (
         sa.select(*(table.c[column.name] for column in VISITOR_ID_PAIRS.columns)).where(
             table.c.strong_no.is_not(None)
         )
-        for table in (events, weak)
+        for table in (events, weak_link_table)
     )
     return sa.union(*queries)
 
 
-def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
+def email_owner_and_seeker_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
     """Selects who owns which e-mail, and which visitors of revenue providers seek a person by e-mail."""
     c = source.c
     email = fn.JsonText(fn.IdentifyEmail(c.event_data))
@@ -204,7 +210,7 @@ def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
 
 
 def identity_link_rows(
-    events: sa.FromClause, weak: sa.FromClause, visitors: sa.Select[Any] | None = None
+    events: sa.FromClause, weak_link_table: sa.FromClause, only_visitors: sa.Select[Any] | None = None
 ) -> sa.CompoundSelect[Any]:
     """Selects all identity links of events: those of their visitor ids and those of secondary weak ids.
 
@@ -217,21 +223,21 @@ def identity_link_rows(
     event_links = sa.select(*(c[column.name] for column in WEAK_LINKS.columns)).where(
         c.strong_no.is_not(None), c.strong_id != c.visitor_id, sa.not_(c.is_bot)
     )
-    weak_links = sa.select(*(weak.c[column.name] for column in WEAK_LINKS.columns))
-    if visitors is not None:
+    weak_links = sa.select(*(weak_link_table.c[column.name] for column in WEAK_LINKS.columns))
+    if only_visitors is not None:
         event_links, weak_links = (
-            event_links.where(c.visitor_no.in_(visitors)),
-            weak_links.where(weak.c.visitor_no.in_(visitors)),
+            event_links.where(c.visitor_no.in_(only_visitors)),
+            weak_links.where(weak_link_table.c.visitor_no.in_(only_visitors)),
         )
     return sa.union_all(event_links, weak_links)
 
 
-def visitor_owner_rows(source: sa.FromClause) -> sa.Select[Any]:
+def visitor_owner_periods(identity_links: sa.FromClause) -> sa.Select[Any]:
     """Selects the owner of each visitor's events by time, computed from identity links.
 
     The first link also covers all events before it; a link to another person ends the previous ownership.
     """
-    c = source.c
+    c = identity_links.c
     event = sa.tuple_(c.workspace_id, c.event_id)
     revoked = sa.select(REVOKED_LINKS.c.workspace_id, REVOKED_LINKS.c.event_id)
     links = (
@@ -278,28 +284,44 @@ def touch_candidate_rows(source: sa.FromClause) -> sa.Select[Any]:
 def reported_touch_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
     """Selects the touches that clients reported, with the columns of ``reported_touches``."""
     return sa.union_all(
-        *(_reported_touch_row(source.c, place, side) for place, side in enumerate(TOUCH_POSITIONS))
+        *(_reported_touches_at_position(source.c, place, side) for place, side in enumerate(TOUCH_POSITIONS))
     )
 
 
-def _reported_touch_row(c: Any, place: int, side: str) -> sa.Select[Any]:
+def _reported_touches_at_position(
+    event_columns: Any, position_index: int, position_name: str
+) -> sa.Select[Any]:
     def reported_value(name: str) -> Expression:
-        return fn.JsonString(c.told, sa.literal(f"{side}_{name}"))
+        return fn.JsonString(event_columns.told, sa.literal(f"{position_name}_{name}"))
 
     at = reported_value("timestamp")
-    keys = (c.workspace_id, c.visitor_no, c.strong_no, c.timestamp, c.seq, sa.literal(place, sa.BigInteger))
-    columns = (*keys, sa.cast(at, sa.DateTime), *map(reported_value, REPORTED_TOUCH_COLUMNS), c.country)
-    return sa.select(*columns).where(c.told.is_not(None), sa.not_(c.is_bot), at.is_not(None))
+    keys = (
+        event_columns.workspace_id,
+        event_columns.visitor_no,
+        event_columns.strong_no,
+        event_columns.timestamp,
+        event_columns.seq,
+        sa.literal(position_index, sa.BigInteger),
+    )
+    columns = (
+        *keys,
+        sa.cast(at, sa.DateTime),
+        *map(reported_value, REPORTED_TOUCH_COLUMNS),
+        event_columns.country,
+    )
+    return sa.select(*columns).where(
+        event_columns.told.is_not(None), sa.not_(event_columns.is_bot), at.is_not(None)
+    )
 
 
-def delete_outdated_candidates(sessions: sa.Select[Any]) -> sa.Delete:
+def delete_overtaken_plain_candidates(session_numbers: sa.Select[Any]) -> sa.Delete:
     """Returns the DELETE of candidates without attribution values that are no longer first in their session.
 
     Args:
         sessions: the numbers of the sessions to check.
     """
     key = [TOUCH_CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
-    of_sessions = TOUCH_CANDIDATES.c.session_no.in_(sessions)
+    of_sessions = TOUCH_CANDIDATES.c.session_no.in_(session_numbers)
     listed = sa.select(
         *key,
         _has_no_source(TOUCH_CANDIDATES.c).label("plain"),
@@ -327,7 +349,7 @@ REBUILD_QUERIES: Final = {
     REPORTED_TOUCHES: reported_touch_rows(EVENTS),
     WEAK_LINKS: weak_link_rows(EVENTS),
     VISITOR_ID_PAIRS: visitor_id_pair_rows(EVENTS, WEAK_LINKS),
-    EMAIL_DIGESTS: email_digest_rows(EVENTS),
-    VISITOR_OWNERS: visitor_owner_rows(identity_link_rows(EVENTS, WEAK_LINKS).subquery("links")),
+    EMAIL_DIGESTS: email_owner_and_seeker_rows(EVENTS),
+    VISITOR_OWNERS: visitor_owner_periods(identity_link_rows(EVENTS, WEAK_LINKS).subquery("links")),
 }
 """Each derived table except ``person_merges`` with the query of its rows; later ones read earlier ones."""

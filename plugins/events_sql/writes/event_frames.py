@@ -32,7 +32,7 @@ def events_to_frame(events: Sequence[Event]) -> pl.DataFrame:
 _IDENTITY_SCHEMA: Final = {"previous_id": pl.String, "web_visitor_id": pl.String, "carries": pl.Boolean}
 
 
-def deduplicate_batch(events: Iterable[Event], seconds: float) -> list[Event]:
+def drop_ids_repeated_within(events: Iterable[Event], window_seconds: float) -> list[Event]:
     """Returns the events, in order of receipt, without those whose id was received less than ``seconds`` before.
 
     A dropped event counts as received, too: a chain of repeats is one event.
@@ -41,20 +41,20 @@ def deduplicate_batch(events: Iterable[Event], seconds: float) -> list[Event]:
     unique = []
     for event in sorted(events, key=attrgetter("received_at", "seq")):
         key = event.workspace_id, event.event_id
-        if key not in latest or (event.received_at - latest[key]).total_seconds() >= seconds:
+        if key not in latest or (event.received_at - latest[key]).total_seconds() >= window_seconds:
             unique.append(event)
         latest[key] = event.received_at
     return unique
 
 
-def _column_series(name: str, kind: Any, values: list[Any]) -> pl.Series:
+def _column_series(field_name: str, field_type: Any, field_values: list[Any]) -> pl.Series:
     """Returns the Polars column of one field."""
-    if kind is datetime:
-        seconds = pl.Series(name, [value.timestamp() for value in values], dtype=pl.Float64)
+    if field_type is datetime:
+        seconds = pl.Series(field_name, [value.timestamp() for value in field_values], dtype=pl.Float64)
         return (seconds * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
-    if kind is UUID:
-        texts = {value: str(value) for value in set(values)}
-        values = [texts[value] for value in values]
-    elif name in JSON_COLUMNS:
-        values = [to_column_value(name, value) for value in values]
-    return pl.Series(name, values, dtype=_POLARS_TYPES.get(kind, pl.String))
+    if field_type is UUID:
+        texts = {value: str(value) for value in set(field_values)}
+        field_values = [texts[value] for value in field_values]
+    elif field_name in JSON_COLUMNS:
+        field_values = [to_column_value(field_name, value) for value in field_values]
+    return pl.Series(field_name, field_values, dtype=_POLARS_TYPES.get(field_type, pl.String))

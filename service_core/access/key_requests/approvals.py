@@ -13,7 +13,7 @@ from service_core.access.roles import (
     GRANTABLE_KEY_SCOPES,
     ROLE_PERMISSIONS,
     Permission,
-    require_can_grant,
+    require_can_grant_key_scopes,
     require_permission,
 )
 from service_core.access.workspace_cache import WorkspaceCache
@@ -59,13 +59,15 @@ class Approvals:
         self._workspaces = workspaces
         self._clock = clock
 
-    async def view_request(self, token: str, account_id: UUID) -> RequestView:
+    async def view_request_as_member(self, approval_token: str, viewer_account_id: UUID) -> RequestView:
         """Returns the request of an approval link.
 
         Raises:
             NotFound: no such link, or the account does not belong to its workspace.
         """
-        request, workspace, member = await self._load_request(token, account_id)
+        request, workspace, member = await self._require_request_and_membership(
+            approval_token, viewer_account_id
+        )
         may_decide = Permission.MANAGE in ROLE_PERMISSIONS[member.role]
         return RequestView(
             request,
@@ -76,8 +78,13 @@ class Approvals:
             may_limit=Permission.GRANT_WRITES in ROLE_PERMISSIONS[member.role],
         )
 
-    async def decide_request(
-        self, token: str, account_id: UUID, *, approve: bool, rate_limit: int | None = None
+    async def decide_pending_request(
+        self,
+        approval_token: str,
+        deciding_account_id: UUID,
+        *,
+        approve: bool,
+        owner_chosen_rate_limit: int | None = None,
     ) -> KeyRequest:
         """Approves or denies a request. The first decision uses up the link.
 
@@ -92,21 +99,30 @@ class Approvals:
             Forbidden: ``role_required``; ``owner_required`` for a write scope or a limit. The link stays valid.
             Conflict: it was already decided, or has expired.
         """
-        request, workspace, member = await self._load_request(token, account_id)
-        require_can_grant(member.role, request.scopes if approve else ())
-        if rate_limit is not None:
-            require_permission(member.role, Permission.GRANT_WRITES)
-        limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(
-            rate_limit or request.rate_limit
+        request, workspace, member = await self._require_request_and_membership(
+            approval_token, deciding_account_id
         )
-        return await save_decision(
-            self._requests, request, self._clock, approve=approve, decided_by=account_id, limit=limit
+        require_can_grant_key_scopes(member.role, request.scopes if approve else ())
+        if owner_chosen_rate_limit is not None:
+            require_permission(member.role, Permission.GRANT_WRITES)
+        limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit_to_1_and_plan_maximum(
+            owner_chosen_rate_limit or request.rate_limit
+        )
+        return await save_decision_or_conflict(
+            self._requests,
+            request,
+            self._clock,
+            approve=approve,
+            decided_by=deciding_account_id,
+            rate_limit=limit,
         )
 
-    async def _load_request(self, token: str, account_id: UUID) -> tuple[KeyRequest, Workspace, Member]:
-        if not ONE_TIME_TOKEN_PATTERN.fullmatch(token):
+    async def _require_request_and_membership(
+        self, approval_token: str, account_id: UUID
+    ) -> tuple[KeyRequest, Workspace, Member]:
+        if not ONE_TIME_TOKEN_PATTERN.fullmatch(approval_token):
             raise NotFound
-        request = await self._requests.find_key_request_by_link(sha256_hex(token))
+        request = await self._requests.find_key_request_by_link(sha256_hex(approval_token))
         if request is None or request.workspace_id is None:
             raise NotFound
         workspace = await self._workspaces.find_by_id(request.workspace_id)
@@ -116,14 +132,14 @@ class Approvals:
         return request, workspace, member
 
 
-async def save_decision(
+async def save_decision_or_conflict(
     requests: KeyRequests,
     request: KeyRequest,
     clock: Clock,
     *,
     approve: bool,
     decided_by: UUID | None,
-    limit: int,
+    rate_limit: int,
 ) -> KeyRequest:
     """Saves a decision that the caller has authorized.
 
@@ -132,8 +148,10 @@ async def save_decision(
     """
     now = clock()
     status = RequestStatus.APPROVED if approve else RequestStatus.DENIED
-    decided_request = replace(request, status=status, decided_at=now, decided_by=decided_by, rate_limit=limit)
-    if request.status_at(now) is not RequestStatus.PENDING or not await requests.save_key_decision(
+    decided_request = replace(
+        request, status=status, decided_at=now, decided_by=decided_by, rate_limit=rate_limit
+    )
+    if request.status_at(now) is not RequestStatus.PENDING or not await requests.save_decision_if_pending(
         decided_request
     ):
         raise Conflict("This request was decided before, or has expired", "resource_changed")

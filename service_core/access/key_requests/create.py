@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from service_core.access.api_keys import KeyWithSecret, build_named_key
+from service_core.access.api_keys import KeyWithSecret, build_named_key_within_plan_limit
 from service_core.access.key_requests.models import REQUEST_LIFETIME, KeyRequest, RequestStatus
 from service_core.access.key_requests.ports import KeyRequests
 from service_core.access.models import IdempotentRequest, Workspace
@@ -45,7 +45,7 @@ class CreatedKeyRequest:
     replayed: bool = False
 
 
-async def create_key_request(
+async def create_or_replay_key_request(
     requests: KeyRequests,
     workspace: Workspace,
     key_input: KeyRequestInput,
@@ -58,23 +58,25 @@ async def create_key_request(
     Raises:
         BadRequest: ``invalid_idempotency_key``.
     """
-    request = build_pending_request(key_input, now, workspace_id=workspace.id)
+    request = build_pending_request_for_24_hours(key_input, now, workspace_id=workspace.id)
     if idempotency is None:
         token = new_token()
-        return CreatedKeyRequest(await requests.add_key_request(request, sha256_hex(token), None), token)
+        return CreatedKeyRequest(
+            await requests.add_key_request_or_get_retried(request, sha256_hex(token), None), token
+        )
     if len(idempotency.key) > MAX_IDEMPOTENCY_KEY_LENGTH:
         raise BadRequest("Idempotency-Key has at most 255 characters", "invalid_idempotency_key")
-    stored = await requests.add_key_request(
+    stored = await requests.add_key_request_or_get_retried(
         request,
         sha256_hex(_derive_approval_token(workspace, idempotency, request.id)),
-        _idempotency_digest(key_input.requester_id, idempotency),
+        _digest_of_requester_and_request(key_input.requester_id, idempotency),
     )
     return CreatedKeyRequest(
         stored, _derive_approval_token(workspace, idempotency, stored.id), replayed=stored.id != request.id
     )
 
 
-def build_pending_request(
+def build_pending_request_for_24_hours(
     key_input: KeyRequestInput, now: datetime, *, workspace_id: UUID | None
 ) -> KeyRequest:
     """Returns a key request that can be decided for 24 hours, without storing it."""
@@ -92,7 +94,7 @@ def build_pending_request(
     )
 
 
-async def poll_key_request(
+async def poll_and_collect_approved_key_once(
     requests: KeyRequests, request_id: UUID, requester_id: UUID, workspace: Workspace | None, now: datetime
 ) -> tuple[KeyRequest, KeyWithSecret | None] | None:
     """Returns the current state of a key request; the first call after an approval creates the key and returns its secret.
@@ -105,10 +107,10 @@ async def poll_key_request(
         return None
     if request.status_at(now) is not RequestStatus.APPROVED or workspace is None:
         return request, None
-    key = build_named_key(
-        workspace, now, name=request.name, scopes=request.scopes, rate_limit=request.rate_limit
+    key = build_named_key_within_plan_limit(
+        workspace, now, name=request.name, scopes=request.scopes, requested_rate_limit=request.rate_limit
     )
-    if await requests.collect_key(request, key.credential, sha256_hex(key.secret)):
+    if await requests.collect_approved_key_once(request, key.credential, sha256_hex(key.secret)):
         collected = replace(request, status=RequestStatus.COLLECTED, key_id=key.credential.id)
         return collected, key
     return await requests.get_key_request(request_id) or request, None
@@ -123,7 +125,7 @@ def _derive_approval_token(workspace: Workspace, idempotency: IdempotentRequest,
     return encode_base64url(hmac.digest(workspace.secret, message, "sha256"))
 
 
-def _idempotency_digest(requester_id: UUID, idempotency: IdempotentRequest) -> str:
+def _digest_of_requester_and_request(requester_id: UUID, idempotency: IdempotentRequest) -> str:
     """Returns a digest of everything an identical retry repeats."""
     parts = (
         requester_id.hex,

@@ -3,8 +3,12 @@
 from datetime import datetime
 from typing import Any, Final
 
-from service_core.access.api_keys import DEFAULT_RATE_LIMIT, create_named_key
-from service_core.access.key_requests.create import KeyRequestInput, create_key_request, poll_key_request
+from service_core.access.api_keys import DEFAULT_RATE_LIMIT, create_named_key_within_plan_limit
+from service_core.access.key_requests.create import (
+    KeyRequestInput,
+    create_or_replay_key_request,
+    poll_and_collect_approved_key_once,
+)
 from service_core.access.key_requests.models import KeyRequest, RequestStatus
 from service_core.access.key_requests.ports import KeyRequests
 from service_core.access.key_requests.schemas import (
@@ -19,8 +23,8 @@ from service_core.access.key_requests.schemas import (
 from service_core.access.models import Caller, SignupCaller
 from service_core.access.ports import CredentialStore
 from service_core.access.public_urls import PublicUrls
-from service_core.access.roles import Permission, require_can_grant, require_permission
-from service_core.access.scopes import parse_scopes
+from service_core.access.roles import Permission, require_can_grant_key_scopes, require_permission
+from service_core.access.scopes import parse_known_scopes
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
 from service_core.kernel.operations import (
     ANY_SCOPE,
@@ -58,7 +62,7 @@ async def request_key(
         reason=body.reason or None,
         client_name=body.client_name,
     )
-    created = await create_key_request(
+    created = await create_or_replay_key_request(
         requests, caller.workspace, key_input, caller.now, idempotency=caller.idempotency
     )
     request = created.request
@@ -91,14 +95,16 @@ async def get_key_request(
     repeated: revoke the key and ask again.
     """
     requester_id = caller.signup_id if isinstance(caller, SignupCaller) else caller.credential.id
-    polled = await poll_key_request(requests, path.request_id, requester_id, caller.workspace, caller.now)
+    polled = await poll_and_collect_approved_key_once(
+        requests, path.request_id, requester_id, caller.workspace, caller.now
+    )
     if polled is None:
         raise NotFound
     request, new_key = polled
     if new_key is None:
-        return KeyRequestStatusResponse(**_status_fields(request, caller.now))
+        return KeyRequestStatusResponse(**_status_response_fields(request, caller.now))
     return CollectedKeyResponse(
-        **_status_fields(request, caller.now),
+        **_status_response_fields(request, caller.now),
         key=new_key.secret,
         key_id=new_key.credential.id,
         key_hint=new_key.credential.hint,
@@ -127,16 +133,16 @@ async def create_key(
                 f"Missing scope {scope.value}", "insufficient_scope", extra={"required_scope": scope.value}
             )
     role = None if caller.acting_user is None else caller.acting_user.role
-    require_can_grant(role, scopes)
+    require_can_grant_key_scopes(role, scopes)
     if body.rate_limit not in (None, DEFAULT_RATE_LIMIT):
         require_permission(role, Permission.GRANT_WRITES)
-    new_key = await create_named_key(
+    new_key = await create_named_key_within_plan_limit(
         credential_store,
         caller.workspace,
         caller.now,
         name=body.name,
         scopes=scopes,
-        rate_limit=DEFAULT_RATE_LIMIT if body.rate_limit is None else body.rate_limit,
+        requested_rate_limit=DEFAULT_RATE_LIMIT if body.rate_limit is None else body.rate_limit,
     )
     credential = new_key.credential
     return CreatedKeyResponse(
@@ -150,8 +156,8 @@ async def create_key(
     )
 
 
-def _parse_required_scopes(names: list[str]) -> frozenset[Scope]:
-    scopes = parse_scopes(names)
+def _parse_required_scopes(scope_names: list[str]) -> frozenset[Scope]:
+    scopes = parse_known_scopes(scope_names)
     if not scopes:
         raise BadRequest("A key needs at least one scope", "missing_field", field="scopes")
     return scopes
@@ -168,7 +174,7 @@ def _describe_requester(caller: Caller) -> str:
     return f"{caller.credential.name} ({caller.credential.hint})"
 
 
-def _status_fields(request: KeyRequest, now: datetime) -> dict[str, Any]:
+def _status_response_fields(request: KeyRequest, now: datetime) -> dict[str, Any]:
     return {
         "request_id": request.id,
         "status": request.status_at(now),

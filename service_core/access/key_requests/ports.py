@@ -10,7 +10,7 @@ from service_core.access.models import Credential
 class KeyRequests(Protocol):
     """Stores key requests durably."""
 
-    async def add_key_request(
+    async def add_key_request_or_get_retried(
         self, request: KeyRequest, link_digest: str, retry_digest: str | None
     ) -> KeyRequest:
         """Adds a request with the digest of its approval link.
@@ -30,10 +30,12 @@ class KeyRequests(Protocol):
     async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
         """Returns the request whose approval link has this digest."""
 
-    async def save_key_decision(self, decided_request: KeyRequest) -> bool:
+    async def save_decision_if_pending(self, decided_request: KeyRequest) -> bool:
         """Saves an approval or a denial; False if the request is no longer pending."""
 
-    async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
+    async def collect_approved_key_once(
+        self, request: KeyRequest, new_credential: Credential, key_digest: str
+    ) -> bool:
         """Marks an approved request as ``collected`` and adds its key in one transaction.
 
         Returns:

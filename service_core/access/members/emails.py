@@ -13,14 +13,14 @@ INVITATION_PAGE_PATH: Final = "invitation"
 ACCOUNT_PAGE_PATH: Final = "account"
 
 
-async def send_password_link(
+async def save_and_send_password_link(
     accounts: Accounts,
     email_sender: EmailSender,
     account: Account,
     *,
     web_url: str,
     now: datetime,
-    reason: str,
+    first_sentence: str,
 ) -> None:
     """Stores a password link and sends it. It works once, within 24 hours.
 
@@ -39,11 +39,11 @@ async def send_password_link(
     await accounts.save_password_link(
         PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(token)
     )
-    text = f"{reason}\n\nChoose a password within 24 hours:\n{web_url}/{PASSWORD_PAGE_PATH}?token={token}\n"
+    text = f"{first_sentence}\n\nChoose a password within 24 hours:\n{web_url}/{PASSWORD_PAGE_PATH}?token={token}\n"
     await email_sender.send(EmailMessage(account.email, "Choose your password", text))
 
 
-async def send_passkey_notice(email_sender: EmailSender, account: Account, *, web_url: str) -> None:
+async def send_new_passkey_notice(email_sender: EmailSender, account: Account, *, web_url: str) -> None:
     """Informs a person about a new passkey, in case somebody else added it.
 
     Raises:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from service_core.access.email_addresses import normalize_email
+from service_core.access.email_addresses import normalize_or_reject_email
 from service_core.access.email_sender import EmailMessage, EmailSender
 from service_core.access.members.emails import INVITATION_PAGE_PATH
 from service_core.access.members.models import INVITATION_LIFETIME, Account, Invitation, Member
@@ -23,7 +23,7 @@ class CreatedInvitation:
     token: str = field(repr=False)
 
 
-async def invite_member(
+async def save_and_email_invitation(
     invitations: Invitations,
     email_sender: EmailSender,
     workspace: Workspace,
@@ -50,38 +50,42 @@ async def invite_member(
     invitation = Invitation(
         id=new_id(),
         workspace_id=workspace.id,
-        email=normalize_email(email),
+        email=normalize_or_reject_email(email),
         role=role,
         invited_by=inviter.account_id,
         created_at=now,
         expires_at=now + INVITATION_LIFETIME,
     )
-    await invitations.save_invitation(invitation, sha256_hex(token))
+    await invitations.replace_open_invitation(invitation, sha256_hex(token))
     link = f"{web_url}/{INVITATION_PAGE_PATH}?token={token}"
     text = f"You are invited to the workspace {workspace.name} as {role.value}.\n\nAccept within 7 days:\n{link}\n"
     await email_sender.send(EmailMessage(invitation.email, f"Invitation to {workspace.name}", text))
     return CreatedInvitation(invitation, token)
 
 
-async def accept_invitation(invitations: Invitations, account: Account, token: str, now: datetime) -> Member:
+async def accept_invitation_for_own_email(
+    invitations: Invitations, account: Account, invitation_token: str, now: datetime
+) -> Member:
     """Adds the account to the workspace of an invitation.
 
     Raises:
         NotFound: the link is unknown, used or expired.
         Forbidden: the invitation is for another address.
     """
-    invitation = await invitations.get_invitation(sha256_hex(token))
+    invitation = await invitations.get_invitation(sha256_hex(invitation_token))
     if invitation is None or invitation.accepted_at is not None or now >= invitation.expires_at:
         raise NotFound
     if invitation.email != account.email:
         raise Forbidden("This invitation is for another address", "role_required")
     member = Member(invitation.workspace_id, account.id, invitation.role, now)
-    if not await invitations.accept_invitation(invitation.id, member):
+    if not await invitations.accept_open_invitation(invitation.id, member):
         raise NotFound
     return member
 
 
-async def change_role(members: Members, acting_member: Member, account_id: UUID, role: Role) -> Member:
+async def change_role_unless_last_owner(
+    members: Members, acting_owner: Member, account_id: UUID, new_role: Role
+) -> Member:
     """Changes the role of a member of the owner's workspace. OAuth grants are narrowed with it at once.
 
     Raises:
@@ -89,17 +93,19 @@ async def change_role(members: Members, acting_member: Member, account_id: UUID,
         NotFound: no such member.
         Conflict: the workspace would have no owner.
     """
-    require_permission(acting_member.role, Permission.OWN)
-    current = await members.get_member(acting_member.workspace_id, account_id)
+    require_permission(acting_owner.role, Permission.OWN)
+    current = await members.get_member(acting_owner.workspace_id, account_id)
     if current is None:
         raise NotFound
-    changed = Member(acting_member.workspace_id, account_id, role, current.created_at)
-    if not await members.save_member(changed):
+    changed = Member(acting_owner.workspace_id, account_id, new_role, current.created_at)
+    if not await members.save_member_unless_no_owner_left(changed):
         raise _last_owner_error()
     return changed
 
 
-async def remove_member(members: Members, acting_member: Member, account_id: UUID) -> None:
+async def leave_or_remove_unless_last_owner(
+    members: Members, acting_member: Member, account_id: UUID
+) -> None:
     """Removes a member. Every member can leave; an owner can remove any member.
 
     Raises:
@@ -111,7 +117,7 @@ async def remove_member(members: Members, acting_member: Member, account_id: UUI
         require_permission(acting_member.role, Permission.OWN)
     if await members.get_member(acting_member.workspace_id, account_id) is None:
         raise NotFound
-    if not await members.remove_member(acting_member.workspace_id, account_id):
+    if not await members.remove_member_unless_last_owner(acting_member.workspace_id, account_id):
         raise _last_owner_error()
 
 

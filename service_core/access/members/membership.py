@@ -4,10 +4,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from service_core.access.email_addresses import normalize_email
+from service_core.access.email_addresses import normalize_or_reject_email
 from service_core.access.email_sender import EmailSender
-from service_core.access.members.emails import send_password_link
-from service_core.access.members.invitations import accept_invitation
+from service_core.access.members.emails import save_and_send_password_link
+from service_core.access.members.invitations import accept_invitation_for_own_email
 from service_core.access.members.models import (
     PASSWORD_LINK_LIFETIME,
     Account,
@@ -43,7 +43,7 @@ class AddedMember:
     token: str | None = field(repr=False)
 
 
-async def add_member(
+async def add_member_with_password_link_if_needed(
     accounts: Accounts, members: Members, workspace: Workspace, *, email: str, role: Role, now: datetime
 ) -> AddedMember:
     """Gives an e-mail address a role in a workspace without an invitation. The first owner is added this way.
@@ -54,13 +54,13 @@ async def add_member(
         BadRequest: ``invalid_email``.
         Conflict: the workspace would have no owner.
     """
-    normalized_email = normalize_email(email)
+    normalized_email = normalize_or_reject_email(email)
     account = await accounts.find_account_by_email(normalized_email)
     if account is None:
         account = Account(new_id(), normalized_email, None, now)
-        await accounts.save_account(account)
+        await accounts.save_account_unless_email_taken(account)
     member = Member(workspace.id, account.id, role, now)
-    if not await members.save_member(member):
+    if not await members.save_member_unless_no_owner_left(member):
         raise Conflict("A workspace keeps at least one owner", "resource_changed")
     token = None
     if account.password is None:
@@ -71,7 +71,7 @@ async def add_member(
     return AddedMember(account, member, token)
 
 
-async def send_password_reset(
+async def send_limited_password_reset_if_known(
     accounts: Accounts,
     email_sender: EmailSender,
     limiter: RateLimiter,
@@ -101,7 +101,9 @@ async def send_password_reset(
         reason = (
             "Somebody requested a password reset for your account. If it was not you, ignore this e-mail."
         )
-        await send_password_link(accounts, email_sender, account, web_url=web_url, now=now, reason=reason)
+        await save_and_send_password_link(
+            accounts, email_sender, account, web_url=web_url, now=now, first_sentence=reason
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +144,15 @@ class InvitationAcceptance:
         self._sign_in = sign_in
         self._clock = clock
 
-    async def view_invitation(self, token: str) -> InvitationView:
+    async def view_open_invitation(self, invitation_token: str) -> InvitationView:
         """Returns the invitation of a link.
 
         Raises:
             NotFound: the link is unknown, used or expired.
         """
         invitation = (
-            await self._invitations.get_invitation(sha256_hex(token))
-            if ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+            await self._invitations.get_invitation(sha256_hex(invitation_token))
+            if ONE_TIME_TOKEN_PATTERN.fullmatch(invitation_token)
             else None
         )
         if invitation is None or invitation.accepted_at or self._clock() >= invitation.expires_at:
@@ -163,18 +165,20 @@ class InvitationAcceptance:
             invitation, workspace, has_password=account is not None and account.password is not None
         )
 
-    async def accept_as_signed_in(self, token: str, account: Account) -> InvitationView:
+    async def accept_as_signed_in(self, invitation_token: str, account: Account) -> InvitationView:
         """Accepts an invitation as a signed-in account.
 
         Raises:
             NotFound: the link is unknown, used or expired.
             Forbidden: the invitation is for another address.
         """
-        view = await self.view_invitation(token)
-        await accept_invitation(self._invitations, account, token, self._clock())
+        view = await self.view_open_invitation(invitation_token)
+        await accept_invitation_for_own_email(self._invitations, account, invitation_token, self._clock())
         return view
 
-    async def accept_with_new_password(self, token: str, *, name: str | None, password: str) -> NewSession:
+    async def accept_with_new_password(
+        self, invitation_token: str, *, name: str | None, password: str
+    ) -> NewSession:
         """Accepts an invitation as a person without a password and opens a session. The link proves the address.
 
         Raises:
@@ -182,17 +186,17 @@ class InvitationAcceptance:
             BadRequest: the password is too short or too long; the link stays valid.
             Conflict: the address has a password, so the person must sign in instead.
         """
-        view = await self.view_invitation(token)
+        view = await self.view_open_invitation(invitation_token)
         if view.has_password:
             raise Conflict("This address has an account: sign in to accept", "resource_changed")
         now = self._clock()
         account = await self._accounts.find_account_by_email(view.invitation.email)
         account = account or Account(new_id(), view.invitation.email, None, now)
-        await self._accounts.save_account(replace(account, name=name or account.name))
+        await self._accounts.save_account_unless_email_taken(replace(account, name=name or account.name))
         link_token = new_token()
         await self._accounts.save_password_link(
             PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(link_token)
         )
-        session = await self._sign_in.set_password_by_link(link_token, password)
-        await accept_invitation(self._invitations, session.account, token, now)
+        session = await self._sign_in.set_password_and_replace_sessions(link_token, password)
+        await accept_invitation_for_own_email(self._invitations, session.account, invitation_token, now)
         return session

@@ -17,13 +17,13 @@ class Accounts(Protocol):
     async def find_account_by_email(self, email: str) -> Account | None:
         """Returns the account of an e-mail address."""
 
-    async def save_account(self, account: Account) -> bool:
+    async def save_account_unless_email_taken(self, account: Account) -> bool:
         """Adds an account or replaces the one with its id. Returns False if its address belongs to another account."""
 
     async def save_password_link(self, link: PasswordLink, digest: str) -> None:
         """Stores a password link."""
 
-    async def consume_password_link(
+    async def consume_unexpired_password_link(
         self, digest: str, purpose: Purpose, now: datetime
     ) -> PasswordLink | None:
         """Marks a link as used and returns it; None if it is unknown, used or expired."""
@@ -41,17 +41,17 @@ class Members(Protocol):
     async def list_memberships(self, account_id: UUID) -> list[tuple[Workspace, Member]]:
         """Returns the workspaces of an account with its memberships, oldest first."""
 
-    async def save_member(self, member: Member) -> bool:
+    async def save_member_unless_no_owner_left(self, member: Member) -> bool:
         """Adds a member or changes a role. Returns False, without a change, if the workspace would have no owner."""
 
-    async def remove_member(self, workspace_id: UUID, account_id: UUID) -> bool:
+    async def remove_member_unless_last_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
         """Removes a member. Returns False, without a change, if there is none or the workspace would have no owner."""
 
 
 class Sessions(Protocol):
     """Stores sessions of the web application by the digest of their secret."""
 
-    async def save_session(self, session: Session, digest: str) -> None:
+    async def add_session_and_delete_expired(self, session: Session, digest: str) -> None:
         """Stores a new session and deletes expired ones of the same account."""
 
     async def get_session(self, digest: str) -> Session | None:
@@ -60,14 +60,14 @@ class Sessions(Protocol):
     async def end_session(self, digest: str) -> None:
         """Ends one session. Ending it again changes nothing."""
 
-    async def end_sessions(self, account_id: UUID, except_digest: str | None = None) -> None:
+    async def end_account_sessions(self, account_id: UUID, except_digest: str | None = None) -> None:
         """Ends all sessions of an account except the one with the digest ``except_digest``."""
 
 
 class Invitations(Protocol):
     """Stores invitations by the digest of their token."""
 
-    async def save_invitation(self, invitation: Invitation, digest: str) -> None:
+    async def replace_open_invitation(self, invitation: Invitation, digest: str) -> None:
         """Stores a new invitation; it replaces open ones of the same address and workspace."""
 
     async def get_invitation(self, digest: str) -> Invitation | None:
@@ -76,7 +76,7 @@ class Invitations(Protocol):
     async def list_open_invitations(self, workspace_id: UUID) -> list[Invitation]:
         """Returns the invitations of a workspace that were not accepted, oldest first."""
 
-    async def accept_invitation(self, invitation_id: UUID, member: Member) -> bool:
+    async def accept_open_invitation(self, invitation_id: UUID, member: Member) -> bool:
         """Accepts an open invitation and adds the member in one transaction; False if it is not open.
 
         An existing member keeps the role.

@@ -11,7 +11,9 @@ ATTEMPTS_PER_CLIENT: Final = 30
 ATTEMPT_WINDOW_SECONDS: Final = 900
 
 
-async def consume_attempt(limiter: RateLimiter, key: str, limit: int) -> None:
+async def count_attempt_per_15_minutes_or_raise(
+    limiter: RateLimiter, counted_key: str, max_attempts: int
+) -> None:
     """Counts one attempt.
 
     Args:
@@ -24,7 +26,7 @@ async def consume_attempt(limiter: RateLimiter, key: str, limit: int) -> None:
         ServiceUnavailable: attempts cannot be counted.
     """
     try:
-        result = await limiter.consume(key, limit, ATTEMPT_WINDOW_SECONDS)
+        result = await limiter.consume(counted_key, max_attempts, ATTEMPT_WINDOW_SECONDS)
     except RateLimiterUnavailable:
         raise ServiceUnavailable("Attempts cannot be counted", "limiter_unavailable") from None
     if not result.allowed:

@@ -17,7 +17,10 @@ from service_core.access.oauth.models import (
     OneTimeTokenKind,
 )
 from service_core.access.oauth.ports import OAuthClients, OneTimeTokens
-from service_core.access.oauth.redirect_uris import add_query_parameters, matches_registered_uri
+from service_core.access.oauth.redirect_uris import (
+    add_query_parameters,
+    matches_registered_uri_ignoring_loopback_port,
+)
 from service_core.access.roles import ROLE_OAUTH_SCOPES
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import new_id, new_token, sha256_hex
@@ -67,7 +70,9 @@ class AuthorizationEndpoint:
         self._metadata = metadata
         self._clock = clock
 
-    async def parse_request(self, query_pairs: Iterable[tuple[str, str]]) -> AuthorizationRequest:
+    async def parse_and_validate_request(
+        self, query_pairs: Iterable[tuple[str, str]]
+    ) -> AuthorizationRequest:
         """Returns the validated authorization request of query parameters.
 
         Raises:
@@ -77,30 +82,40 @@ class AuthorizationEndpoint:
         parameters = list(query_pairs)
         values = {name: value for name, value in parameters if value}
         repeated = {name for name, _ in parameters if sum(name == other for other, _ in parameters) > 1}
-        client = await self._find_client(values.get("client_id"))
+        client = await self._find_client_if_id_well_formed(values.get("client_id"))
         redirect = values.get("redirect_uri")
         if client is None or repeated & {"client_id", "redirect_uri"}:
             raise OAuthError("invalid_client", "This program is not registered here")
-        if redirect is None or not matches_registered_uri(redirect, client.redirect_uris):
+        if redirect is None or not matches_registered_uri_ignoring_loopback_port(
+            redirect, client.redirect_uris
+        ):
             raise OAuthError(
                 "invalid_request", "The program asks to be answered at an address it did not register"
             )
         state = values.get("state", "")[:MAX_STATE_LENGTH] or None
         if repeated:
-            raise self.error_redirect(redirect, state, "invalid_request", "A parameter is repeated")
+            raise self.build_error_redirect(redirect, state, "invalid_request", "A parameter is repeated")
         return AuthorizationRequest(
-            client, redirect, self._parse_scopes(values, redirect, state), values["code_challenge"], state
+            client,
+            redirect,
+            self._validate_parameters_and_parse_scopes(values, redirect, state),
+            values["code_challenge"],
+            state,
         )
 
-    def error_redirect(
+    def build_error_redirect(
         self, redirect_uri: str, state: str | None, error: str, description: str
     ) -> ErrorRedirect:
         """Returns the redirect that reports an error to the client."""
         return ErrorRedirect(
-            self._redirect_url(redirect_uri, state, {"error": error, "error_description": description})
+            self._redirect_url_with_state_and_issuer(
+                redirect_uri, state, {"error": error, "error_description": description}
+            )
         )
 
-    async def approve_request(self, request: AuthorizationRequest, member: Member) -> str:
+    async def grant_scopes_and_return_code_redirect(
+        self, request: AuthorizationRequest, approving_member: Member
+    ) -> str:
         """Grants the client the scopes that the member can grant, in the member's workspace.
 
         Returns:
@@ -109,18 +124,18 @@ class AuthorizationEndpoint:
         Raises:
             ErrorRedirect: the role allows none of the requested scopes.
         """
-        scopes = request.grantable_scopes(member)
+        scopes = request.grantable_scopes(approving_member)
         if not scopes:
-            raise self.error_redirect(
+            raise self.build_error_redirect(
                 request.redirect_uri, request.state, "access_denied", "The role allows none of the scopes"
             )
         now = self._clock()
         grant = OAuthGrant(
             id=new_id(),
-            account_id=member.account_id,
+            account_id=approving_member.account_id,
             client_id=request.client.id,
             client_name=request.client.name,
-            workspace_id=member.workspace_id,
+            workspace_id=approving_member.workspace_id,
             scopes=scopes,
             created_at=now,
         )
@@ -128,50 +143,56 @@ class AuthorizationEndpoint:
         token = OneTimeToken(
             OneTimeTokenKind.CODE, grant, now + CODE_LIFETIME, request.redirect_uri, request.code_challenge
         )
-        await self._tokens.open_grant(token, sha256_hex(code))
-        return self._redirect_url(request.redirect_uri, request.state, {"code": code})
+        await self._tokens.add_grant_and_end_stale_grants(token, sha256_hex(code))
+        return self._redirect_url_with_state_and_issuer(request.redirect_uri, request.state, {"code": code})
 
-    def _parse_scopes(self, values: dict[str, str], redirect_uri: str, state: str | None) -> frozenset[Scope]:
+    def _validate_parameters_and_parse_scopes(
+        self, values: dict[str, str], redirect_uri: str, state: str | None
+    ) -> frozenset[Scope]:
         """Returns the requested scopes after validating the remaining parameters."""
         if values.get("response_type") != "code":
-            raise self.error_redirect(
+            raise self.build_error_redirect(
                 redirect_uri, state, "unsupported_response_type", "response_type must be code"
             )
         if values.get("code_challenge_method") != "S256" or not _CODE_CHALLENGE_PATTERN.fullmatch(
             values.get("code_challenge", "")
         ):
-            raise self.error_redirect(
+            raise self.build_error_redirect(
                 redirect_uri, state, "invalid_request", "PKCE with code_challenge_method=S256 is required"
             )
         if not self._metadata.is_own_resource(values.get("resource")):
-            raise self.error_redirect(redirect_uri, state, "invalid_target", "resource names another service")
+            raise self.build_error_redirect(
+                redirect_uri, state, "invalid_target", "resource names another service"
+            )
         try:
-            return parse_scope_parameter(values.get("scope"))
+            return parse_scopes_or_default_to_read(values.get("scope"))
         except OAuthError as fault:
-            raise self.error_redirect(redirect_uri, state, fault.error, fault.description) from None
+            raise self.build_error_redirect(redirect_uri, state, fault.error, fault.description) from None
 
-    async def _find_client(self, client_id: str | None) -> OAuthClient | None:
+    async def _find_client_if_id_well_formed(self, client_id: str | None) -> OAuthClient | None:
         return (
             await self._clients.find_client(client_id)
             if client_id and _CLIENT_ID_PATTERN.fullmatch(client_id)
             else None
         )
 
-    def _redirect_url(self, redirect_uri: str, state: str | None, parameters: dict[str, str]) -> str:
+    def _redirect_url_with_state_and_issuer(
+        self, redirect_uri: str, state: str | None, parameters: dict[str, str]
+    ) -> str:
         state_parameter = {} if state is None else {"state": state}
         return add_query_parameters(
             redirect_uri, {**parameters, **state_parameter, "iss": self._metadata.root_url}
         )
 
 
-def parse_scope_parameter(text: str | None) -> frozenset[Scope]:
+def parse_scopes_or_default_to_read(space_separated: str | None) -> frozenset[Scope]:
     """Returns the scopes of a space-separated list; the read scope if it is missing.
 
     Raises:
         OAuthError: ``invalid_scope``.
     """
     known = {scope.value: scope for scope in Scope}
-    requested = (text or Scope.READ.value).split()
+    requested = (space_separated or Scope.READ.value).split()
     if not requested or not set(requested) <= known.keys():
         raise OAuthError("invalid_scope", f"Known scopes: {' '.join(known)}")
     return frozenset(known[name] for name in requested)

@@ -11,17 +11,17 @@ from service_core.access.oauth.models import AccessToken, IssuedTokens, OAuthCli
 class OAuthGrants(Protocol):
     """Reads grants, and access tokens by digest."""
 
-    async def list_grants(self, workspace_id: UUID) -> list[OAuthGrant]:
+    async def list_active_grants(self, workspace_id: UUID) -> list[OAuthGrant]:
         """Returns the active grants of a workspace, oldest first."""
 
-    async def find_access_token(self, digest: str) -> AccessToken | None:
+    async def find_access_token_even_if_expired(self, digest: str) -> AccessToken | None:
         """Returns the access token, even if it is expired; None if it is unknown or its grant has ended."""
 
 
 class OAuthClients(Protocol):
     """Stores registered clients."""
 
-    async def add_client(self, client: OAuthClient) -> None:
+    async def add_client_and_delete_unused(self, client: OAuthClient) -> None:
         """Stores a client. Clients older than 90 days without a grant may be deleted."""
 
     async def find_client(self, client_id: str) -> OAuthClient | None:
@@ -31,13 +31,15 @@ class OAuthClients(Protocol):
 class OneTimeTokens(Protocol):
     """Stores authorization codes and refresh tokens by digest."""
 
-    async def open_grant(self, token: OneTimeToken, digest: str) -> None:
+    async def add_grant_and_end_stale_grants(self, token: OneTimeToken, digest: str) -> None:
         """Stores a new grant with its code in one transaction, and ends grants that can no longer be continued."""
 
-    async def find_token(self, digest: str) -> OneTimeToken | None:
+    async def find_token_even_if_used(self, digest: str) -> OneTimeToken | None:
         """Returns the token with this digest, even if it is used or expired or its grant has ended."""
 
-    async def replace_token(self, digest: str, issued: IssuedTokens | None, now: datetime) -> bool:
+    async def use_token_once_or_end_grant(
+        self, digest: str, replacements: IssuedTokens | None, now: datetime
+    ) -> bool:
         """Uses up a token and stores its replacements in one transaction.
 
         Args:

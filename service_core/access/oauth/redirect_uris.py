@@ -24,7 +24,7 @@ _RESERVED_SCHEMES: Final = frozenset(
 """Schemes that do not belong to a person's app, or that execute their content."""
 
 
-def is_allowed_redirect_uri(uri: str) -> bool:
+def is_https_loopback_or_app_uri(uri: str) -> bool:
     """Returns whether a client may register this URI: https, http on loopback, or a scheme of an app."""
     if (
         len(uri) > MAX_URI_LENGTH
@@ -44,12 +44,12 @@ def is_allowed_redirect_uri(uri: str) -> bool:
         return bool(parts.hostname)
     if parts.scheme == "http":
         return parts.hostname in LOOPBACK_HOSTS
-    return _is_app_uri(parts, uri)
+    return _has_unreserved_app_scheme(parts, uri)
 
 
-def matches_registered_uri(uri: str, registered_uris: tuple[str, ...]) -> bool:
+def matches_registered_uri_ignoring_loopback_port(uri: str, registered_uris: tuple[str, ...]) -> bool:
     """Returns whether a URI equals a registered one exactly; on loopback the port may differ."""
-    return is_allowed_redirect_uri(uri) and any(
+    return is_https_loopback_or_app_uri(uri) and any(
         uri == candidate or _differ_only_in_loopback_port(uri, candidate) for candidate in registered_uris
     )
 
@@ -61,7 +61,7 @@ def add_query_parameters(uri: str, parameters: dict[str, str]) -> str:
     return parts._replace(query=query).geturl() if parts.netloc else f"{uri.partition('?')[0]}?{query}"
 
 
-def csp_source(uri: str) -> str:
+def csp_origin_or_scheme(uri: str) -> str:
     """Returns the origin of the URI as a source of a content security policy; the scheme for an app or an IPv6 host."""
     parts = urlsplit(uri)
     if parts.scheme not in {"http", "https"} or ":" in (parts.hostname or ":"):
@@ -69,7 +69,7 @@ def csp_source(uri: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _is_app_uri(parts: SplitResult, uri: str) -> bool:
+def _has_unreserved_app_scheme(parts: SplitResult, uri: str) -> bool:
     """Returns whether the scheme belongs to an app: ``com.example.app:`` or ``app://``, not one known to browsers."""
     if parts.scheme in _RESERVED_SCHEMES:
         return False

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from service_core.access.members.ports import Members
-from service_core.access.oauth.authorization import CODE_PREFIX, parse_scope_parameter
+from service_core.access.oauth.authorization import CODE_PREFIX, parse_scopes_or_default_to_read
 from service_core.access.oauth.metadata import ServerMetadata
 from service_core.access.oauth.models import (
     ACCESS_TOKEN_LIFETIME,
@@ -72,13 +72,15 @@ class TokenEndpoint:
         self._metadata = metadata
         self._clock = clock
 
-    async def issue_tokens(self, form_pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+    async def exchange_code_or_refresh_token(
+        self, form_pairs: Iterable[tuple[str, str]]
+    ) -> dict[str, object]:
         """Returns the response body of ``POST /oauth/token``.
 
         Raises:
             OAuthError: with an error code of RFC 6749, section 5.2.
         """
-        form = _parse_form(form_pairs)
+        form = _parse_unrepeated_parameters(form_pairs)
         kind, parameter = _TOKEN_BY_GRANT_TYPE.get(form.get("grant_type", ""), (None, ""))
         if kind is None:
             raise OAuthError(
@@ -88,19 +90,21 @@ class TokenEndpoint:
             raise OAuthError("invalid_client", "client_id is required", 401)
         if not self._metadata.is_own_resource(form.get("resource")):
             raise OAuthError("invalid_target", "resource names another service")
-        token_digest = sha256_hex(_require_secret(form, parameter, _TOKEN_PATTERNS[kind]))
+        token_digest = sha256_hex(_require_well_formed_secret(form, parameter, _TOKEN_PATTERNS[kind]))
         now = self._clock()
-        token = await self._tokens.find_token(token_digest)
+        token = await self._tokens.find_token_even_if_used(token_digest)
         if token is None or token.kind is not kind:
             raise _invalid_grant_error()
-        scopes = await self._current_scopes(token, form.get("scope"))
+        scopes = await self._granted_scopes_role_still_allows(token, form.get("scope"))
         access, refresh = new_access_token(), new_token(REFRESH_PREFIX)
-        is_valid = _is_token_of_client(token, form) and now < token.expires_at and bool(scopes)
+        is_valid = _matches_client_pkce_and_redirect(token, form) and now < token.expires_at and bool(scopes)
         issued = IssuedTokens(
             sha256_hex(access), now + ACCESS_TOKEN_LIFETIME, sha256_hex(refresh), now + REFRESH_LIFETIME
         )
         # A failed attempt uses up the token as well, because it may have been stolen.
-        if not await self._tokens.replace_token(token_digest, issued if is_valid else None, now):
+        if not await self._tokens.use_token_once_or_end_grant(
+            token_digest, issued if is_valid else None, now
+        ):
             raise _invalid_grant_error()
         return {
             "access_token": access,
@@ -110,33 +114,38 @@ class TokenEndpoint:
             "scope": " ".join(scope.value for scope in Scope if scope in scopes),
         }
 
-    async def revoke_token(self, form_pairs: Iterable[tuple[str, str]]) -> None:
+    async def end_grant_of_known_token(self, form_pairs: Iterable[tuple[str, str]]) -> None:
         """Ends the grant of an access or refresh token. Other texts change nothing."""
         token = dict(form_pairs).get("token", "")
         now = self._clock()
         if ACCESS_TOKEN_PATTERN.fullmatch(token):
-            access_token = await self._grants.find_access_token(sha256_hex(token))
+            access_token = await self._grants.find_access_token_even_if_expired(sha256_hex(token))
             if access_token is not None:
                 await self._tokens.end_grant(access_token.grant.id, now)
         elif _TOKEN_PATTERNS[OneTimeTokenKind.REFRESH].fullmatch(token):
-            refresh_token = await self._tokens.find_token(sha256_hex(token))
+            refresh_token = await self._tokens.find_token_even_if_used(sha256_hex(token))
             if refresh_token is not None:
                 await self._tokens.end_grant(refresh_token.grant.id, now)
 
-    async def _current_scopes(self, token: OneTimeToken, requested: str | None) -> frozenset[Scope]:
+    async def _granted_scopes_role_still_allows(
+        self, token: OneTimeToken, requested_scopes: str | None
+    ) -> frozenset[Scope]:
         """Returns the granted scopes that the person's current role allows; none if the person has left the workspace.
 
         Raises:
             OAuthError: ``invalid_scope`` if more is requested than was granted; the token stays valid.
         """
         grant = token.grant
-        if requested is not None and not parse_scope_parameter(requested) <= grant.scopes:
+        if (
+            requested_scopes is not None
+            and not parse_scopes_or_default_to_read(requested_scopes) <= grant.scopes
+        ):
             raise OAuthError("invalid_scope", "The grant does not hold this scope")
         member = await self._members.get_member(grant.workspace_id, grant.account_id)
         return frozenset() if member is None else grant.scopes & ROLE_OAUTH_SCOPES[member.role]
 
 
-def _parse_form(form_pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _parse_unrepeated_parameters(form_pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns the parameters by name; an empty one counts as missing.
 
     Raises:
@@ -150,7 +159,7 @@ def _parse_form(form_pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name: value for name, value in form.items() if value}
 
 
-def _require_secret(form: Mapping[str, str], parameter: str, pattern: re.Pattern[str]) -> str:
+def _require_well_formed_secret(form: Mapping[str, str], parameter: str, pattern: re.Pattern[str]) -> str:
     """Returns the secret of a parameter if it is well-formed, so that nothing else reaches the store."""
     secret = form.get(parameter)
     if secret is None:
@@ -160,7 +169,7 @@ def _require_secret(form: Mapping[str, str], parameter: str, pattern: re.Pattern
     return secret
 
 
-def _is_token_of_client(token: OneTimeToken, form: Mapping[str, str]) -> bool:
+def _matches_client_pkce_and_redirect(token: OneTimeToken, form: Mapping[str, str]) -> bool:
     """Returns whether the request comes from the client that the token was issued to."""
     if form["client_id"] != token.grant.client_id:
         return False

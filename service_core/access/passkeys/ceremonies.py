@@ -4,16 +4,19 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from service_core.access.api_keys import validate_name
+from service_core.access.api_keys import trim_and_require_name
 from service_core.access.members.models import Account
 from service_core.access.members.ports import Accounts
 from service_core.access.members.sign_in import NewSession, SignIn
 from service_core.access.members.sign_in_attempts import (
     ATTEMPTS_PER_ADDRESS,
     ATTEMPTS_PER_CLIENT,
-    consume_attempt,
+    count_attempt_per_15_minutes_or_raise,
 )
-from service_core.access.passkeys.challenges import consume_challenge, create_challenge
+from service_core.access.passkeys.challenges import (
+    consume_challenge_of_browser_and_account,
+    create_5_minute_challenge,
+)
 from service_core.access.passkeys.models import (
     MAX_PASSKEYS,
     AuthenticationResponse,
@@ -36,7 +39,7 @@ class BrowserContext:
 
     Attributes:
         secret: secret of its cookie; a challenge is valid for one browser.
-        client: its IP prefix (`rate_limit_prefix`), if known.
+        client: its IP prefix (`full_ipv4_or_ipv6_slash_64`), if known.
     """
 
     secret: str = field(repr=False)
@@ -87,19 +90,26 @@ class PasskeySignIn:
 
         Raises:
             Unauthorized: the password is wrong.
-            TooManyRequests, ServiceUnavailable: as `SignIn.verify_password`.
+            TooManyRequests, ServiceUnavailable: as `SignIn.verify_password_within_attempt_limits`.
         """
         webauthn, party = self._require_verifier_and_party()
         try:
-            await self._sign_in.verify_password(account.email, password, client_prefix=browser.client)
+            await self._sign_in.verify_password_within_attempt_limits(
+                account.email, password, client_prefix=browser.client
+            )
         except Unauthorized:
             raise Unauthorized("This is not your password") from None
         existing = await self._passkeys.list_passkeys(account.id)
-        token = await create_challenge(self._challenges, browser.secret, account.id, self._clock())
+        token = await create_5_minute_challenge(self._challenges, browser.secret, account.id, self._clock())
         return await webauthn.registration_options(party, token, account, existing)
 
-    async def register_passkey(
-        self, account: Account, name: str, token: str, response: RegistrationResponse, browser: BrowserContext
+    async def verify_and_add_passkey(
+        self,
+        account: Account,
+        passkey_name: str,
+        challenge_token: str,
+        response: RegistrationResponse,
+        browser: BrowserContext,
     ) -> Passkey:
         """Verifies the response of a browser and stores the new passkey.
 
@@ -109,14 +119,16 @@ class PasskeySignIn:
             Conflict: the passkey is already registered, or the account has 20.
         """
         webauthn, party = self._require_verifier_and_party()
-        trimmed, now = validate_name(name), self._clock()
+        trimmed, now = trim_and_require_name(passkey_name), self._clock()
         if len(trimmed) > MAX_PASSKEY_NAME_LENGTH:
             raise BadRequest(
                 f"A name has at most {MAX_PASSKEY_NAME_LENGTH} characters", "invalid_parameter", field="name"
             )
         try:
-            await consume_challenge(self._challenges, token, browser.secret, account.id, now)
-            verified = await webauthn.verify_registration(party, token, response)
+            await consume_challenge_of_browser_and_account(
+                self._challenges, challenge_token, browser.secret, account.id, now
+            )
+            verified = await webauthn.verify_registration(party, challenge_token, response)
         except InvalidPasskeyResponse:
             raise Unauthorized("This passkey could not be added. Try again") from None
         passkey = Passkey(
@@ -154,12 +166,14 @@ class PasskeySignIn:
         """
         webauthn, party = self._require_verifier_and_party()
         if browser.client is not None:
-            await consume_attempt(self._limiter, f"passkey-client:{browser.client}", ATTEMPTS_PER_CLIENT)
-        token = await create_challenge(self._challenges, browser.secret, None, self._clock())
+            await count_attempt_per_15_minutes_or_raise(
+                self._limiter, f"passkey-client:{browser.client}", ATTEMPTS_PER_CLIENT
+            )
+        token = await create_5_minute_challenge(self._challenges, browser.secret, None, self._clock())
         return await webauthn.authentication_options(party, token)
 
     async def sign_in_with_passkey(
-        self, token: str, response: AuthenticationResponse, browser: BrowserContext
+        self, challenge_token: str, response: AuthenticationResponse, browser: BrowserContext
     ) -> NewSession:
         """Opens a session for the account of a passkey.
 
@@ -169,28 +183,36 @@ class PasskeySignIn:
             ServiceUnavailable: attempts cannot be counted.
         """
         passkey_digest = sha256_hex(response.credential_id.hex())
-        await consume_attempt(self._limiter, f"sign-in-passkey:{passkey_digest}", ATTEMPTS_PER_ADDRESS)
+        await count_attempt_per_15_minutes_or_raise(
+            self._limiter, f"sign-in-passkey:{passkey_digest}", ATTEMPTS_PER_ADDRESS
+        )
         if browser.client is not None:
-            await consume_attempt(self._limiter, f"sign-in-client:{browser.client}", ATTEMPTS_PER_CLIENT)
+            await count_attempt_per_15_minutes_or_raise(
+                self._limiter, f"sign-in-client:{browser.client}", ATTEMPTS_PER_CLIENT
+            )
         try:
             return await self._sign_in.open_session(
-                await self._verify_passkey_owner(token, response, browser)
+                await self._consume_challenge_and_verify_owner(challenge_token, response, browser)
             )
         except InvalidPasskeyResponse:
             raise Unauthorized("This passkey is not registered here") from None
 
-    async def _verify_passkey_owner(
-        self, token: str, response: AuthenticationResponse, browser: BrowserContext
+    async def _consume_challenge_and_verify_owner(
+        self, challenge_token: str, response: AuthenticationResponse, browser: BrowserContext
     ) -> Account:
         webauthn, party = self._require_verifier_and_party()
         now = self._clock()
-        await consume_challenge(self._challenges, token, browser.secret, None, now)
+        await consume_challenge_of_browser_and_account(
+            self._challenges, challenge_token, browser.secret, None, now
+        )
         passkey = await self._passkeys.find_passkey(response.credential_id)
         if passkey is None or passkey.account_id.bytes != response.user_handle:
             raise InvalidPasskeyResponse
-        counter = await webauthn.verify_authentication(party, token, response, passkey)
+        counter = await webauthn.verify_authentication(party, challenge_token, response, passkey)
         account = await self._accounts.get_account(passkey.account_id)
-        if account is None or not await self._passkeys.record_passkey_use(passkey.id, counter, now):
+        if account is None or not await self._passkeys.record_passkey_use_if_counter_rose(
+            passkey.id, counter, now
+        ):
             raise InvalidPasskeyResponse
         return account
 

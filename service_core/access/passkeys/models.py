@@ -92,7 +92,7 @@ class VerifiedRegistration:
     transports: frozenset[str]
 
 
-def build_relying_party(web_url: str) -> RelyingParty | None:
+def relying_party_unless_insecure_or_bare_ip(web_url: str) -> RelyingParty | None:
     """Returns the relying party, or None where browsers offer no passkeys: without TLS, or on a bare IP address.
 
     Args:

@@ -25,10 +25,10 @@ class Passkeys(Protocol):
     async def find_passkey(self, credential_id: bytes) -> Passkey | None:
         """Returns the passkey with this credential id."""
 
-    async def add_passkey(self, passkey: Passkey, max_passkeys: int) -> bool:
+    async def add_passkey(self, passkey: Passkey, max_per_account: int) -> bool:
         """Adds a passkey. Returns False, without a change, if its credential is known or the account has ``max_passkeys``."""
 
-    async def record_passkey_use(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
+    async def record_passkey_use_if_counter_rose(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
         """Stores a use and its counter. Returns False, without a change, if the passkey is gone or its counter did not rise.
 
         A counter that stays 0 is accepted.
@@ -41,10 +41,12 @@ class Passkeys(Protocol):
 class PasskeyChallenges(Protocol):
     """Stores challenges by their digest."""
 
-    async def add_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
+    async def add_challenge_and_delete_expired(
+        self, challenge: Challenge, digest: str, now: datetime
+    ) -> None:
         """Stores a new challenge and deletes expired ones."""
 
-    async def take_challenge(self, digest: str, now: datetime) -> Challenge | None:
+    async def delete_and_return_unexpired_challenge(self, digest: str, now: datetime) -> Challenge | None:
         """Deletes a challenge and returns it; None if it is unknown, used or expired."""
 
 

@@ -8,8 +8,8 @@ from uuid import UUID
 from service_core.access.api_keys import validate_time_zone
 from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
 from service_core.access.email_sender import EmailMessage, EmailSender, EmailSenderUnavailable
-from service_core.access.ip_prefixes import rate_limit_prefix
-from service_core.access.key_requests.create import KeyRequestInput, build_pending_request
+from service_core.access.ip_prefixes import full_ipv4_or_ipv6_slash_64
+from service_core.access.key_requests.create import KeyRequestInput, build_pending_request_for_24_hours
 from service_core.access.key_requests.models import KeyRequest
 from service_core.access.ports import RateLimiter, RateLimiterUnavailable
 from service_core.access.signup.models import (
@@ -97,7 +97,9 @@ class SignupCreator:
         self._mode = mode
         self._web_url = web_url
 
-    async def create_signup(self, signup_input: SignupInput, client_ip: str | None) -> CreatedSignup | None:
+    async def create_checkout_or_send_verification(
+        self, signup_input: SignupInput, client_ip: str | None
+    ) -> CreatedSignup | None:
         """Stores a signup and creates its checkout session, or sends a verification e-mail first.
 
         At most 5 signups per client IP prefix and hour, and 3 per e-mail address and day.
@@ -119,32 +121,34 @@ class SignupCreator:
             raise NotFound
         now = self._clock()
         signup, key_request = _build_signup_and_key_request(signup_input, now)
-        await self._consume_limit(
-            f"signup-client:{rate_limit_prefix(client_ip)}", SIGNUPS_PER_CLIENT, CLIENT_WINDOW_SECONDS
+        await self._count_signup_or_raise(
+            f"signup-client:{full_ipv4_or_ipv6_slash_64(client_ip)}",
+            SIGNUPS_PER_CLIENT,
+            CLIENT_WINDOW_SECONDS,
         )
-        await self._consume_limit(
+        await self._count_signup_or_raise(
             f"signup-address:{sha256_hex(signup.email)}", SIGNUPS_PER_EMAIL, EMAIL_WINDOW_SECONDS
         )
         if self._mode == "verification":
-            await self._send_verification_email(signup)
+            await self._save_signup_and_send_verification(signup)
             return None
         secret, welcome_token = new_signup_secret(), new_token()
         await self._signups.add_signup(
             signup, SignupDigests(sha256_hex(secret), sha256_hex(welcome_token)), key_request
         )
-        session = await self._create_checkout_session(signup, welcome_token)
+        session = await self._create_checkout_and_save_order_id(signup, welcome_token)
         return CreatedSignup(signup, session.url, key_request, secret)
 
-    async def verify_email(self, token: str) -> str:
+    async def create_checkout_for_verified_email(self, verification_token: str) -> str:
         """Returns the checkout URL for the token of a verification e-mail.
 
         Raises:
             NotFound: the token is unknown, or the signup is no longer pending.
             ServiceUnavailable: ``checkout_unavailable``.
         """
-        is_well_formed = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+        is_well_formed = ONE_TIME_TOKEN_PATTERN.fullmatch(verification_token)
         signup = (
-            await self._signups.find_signup(SignupLookup.VERIFICATION, sha256_hex(token))
+            await self._signups.find_signup(SignupLookup.VERIFICATION, sha256_hex(verification_token))
             if is_well_formed
             else None
         )
@@ -152,9 +156,9 @@ class SignupCreator:
             raise NotFound
         welcome_token = new_token()
         await self._signups.replace_welcome_link(signup.id, sha256_hex(welcome_token))
-        return (await self._create_checkout_session(signup, welcome_token)).url
+        return (await self._create_checkout_and_save_order_id(signup, welcome_token)).url
 
-    async def _send_verification_email(self, signup: Signup) -> None:
+    async def _save_signup_and_send_verification(self, signup: Signup) -> None:
         token = new_token()
         await self._signups.add_signup(
             signup, SignupDigests(None, sha256_hex(new_token()), sha256_hex(token)), None
@@ -166,7 +170,7 @@ class SignupCreator:
         except EmailSenderUnavailable:
             raise ServiceUnavailable("The mail cannot be sent now", "mail_unavailable") from None
 
-    async def _create_checkout_session(self, signup: Signup, welcome_token: str) -> CheckoutSession:
+    async def _create_checkout_and_save_order_id(self, signup: Signup, welcome_token: str) -> CheckoutSession:
         checkout_request = CheckoutRequest(
             signup_id=signup.id,
             email=signup.email,
@@ -183,15 +187,15 @@ class SignupCreator:
         await self._signups.save_order_id(signup.id, session.order_id)
         return session
 
-    async def _consume_limit(self, key: str, limit: int, seconds: int) -> None:
+    async def _count_signup_or_raise(self, counted_key: str, max_signups: int, window_seconds: int) -> None:
         try:
-            result = await self._limiter.consume(key, limit, seconds)
+            result = await self._limiter.consume(counted_key, max_signups, window_seconds)
         except RateLimiterUnavailable:
             raise ServiceUnavailable(
                 "The rate limit store cannot be reached", "limiter_unavailable"
             ) from None
         if not result.allowed:
-            seconds_left = seconds - int(self._clock().timestamp()) % seconds
+            seconds_left = window_seconds - int(self._clock().timestamp()) % window_seconds
             raise TooManyRequests(
                 "Too many signups", "signup_rate_limited", headers={"Retry-After": str(seconds_left)}
             )
@@ -210,13 +214,14 @@ def _build_signup_and_key_request(
             reason=signup_input.requested_key.reason,
         )
         request = replace(
-            build_pending_request(key_input, now, workspace_id=None), expires_at=now + SIGNUP_LIFETIME
+            build_pending_request_for_24_hours(key_input, now, workspace_id=None),
+            expires_at=now + SIGNUP_LIFETIME,
         )
-    return _build_signup(signup_id, signup_input, now, request.id if request else None), request
+    return _build_validated_signup(signup_id, signup_input, now, request.id if request else None), request
 
 
-def _build_signup(
-    signup_id: UUID, signup_input: SignupInput, now: datetime, request_id: UUID | None
+def _build_validated_signup(
+    signup_id: UUID, signup_input: SignupInput, now: datetime, key_request_id: UUID | None
 ) -> Signup:
     return Signup(
         id=signup_id,
@@ -228,14 +233,14 @@ def _build_signup(
         ),
         domain=signup_input.domain,
         timezone=validate_time_zone(signup_input.timezone),
-        plan=_validate_sold_plan(signup_input.plan),
+        plan=_require_plan_for_sale(signup_input.plan),
         created_at=now,
         expires_at=now + SIGNUP_LIFETIME,
-        key_request_id=request_id,
+        key_request_id=key_request_id,
     )
 
 
-def _validate_sold_plan(plan: str) -> str:
+def _require_plan_for_sale(plan: str) -> str:
     sold_plans = [plan_id for plan_id in BILLING_PLANS if plan_id != UNLIMITED_PLAN.id]
     if plan not in sold_plans:
         raise BadRequest(

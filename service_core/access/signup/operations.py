@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from service_core.access.email_addresses import normalize_email
+from service_core.access.email_addresses import normalize_or_reject_email
 from service_core.access.key_authentication import invalid_api_key_error
 from service_core.access.models import AnonymousCaller, SignupCaller
 from service_core.access.public_urls import PublicUrls
@@ -65,8 +65,10 @@ async def sign_up(
     No account, workspace or key exists before a person has paid. The answer is the same whether or
     not the address is known.
     """
-    created = await creator.create_signup(_build_signup_input(body), caller.client_ip)
-    return VerificationSentResponse() if created is None else _created_response(created, public_urls)
+    created = await creator.create_checkout_or_send_verification(
+        _signup_input_with_read_key_only(body), caller.client_ip
+    )
+    return VerificationSentResponse() if created is None else _signup_created_response(created, public_urls)
 
 
 @operation("GET /signup/{signupId}", scope=ANY_SCOPE, credential=CredentialRequirement.SIGNUP, tag="signup")
@@ -82,7 +84,7 @@ async def get_signup(
     signup = await signups.find_signup(SignupLookup.ID, path.signup_id.hex)
     if signup is None or signup.id != caller.signup_id:
         raise invalid_api_key_error()
-    current = await payments.refresh_payment(signup)
+    current = await payments.poll_pending_payment_once_per_10_seconds(signup)
     status = current.status_at(caller.now)
     return SignupStatusResponse(
         signup_id=current.id,
@@ -105,15 +107,15 @@ async def receive_payment_notice(
     raw: bytes, *, caller: AnonymousCaller, payments: SignupPayments
 ) -> WebhookReceivedResponse:
     """Receive a webhook of the checkout. Its signature is verified over the unchanged body."""
-    await payments.receive_webhook(CheckoutWebhook(raw, caller.headers, caller.now))
+    await payments.verify_and_record_webhook(CheckoutWebhook(raw, caller.headers, caller.now))
     return WebhookReceivedResponse()
 
 
-def _build_signup_input(body: SignupBody) -> SignupInput:
+def _signup_input_with_read_key_only(body: SignupBody) -> SignupInput:
     requested_key = body.key_request
     if requested_key is not None and requested_key.scopes != [Scope.READ.value]:
         raise BadRequest("Only a key to read can ride along", "invalid_parameter", field="key_request.scopes")
-    email = normalize_email(body.email)
+    email = normalize_or_reject_email(body.email)
     return SignupInput(
         email=email,
         name=body.name,
@@ -128,7 +130,7 @@ def _build_signup_input(body: SignupBody) -> SignupInput:
     )
 
 
-def _created_response(created: CreatedSignup, public_urls: PublicUrls) -> SignupCreatedResponse:
+def _signup_created_response(created: CreatedSignup, public_urls: PublicUrls) -> SignupCreatedResponse:
     request = created.key_request
     return SignupCreatedResponse(
         signup_id=created.signup.id,

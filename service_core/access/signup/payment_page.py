@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from service_core.access.key_requests.approvals import save_decision
+from service_core.access.key_requests.approvals import save_decision_or_conflict
 from service_core.access.key_requests.models import KeyRequest, RequestStatus
 from service_core.access.key_requests.ports import KeyRequests
 from service_core.access.models import Workspace
@@ -48,15 +48,15 @@ class PaymentPage:
         self._workspaces = workspaces
         self._clock = clock
 
-    async def view_page(self, token: str) -> PaymentPageView:
+    async def view_page_of_welcome_link(self, welcome_token: str) -> PaymentPageView:
         """Returns the content of the page of a welcome link.
 
         Raises:
             NotFound: no such link.
         """
-        is_well_formed = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+        is_well_formed = ONE_TIME_TOKEN_PATTERN.fullmatch(welcome_token)
         signup = (
-            await self._signups.find_signup(SignupLookup.WELCOME, sha256_hex(token))
+            await self._signups.find_signup(SignupLookup.WELCOME, sha256_hex(welcome_token))
             if is_well_formed
             else None
         )
@@ -70,19 +70,19 @@ class PaymentPage:
             signup, workspace, request, request.status_at(self._clock()) if request else None
         )
 
-    async def decide_key_request(self, token: str, *, approve: bool) -> KeyRequest:
+    async def decide_key_request(self, welcome_token: str, *, approve: bool) -> KeyRequest:
         """Approves or denies the requested key, once, after payment.
 
         Raises:
             NotFound: no such link, no requested key, or the payment has not arrived.
             Conflict: it was already decided, or has expired.
         """
-        view = await self.view_page(token)
+        view = await self.view_page_of_welcome_link(welcome_token)
         if view.request is None or view.workspace is None:
             raise NotFound
         limit = view.request.rate_limit
-        return await save_decision(
-            self._requests, view.request, self._clock, approve=approve, decided_by=None, limit=limit
+        return await save_decision_or_conflict(
+            self._requests, view.request, self._clock, approve=approve, decided_by=None, rate_limit=limit
         )
 
     async def create_link(self, signup_id: UUID) -> str:

@@ -59,7 +59,7 @@ class Signups(Protocol):
     ) -> None:
         """Adds a signup and the key request made with it."""
 
-    async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
+    async def find_signup(self, lookup: SignupLookup, id_or_digest: str) -> Signup | None:
         """Returns the signup with this id (hexadecimal, with or without hyphens) or digest."""
 
     async def save_order_id(self, signup_id: UUID, order_id: str) -> None:
@@ -75,7 +75,7 @@ class Signups(Protocol):
             The account; None, without a change, if the signup is unknown or already paid.
         """
 
-    async def cancel_signup(self, signup_id: UUID) -> bool:
+    async def cancel_pending_signup(self, signup_id: UUID) -> bool:
         """Marks a pending signup as ``canceled``; False if it is not pending."""
 
     async def replace_welcome_link(self, signup_id: UUID, link_digest: str) -> None:

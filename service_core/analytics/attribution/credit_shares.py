@@ -18,7 +18,9 @@ class PathTouch:
     is_direct: bool
 
 
-def compute_credit_shares(rule: CreditRule, path: Sequence[PathTouch], converted_at: datetime) -> list[float]:
+def compute_credit_share_per_touch(
+    rule: CreditRule, touches: Sequence[PathTouch], converted_at: datetime
+) -> list[float]:
     """Returns the share of a conversion for each touch by a rule-based model.
 
     Args:
@@ -30,22 +32,22 @@ def compute_credit_shares(rule: CreditRule, path: Sequence[PathTouch], converted
         One share per touch of ``path``, 0 for a touch outside the window or an ignored one. The shares sum to
         1, or are all 0 if no touch counts.
     """
-    counted = [i for i, step in enumerate(path) if converted_at - rule.window <= step.time <= converted_at]
-    if rule.ignore_direct and not all(path[i].is_direct for i in counted):
-        counted = [i for i in counted if not path[i].is_direct]
-    shares = [0.0] * len(path)
+    counted = [i for i, step in enumerate(touches) if converted_at - rule.window <= step.time <= converted_at]
+    if rule.ignore_direct and not all(touches[i].is_direct for i in counted):
+        counted = [i for i in counted if not touches[i].is_direct]
+    shares = [0.0] * len(touches)
     if rule.weighting is Weighting.TIME_DECAY:
         # Counted from the latest touch, the weights of a long window cannot all round to zero.
-        weights = [2 ** ((path[i].time - path[counted[-1]].time) / rule.half_life) for i in counted]
+        weights = [2 ** ((touches[i].time - touches[counted[-1]].time) / rule.half_life) for i in counted]
     else:
-        weights = _compute_position_weights(rule, len(counted))
+        weights = _compute_weights_by_position_else_even(rule, len(counted))
     total = sum(weights)
     for i, weight in zip(counted, weights, strict=True):
         shares[i] = weight / total
     return shares
 
 
-def _compute_position_weights(rule: CreditRule, touch_count: int) -> list[float]:
+def _compute_weights_by_position_else_even(rule: CreditRule, touch_count: int) -> list[float]:
     match rule.weighting:
         case Weighting.FIRST:
             return [float(i == 0) for i in range(touch_count)]

@@ -17,7 +17,7 @@ from service_core.analytics.measures import (
     count_rows,
     sum_column,
 )
-from service_core.analytics.rounding import amount_per_unit, round_ratio, to_decimal_amount
+from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
 
 VISITORS: Final = count_distinct("visitor_id", Relation.EVENTS)
 SESSIONS: Final = count_distinct("session", Relation.EVENTS)
@@ -39,7 +39,7 @@ class CreditAggregations:
     unconverted_refunds: Aggregation
 
     @classmethod
-    def matching(cls, *predicates: Predicate) -> "CreditAggregations":
+    def with_unconverted_counts_where(cls, *predicates: Predicate) -> "CreditAggregations":
         """Returns the aggregations over the credits that meet all predicates; sums leave out rows without a rate."""
         is_converted = Predicate("missing_fx_rate", value=False)
         has_amount = Predicate("amount", FilterOperator.GT, 0)
@@ -53,16 +53,16 @@ class CreditAggregations:
         )
 
     @property
-    def in_sort_order(self) -> tuple[Aggregation, ...]:
+    def revenue_then_conversions_first(self) -> tuple[Aggregation, ...]:
         """Returns all aggregations, those of the default sort first: revenue, conversions."""
         return self.amount, self.credit, self.refunded, self.unconverted_amounts, self.unconverted_refunds
 
-    def amounts_from(self, values: Mapping[Aggregation, Any]) -> "CreditedAmounts":
+    def amounts_or_none_if_unconverted(self, row_values: Mapping[Aggregation, Any]) -> "CreditedAmounts":
         """Returns the amounts of one result row."""
         return CreditedAmounts(
-            values[self.credit],
-            None if values[self.unconverted_amounts] else values[self.amount],
-            None if values[self.unconverted_refunds] else values[self.refunded],
+            row_values[self.credit],
+            None if row_values[self.unconverted_amounts] else row_values[self.amount],
+            None if row_values[self.unconverted_refunds] else row_values[self.refunded],
         )
 
 
@@ -82,7 +82,7 @@ class CreditedAmounts:
             _add_known(self.refunded, other.refunded),
         )
 
-    def to_fields(self, currency: str) -> dict[str, Decimal | None]:
+    def to_conversions_and_revenue_fields(self, currency: str) -> dict[str, Decimal | None]:
         """Returns the response fields for conversions, revenue and net revenue."""
         net = None if self.amount is None or self.refunded is None else self.amount - self.refunded
         return {
@@ -91,11 +91,13 @@ class CreditedAmounts:
             "net_revenue": to_decimal_amount(net, currency),
         }
 
-    def per_visitor_fields(self, visitors: int, currency: str) -> dict[str, Decimal | None]:
+    def conversion_rate_and_revenue_per_visitor(
+        self, visitors: int, currency: str
+    ) -> dict[str, Decimal | None]:
         """Returns the response fields that divide the amounts by visitors."""
         return {
             "conversion_rate": round_ratio(Fraction(self.credit, MILLION), visitors),
-            "revenue_per_visitor": amount_per_unit(self.amount, visitors, currency),
+            "revenue_per_visitor": rounded_amount_per_unit_or_none(self.amount, visitors, currency),
         }
 
 

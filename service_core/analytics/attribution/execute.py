@@ -14,7 +14,10 @@ from service_core.analytics.attribution.credited_amounts import (
 )
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
-from service_core.analytics.attribution.resolve_model import fit_weights, order_absent_last
+from service_core.analytics.attribution.resolve_model import (
+    order_absent_last,
+    read_paths_and_fit_weights_if_enough_data,
+)
 from service_core.analytics.attribution.schemas import Grouping
 from service_core.analytics.measures import Aggregation
 from service_core.analytics.ports import (
@@ -28,7 +31,7 @@ from service_core.analytics.ports import (
     TouchPathReader,
 )
 from service_core.kernel.async_gather import gather_or_cancel
-from service_core.kernel.money import allocate_amount
+from service_core.kernel.money import allocate_by_largest_remainder
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class CreditedGroup:
     key: TouchKey
     visitors: int
     sessions: int
-    credited: CreditedAmounts
+    amounts: CreditedAmounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,41 +67,57 @@ class RuleBasedAttribution:
     credit: CreditRule
     reader: AggregateReader
 
-    async def totals(self) -> AttributionTotals:
+    async def query_attributed_and_unattributed_totals(self) -> AttributionTotals:
         """Returns the totals over all groups."""
-        plan = [CreditAggregations.matching(predicate) for predicate in (ATTRIBUTED, UNATTRIBUTED)]
+        plan = [
+            CreditAggregations.with_unconverted_counts_where(predicate)
+            for predicate in (ATTRIBUTED, UNATTRIBUTED)
+        ]
         aggregations = (
             VISITORS,
             SESSIONS,
-            *(aggregation for part in plan for aggregation in part.in_sort_order),
+            *(aggregation for part in plan for aggregation in part.revenue_then_conversions_first),
         )
         result = await self.reader.aggregate(AggregateQuery(self.scope, aggregations, credit=self.credit))
         values = dict(zip(result.aggregations, result.rows[0], strict=True))
         return AttributionTotals(
-            values[VISITORS], values[SESSIONS], *(part.amounts_from(values) for part in plan)
+            values[VISITORS],
+            values[SESSIONS],
+            *(part.amounts_or_none_if_unconverted(values) for part in plan),
         )
 
-    async def groups(self, grouping: Grouping, limit: int | None = None) -> tuple[list[CreditedGroup], bool]:
+    async def query_top_groups_by_revenue(
+        self, grouping: Grouping, limit: int | None = None
+    ) -> tuple[list[CreditedGroup], bool]:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
-        aggregations = CreditAggregations.matching(ATTRIBUTED)
+        aggregations = CreditAggregations.with_unconverted_counts_where(ATTRIBUTED)
         plan = AggregateQuery(
             self.scope,
-            (*aggregations.in_sort_order[:2], VISITORS, *aggregations.in_sort_order[2:], SESSIONS),
-            dimensions=grouping.dimension_columns,
+            (
+                *aggregations.revenue_then_conversions_first[:2],
+                VISITORS,
+                *aggregations.revenue_then_conversions_first[2:],
+                SESSIONS,
+            ),
+            dimensions=grouping.session_and_touch_columns_by_relation,
             order=(ColumnSort("m0"), ColumnSort("m1"), ColumnSort("m2"), *_sort_by_dimensions(grouping)),
             limit=limit,
             credit=self.credit,
         )
         result = await self.reader.aggregate(plan)
         groups = [
-            CreditedGroup(key, values[VISITORS], values[SESSIONS], aggregations.amounts_from(values))
+            CreditedGroup(
+                key, values[VISITORS], values[SESSIONS], aggregations.amounts_or_none_if_unconverted(values)
+            )
             for key, values in _iterate_rows_by_key(result)
         ]
         return groups, result.total_rows > len(result.rows)
 
-    async def traffic_by_group(self, grouping: Grouping) -> list[CreditedGroup]:
+    async def query_traffic_by_group_without_credit(self, grouping: Grouping) -> list[CreditedGroup]:
         """Returns visitors and sessions by group, without credits."""
-        plan = AggregateQuery(self.scope, (VISITORS, SESSIONS), dimensions=grouping.dimension_columns)
+        plan = AggregateQuery(
+            self.scope, (VISITORS, SESSIONS), dimensions=grouping.session_and_touch_columns_by_relation
+        )
         result = await self.reader.aggregate(plan)
         return [
             CreditedGroup(key, values[VISITORS], values[SESSIONS], CreditedAmounts())
@@ -115,28 +134,28 @@ class DataDrivenAttribution:
     model: DataDrivenModel
     paths: TouchPathReader
 
-    async def groups(
+    async def split_totals_into_top_groups_by_revenue(
         self, grouping: Grouping, totals: AttributionTotals, limit: int | None = None
     ) -> tuple[list[CreditedGroup], bool]:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
         credit, scope = self.rule_based.credit, self.rule_based.scope
         plan = TouchPathQuery(scope, credit.window, grouping.touch_columns, credit.event_names)
         weights, traffic = await gather_or_cancel(
-            fit_weights(
+            read_paths_and_fit_weights_if_enough_data(
                 self.model,
                 plan,
                 self.paths,
                 min_conversions_and_non_conversions=self.models.min_conversions,
             ),
-            self.rule_based.traffic_by_group(grouping),
+            self.rule_based.query_traffic_by_group_without_credit(grouping),
         )
         groups_by_key = {group.key: group for group in traffic}
-        for key, credited_amounts in _split_by_weight(totals.attributed, weights).items():
+        for key, credited_amounts in _allocate_totals_exactly_by_weight(totals.attributed, weights).items():
             groups_by_key[key] = replace(
                 groups_by_key.get(key) or CreditedGroup(key, 0, 0, credited_amounts),
-                credited=credited_amounts,
+                amounts=credited_amounts,
             )
-        ordered = sorted(groups_by_key.values(), key=_best_first_sort_key)
+        ordered = sorted(groups_by_key.values(), key=_sort_key_by_revenue_then_conversions_desc)
         return ordered[:limit], limit is not None and len(ordered) > limit
 
 
@@ -149,7 +168,7 @@ def _iterate_rows_by_key(result: AggregateResult) -> Iterable[tuple[TouchKey, Ma
     return ((row[:-width], dict(zip(result.aggregations, row[-width:], strict=True))) for row in result.rows)
 
 
-def _split_by_weight(
+def _allocate_totals_exactly_by_weight(
     totals: CreditedAmounts, weights: Mapping[TouchKey, Any]
 ) -> dict[TouchKey, CreditedAmounts]:
     """Splits the totals in proportion to weights, exactly to the last millionth and minor unit."""
@@ -161,13 +180,13 @@ def _split_by_weight(
 
 
 def _split_amount(total: int | None, weights: Sequence[Any]) -> Sequence[int | None]:
-    return [None] * len(weights) if total is None else allocate_amount(total, weights)
+    return [None] * len(weights) if total is None else allocate_by_largest_remainder(total, weights)
 
 
-def _best_first_sort_key(group: CreditedGroup) -> tuple[Any, ...]:
+def _sort_key_by_revenue_then_conversions_desc(group: CreditedGroup) -> tuple[Any, ...]:
     return (
-        -(group.credited.amount or 0),
-        -group.credited.credit,
+        -(group.amounts.amount or 0),
+        -group.amounts.credit,
         -group.visitors,
         order_absent_last(group.key),
     )

@@ -11,7 +11,7 @@ from service_core.access.models import Workspace
 from service_core.analytics.attribution.ports import AttributionModel
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
-from service_core.kernel.unique_index import index_unique
+from service_core.kernel.unique_index import index_unique_or_startup_error
 
 DEFAULT_MODEL: Final = "last_non_direct"
 DEFAULT_WINDOW_DAYS: Final = 30
@@ -49,7 +49,7 @@ class AttributionRequest(BodyModel):
         default=None, description="Days before the conversion in which a touch counts."
     )
 
-    def resolve_for(self, workspace: Workspace) -> AttributionSettings:
+    def with_workspace_defaults(self, workspace: Workspace) -> AttributionSettings:
         """Returns the settings for a workspace."""
         default = AttributionSettings.workspace_default(workspace)
         return AttributionSettings(
@@ -71,15 +71,17 @@ class AttributionModels:
     min_conversions: int = 300
 
     @classmethod
-    def of(cls, models: Iterable[AttributionModel]) -> "AttributionModels":
+    def index_by_unique_id(cls, models: Iterable[AttributionModel]) -> "AttributionModels":
         """Returns the registry of the given models.
 
         Raises:
             StartupError: two models have the same id.
         """
-        return cls(index_unique(models, lambda m: m.id, lambda m: f"the attribution model {m.id!r}"))
+        return cls(
+            index_unique_or_startup_error(models, lambda m: m.id, lambda m: f"the attribution model {m.id!r}")
+        )
 
-    def require(self, model_id: str, field: str = "model") -> AttributionModel:
+    def require_installed(self, model_id: str, error_field: str = "model") -> AttributionModel:
         """Returns the model with this id; ``field`` is the request field that names it.
 
         Raises:
@@ -90,7 +92,7 @@ class AttributionModels:
             raise BadRequest(
                 f"Unknown attribution model {model_id!r}",
                 "invalid_attribution",
-                field=field,
+                field=error_field,
                 hint=f"Installed: {', '.join(self.by_id) or 'none'}.",
             )
         return model

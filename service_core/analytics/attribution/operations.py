@@ -20,7 +20,10 @@ from service_core.analytics.attribution.models import (
     WindowDays,
 )
 from service_core.analytics.attribution.ports import AttributionModel, DataDrivenModel
-from service_core.analytics.attribution.resolve_model import credit_rule_for, without_model
+from service_core.analytics.attribution.resolve_model import (
+    credit_rule_or_last_touch_with_model_id,
+    without_data_driven_model_id,
+)
 from service_core.analytics.attribution.schemas import (
     GROUPINGS,
     AnyAttributionRow,
@@ -87,17 +90,19 @@ class AttributionQuery(RangeQuery):
 
     def attribution_settings(self, caller: Caller) -> AttributionSettings:
         """Returns the model and window to use."""
-        return AttributionRequest(model=self.model, window_days=self.window_days).resolve_for(
+        return AttributionRequest(model=self.model, window_days=self.window_days).with_workspace_defaults(
             caller.workspace
         )
 
-    def query_scope(self, caller: Caller, date_range: ResolvedRange) -> QueryScope:
+    def scope_with_requested_event_as_conversion(
+        self, caller: Caller, date_range: ResolvedRange
+    ) -> QueryScope:
         """Returns the scope of the read. A requested event counts as a conversion even if the workspace excludes it."""
         scope = scope_for_caller(
             caller,
             date_range.span,
             include_bots=self.include_bots,
-            order_refunds=self.refund_basis == "order",
+            book_refunds_at_order=self.refund_basis == "order",
         )
         names = self.event_names
         return replace(scope, conversions=ConversionSet(names, any_revenue=False)) if names else scope
@@ -125,8 +130,8 @@ async def get_attribution(
     query: AttributionQuery,
     *,
     caller: Caller,
-    aggregates: AggregateReader,
-    paths: TouchPathReader,
+    aggregate_reader: AggregateReader,
+    path_reader: TouchPathReader,
     models: AttributionModels,
     queue: IngestQueue,
 ) -> AttributionResponse:
@@ -135,29 +140,39 @@ async def get_attribution(
     ``visitors`` and ``sessions`` count those whose session has the values of the row; they do not
     depend on the model. Data-driven models need enough conversions, and enough paths without one.
     """
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     chosen = query.attribution_settings(caller)
-    model = models.require(chosen.model)
-    validate_basis(query, model)
-    credit = credit_rule_for(
+    model = models.require_installed(chosen.model)
+    refuse_touch_basis_for_data_driven_model(query, model)
+    credit = credit_rule_or_last_touch_with_model_id(
         models, chosen, book_at_touch=query.books_at_touch, event_names=query.event_names
     )
-    report = RuleBasedAttribution(query.query_scope(caller, date_range), without_model(credit), aggregates)
+    report = RuleBasedAttribution(
+        query.scope_with_requested_event_as_conversion(caller, date_range),
+        without_data_driven_model_id(credit),
+        aggregate_reader,
+    )
     fitting = (
-        DataDrivenAttribution(report, models, model, paths) if isinstance(model, DataDrivenModel) else None
+        DataDrivenAttribution(report, models, model, path_reader)
+        if isinstance(model, DataDrivenModel)
+        else None
     )
     grouping = GROUPINGS[query.group_by]
-    totals, (groups, truncated), (channels, _) = await _read_groups(report, fitting, grouping, query.limit)
+    totals, (groups, truncated), (channels, _) = await _query_totals_groups_and_channels(
+        report, fitting, grouping, query.limit
+    )
     currency = caller.workspace.currency
     return AttributionResponse(
-        campaigns=list(_build_rows(grouping, groups, currency)),
-        channels=list(_build_rows(_CHANNELS, channels, currency)),
-        unattributed=CreditTotals.model_validate(totals.unattributed.to_fields(currency)),
+        campaigns=list(_build_rows_with_traffic_and_credit(grouping, groups, currency)),
+        channels=list(_build_rows_with_traffic_and_credit(_CHANNELS, channels, currency)),
+        unattributed=CreditTotals.model_validate(
+            totals.unattributed.to_conversions_and_revenue_fields(currency)
+        ),
         totals=CreditAndTrafficTotals.model_validate(
             {
                 "visitors": totals.visitors,
                 "sessions": totals.sessions,
-                **totals.all_credited.to_fields(currency),
+                **totals.all_credited.to_conversions_and_revenue_fields(currency),
             }
         ),
         attribution=chosen,
@@ -171,7 +186,7 @@ async def get_attribution(
     )
 
 
-async def _read_groups(
+async def _query_totals_groups_and_channels(
     rule_based: RuleBasedAttribution,
     data_driven: DataDrivenAttribution | None,
     grouping: Grouping,
@@ -180,16 +195,19 @@ async def _read_groups(
     """Returns the totals, the groups and the channels; a data-driven model splits the totals."""
     if data_driven is None:
         return await gather_or_cancel(
-            rule_based.totals(), rule_based.groups(grouping, limit), rule_based.groups(_CHANNELS)
+            rule_based.query_attributed_and_unattributed_totals(),
+            rule_based.query_top_groups_by_revenue(grouping, limit),
+            rule_based.query_top_groups_by_revenue(_CHANNELS),
         )
-    totals = await rule_based.totals()
+    totals = await rule_based.query_attributed_and_unattributed_totals()
     groups, channels = await gather_or_cancel(
-        data_driven.groups(grouping, totals, limit), data_driven.groups(_CHANNELS, totals)
+        data_driven.split_totals_into_top_groups_by_revenue(grouping, totals, limit),
+        data_driven.split_totals_into_top_groups_by_revenue(_CHANNELS, totals),
     )
     return totals, groups, channels
 
 
-def validate_basis(query: AttributionQuery, model: AttributionModel) -> None:
+def refuse_touch_basis_for_data_driven_model(query: AttributionQuery, model: AttributionModel) -> None:
     """Checks that credit of a data-driven model is not booked by touch.
 
     Raises:
@@ -208,7 +226,7 @@ def _is_final(query: AttributionQuery, settings: AttributionSettings, date_range
     return not query.books_at_touch or date_range.span.end + settings.window <= date_range.now
 
 
-def _build_rows(
+def _build_rows_with_traffic_and_credit(
     grouping: Grouping, groups: Iterable[CreditedGroup], currency: str
 ) -> Iterable[AttributionRow]:
     for group in groups:
@@ -217,8 +235,8 @@ def _build_rows(
                 **grouping.key_fields(group.key),
                 "visitors": group.visitors,
                 "sessions": group.sessions,
-                **group.credited.to_fields(currency),
-                **group.credited.per_visitor_fields(group.visitors, currency),
+                **group.amounts.to_conversions_and_revenue_fields(currency),
+                **group.amounts.conversion_rate_and_revenue_per_visitor(group.visitors, currency),
             }
         )
 

@@ -38,7 +38,7 @@ class RuleBasedModel:
     half_life: timedelta = field(default=timedelta(days=7))
     endpoint_share: float = 0.4
 
-    def credit_rule(
+    def to_credit_rule(
         self, window: timedelta, *, book_at_touch: bool = False, event_names: frozenset[str] | None = None
     ) -> CreditRule:
         """Returns the rule that an event store applies."""

@@ -23,7 +23,7 @@ class InsufficientData(Unprocessable):
         )
 
 
-def credit_rule_for(
+def credit_rule_or_last_touch_with_model_id(
     models: AttributionModels,
     settings: AttributionSettings,
     *,
@@ -33,7 +33,7 @@ def credit_rule_for(
     """Returns the credit rule of the chosen model.
 
     For a data-driven model the rule carries the model id and counts totals only: every model distributes
-    the same conversions. `fit_weights` computes the share of each touch key.
+    the same conversions. `read_paths_and_fit_weights_if_enough_data` computes the share of each touch key.
 
     Args:
         models: the installed models.
@@ -44,13 +44,13 @@ def credit_rule_for(
     Raises:
         BadRequest: ``invalid_attribution``, if the model is not installed.
     """
-    model = models.require(settings.model)
+    model = models.require_installed(settings.model)
     if isinstance(model, RuleBasedModel):
-        return model.credit_rule(settings.window, book_at_touch=book_at_touch, event_names=event_names)
+        return model.to_credit_rule(settings.window, book_at_touch=book_at_touch, event_names=event_names)
     return CreditRule(Weighting.LAST, settings.window, event_names=event_names, data_driven_model_id=model.id)
 
 
-def validate_default_model(models: AttributionModels, model_id: str) -> None:
+def require_rule_based_default_model(models: AttributionModels, model_id: str) -> None:
     """Checks that a model can be the default of a workspace.
 
     The default also weighs the touches of one person, which a data-driven model cannot do.
@@ -58,7 +58,7 @@ def validate_default_model(models: AttributionModels, model_id: str) -> None:
     Raises:
         BadRequest: ``invalid_attribution``, if the model is not installed or is data-driven.
     """
-    model = models.require(model_id)
+    model = models.require_installed(model_id)
     if not isinstance(model, RuleBasedModel):
         raise BadRequest(
             f"{model.label} credits groups, not single touches: it cannot be the default",
@@ -67,12 +67,12 @@ def validate_default_model(models: AttributionModels, model_id: str) -> None:
         )
 
 
-def without_model(rule: CreditRule) -> CreditRule:
+def without_data_driven_model_id(rule: CreditRule) -> CreditRule:
     """Returns the rule without its data-driven model id, as an event store accepts it."""
     return replace(rule, data_driven_model_id=None)
 
 
-async def fit_weights(
+async def read_paths_and_fit_weights_if_enough_data(
     model: DataDrivenModel,
     query: TouchPathQuery,
     path_reader: TouchPathReader,
@@ -90,7 +90,7 @@ async def fit_weights(
     Raises:
         InsufficientData: there are too few conversions, or too few paths without a conversion.
     """
-    touch_paths = await path_reader.list_touch_paths(query)
+    touch_paths = await path_reader.list_distinct_touch_paths_with_counts(query)
     converted, unconverted = (
         sum(path.converted for path in touch_paths),
         sum(path.unconverted for path in touch_paths),

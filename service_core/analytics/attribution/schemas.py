@@ -96,7 +96,7 @@ class Grouping:
         return tuple(_first_set(touch_column, names) for names in self.touch_fields.values())
 
     @property
-    def dimension_columns(self) -> tuple[Mapping[str, Column], ...]:
+    def session_and_touch_columns_by_relation(self) -> tuple[Mapping[str, Column], ...]:
         """The grouped columns by relation: session values for visitors, touch values for credits."""
         return tuple(
             {

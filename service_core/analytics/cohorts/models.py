@@ -17,7 +17,7 @@ _UNIT_BY_MAX_DAYS: Final = ((31, BucketUnit.DAY), (182, BucketUnit.WEEK))
 _DEFAULT_WEEKS: Final = 12
 
 
-def resolve_default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
+def last_12_full_weeks(zone: ZoneInfo, now: datetime) -> ResolvedRange:
     """Returns the 12 full ISO weeks before the current one."""
     today = local_date(now, zone)
     monday = today - timedelta(days=today.weekday())
@@ -25,7 +25,7 @@ def resolve_default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
     return ResolvedRange(whole_days_range(first, monday - timedelta(days=1), zone), zone, now)
 
 
-def choose_bucket_unit(date_range: ResolvedRange) -> BucketUnit:
+def choose_cohort_unit_by_range_length(date_range: ResolvedRange) -> BucketUnit:
     """Returns the cohort size that suits a range."""
     days = (date_range.last_day - date_range.first_day).days + 1
     return next((unit for max_days, unit in _UNIT_BY_MAX_DAYS if days <= max_days), BucketUnit.MONTH)
@@ -52,7 +52,7 @@ class CohortPeriods:
     include_partial: bool
 
     @classmethod
-    def for_range(
+    def for_range_clamped_to_data_and_unit_limit(
         cls, date_range: ResolvedRange, unit: BucketUnit, max_period: int, *, include_partial: bool
     ) -> "CohortPeriods":
         """Returns the periods of a range; ``max_period`` is limited to the maximum of the unit.
@@ -77,16 +77,16 @@ class CohortPeriods:
             include_partial,
         )
 
-    def periods_of_cohort(self, cohort: int) -> Iterator[tuple[int, bool]]:
+    def elapsed_periods_with_running_flag(self, cohort_index: int) -> Iterator[tuple[int, bool]]:
         """Yields (period, still running?) of a cohort, from 0; nothing for a cohort of the future."""
         ends = (*self.activity.starts[1:], self.activity.end)
-        for period, end in enumerate(ends[cohort : cohort + self.max_period + 1]):
-            has_begun = self.activity.starts[cohort + period] <= self.now
+        for period, end in enumerate(ends[cohort_index : cohort_index + self.max_period + 1]):
+            has_begun = self.activity.starts[cohort_index + period] <= self.now
             if end <= self.now or (self.include_partial and has_begun):
                 yield period, end > self.now
 
     @property
-    def visible_activity(self) -> Buckets:
+    def activity_buckets_within_max_period(self) -> Buckets:
         """The activity buckets that any row can show, up to the highest period of the last cohort."""
         starts = self.activity.starts
         last = len(self.acquisition.starts) + self.max_period
@@ -114,35 +114,46 @@ class CohortPeriod:
     is_partial: bool
 
 
-def build_cohort_periods(table: CohortResult, periods: CohortPeriods) -> list[CohortPeriod]:
+def build_periods_of_non_empty_cohorts(result: CohortResult, periods: CohortPeriods) -> list[CohortPeriod]:
     """Returns the periods of every cohort that has persons, ordered by cohort."""
-    activity = {(cell.cohort, cell.bucket): cell for cell in table.cells}
+    activity = {(cell.cohort, cell.bucket): cell for cell in result.cells}
     return [
         period
-        for cohort, size in sorted(table.sizes.items())
+        for cohort, size in sorted(result.sizes.items())
         if size
-        for period in _build_periods_of_cohort(cohort, size, activity, periods)
+        for period in _build_periods_filling_inactive_ones(cohort, size, activity, periods)
     ]
 
 
-def _build_periods_of_cohort(
-    cohort: int, size: int, found: Mapping[tuple[int, int], CohortActivity], periods: CohortPeriods
+def _build_periods_filling_inactive_ones(
+    cohort_index: int,
+    size: int,
+    activity_by_cohort_and_bucket: Mapping[tuple[int, int], CohortActivity],
+    periods: CohortPeriods,
 ) -> Iterator[CohortPeriod]:
-    returned = _count_returned(cohort, found, len(periods.activity.starts))
-    for period, running in periods.periods_of_cohort(cohort):
-        cell = found.get((cohort, cohort + period)) or CohortActivity(cohort, cohort + period, 0, 0, 0)
+    returned = _count_active_in_each_bucket_or_later(
+        cohort_index, activity_by_cohort_and_bucket, len(periods.activity.starts)
+    )
+    for period, running in periods.elapsed_periods_with_running_flag(cohort_index):
+        cell = activity_by_cohort_and_bucket.get((cohort_index, cohort_index + period)) or CohortActivity(
+            cohort_index, cohort_index + period, 0, 0, 0
+        )
         revenue = None if cell.foreign_money else cell.revenue
-        yield CohortPeriod(cohort, period, size, cell.active, returned[cohort + period], revenue, running)
+        yield CohortPeriod(
+            cohort_index, period, size, cell.active, returned[cohort_index + period], revenue, running
+        )
 
 
-def _count_returned(
-    cohort: int, activity: Mapping[tuple[int, int], CohortActivity], buckets: int
+def _count_active_in_each_bucket_or_later(
+    cohort_index: int,
+    activity_by_cohort_and_bucket: Mapping[tuple[int, int], CohortActivity],
+    bucket_count: int,
 ) -> dict[int, int]:
     """Returns, per bucket, the number of persons active in it or later; empty buckets take the value of the next one."""
     returned: dict[int, int] = {}
     later = 0
-    for bucket in reversed(range(cohort, buckets)):
-        cell = activity.get((cohort, bucket))
+    for bucket in reversed(range(cohort_index, bucket_count)):
+        cell = activity_by_cohort_and_bucket.get((cohort_index, bucket))
         later = cell.returned if cell else later
         returned[bucket] = later
     return returned

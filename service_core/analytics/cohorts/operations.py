@@ -13,9 +13,9 @@ from service_core.access.models import Caller
 from service_core.analytics.cohorts.models import (
     CohortPeriod,
     CohortPeriods,
-    build_cohort_periods,
-    choose_bucket_unit,
-    resolve_default_range,
+    build_periods_of_non_empty_cohorts,
+    choose_cohort_unit_by_range_length,
+    last_12_full_weeks,
 )
 from service_core.analytics.cohorts.ports import CohortReader, CohortReaderQuery, CohortResult
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
@@ -23,9 +23,9 @@ from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import QueryScope
-from service_core.analytics.query.parse_filters import equals_or_not_set
+from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.range_query import RangeQuery
-from service_core.analytics.rounding import amount_per_unit, round_ratio, to_decimal_amount
+from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
@@ -56,37 +56,42 @@ class CohortQuery(RangeQuery):
 
     def default_range(self, caller: Caller) -> ResolvedRange:
         """Returns the 12 full ISO weeks before the current one."""
-        return resolve_default_range(caller.workspace.zone, caller.now)
+        return last_12_full_weeks(caller.workspace.zone, caller.now)
 
-    def unit(self, date_range: ResolvedRange) -> BucketUnit:
+    def requested_or_suitable_unit(self, date_range: ResolvedRange) -> BucketUnit:
         """Returns the cohort size."""
         if self.granularity is not None:
             return BucketUnit(self.granularity)
-        return BucketUnit.WEEK if self.start_date is None else choose_bucket_unit(date_range)
+        return BucketUnit.WEEK if self.start_date is None else choose_cohort_unit_by_range_length(date_range)
 
-    def first_touch_filters(self) -> tuple[Predicate, ...]:
+    def filters_of_set_first_touch_params(self) -> tuple[Predicate, ...]:
         """Returns the conditions on the first touch of a person."""
         columns = ("utm_source", "utm_campaign", "channel", "country")
         return tuple(
-            equals_or_not_set(column, value) for column in columns if (value := getattr(self, column))
+            equals_label_or_is_not_set(column, value)
+            for column in columns
+            if (value := getattr(self, column))
         )
 
     def cohort_periods(self, date_range: ResolvedRange) -> CohortPeriods:
         """Returns the cohorts and periods to show."""
-        return CohortPeriods.for_range(
-            date_range, self.unit(date_range), self.periods, include_partial=self.include_partial
+        return CohortPeriods.for_range_clamped_to_data_and_unit_limit(
+            date_range,
+            self.requested_or_suitable_unit(date_range),
+            self.periods,
+            include_partial=self.include_partial,
         )
 
-    def cohort_query(
+    def to_cohort_reader_query(
         self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
     ) -> CohortReaderQuery:
         """Returns the query to the event store."""
         return CohortReaderQuery(
             scope=scope_for_caller(caller, date_range.span, include_bots=self.include_bots),
             acquisition=periods.acquisition,
-            activity=periods.visible_activity,
+            activity=periods.activity_buckets_within_max_period,
             by_conversion=self.cohort_by == "first_conversion",
-            first_touch_filters=self.first_touch_filters(),
+            first_touch_filters=self.filters_of_set_first_touch_params(),
         )
 
 
@@ -96,14 +101,14 @@ class RetentionQuery(CohortQuery):
     event_name: str | None = Field(default=None, description="What makes a person active; default any event.")
     mode: Literal["on", "on_or_after"] = "on"
 
-    def cohort_query(
+    def to_cohort_reader_query(
         self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
     ) -> CohortReaderQuery:
         """Returns the query to the event store, with the events that make a person active."""
         names = list_event_synonyms(self.event_name) if self.event_name else None
-        activity = periods.visible_activity if self.mode == "on" else periods.activity
+        activity = periods.activity_buckets_within_max_period if self.mode == "on" else periods.activity
         return replace(
-            super().cohort_query(caller, date_range, periods), event_names=names, activity=activity
+            super().to_cohort_reader_query(caller, date_range, periods), event_names=names, activity=activity
         )
 
 
@@ -178,10 +183,12 @@ async def get_retention(
     One row per cohort and elapsed period. ``on_or_after`` counts a person who came back in the period or any
     later one.
     """
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     periods = query.cohort_periods(date_range)
-    cohort_periods = build_cohort_periods(
-        await _read_cohorts(query.cohort_query(caller, date_range, periods), cohort_reader, converter),
+    cohort_periods = build_periods_of_non_empty_cohorts(
+        await _read_cohorts_with_converted_money(
+            query.to_cohort_reader_query(caller, date_range, periods), cohort_reader, converter
+        ),
         periods,
     )
     on_or_after = query.mode == "on_or_after"
@@ -201,7 +208,7 @@ async def get_retention(
             )
             for row in cohort_periods
         ],
-        averages=_average_by_period(cohort_periods, late=on_or_after),
+        averages=_pooled_retention_by_elapsed_period(cohort_periods, on_or_after=on_or_after),
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
@@ -222,10 +229,12 @@ async def get_lifetime_value(
     Averages cover all persons of the cohort, paying or not. One row per cohort and elapsed period; there are
     no forecasts.
     """
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     periods = query.cohort_periods(date_range)
-    cohort_periods = build_cohort_periods(
-        await _read_cohorts(query.cohort_query(caller, date_range, periods), cohort_reader, converter),
+    cohort_periods = build_periods_of_non_empty_cohorts(
+        await _read_cohorts_with_converted_money(
+            query.to_cohort_reader_query(caller, date_range, periods), cohort_reader, converter
+        ),
         periods,
     )
     currency = caller.workspace.currency
@@ -240,10 +249,10 @@ async def get_lifetime_value(
                 period_start=periods.start_date(row.cohort + row.period),
                 revenue=to_decimal_amount(row.revenue, currency),
                 cumulative_revenue=to_decimal_amount(so_far, currency),
-                cumulative_revenue_per_person=amount_per_unit(so_far, row.size, currency),
+                cumulative_revenue_per_person=rounded_amount_per_unit_or_none(so_far, row.size, currency),
                 partial=row.is_partial,
             )
-            for row, so_far in _iterate_cumulative_revenue(cohort_periods)
+            for row, so_far in _with_cumulative_cohort_revenue_until_unknown(cohort_periods)
         ],
         currency=currency,
         range=RangeResponse.from_range(date_range),
@@ -251,17 +260,19 @@ async def get_lifetime_value(
     )
 
 
-async def _read_cohorts(
-    plan: CohortReaderQuery, cohort_reader: CohortReader, converter: CurrencyConverter
+async def _read_cohorts_with_converted_money(
+    query: CohortReaderQuery, cohort_reader: CohortReader, converter: CurrencyConverter
 ) -> CohortResult:
     """Returns the cohorts with money converted to the currency of the workspace, as far as rates exist."""
-    span = TimeRange(plan.activity.starts[0], plan.activity.end) if plan.activity.starts else plan.scope.span
+    span = (
+        TimeRange(query.activity.starts[0], query.activity.end) if query.activity.starts else query.scope.span
+    )
 
     def read_in_scope(scope: QueryScope) -> Awaitable[CohortResult]:
-        return cohort_reader.read_cohorts(replace(plan, scope=replace(plan.scope, rates=scope.rates)))
+        return cohort_reader.read_cohorts(replace(query, scope=replace(query.scope, rates=scope.rates)))
 
-    return await converter.run_converted(
-        replace(plan.scope, span=span),
+    return await converter.run_and_repeat_with_missing_rates(
+        replace(query.scope, span=span),
         read_in_scope,
         lambda result: any(cell.foreign_money for cell in result.cells),
     )
@@ -271,8 +282,10 @@ def _count_active_persons(cell: CohortPeriod, *, on_or_after: bool) -> int:
     return cell.returned if on_or_after else cell.active
 
 
-def _average_by_period(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAverage]:
-    elapsed = [row for row in found if not row.is_partial]
+def _pooled_retention_by_elapsed_period(
+    cohort_periods: Sequence[CohortPeriod], *, on_or_after: bool
+) -> list[RetentionAverage]:
+    elapsed = [row for row in cohort_periods if not row.is_partial]
     by_period = {
         period: [row for row in elapsed if row.period == period]
         for period in sorted({row.period for row in elapsed})
@@ -281,7 +294,7 @@ def _average_by_period(found: Sequence[CohortPeriod], *, late: bool) -> list[Ret
         RetentionAverage(
             period=period,
             retention_rate=round_ratio(
-                sum(_count_active_persons(row, on_or_after=late) for row in group),
+                sum(_count_active_persons(row, on_or_after=on_or_after) for row in group),
                 sum(row.size for row in group),
             ),
             cohorts=len(group),
@@ -290,10 +303,12 @@ def _average_by_period(found: Sequence[CohortPeriod], *, late: bool) -> list[Ret
     ]
 
 
-def _iterate_cumulative_revenue(found: Sequence[CohortPeriod]) -> list[tuple[CohortPeriod, int | None]]:
+def _with_cumulative_cohort_revenue_until_unknown(
+    cohort_periods: Sequence[CohortPeriod],
+) -> list[tuple[CohortPeriod, int | None]]:
     """Returns each row with the revenue of its cohort so far; None from the first unknown period on."""
     rows: list[tuple[CohortPeriod, int | None]] = []
-    for _, cohort in groupby(found, key=lambda row: row.cohort):
+    for _, cohort in groupby(cohort_periods, key=lambda row: row.cohort):
         cohort_rows = list(cohort)
         totals = accumulate(
             (row.revenue for row in cohort_rows), lambda a, b: None if a is None or b is None else a + b

@@ -30,7 +30,7 @@ class InstalledProviders:
     by_id: Mapping[str, InstalledProvider] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, providers: Iterable[InstalledProvider]) -> Self:
+    def index_by_id_requiring_one_kind(cls, providers: Iterable[InstalledProvider]) -> Self:
         """Returns the providers by id.
 
         Raises:
@@ -54,7 +54,7 @@ class InstalledProviders:
         provider = self.by_id.get(provider_id)
         return provider.event_names if provider else ()
 
-    def expects_spend(self, connection: Connection) -> bool:
+    def reports_spend_or_is_uninstalled_ad_platform(self, connection: Connection) -> bool:
         """Returns whether ad spend is expected of a connection.
 
         An ad platform that is not installed is expected to report it, so that its spend is unknown and not zero.
@@ -64,4 +64,6 @@ class InstalledProviders:
 
     def is_spend_measured(self, connection: Connection) -> bool:
         """Returns whether the spend of a connection is part of every sum: while it is connected or has failed."""
-        return (connection.is_connected or connection.has_failed) and self.expects_spend(connection)
+        return (
+            connection.is_connected or connection.has_failed
+        ) and self.reports_spend_or_is_uninstalled_ad_platform(connection)

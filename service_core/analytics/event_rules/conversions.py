@@ -21,7 +21,7 @@ def is_system_event(name: str) -> bool:
     return name.startswith("$") and name not in PAGE_VIEWS
 
 
-def is_conversion(event: Event, conversions: ConversionSet) -> bool:
+def is_non_bot_conversion_by_name_or_revenue(event: Event, conversion_set: ConversionSet) -> bool:
     """Whether an event is a conversion, before duplicate orders are removed.
 
     Events of bots and test events never are. Names of the set always are. Revenue above 0 makes any other
@@ -29,9 +29,9 @@ def is_conversion(event: Event, conversions: ConversionSet) -> bool:
     """
     if event.is_bot or event.is_test:
         return False
-    if event.event_name in conversions.names:
+    if event.event_name in conversion_set.names:
         return True
-    paid = conversions.any_revenue and (event.revenue or 0) > 0
+    paid = conversion_set.any_revenue and (event.revenue or 0) > 0
     return (
         paid
         and not is_system_event(event.event_name)

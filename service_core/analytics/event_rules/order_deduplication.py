@@ -40,7 +40,7 @@ def provider_of_payment(event: Event) -> str:
     return TRACKED if event.source in TRACKED_SOURCES else event.source
 
 
-def classify_payment(event: Event) -> str | None:
+def classify_as_charge_refund_or_no_payment(event: Event) -> str | None:
     """Returns `CHARGE`, `REFUND`, or None if the event moves no money.
 
     A negative amount and any amount of a ``refund`` event is a refund; its value has no sign. Events of bots,
@@ -54,7 +54,7 @@ def classify_payment(event: Event) -> str | None:
     return CHARGE if amount or name in ZERO_VALUE_ORDERS else None
 
 
-def list_charge_components(charge: Event) -> dict[str, int | None]:
+def charge_components_zero_if_tracked(charge: Event) -> dict[str, int | None]:
     """Returns the components of a charge in minor units; None for those its provider does not report.
 
     A tracked charge has no discount, tax, shipping or fee.
@@ -67,7 +67,7 @@ def list_charge_components(charge: Event) -> dict[str, int | None]:
     return {"gross": None if discount is None else amount + discount, **components}
 
 
-def source_precedence(event: Event) -> tuple[int, int, str]:
+def report_precedence_storefront_first(event: Event) -> tuple[int, int, str]:
     """Returns the precedence of an event among reports of one order: the greater one replaces the smaller.
 
     Storefronts precede payment providers, these precede tracked events. Among providers of a kind, more known
@@ -80,12 +80,12 @@ def source_precedence(event: Event) -> tuple[int, int, str]:
     return 2 if event.is_storefront else 1, known_components, provider
 
 
-def list_order_and_payment_ids(event: Event) -> frozenset[str]:
+def order_and_payment_ids(event: Event) -> frozenset[str]:
     """Returns the order id and the payment id of an event."""
     return frozenset(id_ for id_ in (event.order_id, event.payment_id) if id_ is not None)
 
 
-def list_order_match_ids(event: Event) -> frozenset[str]:
+def order_payment_and_message_ids(event: Event) -> frozenset[str]:
     """Returns the ids that other reports of the same order may name.
 
     These are the order, its payment, and the message of a provider, which a tracked event may repeat.
@@ -93,11 +93,11 @@ def list_order_match_ids(event: Event) -> frozenset[str]:
     return frozenset(id_ for id_ in (event.order_id, event.payment_id, event.message_id) if id_ is not None)
 
 
-def deduplicate_orders(
+def deduplicate_order_reports_within_7_days(
     events: Iterable[Event],
-    key: Callable[[Event], Hashable | None],
+    search_keys_of: Callable[[Event], Hashable | None],
     *,
-    match_key: Callable[[Event], Hashable | None] | None = None,
+    index_keys_of: Callable[[Event], Hashable | None] | None = None,
     allow_several_per_source: bool = False,
 ) -> list[Event]:
     """Returns the events that remain after duplicate reports of an order are removed.
@@ -113,10 +113,10 @@ def deduplicate_orders(
         match_key: returns the keys under which other reports find an event; the same as ``key`` by default.
         allow_several_per_source: several events of one source are different parts, such as partial refunds.
     """
-    events_with_keys = [(event, _as_keys(key(event))) for event in events]
+    events_with_keys = [(event, _as_keys(search_keys_of(event))) for event in events]
     reports: defaultdict[Hashable, list[Event]] = defaultdict(list)
     for event, keys in events_with_keys:
-        for match in keys if match_key is None else _as_keys(match_key(event)):
+        for match in keys if index_keys_of is None else _as_keys(index_keys_of(event)):
             reports[match].append(event)
 
     def has_no_preceding_report(event: Event, keys: Iterable[Hashable]) -> bool:
@@ -127,7 +127,7 @@ def deduplicate_orders(
             if abs(report.timestamp - event.timestamp) < ORDER_DEDUP_WINDOW
         )
         return not any(
-            _takes_precedence(other, event, allow_several_per_source=allow_several_per_source)
+            _takes_precedence_or_is_earlier(other, event, allow_several_per_source=allow_several_per_source)
             for other in matches
         )
 
@@ -138,9 +138,11 @@ def _as_keys(key: Hashable | None) -> Iterable[Hashable]:
     return key if isinstance(key, frozenset) else () if key is None else (key,)
 
 
-def _takes_precedence(candidate: Event, other: Event, *, allow_several_per_source: bool) -> bool:
-    if source_precedence(candidate) != source_precedence(other):
-        return source_precedence(candidate) > source_precedence(other)
+def _takes_precedence_or_is_earlier(
+    candidate: Event, other: Event, *, allow_several_per_source: bool
+) -> bool:
+    if report_precedence_storefront_first(candidate) != report_precedence_storefront_first(other):
+        return report_precedence_storefront_first(candidate) > report_precedence_storefront_first(other)
     if provider_of_payment(candidate) == TRACKED and _order_id_of_tracked_event(
         candidate
     ) != _order_id_of_tracked_event(other):

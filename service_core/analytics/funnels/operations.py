@@ -9,10 +9,13 @@ from pydantic import Field, field_validator
 from service_core.access.models import Caller
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
 from service_core.analytics.freshness import QueueStateReader, is_range_complete
-from service_core.analytics.funnels.parse_steps import expand_synonyms, parse_steps
+from service_core.analytics.funnels.parse_steps import (
+    expand_synonyms,
+    parse_2_to_5_funnel_steps,
+)
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
 from service_core.analytics.measures import Predicate
-from service_core.analytics.query.parse_filters import equals_or_not_set
+from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.rounding import round_ratio, round_seconds
 from service_core.analytics.scope import scope_for_caller
@@ -48,17 +51,19 @@ class FunnelQuery(RangeQuery):
     @field_validator("steps", mode="before")
     @classmethod
     def _split_steps(cls, sent: list[str]) -> tuple[str, ...]:
-        return parse_steps(sent)
+        return parse_2_to_5_funnel_steps(sent)
 
     def default_range(self, caller: Caller) -> ResolvedRange:
         """Returns the last 30 local days."""
         return resolve_last_30_days(caller)
 
-    def first_step_filters(self) -> tuple[Predicate, ...]:
+    def filters_of_set_first_step_params(self) -> tuple[Predicate, ...]:
         """Returns the conditions on the event of step 1."""
         columns = ("utm_source", "utm_campaign", "channel", "country", "device_type")
         return tuple(
-            equals_or_not_set(column, value) for column in columns if (value := getattr(self, column))
+            equals_label_or_is_not_set(column, value)
+            for column in columns
+            if (value := getattr(self, column))
         )
 
 
@@ -98,10 +103,13 @@ async def get_funnel(
     Each step is later than the previous one. The range applies to step 1; the window runs from step 1 to the
     last step. Synonymous event names count as one step.
     """
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     plan = FunnelReaderQuery(
         scope=scope_for_caller(
-            caller, date_range.span, filters=query.first_step_filters(), include_bots=query.include_bots
+            caller,
+            date_range.span,
+            filters=query.filters_of_set_first_step_params(),
+            include_bots=query.include_bots,
         ),
         steps=expand_synonyms(query.steps),
         window=timedelta(days=query.window_days),
@@ -111,7 +119,7 @@ async def get_funnel(
         exclude=list_event_synonyms(query.exclude) if query.exclude else None,
     )
     result = await funnel_reader.read_funnel(plan)
-    steps = _build_steps(query.steps, result)
+    steps = _build_steps_with_conversion_rates(query.steps, result)
     return FunnelResponse(
         steps=steps,
         overall_conversion_rate=steps[-1].conversion_rate,
@@ -125,8 +133,10 @@ async def get_funnel(
     )
 
 
-def _build_steps(names: tuple[str, ...], table: FunnelResult) -> list[FunnelStepResponse]:
-    counts = [step.count for step in table.steps]
+def _build_steps_with_conversion_rates(
+    event_names: tuple[str, ...], result: FunnelResult
+) -> list[FunnelStepResponse]:
+    counts = [step.count for step in result.steps]
     return [
         FunnelStepResponse(
             step=i + 1,
@@ -138,7 +148,7 @@ def _build_steps(names: tuple[str, ...], table: FunnelResult) -> list[FunnelStep
             median_seconds_from_previous=round_seconds(step.median_seconds),
             mean_seconds_from_previous=round_seconds(step.mean_seconds),
         )
-        for i, (name, step) in enumerate(zip(names, table.steps, strict=True))
+        for i, (name, step) in enumerate(zip(event_names, result.steps, strict=True))
     ]
 
 

@@ -11,13 +11,13 @@ MIN_STEPS: Final = 2
 MAX_STEPS: Final = 5
 
 
-def parse_steps(sent: Sequence[str]) -> tuple[str, ...]:
+def parse_2_to_5_funnel_steps(raw_values: Sequence[str]) -> tuple[str, ...]:
     """Returns the event names of a repeated parameter; each value is a comma list or a JSON array of names.
 
     Raises:
         BadRequest: ``invalid_steps``, unless there are 2 to 5 names.
     """
-    names = [name for text in sent for name in _split_step_names(text)]
+    names = [name for text in raw_values for name in _split_json_array_or_comma_list(text)]
     if not MIN_STEPS <= len(names) <= MAX_STEPS or not all(
         isinstance(name, str) and name.strip() for name in names
     ):
@@ -25,7 +25,7 @@ def parse_steps(sent: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for name in names)
 
 
-def _split_step_names(text: str) -> list[Any]:
+def _split_json_array_or_comma_list(text: str) -> list[Any]:
     if text.lstrip().startswith("["):
         try:
             parsed = json.loads(text)

@@ -62,18 +62,18 @@ class CurrencyConverter:
         )
         if not unconverted_counts:
             return await self.reader.aggregate(query)
-        return await self._run_with_rates(
+        return await self._run_with_known_then_missing_rates(
             query.scope,
             lambda scope: self.reader.aggregate(replace(query, scope=scope)),
-            lambda result: _has_unconverted_rows(result, unconverted_counts),
+            lambda result: _counted_unconverted_rows(result, unconverted_counts),
             replace(query, measures=unconverted_counts, buckets=None, order=(), limit=None, offset=0),
         )
 
-    async def run_converted(
+    async def run_and_repeat_with_missing_rates(
         self,
         scope: QueryScope,
-        run: Callable[[QueryScope], Awaitable[T]],
-        is_missing_rates: Callable[[T], bool],
+        run_in_scope: Callable[[QueryScope], Awaitable[T]],
+        lacks_rates: Callable[[T], bool],
     ) -> T:
         """Runs a read of money, again with rates if its result lacks some.
 
@@ -82,23 +82,24 @@ class CurrencyConverter:
             run: runs the read with a scope.
             is_missing_rates: whether a result lacks money for want of a rate.
         """
-        return await self._run_with_rates(
-            scope, run, is_missing_rates, _build_unconverted_payments_query(scope)
+        return await self._run_with_known_then_missing_rates(
+            scope, run_in_scope, lacks_rates, _build_unfiltered_unconverted_payments_query(scope)
         )
 
-    async def with_rates(self, scope: QueryScope) -> QueryScope:
+    async def add_rates_of_foreign_payments(self, scope: QueryScope) -> QueryScope:
         """Returns the scope with the rates that its money needs, for reads too long to repeat."""
         if self.rate_lookup.source is None:
             return scope
-        return await self._add_rates(
-            scope, await self._unconverted_currencies(_build_unconverted_payments_query(scope))
+        return await self._add_rates_unless_all_in_target_currency(
+            scope,
+            await self._query_unconverted_currencies(_build_unfiltered_unconverted_payments_query(scope)),
         )
 
-    async def _run_with_rates(
+    async def _run_with_known_then_missing_rates(
         self,
         scope: QueryScope,
-        run: Callable[[QueryScope], Awaitable[T]],
-        is_missing_rates: Callable[[T], bool],
+        run_in_scope: Callable[[QueryScope], Awaitable[T]],
+        lacks_rates: Callable[[T], bool],
         unconverted_query: AggregateQuery,
     ) -> T:
         """Runs a read with rates of the known currencies, and once more if there are others.
@@ -110,37 +111,43 @@ class CurrencyConverter:
             unconverted_query: counts the rows without a rate.
         """
         known_currencies = self._seen_currencies.get(scope.workspace_id, frozenset())
-        look_ahead = _compute_look_ahead(unconverted_query.credit)
-        result = await run(await self._add_rates(scope, known_currencies, look_ahead))
-        if self.rate_lookup.source is None or not is_missing_rates(result):
+        look_ahead = _attribution_window_if_booked_at_touch(unconverted_query.credit)
+        result = await run_in_scope(
+            await self._add_rates_unless_all_in_target_currency(scope, known_currencies, look_ahead)
+        )
+        if self.rate_lookup.source is None or not lacks_rates(result):
             return result
-        currencies = known_currencies | await self._unconverted_currencies(unconverted_query)
+        currencies = known_currencies | await self._query_unconverted_currencies(unconverted_query)
         if currencies == known_currencies:
             return result
-        self._remember(scope.workspace_id, currencies)
-        return await run(await self._add_rates(scope, currencies, look_ahead))
+        self._remember_currencies_evicting_oldest(scope.workspace_id, currencies)
+        return await run_in_scope(
+            await self._add_rates_unless_all_in_target_currency(scope, currencies, look_ahead)
+        )
 
-    async def _add_rates(
+    async def _add_rates_unless_all_in_target_currency(
         self, scope: QueryScope, currencies: frozenset[str], look_ahead: timedelta = timedelta()
     ) -> QueryScope:
         if not currencies - {scope.currency}:
             return scope
         span = TimeRange(scope.span.start, scope.span.end + look_ahead)
         days = ResolvedRange(span, ZoneInfo(scope.zone), span.start)
-        rates = await self.rate_lookup.rates_for(scope.currency, currencies, days, look_back=self.look_back)
+        rates = await self.rate_lookup.stored_rates_or_empty_without_source(
+            scope.currency, currencies, days, look_back=self.look_back
+        )
         return replace(scope, rates=rates)
 
-    async def _unconverted_currencies(self, money: AggregateQuery) -> frozenset[str]:
+    async def _query_unconverted_currencies(self, unconverted_query: AggregateQuery) -> frozenset[str]:
         """Returns the currencies of the rows that a query counts."""
         by_currency = {
             str(aggregation.relation): Column("currency")
-            for measure in money.measures
+            for measure in unconverted_query.measures
             for aggregation in measure.aggregations()
         }
-        result = await self.reader.aggregate(replace(money, dimensions=(by_currency,)))
+        result = await self.reader.aggregate(replace(unconverted_query, dimensions=(by_currency,)))
         return frozenset(row[0] for row in result.rows if row[0] is not None and any(row[1:]))
 
-    def _remember(self, workspace_id: UUID, currencies: frozenset[str]) -> None:
+    def _remember_currencies_evicting_oldest(self, workspace_id: UUID, currencies: frozenset[str]) -> None:
         self._seen_currencies[workspace_id] = currencies
         if len(self._seen_currencies) > _MAX_REMEMBERED_WORKSPACES:
             self._seen_currencies.popitem(last=False)
@@ -159,23 +166,23 @@ class ConvertingEventReader:
     """
 
     def __init__(self, events: EventMoneyReader, converter: CurrencyConverter) -> None:
-        self._events, self._rated = events, converter
+        self._events, self._converter = events, converter
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Returns measures with converted money."""
-        return await self._rated.aggregate(query)
+        return await self._converter.aggregate(query)
 
-    async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
+    async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> Sequence[TouchPath]:
         """Returns the paths of the store, which hold no money."""
-        return await self._events.list_touch_paths(query)
+        return await self._events.list_distinct_touch_paths_with_counts(query)
 
 
-def _compute_look_ahead(credit: CreditRule | None) -> timedelta:
+def _attribution_window_if_booked_at_touch(credit: CreditRule | None) -> timedelta:
     """Returns how long after a range its money may move: credits booked at the touch belong to later payments."""
     return credit.window if credit is not None and credit.book_at_touch else timedelta()
 
 
-def _build_unconverted_payments_query(scope: QueryScope) -> AggregateQuery:
+def _build_unfiltered_unconverted_payments_query(scope: QueryScope) -> AggregateQuery:
     """Returns a query that counts all payments without a rate, ignoring filters."""
     is_not_zero = Predicate("amount", FilterOperator.NEQ, 0)
     return AggregateQuery(
@@ -183,7 +190,7 @@ def _build_unconverted_payments_query(scope: QueryScope) -> AggregateQuery:
     )
 
 
-def _has_unconverted_rows(result: AggregateResult, unconverted_counts: tuple[Aggregation, ...]) -> bool:
+def _counted_unconverted_rows(result: AggregateResult, unconverted_counts: tuple[Aggregation, ...]) -> bool:
     return any(
         result.totals[index]
         for index, aggregation in enumerate(result.aggregations)

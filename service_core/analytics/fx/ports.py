@@ -36,7 +36,7 @@ class RateSource(Protocol):
     def id(self) -> str:
         """Id under which rates are stored, such as ``ecb``. Rates of different sources are never mixed."""
 
-    async def fetch_rates(self, coverage: RateCoverage | None) -> Sequence[DayRate]:
+    async def fetch_rates_not_stored_yet(self, stored_coverage: RateCoverage | None) -> Sequence[DayRate]:
         """Returns at least the rates that are not stored yet. A returned rate replaces the stored one of that day.
 
         Args:
@@ -50,11 +50,11 @@ class RateSource(Protocol):
 class ExchangeRateStore(Protocol):
     """Stores the rates of every source for all workspaces and processes."""
 
-    async def save_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
+    async def save_rates(self, source_id: str, rates: Sequence[DayRate], read_at: datetime) -> None:
         """Saves rates and the time the source was read."""
 
-    async def rates(
-        self, source: str, currencies: Collection[str], first: date, last: date
+    async def list_rates_published_between(
+        self, source_id: str, currencies: Collection[str], first_day: date, last_day: date
     ) -> Sequence[DayRate]:
         """Returns the rates of currencies published from ``first`` to ``last``, both inclusive.
 
@@ -62,7 +62,7 @@ class ExchangeRateStore(Protocol):
             StoreUnavailable: rates cannot be read.
         """
 
-    async def rate_coverage(self, source: str) -> RateCoverage | None:
+    async def rate_coverage_or_none_if_never_read(self, source_id: str) -> RateCoverage | None:
         """Returns what is stored of a source; None if it was never read.
 
         Raises:

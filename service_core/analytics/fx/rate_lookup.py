@@ -21,11 +21,11 @@ class RateLookup:
     store: ExchangeRateStore
     source: RateSource | None
 
-    async def rates_for(
+    async def stored_rates_or_empty_without_source(
         self,
         target_currency: str,
         currencies: Collection[str],
-        days: ResolvedRange,
+        date_range: ResolvedRange,
         *,
         look_back: timedelta = timedelta(),
     ) -> ExchangeRates:
@@ -37,6 +37,8 @@ class RateLookup:
         others = {*currencies} - {target_currency}
         if self.source is None or not others:
             return ExchangeRates(target_currency)
-        first = days.first_day - look_back - MAX_RATE_AGE
-        rates = await self.store.rates(self.source.id, {*others, target_currency}, first, days.last_day)
+        first = date_range.first_day - look_back - MAX_RATE_AGE
+        rates = await self.store.list_rates_published_between(
+            self.source.id, {*others, target_currency}, first, date_range.last_day
+        )
         return ExchangeRates.from_published(target_currency, rates)

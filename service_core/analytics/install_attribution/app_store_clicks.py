@@ -16,7 +16,7 @@ URL_KEYS: Final = ("href", "link_url", "target_url", "outbound_url", "destinatio
 def is_app_store_click(event: Event) -> bool:
     """Whether an event is a click on a link to an app store."""
     return event.event_name in APP_STORE_CLICK_EVENTS or any(
-        map(_is_app_store_url, _target_urls(event.event_data))
+        map(_has_app_store_scheme_or_host, _target_urls(event.event_data))
     )
 
 
@@ -24,9 +24,9 @@ def _target_urls(data: Mapping[str, Any]) -> Iterator[str]:
     return (value for key in URL_KEYS if isinstance(value := data.get(key), str))
 
 
-def _is_app_store_url(address: str) -> bool:
+def _has_app_store_scheme_or_host(url: str) -> bool:
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(url)
     except ValueError:
         return False
     return parts.scheme.lower() in APP_STORE_SCHEMES or parts.hostname in APP_STORE_HOSTS

@@ -42,7 +42,7 @@ class MatchMethod(StrEnum):
 class AttributionMatch:
     """The event of the matched touch and its person; None without a match."""
 
-    kind: MatchMethod
+    method: MatchMethod
     candidates: int
     event: Event | None = None
     person: Person | None = None
@@ -75,24 +75,30 @@ class InstallMatcher:
     ) -> None:
         self._people = people
         self._events = events
-        self._claims = matched_visits
+        self._matched_visits = matched_visits
         self._links = links
         self._clicks = clicks
         self._window = window
 
-    async def match_email(self, caller: Caller, email: str) -> AttributionMatch:
+    async def match_latest_non_direct_touch_by_email(
+        self, caller: Caller, normalized_email: str
+    ) -> AttributionMatch:
         """Returns the latest touch that is not direct of the person with exactly this address."""
         scope = _build_scope_since(caller, _EARLIEST_EVENT)
-        query = PeoplePageQuery(scope, limit=_MAX_PERSONS, offset=0, sort="last_seen", search=email)
-        candidates, _ = await self._people.list_people(query)
-        persons = [person for person in candidates if (person.email or "").lower() == email]
+        query = PeoplePageQuery(
+            scope, limit=_MAX_PERSONS, offset=0, sort="last_seen", search=normalized_email
+        )
+        candidates, _ = await self._people.list_people_and_total(query)
+        persons = [person for person in candidates if (person.email or "").lower() == normalized_email]
         for person in persons:
             event = await self._find_latest_non_direct_touch_event(scope, person.person)
             if event is not None:
                 return AttributionMatch(MatchMethod.EMAIL, len(persons), event, person)
         return replace(NO_MATCH, candidates=len(persons))
 
-    async def match_install(self, caller: Caller, install: InstallSignals) -> AttributionMatch:
+    async def match_and_mark_visit_by_link_click_or_ip(
+        self, caller: Caller, install: InstallSignals
+    ) -> AttributionMatch:
         """Returns the visit of an install and marks it matched: by link tag, then click id, then IP address."""
         signals = (
             (MatchMethod.LINK, "lyr", install.lyr),
@@ -101,26 +107,28 @@ class InstallMatcher:
         )
         for method, column, value in signals:
             if value:
-                match = await self._match_by_signal(
+                match = await self._match_and_mark_visit_of_last_30_days(
                     caller, method, Predicate(column, FilterOperator.EQ, value)
                 )
                 if match is not None:
                     return match
-        return await self._match_by_ip(caller, install.client_ip)
+        return await self._match_and_mark_sole_app_visitor_of_ip(caller, install.client_ip)
 
-    async def _match_by_signal(
-        self, caller: Caller, kind: MatchMethod, signal: Predicate
+    async def _match_and_mark_visit_of_last_30_days(
+        self, caller: Caller, method: MatchMethod, signal: Predicate
     ) -> AttributionMatch | None:
         rows = await self._list_events(caller, SIGNAL_WINDOW, signal)
         events = await self._list_latest_event_per_unmatched_visit(caller, rows)
         for event in events:
-            match = await self._mark_matched(caller, kind, event, len(events))
+            match = await self._mark_matched_unless_taken_or_touchless(caller, method, event, len(events))
             if match is not None:
                 return match
         return None
 
-    async def _match_by_ip(self, caller: Caller, client: str | None) -> AttributionMatch:
-        address = _normalize_ip(client)
+    async def _match_and_mark_sole_app_visitor_of_ip(
+        self, caller: Caller, client_ip: str | None
+    ) -> AttributionMatch:
+        address = _normalize_ip(client_ip)
         if address is None:
             return NO_MATCH
         rows = await self._list_events(caller, self._window, Predicate("ip", FilterOperator.EQ, address))
@@ -130,49 +138,56 @@ class InstallMatcher:
         visitors = {event.visitor_id for event in events}
         if len(visitors) != 1:
             return AttributionMatch(MatchMethod.IP, len(visitors)) if visitors else NO_MATCH
-        return await self._mark_matched(caller, MatchMethod.IP, events[0], 1) or NO_MATCH
+        return (
+            await self._mark_matched_unless_taken_or_touchless(caller, MatchMethod.IP, events[0], 1)
+            or NO_MATCH
+        )
 
     async def _select_events_leading_to_app(
-        self, caller: Caller, address: str, rows: Sequence[Event]
+        self, caller: Caller, client_ip: str, events: Sequence[Event]
     ) -> list[Event]:
         """Returns events of visits that ended at an app store or at a link to an app."""
-        if not rows:
+        if not events:
             return []
         workspace_id = caller.workspace.id
-        clicked = await self._clicks.latest_click_by_tag(workspace_id, address, caller.now - self._window)
-        tags = {event.lyr for event in rows if event.lyr} | clicked.keys()
+        clicked = await self._clicks.latest_human_click_by_tag(
+            workspace_id, client_ip, caller.now - self._window
+        )
+        tags = {event.lyr for event in events if event.lyr} | clicked.keys()
         links = await self._links.links_by_tag(workspace_id, tags) if tags else {}
         to_app = {tag for tag, link in links.items() if link.targets_app}
         last = max((at for tag, at in clicked.items() if tag in to_app), default=_EARLIEST_EVENT)
         return [
             event
-            for event in rows
+            for event in events
             if is_app_store_click(event) or event.lyr in to_app or event.timestamp <= last
         ]
 
-    async def _mark_matched(
-        self, caller: Caller, kind: MatchMethod, visit: Event, candidates: int
+    async def _mark_matched_unless_taken_or_touchless(
+        self, caller: Caller, method: MatchMethod, visit_event: Event, candidate_count: int
     ) -> AttributionMatch | None:
         """Returns the match of a visit; None if it has no touch or was matched meanwhile."""
         scope = _build_scope_since(caller, _EARLIEST_EVENT)
-        key = await self._people.find_person(caller.workspace.id, visit.visitor_id)
+        key = await self._people.find_person_of_any_id(caller.workspace.id, visit_event.visitor_id)
         event = None if key is None else await self._find_latest_non_direct_touch_event(scope, key)
         if key is None or event is None:
             return None
-        if not await self._claims.mark_visit_matched(caller.workspace.id, _visit_key(visit), caller.now):
+        if not await self._matched_visits.mark_visit_matched_unless_already(
+            caller.workspace.id, _visit_key(visit_event), caller.now
+        ):
             return None
         query = PeoplePageQuery(scope, limit=1, offset=0, sort="last_seen", person=key)
-        persons, _ = await self._people.list_people(query)
-        return AttributionMatch(kind, candidates, event, persons[0] if persons else None)
+        persons, _ = await self._people.list_people_and_total(query)
+        return AttributionMatch(method, candidate_count, event, persons[0] if persons else None)
 
     async def _find_latest_non_direct_touch_event(self, scope: QueryScope, person: str) -> Event | None:
         """Returns the event of the person's latest touch that is not direct."""
-        touches = await self._people.list_person_touches(scope, person)
+        touches = await self._people.list_latest_person_touches(scope, person)
         touch = next((candidate for candidate in reversed(touches) if candidate.channel != "direct"), None)
         if touch is None:
             return None
         moment = TimeRange(touch.timestamp, touch.timestamp + timedelta.resolution)
-        rows = await self._people.list_person_events(replace(scope, span=moment), person)
+        rows = await self._people.list_latest_person_events(replace(scope, span=moment), person)
         return next((row for row in rows if _is_event_of_touch(row, touch)), rows[0] if rows else None)
 
     async def _list_events(self, caller: Caller, look_back: timedelta, signal: Predicate) -> Sequence[Event]:
@@ -180,13 +195,13 @@ class InstallMatcher:
         return (await self._events.list_events(EventPageQuery(scope, _MAX_EVENTS, count_total=False))).events
 
     async def _list_latest_event_per_unmatched_visit(
-        self, caller: Caller, rows: Iterable[Event]
+        self, caller: Caller, newest_first_events: Iterable[Event]
     ) -> list[Event]:
         """Returns one event of each visit that is not matched, the latest visit first."""
         events_by_visit: dict[str, Event] = {}
-        for event in rows:
+        for event in newest_first_events:
             events_by_visit.setdefault(_visit_key(event), event)
-        matched = await self._claims.list_matched(caller.workspace.id, list(events_by_visit))
+        matched = await self._matched_visits.select_matched_visits(caller.workspace.id, list(events_by_visit))
         return [event for visit, event in events_by_visit.items() if visit not in matched]
 
 
@@ -202,8 +217,8 @@ def _is_event_of_touch(event: Event, touch: Touch) -> bool:
     return event.touchable and (event.lyr, event.click_id) == (touch.lyr, touch.click_id)
 
 
-def _normalize_ip(client: str | None) -> str | None:
+def _normalize_ip(client_ip: str | None) -> str | None:
     try:
-        return str(ip_address(client or ""))
+        return str(ip_address(client_ip or ""))
     except ValueError:
         return None

@@ -23,9 +23,9 @@ class InstallSignals:
     click_id_type: str | None = None
     client_ip: str | None = None
 
-    def with_referrer(self, address: str | None) -> Self:
+    def with_referrer_keeping_own_click_id(self, install_referrer: str | None) -> Self:
         """Returns the signals extended by an install referrer: a URL or a query string."""
-        values = _referrer_params(address or "")
+        values = _parse_params_and_nested_referrer(install_referrer or "")
         signals = replace(self, referrer_lyr=values.get("lyr"))
         if self.click_id is not None:
             return signals
@@ -34,10 +34,14 @@ class InstallSignals:
         )
 
 
-def _referrer_params(text: str) -> dict[str, str]:
+def _parse_params_and_nested_referrer(url_or_query: str) -> dict[str, str]:
     try:
-        query = urlsplit(text).query if "://" in text or text.startswith("?") else text
+        query = (
+            urlsplit(url_or_query).query
+            if "://" in url_or_query or url_or_query.startswith("?")
+            else url_or_query
+        )
         values = {name: sent[-1] for name, sent in parse_qs(query, max_num_fields=100).items()}
     except ValueError:
         return {}
-    return _referrer_params(values["referrer"]) | values if "referrer" in values else values
+    return _parse_params_and_nested_referrer(values["referrer"]) | values if "referrer" in values else values

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from service_core.access.email_addresses import normalize_email
+from service_core.access.email_addresses import normalize_or_reject_email
 from service_core.access.models import Caller
 from service_core.analytics.install_attribution.match import AttributionMatch, InstallMatcher, MatchMethod
 from service_core.analytics.install_attribution.models import InstallSignals
@@ -90,7 +90,9 @@ async def look_up_attribution(
 
     This is the latest touch that is not direct. For SDKs on devices; a backend reads ``GET /users``.
     """
-    return _build_match_response(await matcher.match_email(caller, normalize_email(body.email)))
+    return _build_response_guaranteed_unless_by_ip(
+        await matcher.match_latest_non_direct_touch_by_email(caller, normalize_or_reject_email(body.email))
+    )
 
 
 @operation(
@@ -115,14 +117,16 @@ async def look_up_install(
         click_id_type=body.click_id_type or None,
         client_ip=caller.client_ip,
     )
-    return _build_match_response(
-        await matcher.match_install(caller, install.with_referrer(body.install_referrer_url))
+    return _build_response_guaranteed_unless_by_ip(
+        await matcher.match_and_mark_visit_by_link_click_or_ip(
+            caller, install.with_referrer_keeping_own_click_id(body.install_referrer_url)
+        )
     )
 
 
-def _build_match_response(match: AttributionMatch) -> MatchResponse | NoMatchResponse:
+def _build_response_guaranteed_unless_by_ip(match: AttributionMatch) -> MatchResponse | NoMatchResponse:
     basis = MatchBasis(
-        kind=match.kind, guaranteed=match.kind is not MatchMethod.IP, candidates=match.candidates
+        kind=match.method, guaranteed=match.method is not MatchMethod.IP, candidates=match.candidates
     )
     event = match.event
     if event is None:

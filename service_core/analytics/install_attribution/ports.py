@@ -9,17 +9,19 @@ from uuid import UUID
 class MatchedVisits(Protocol):
     """Visits that were matched with an install, stored durably; each is matched once."""
 
-    async def mark_visit_matched(self, workspace_id: UUID, visit: str, now: datetime) -> bool:
+    async def mark_visit_matched_unless_already(
+        self, workspace_id: UUID, visit_key: str, now: datetime
+    ) -> bool:
         """Marks a visit as matched; returns False if it already was."""
 
-    async def list_matched(self, workspace_id: UUID, visits: Collection[str]) -> frozenset[str]:
+    async def select_matched_visits(self, workspace_id: UUID, visit_keys: Collection[str]) -> frozenset[str]:
         """Returns those of the visits that are matched."""
 
 
 class RecentLinkClicks(Protocol):
     """Clicks on redirect links by IP address."""
 
-    async def latest_click_by_tag(
+    async def latest_human_click_by_tag(
         self, workspace_id: UUID, ip: str, since: datetime
     ) -> Mapping[str, datetime]:
         """Returns the tags of links clicked by a person from an IP address since an instant, with the latest click."""

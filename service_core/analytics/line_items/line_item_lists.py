@@ -41,15 +41,15 @@ class LineItem:
     amount: int | None
 
 
-def get_raw_line_items(properties: Mapping[str, Any]) -> Sequence[Any]:
+def raw_line_items_of_first_list(properties: Mapping[str, Any]) -> Sequence[Any]:
     """Returns the line items of an event as sent; empty if it lists none."""
     lists = (properties.get(name) for name in LIST_KEYS)
     return next((items for items in lists if isinstance(items, list) and items), ())
 
 
-def parse_line_item(sent: Any) -> LineItem:
+def parse_line_item_without_ids_if_bad_quantity(raw_item: Any) -> LineItem:
     """Returns a line item as sent. If the quantity is not a number, the ids are dropped, as nobody knows how many were sold."""
-    properties = sent if isinstance(sent, Mapping) else {}
+    properties = raw_item if isinstance(raw_item, Mapping) else {}
     quantity_text, price = (
         _first_text(properties, QUANTITY_KEYS),
         _parse_number(_first_text(properties, PRICE_KEYS)),

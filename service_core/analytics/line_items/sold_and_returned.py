@@ -11,44 +11,44 @@ from collections.abc import Iterable, Sequence
 from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS
 from service_core.analytics.event_rules.order_deduplication import (
     ORDER_DEDUP_WINDOW,
-    deduplicate_orders,
+    deduplicate_order_reports_within_7_days,
     event_time_key,
-    list_order_match_ids,
-    source_precedence,
+    order_payment_and_message_ids,
+    report_precedence_storefront_first,
 )
-from service_core.analytics.line_items.line_item_lists import get_raw_line_items
+from service_core.analytics.line_items.line_item_lists import raw_line_items_of_first_list
 from service_core.ingestion.event_names import REFUND_EVENTS
 from service_core.ingestion.models import Event
 
 
-def find_event_with_line_items(charge: Event, charges: Iterable[Event]) -> Event:
+def charge_or_best_report_with_line_items(charge: Event, all_charges: Iterable[Event]) -> Event:
     """Returns the event whose line items a charge sold: the charge, or another report of its order.
 
     Args:
         charge: a charge that counts.
         charges: all charges.
     """
-    if get_raw_line_items(charge.event_data):
+    if raw_line_items_of_first_list(charge.event_data):
         return charge
-    ids = list_order_match_ids(charge)
+    ids = order_payment_and_message_ids(charge)
     matches = [
         other
-        for other in charges
-        if ids & list_order_match_ids(other)
+        for other in all_charges
+        if ids & order_payment_and_message_ids(other)
         and abs(other.timestamp - charge.timestamp) < ORDER_DEDUP_WINDOW
-        and get_raw_line_items(other.event_data)
+        and raw_line_items_of_first_list(other.event_data)
     ]
-    return max(sorted(matches, key=event_time_key), key=source_precedence, default=charge)
+    return max(sorted(matches, key=event_time_key), key=report_precedence_storefront_first, default=charge)
 
 
-def select_return_events(events: Iterable[Event]) -> Sequence[Event]:
+def select_deduplicated_return_events(events: Iterable[Event]) -> Sequence[Event]:
     """Returns the events whose line items were returned, without duplicate reports."""
-    return deduplicate_orders(
-        (e for e in events if _is_return(e)), list_order_match_ids, allow_several_per_source=True
+    return deduplicate_order_reports_within_7_days(
+        (e for e in events if _is_return(e)), order_payment_and_message_ids, allow_several_per_source=True
     )
 
 
 def _is_return(event: Event) -> bool:
     is_refund = event.event_name in REFUND_EVENTS or (event.revenue or 0) < 0
     is_real = not (event.is_bot or event.is_test or event.event_name in PRE_PURCHASE_EVENTS)
-    return is_refund and is_real and bool(get_raw_line_items(event.event_data))
+    return is_refund and is_real and bool(raw_line_items_of_first_list(event.event_data))

@@ -32,8 +32,8 @@ _SOLD_DIMENSIONS: Final = ("product", "provider", "currency")
 _NO_DIMENSIONS: Final[tuple[str, ...]] = ()
 
 
-def _define_metrics(
-    category: str, dimensions: tuple[str, ...], *rows: tuple[str, str, MetricUnit, Measure, str]
+def _define_metrics_deriving_additivity(
+    category: str, dimensions: tuple[str, ...], *definitions: tuple[str, str, MetricUnit, Measure, str]
 ) -> tuple[Metric, ...]:
     """Returns metrics of one category. A ratio is not additive, and a state is not additive over time."""
     return tuple(
@@ -48,7 +48,7 @@ def _define_metrics(
             text,
             is_rate=id_ in _RATE_IDS,
         )
-        for id_, label, unit, measure, text in rows
+        for id_, label, unit, measure, text in definitions
     )
 
 
@@ -93,7 +93,7 @@ _GROSS_PROFIT: Final = Difference(money.NET_REVENUE, _COGS)
 _CONTRIBUTION: Final = Difference(Difference(_GROSS_PROFIT, _SHIPPING_COSTS), money.FEES)
 _PROFIT: Final = Difference(_CONTRIBUTION, _SPEND)
 
-SUBSCRIPTION_METRICS: Final = _define_metrics(
+SUBSCRIPTION_METRICS: Final = _define_metrics_deriving_additivity(
     "subscription",
     PAYMENT_DIMENSIONS,
     ("mrr", "Monthly recurring revenue", _CURRENCY, _sum_subscriptions("mrr"), "Price times quantity of active and past-due subscriptions, normalised to a month, at the end of the range. What it was at the start and the movements come to what it is at the end."),
@@ -114,7 +114,7 @@ SUBSCRIPTION_METRICS: Final = _define_metrics(
     ("trial_conversion_rate", "Trial conversion rate", _RATIO, Ratio(_sum_subscriptions("trials_converted"), _sum_subscriptions("trials_ended")), "Converted trials divided by trials that ended in the range."),
 )  # fmt: skip
 
-AD_METRICS: Final = _define_metrics(
+AD_METRICS: Final = _define_metrics_deriving_additivity(
     "ads",
     AD_DIMENSIONS,
     ("ad_spend", "Ad spend", _CURRENCY, _SPEND, "Spend as the ad platforms report it."),
@@ -136,7 +136,7 @@ ATTRIBUTED_COST_METRICS: Final = (
 )  # fmt: skip
 
 PROFIT_METRICS: Final = (
-    *_define_metrics(
+    *_define_metrics_deriving_additivity(
         "blended",
         _NO_DIMENSIONS,
         ("mer", "Marketing efficiency ratio", _RATIO, Ratio(money.NET_REVENUE, _SPEND), "All net revenue divided by all spend."),
@@ -144,7 +144,7 @@ PROFIT_METRICS: Final = (
         ("margin", "Margin", _RATIO, Ratio(_PROFIT, money.NET_REVENUE), "Profit divided by net revenue."),
         ("contribution_margin", "Contribution margin", _RATIO, Ratio(_CONTRIBUTION, money.NET_REVENUE), "Contribution profit divided by net revenue."),
     ),
-    *_define_metrics(
+    *_define_metrics_deriving_additivity(
         "blended",
         _SOLD_DIMENSIONS,
         ("cogs", "Cost of goods sold", _CURRENCY, _COGS, "Unit cost of sold minus returned items, at the cost of the day of sale."),
@@ -152,7 +152,7 @@ PROFIT_METRICS: Final = (
         ("gross_profit", "Gross profit", _CURRENCY, _GROSS_PROFIT, "Net revenue minus cost of goods sold."),
         ("contribution_profit", "Contribution profit", _CURRENCY, _CONTRIBUTION, "Gross profit minus shipping costs and fees."),
     ),
-    *_define_metrics(
+    *_define_metrics_deriving_additivity(
         "blended",
         _NO_DIMENSIONS,
         ("profit", "Profit", _CURRENCY, _PROFIT, "Contribution profit minus spend."),
@@ -161,7 +161,7 @@ PROFIT_METRICS: Final = (
     ),
 )  # fmt: skip
 
-POSTBACK_METRICS: Final = _define_metrics(
+POSTBACK_METRICS: Final = _define_metrics_deriving_additivity(
     "delivery",
     ("platform",),
     ("postbacks_sent", "Postbacks sent", _COUNT, _count_postbacks("sent"), "Postbacks accepted by the ad platform in the range."),

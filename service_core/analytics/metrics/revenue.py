@@ -104,12 +104,18 @@ PAID_NET_REVENUE: Final = Difference(
 
 
 def define_attributed_metric(
-    id_: str, label: str, unit: MetricUnit, measure: Measure, text: str, *, dimensions: tuple[str, ...] = ()
+    id_: str,
+    label: str,
+    unit: MetricUnit,
+    measure: Measure,
+    description: str,
+    *,
+    dimensions: tuple[str, ...] = (),
 ) -> Metric:
     """Returns a metric of credits; it accepts an attribution model."""
     additivity = Additivity.RATIO if isinstance(measure, Ratio) else Additivity.ADDITIVE
     return Metric(
-        id_, label, unit, "attributed", additivity, measure, dimensions or _ATTRIBUTED_DIMENSIONS, text
+        id_, label, unit, "attributed", additivity, measure, dimensions or _ATTRIBUTED_DIMENSIONS, description
     )
 
 

@@ -56,7 +56,9 @@ def _define_count(id_: str, label: str, measure: Aggregation, text: str, categor
     return Metric(id_, label, MetricUnit.COUNT, category, additivity, measure, dimensions, text)
 
 
-def _define_rate(id_: str, label: str, measure: Ratio, text: str, category: str = "engagement") -> Metric:
+def _define_session_rate(
+    id_: str, label: str, measure: Ratio, description: str, category: str = "engagement"
+) -> Metric:
     return Metric(
         id_,
         label,
@@ -65,7 +67,7 @@ def _define_rate(id_: str, label: str, measure: Ratio, text: str, category: str 
         Additivity.RATIO,
         measure,
         _SESSION_DIMENSIONS,
-        text,
+        description,
         is_rate=True,
     )
 
@@ -75,7 +77,7 @@ def _define_session_mean(id_: str, label: str, unit: MetricUnit, column: str, te
     return Metric(id_, label, unit, "engagement", Additivity.RATIO, measure, _SESSION_DIMENSIONS, text)
 
 
-def _define_active_users(days: int) -> Metric:
+def _define_active_users_of_trailing_days(days: int) -> Metric:
     return _define_count(
         f"active_users_{days}d",
         f"Active users, {days} days" if days > 1 else "Active users, 1 day",
@@ -109,9 +111,9 @@ TRAFFIC_METRICS: Final = (
         count_distinct("person", Relation.EVENTS, Predicate("identified", value=True)),
         "Distinct persons with a user id and an event.",
     ),
-    _define_active_users(1),
-    _define_active_users(7),
-    _define_active_users(30),
+    _define_active_users_of_trailing_days(1),
+    _define_active_users_of_trailing_days(7),
+    _define_active_users_of_trailing_days(30),
     _define_count(
         "session_starts",
         "Session starts",
@@ -145,13 +147,13 @@ TRAFFIC_METRICS: Final = (
 )
 
 ENGAGEMENT_METRICS: Final = (
-    _define_rate(
+    _define_session_rate(
         "bounce_rate",
         "Bounce rate",
         Ratio(sum_column("bounced", Relation.SESSIONS, _HAS_PAGEVIEW), _SESSIONS_WITH_PAGEVIEW),
         "Sessions with exactly one page view and no other interaction, divided by sessions with a page view.",
     ),
-    _define_rate(
+    _define_session_rate(
         "engagement_rate",
         "Engagement rate",
         Ratio(sum_column("engaged", Relation.SESSIONS, _HAS_PAGEVIEW), _SESSIONS_WITH_PAGEVIEW),
@@ -240,7 +242,7 @@ CONVERSION_METRICS: Final = (
         "Conversions divided by visitors.",
         is_rate=True,
     ),
-    _define_rate(
+    _define_session_rate(
         "cart_abandonment_rate",
         "Cart abandonment rate",
         Ratio(_WITH_CART.with_conditions(Predicate("has_purchase", value=True)), _WITH_CART, complement=True),

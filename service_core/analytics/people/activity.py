@@ -5,13 +5,17 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from service_core.analytics.attribution.credit_shares import MILLION, PathTouch, compute_credit_shares
+from service_core.analytics.attribution.credit_shares import (
+    MILLION,
+    PathTouch,
+    compute_credit_share_per_touch,
+)
 from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.people.ports import ConversionPath, PersonSession
 from service_core.analytics.ports import CreditRule
 from service_core.analytics.postbacks.ports import PostbackSummary
 from service_core.analytics.rounding import round_seconds, to_decimal_amount
-from service_core.kernel.money import allocate_amount
+from service_core.kernel.money import allocate_by_largest_remainder
 from service_core.kernel.schemas import ResponseModel
 
 MAX_ACTIVITY_ITEMS: Final = 200
@@ -88,7 +92,7 @@ class ConversionResponse(ResponseModel):
     postbacks: list[PostbackResponse]
 
 
-def build_session_response(session: PersonSession, currency: str) -> SessionResponse:
+def build_session_hiding_mixed_revenue(session: PersonSession, currency: str) -> SessionResponse:
     """Returns a session; without revenue if it has money in another currency."""
     first = session.first_event
     return SessionResponse(
@@ -115,7 +119,7 @@ def build_session_response(session: PersonSession, currency: str) -> SessionResp
     )
 
 
-def build_conversion_response(
+def build_conversion_with_touch_weights(
     conversion: ConversionPath,
     rule: CreditRule,
     settings: AttributionSettings,
@@ -124,7 +128,11 @@ def build_conversion_response(
     """Returns a conversion with its postbacks and every touch in the window, ignored touches included."""
     event, path = conversion.event, conversion.path
     steps = [PathTouch(touch.timestamp, is_direct=touch.channel == _DIRECT) for touch in path]
-    weights = allocate_amount(MILLION, compute_credit_shares(rule, steps, event.timestamp)) if path else []
+    weights = (
+        allocate_by_largest_remainder(MILLION, compute_credit_share_per_touch(rule, steps, event.timestamp))
+        if path
+        else []
+    )
     return ConversionResponse(
         event_id=event.event_id,
         event_name=event.event_name,

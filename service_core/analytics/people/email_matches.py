@@ -25,7 +25,7 @@ def normalize_email(email: str) -> str:
     return email.translate(_LOWERCASE_ASCII)
 
 
-def extract_identified_email(event: Event) -> str | None:
+def email_of_identify_event_traits_first(event: Event) -> str | None:
     """Returns the e-mail address of an ``$identify`` event, from its traits or its properties."""
     if event.event_name != IDENTIFY_EVENT:
         return None
@@ -35,12 +35,12 @@ def extract_identified_email(event: Event) -> str | None:
     return normalize_email(email.strip(" ")) or None if isinstance(email, str) else None
 
 
-def extract_email_user_id(event: Event) -> str | None:
+def user_id_if_email_address(event: Event) -> str | None:
     """Returns the user id of an event if it is an e-mail address."""
     return normalize_email(event.strong_id) if event.strong_id and "@" in event.strong_id else None
 
 
-def extract_lookup_email(event: Event) -> str | None:
+def email_of_anonymous_provider_event(event: Event) -> str | None:
     """Returns the e-mail address by which a provider event without a person is looked up."""
     if event.source in TRACKED_SOURCES or event.strong_id is not None:
         return None
@@ -50,14 +50,18 @@ def extract_lookup_email(event: Event) -> str | None:
 
 def has_email(event: Event) -> bool:
     """Whether an event tells that a person has an e-mail address, or is looked up by one. Events of bots do neither."""
-    emails = (extract_identified_email(event), extract_email_user_id(event), extract_lookup_email(event))
+    emails = (
+        email_of_identify_event_traits_first(event),
+        user_id_if_email_address(event),
+        email_of_anonymous_provider_event(event),
+    )
     return not event.is_bot and any(emails)
 
 
-def match_persons_by_email(
-    emails_by_person: Mapping[str, Iterable[str]],
+def map_to_only_person_with_same_email(
+    emails_by_seeking_person: Mapping[str, Iterable[str]],
     persons_by_email: Mapping[str, Iterable[str]],
-    members: Mapping[str, Iterable[str]],
+    members_by_merged_person: Mapping[str, Iterable[str]],
 ) -> dict[str, str]:
     """Returns which persons are merged into which.
 
@@ -67,14 +71,14 @@ def match_persons_by_email(
         members: merged person to the persons it consists of, itself included.
     """
     merged: dict[str, str] = {}
-    for seeker, emails in emails_by_person.items():
+    for seeker, emails in emails_by_seeking_person.items():
         persons = {person for email in emails for person in persons_by_email.get(email, ())} - {seeker}
         if len(persons) == 1:
-            merged |= dict.fromkeys(members[seeker], persons.pop())
+            merged |= dict.fromkeys(members_by_merged_person[seeker], persons.pop())
     return merged
 
 
-def group_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+def group_second_values_by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     """Returns the second values of pairs by their first value."""
     groups: defaultdict[str, set[str]] = defaultdict(set)
     for first, second in pairs:

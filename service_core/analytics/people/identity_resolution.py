@@ -26,11 +26,11 @@ from typing import Final, TypeAlias
 
 from service_core.analytics.event_rules.order_deduplication import event_time_key
 from service_core.analytics.people.email_matches import (
-    extract_email_user_id,
-    extract_identified_email,
-    extract_lookup_email,
-    group_pairs,
-    match_persons_by_email,
+    email_of_anonymous_provider_event,
+    email_of_identify_event_traits_first,
+    group_second_values_by_first,
+    map_to_only_person_with_same_email,
+    user_id_if_email_address,
 )
 from service_core.ingestion.event_names import ALIAS_EVENT, WEB_ATTRIBUTION_MATCHED
 from service_core.ingestion.models import Event
@@ -69,12 +69,12 @@ class IdentityMap:
         """Returns the person of a user id."""
         return IDENTIFIED_PREFIX + self.canonical_ids.get(strong_id, strong_id)
 
-    def person_of_event(self, event: Event) -> str:
+    def merged_person_of_event(self, event: Event) -> str:
         """Returns the person of an event."""
         person = (
             self.person_of_user_id(event.strong_id)
             if event.strong_id
-            else self.person_at(event.visitor_id, event_time_key(event))
+            else self.unmerged_person_at_else_first_link(event.visitor_id, event_time_key(event))
         )
         return self.merged_person(person)
 
@@ -82,12 +82,12 @@ class IdentityMap:
         """Returns the person that a person is merged into, or itself."""
         return self.merged_into.get(person, person)
 
-    def person_at(self, visitor: str, when: tuple[datetime, int]) -> str:
+    def unmerged_person_at_else_first_link(self, visitor_id: str, time_and_seq: tuple[datetime, int]) -> str:
         """Returns the person of a visitor at a point in time, before merges."""
-        links = self.links.get(visitor)
+        links = self.links.get(visitor_id)
         if not links:
-            return ANONYMOUS_PREFIX + visitor
-        return links[max(bisect_right(links, when, key=lambda link: link.since) - 1, 0)].person
+            return ANONYMOUS_PREFIX + visitor_id
+        return links[max(bisect_right(links, time_and_seq, key=lambda link: link.since) - 1, 0)].person
 
     def linked_persons(self, visitor: str) -> set[str]:
         """Returns all persons that events of a visitor were ever linked to, or the visitor itself."""
@@ -99,7 +99,9 @@ def user_id_of_person(person: str) -> str | None:
     return person.removeprefix(IDENTIFIED_PREFIX) if person.startswith(IDENTIFIED_PREFIX) else None
 
 
-def resolve_identities(events: Iterable[Event], revoked_event_ids: Collection[str] = ()) -> IdentityMap:
+def resolve_identities_ignoring_bots(
+    events: Iterable[Event], revoked_event_ids: Collection[str] = ()
+) -> IdentityMap:
     """Returns the identities of a workspace.
 
     Args:
@@ -110,21 +112,25 @@ def resolve_identities(events: Iterable[Event], revoked_event_ids: Collection[st
     facts = sorted(
         (e for e in everything if not e.is_bot and e.event_id not in revoked_event_ids), key=event_time_key
     )
-    owners = IdentityMap(canonical_ids=_resolve_aliases(facts))
+    owners = IdentityMap(canonical_ids=_canonical_user_ids_by_latest_alias(facts))
     links: defaultdict[str, list[IdentityLink]] = defaultdict(list)
     for event in facts:
-        for weak_id in event.weak_ids:
+        for weak_id in event.weak_ids_joined_to_strong_id:
             links[weak_id].append(
                 IdentityLink(event_time_key(event), owners.person_of_user_id(event.strong_id or ""))
             )
     owners = replace(owners, links=links)
-    merged_into, conflicts = _merge_by_external_id(facts, owners)
+    merged_into, conflicts = _merge_by_external_ids_without_conflict(facts, owners)
     owners = replace(owners, merged_into=merged_into, conflicting_external_ids=conflicts)
     human_events = [event for event in everything if not event.is_bot]
-    return replace(owners, merged_into=merged_into | _merge_by_email(human_events, owners, revoked_event_ids))
+    return replace(
+        owners,
+        merged_into=merged_into
+        | _merge_anonymous_provider_persons_by_email(human_events, owners, revoked_event_ids),
+    )
 
 
-def get_aliased_user_id(event: Event) -> str | None:
+def previous_user_id_of_alias_event(event: Event) -> str | None:
     """Returns the user id that an `$alias` event merges into its own; None for any other event."""
     if event.event_name != ALIAS_EVENT or not event.strong_id:
         return None
@@ -132,19 +138,19 @@ def get_aliased_user_id(event: Event) -> str | None:
     return previous if isinstance(previous, str) and previous not in {"", event.strong_id} else None
 
 
-def get_email_matched_visitor(event: Event) -> str | None:
+def web_visitor_of_email_match_event(event: Event) -> str | None:
     """Returns the web visitor that a match by e-mail merges with the event's own; None for any other event."""
     web = event.event_data.get("web_visitor_id")
     by_mail = event.event_name == WEB_ATTRIBUTION_MATCHED and event.event_data.get("match_method") == "email"
     return web if by_mail and isinstance(web, str) else None
 
 
-def _resolve_aliases(facts: Iterable[Event]) -> dict[str, str]:
+def _canonical_user_ids_by_latest_alias(sorted_events: Iterable[Event]) -> dict[str, str]:
     """Returns user id to canonical user id: the new id of the latest alias of the group."""
     group_by_id: dict[str, set[str]] = {}
     canonical_ids: dict[str, str] = {}
-    for event in facts:
-        previous, new = get_aliased_user_id(event), event.strong_id
+    for event in sorted_events:
+        previous, new = previous_user_id_of_alias_event(event), event.strong_id
         if previous and new:
             group = group_by_id.get(previous, {previous}) | group_by_id.get(new, {new})
             group_by_id |= dict.fromkeys(group, group)
@@ -152,18 +158,18 @@ def _resolve_aliases(facts: Iterable[Event]) -> dict[str, str]:
     return canonical_ids
 
 
-def _merge_by_external_id(
-    facts: Iterable[Event], identities: IdentityMap
+def _merge_by_external_ids_without_conflict(
+    sorted_events: Iterable[Event], identities: IdentityMap
 ) -> tuple[dict[str, str], frozenset[ExternalId]]:
     """Returns merged persons by external ids, and the external ids in conflict."""
     carriers: defaultdict[ExternalId, set[str]] = defaultdict(set)
-    for event in facts:
-        person = identities.person_of_event(event)
+    for event in sorted_events:
+        person = identities.merged_person_of_event(event)
         for external in _list_external_ids(event):
             carriers[external] |= {person, *_list_email_matched_persons(event, identities)}
     merged_into: dict[str, str] = {}
     conflicts = {external for external, persons in carriers.items() if len(_select_identified(persons)) > 1}
-    for externals, persons in _find_connected_components(
+    for externals, persons in _group_connected_ids_and_persons(
         {e: carriers[e] for e in carriers if e not in conflicts}
     ):
         identified = _select_identified(persons)
@@ -174,18 +180,23 @@ def _merge_by_external_id(
     return merged_into, frozenset(conflicts)
 
 
-def _merge_by_email(
+def _merge_anonymous_provider_persons_by_email(
     events: Sequence[Event], identities: IdentityMap, revoked_event_ids: Collection[str]
 ) -> dict[str, str]:
     """Returns merged persons by e-mail. A visitor with a revoked event is not looked up."""
-    seeking = [event for event in events if extract_lookup_email(event)]
+    seeking = [event for event in events if email_of_anonymous_provider_event(event)]
     if not seeking:
         return {}
     providers = tuple(f"{ANONYMOUS_PREFIX}{source}:" for source in {event.source for event in seeking})
     revoked_visitors = {event.visitor_id for event in events if event.event_id in revoked_event_ids}
-    members = group_pairs((identities.merged_person(person), person) for person in identities.merged_into)
-    sought = group_pairs(
-        (identities.merged_person(ANONYMOUS_PREFIX + event.visitor_id), extract_lookup_email(event) or "")
+    members = group_second_values_by_first(
+        (identities.merged_person(person), person) for person in identities.merged_into
+    )
+    sought = group_second_values_by_first(
+        (
+            identities.merged_person(ANONYMOUS_PREFIX + event.visitor_id),
+            email_of_anonymous_provider_event(event) or "",
+        )
         for event in seeking
         if event.visitor_id not in revoked_visitors and event.visitor_id not in identities.links
     )
@@ -194,24 +205,28 @@ def _merge_by_email(
         for person, emails in sought.items()
         if all(member.startswith(providers) for member in members[person] | {person})
     }
-    having = group_pairs(
+    having = group_second_values_by_first(
         (email, identities.merged_person(holder))
-        for email, holder in _list_persons_by_email(events, identities)
+        for email, holder in _iterate_email_and_person_pairs(events, identities)
     )
-    return match_persons_by_email(seekers, having, {person: members[person] | {person} for person in seekers})
+    return map_to_only_person_with_same_email(
+        seekers, having, {person: members[person] | {person} for person in seekers}
+    )
 
 
-def _list_persons_by_email(events: Iterable[Event], identities: IdentityMap) -> Iterator[tuple[str, str]]:
+def _iterate_email_and_person_pairs(
+    events: Iterable[Event], identities: IdentityMap
+) -> Iterator[tuple[str, str]]:
     """Yields e-mail addresses with a person that has them."""
     for event in events:
-        if (email := extract_identified_email(event)) is not None:
+        if (email := email_of_identify_event_traits_first(event)) is not None:
             owners = (
                 {identities.person_of_user_id(event.strong_id)}
                 if event.strong_id
                 else identities.linked_persons(event.visitor_id)
             )
             yield from ((email, person) for person in owners)
-        if (email := extract_email_user_id(event)) is not None:
+        if (email := user_id_if_email_address(event)) is not None:
             yield email, identities.person_of_user_id(event.strong_id or "")
 
 
@@ -226,11 +241,11 @@ def _list_external_ids(event: Event) -> list[ExternalId]:
 
 
 def _list_email_matched_persons(event: Event, identities: IdentityMap) -> set[str]:
-    web = get_email_matched_visitor(event)
+    web = web_visitor_of_email_match_event(event)
     return set() if web is None else identities.linked_persons(web)
 
 
-def _find_connected_components(
+def _group_connected_ids_and_persons(
     persons_by_external_id: Mapping[ExternalId, set[str]],
 ) -> list[tuple[set[ExternalId], set[str]]]:
     """Returns groups of external ids and persons that are connected."""

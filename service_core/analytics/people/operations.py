@@ -9,15 +9,15 @@ from pydantic import BaseModel, Field, model_validator
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
-from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.people.activity import (
     MAX_ACTIVITY_ITEMS,
     ConversionResponse,
     SessionResponse,
-    build_conversion_response,
-    build_session_response,
+    build_conversion_with_touch_weights,
+    build_session_hiding_mixed_revenue,
 )
 from service_core.analytics.people.ports import (
     MAX_ITEMS_PER_PERSON,
@@ -32,10 +32,10 @@ from service_core.analytics.people.schemas import (
     Lifetime,
     UserDetail,
     UserRow,
-    build_inactive_user_row,
     build_touch_response,
-    build_user_row,
     compute_person_revenue,
+    user_row_fields_from_first_touch,
+    user_row_fields_without_activity,
 )
 from service_core.analytics.ports import QueryScope
 from service_core.analytics.postbacks.ports import PostbackReader
@@ -71,19 +71,21 @@ class UsersQuery(RangeQuery):
 
     @model_validator(mode="before")
     @classmethod
-    def _within_the_window(cls, sent: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _refuse_page_end_over_5000(cls, raw_params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Rejects pages past the maximum by the numbers as sent, before they are clamped."""
-        if int(sent.get("limit", _DEFAULT_LIMIT)) + int(sent.get("offset", 0)) > MAX_PAGE_END:
+        if int(raw_params.get("limit", _DEFAULT_LIMIT)) + int(raw_params.get("offset", 0)) > MAX_PAGE_END:
             raise BadRequest(
                 f"offset plus limit must not exceed {MAX_PAGE_END}", "window_exceeded", field="offset"
             )
-        return sent
+        return raw_params
 
-    def people_query(self, caller: Caller, *, limit: int | None = None) -> PeoplePageQuery:
+    def to_people_page_query(self, caller: Caller, *, limit_override: int | None = None) -> PeoplePageQuery:
         """Returns the query of the page, or of a page with another length."""
         return PeoplePageQuery(
-            scope=scope_for_caller(caller, self.resolve_range(caller).span, include_bots=self.include_bots),
-            limit=limit or self.limit,
+            scope=scope_for_caller(
+                caller, self.resolve_range_or_default(caller).span, include_bots=self.include_bots
+            ),
+            limit=limit_override or self.limit,
             offset=self.offset,
             sort=self.sort,
             search=self.search,
@@ -148,15 +150,17 @@ async def list_users(
 
     A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` is at most 5000.
     """
-    people_query = query.people_query(caller)
-    persons, total = await converter.run_converted(
+    people_query = query.to_people_page_query(caller)
+    persons, total = await converter.run_and_repeat_with_missing_rates(
         people_query.scope,
-        lambda scope: people.list_people(replace(people_query, scope=scope)),
+        lambda scope: people.list_people_and_total(replace(people_query, scope=scope)),
         lambda answer: any(person.foreign_money for person in answer[0]),
     )
-    date_range, currency = query.resolve_range(caller), caller.workspace.currency
+    date_range, currency = query.resolve_range_or_default(caller), caller.workspace.currency
     return UserList(
-        users=[UserRow.model_validate(build_user_row(person, currency)) for person in persons],
+        users=[
+            UserRow.model_validate(user_row_fields_from_first_touch(person, currency)) for person in persons
+        ],
         total_count=total,
         has_more=query.offset + len(persons) < total,
         limit=query.limit,
@@ -184,28 +188,34 @@ async def get_user(
 
     Touches are weighed by the default attribution of the workspace.
     """
-    person = await people.find_person(caller.workspace.id, path.userId)
+    person = await people.find_person_of_any_id(caller.workspace.id, path.userId)
     if person is None:
         raise NotFound
     date_range = _resolve_activity_range(query, caller)
     scope = scope_for_caller(caller, date_range.span, include_bots=query.include_bots)
     chosen = AttributionSettings.workspace_default(caller.workspace)
-    credit = credit_rule_for(models, chosen)
-    activity = await _read_activity(
+    credit = credit_rule_or_last_touch_with_model_id(models, chosen)
+    activity = await _read_activity_with_converted_money(
         PersonActivityQuery(scope, person, credit.window, MAX_ACTIVITY_ITEMS), activity_reader, converter
     )
     conversion_ids = [conversion.event.event_id for conversion in activity.conversions]
-    sent = await postbacks.list_event_postbacks(caller.workspace.id, conversion_ids) if conversion_ids else {}
-    detail = _build_user_detail(activity, scope.currency)
+    sent = (
+        await postbacks.list_postbacks_by_event(caller.workspace.id, conversion_ids) if conversion_ids else {}
+    )
+    detail = _build_user_detail_or_not_found(activity, scope.currency)
     ids = max(len(detail.visitor_ids), len(detail.anonymous_ids))
     is_whole = ids < MAX_ITEMS_PER_PERSON and not any(
         conversion.is_truncated for conversion in activity.conversions
     )
     return UserResponse(
         user=detail,
-        sessions=[build_session_response(session, scope.currency) for session in activity.sessions],
+        sessions=[
+            build_session_hiding_mixed_revenue(session, scope.currency) for session in activity.sessions
+        ],
         conversions=[
-            build_conversion_response(conversion, credit, chosen, sent.get(conversion.event.event_id, ()))
+            build_conversion_with_touch_weights(
+                conversion, credit, chosen, sent.get(conversion.event.event_id, ())
+            )
             for conversion in activity.conversions
         ],
         window_days=query.window_days,
@@ -214,20 +224,20 @@ async def get_user(
     )
 
 
-async def _read_activity(
-    plan: PersonActivityQuery, activity_reader: PersonActivityReader, converter: CurrencyConverter
+async def _read_activity_with_converted_money(
+    query: PersonActivityQuery, activity_reader: PersonActivityReader, converter: CurrencyConverter
 ) -> PersonActivity:
     """Returns the activity with money converted to the currency of the workspace, as far as rates exist."""
 
     def read_in_scope(scope: QueryScope) -> Awaitable[PersonActivity]:
-        return activity_reader.read_activity(replace(plan, scope=replace(plan.scope, rates=scope.rates)))
+        return activity_reader.read_activity(replace(query, scope=replace(query.scope, rates=scope.rates)))
 
     def has_foreign_money(activity: PersonActivity) -> bool:
         totals = (activity.in_range, activity.lifetime, *activity.sessions)
         return any(total is not None and total.foreign_money for total in totals)
 
-    return await converter.run_converted(
-        replace(plan.scope, span=TimeRange(EARLIEST_EVENT_TIME, plan.scope.span.end)),
+    return await converter.run_and_repeat_with_missing_rates(
+        replace(query.scope, span=TimeRange(EARLIEST_EVENT_TIME, query.scope.span.end)),
         read_in_scope,
         has_foreign_money,
     )
@@ -239,14 +249,14 @@ def _resolve_activity_range(query: UserQuery, caller: Caller) -> ResolvedRange:
     return ResolvedRange(span, caller.workspace.zone, caller.now)
 
 
-def _build_user_detail(journey: PersonActivity, currency: str) -> UserDetail:
-    lifetime, profile = journey.lifetime, journey.profile
+def _build_user_detail_or_not_found(activity: PersonActivity, currency: str) -> UserDetail:
+    lifetime, profile = activity.lifetime, activity.profile
     if lifetime is None:
         raise NotFound
     fields = (
-        build_user_row(journey.in_range, currency)
-        if journey.in_range
-        else build_inactive_user_row(lifetime, currency)
+        user_row_fields_from_first_touch(activity.in_range, currency)
+        if activity.in_range
+        else user_row_fields_without_activity(lifetime, currency)
     )
     return UserDetail.model_validate(
         {
@@ -255,19 +265,19 @@ def _build_user_detail(journey: PersonActivity, currency: str) -> UserDetail:
             "external_ids": dict(profile.external_ids),
             "anonymous_ids": list(profile.anonymous_ids),
             "first_touch": build_touch_response(lifetime.first_touch),
-            "last_touch": build_touch_response(journey.last_touch),
-            "lifetime": _build_lifetime(lifetime, currency),
+            "last_touch": build_touch_response(activity.last_touch),
+            "lifetime": _build_lifetime_totals(lifetime, currency),
         }
     )
 
 
-def _build_lifetime(ever: Person, currency: str) -> Lifetime:
+def _build_lifetime_totals(person_over_all_time: Person, currency: str) -> Lifetime:
     return Lifetime(
-        revenue=compute_person_revenue(ever, currency),
-        orders=ever.orders,
-        conversions=ever.conversions,
-        sessions=ever.sessions,
-        events=ever.events,
+        revenue=compute_person_revenue(person_over_all_time, currency),
+        orders=person_over_all_time.orders,
+        conversions=person_over_all_time.conversions,
+        sessions=person_over_all_time.sessions,
+        events=person_over_all_time.events,
     )
 
 

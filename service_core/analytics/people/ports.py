@@ -168,19 +168,21 @@ class PersonFirstTouch:
 class PersonReader(Protocol):
     """Persons: connected ids, resolved at query time."""
 
-    async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
+    async def list_people_and_total(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """Returns a page of persons and the number of all."""
 
-    async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
+    async def find_person_of_any_id(self, workspace_id: UUID, any_id: str) -> str | None:
         """Returns the person of a user id, visitor id or anonymous id; None if it was never seen."""
 
-    async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
+    async def first_touches_of_seen_ids(
+        self, workspace_id: UUID, user_or_visitor_ids: Collection[str]
+    ) -> Mapping[str, PersonFirstTouch]:
         """Returns the first touches of several ids; ids that were never seen are omitted.
 
         An id is a user id, else a visitor id, with the person of the visitor's latest event.
         """
 
-    async def external_id_conflicts(
+    async def list_external_id_conflicts_and_total(
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
         """Returns external ids that several persons carry, and the number of all.
@@ -188,12 +190,12 @@ class PersonReader(Protocol):
         Those of the most identified persons come first, then those carried most recently, then by namespace.
         """
 
-    async def list_person_events(
+    async def list_latest_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
         """Returns the latest events of a person in the span, oldest first."""
 
-    async def list_person_touches(
+    async def list_latest_person_touches(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Touch]:
         """Returns the latest touches of a person in the span, oldest first."""

@@ -83,7 +83,7 @@ class UserDetail(UserRow):
     lifetime: Lifetime
 
 
-def build_user_row(person: Person, currency: str) -> Mapping[str, Any]:
+def user_row_fields_from_first_touch(person: Person, currency: str) -> Mapping[str, Any]:
     """Returns the fields of a `UserRow`."""
     touch = person.first_touch
     return {
@@ -104,10 +104,15 @@ def build_user_row(person: Person, currency: str) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def build_inactive_user_row(lifetime: Person, currency: str) -> Mapping[str, Any]:
+def user_row_fields_without_activity(lifetime: Person, currency: str) -> Mapping[str, Any]:
     """Returns the fields of a `UserRow` for a person without an event in the range."""
     zero_counts = dict.fromkeys(("sessions", "pageviews", "events", "conversions"), 0)
-    return {**build_user_row(lifetime, currency), **zero_counts, "revenue": Decimal(0), "last_seen": None}
+    return {
+        **user_row_fields_from_first_touch(lifetime, currency),
+        **zero_counts,
+        "revenue": Decimal(0),
+        "last_seen": None,
+    }
 
 
 def compute_person_revenue(person: Person, currency: str) -> Decimal | None:

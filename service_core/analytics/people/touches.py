@@ -64,50 +64,50 @@ class TouchEvent:
     @property
     def is_direct(self) -> bool:
         """Whether it is a direct touch."""
-        return bool(self.value("channel") == DIRECT)
+        return bool(self.column_value_as_classified("channel") == DIRECT)
 
-    def value(self, column: str) -> Any:
+    def column_value_as_classified(self, column_name: str) -> Any:
         """Returns a column by the names of `Touch`; any other column is that of the event."""
-        if column in _CLASSIFICATION_COLUMNS:
+        if column_name in _CLASSIFICATION_COLUMNS:
             if self.classification is TouchClassification.DIRECT:
-                return _DIRECT_VALUES[column]
+                return _DIRECT_VALUES[column_name]
             side = "own" if self.classification is TouchClassification.EVENT_VALUES else "referral"
-            return getattr(self.event, f"{side}_{_CLASSIFICATION_COLUMNS[column]}")
+            return getattr(self.event, f"{side}_{_CLASSIFICATION_COLUMNS[column_name]}")
         if (
-            column in _CAMPAIGN_AND_CLICK_COLUMNS
+            column_name in _CAMPAIGN_AND_CLICK_COLUMNS
             and self.classification is not TouchClassification.EVENT_VALUES
         ):
             return None
-        return getattr(self.event, column)
+        return getattr(self.event, column_name)
 
     def to_touch(self) -> Touch:
         """Returns the touch as a value."""
         return Touch(
             timestamp=self.event.timestamp,
-            source=self.value("attribution_source"),
-            medium=self.value("attribution_medium"),
-            campaign=self.value("utm_campaign"),
-            term=self.value("utm_term"),
-            content=self.value("utm_content"),
-            channel=self.value("channel"),
-            click_id=self.value("click_id"),
-            click_id_type=self.value("click_id_type"),
+            source=self.column_value_as_classified("attribution_source"),
+            medium=self.column_value_as_classified("attribution_medium"),
+            campaign=self.column_value_as_classified("utm_campaign"),
+            term=self.column_value_as_classified("utm_term"),
+            content=self.column_value_as_classified("utm_content"),
+            channel=self.column_value_as_classified("channel"),
+            click_id=self.column_value_as_classified("click_id"),
+            click_id_type=self.column_value_as_classified("click_id_type"),
             referrer=self.event.referrer,
             landing_page=self.event.landing_page,
-            lyr=self.value("lyr"),
-            utm_source=self.value("utm_source"),
-            utm_medium=self.value("utm_medium"),
+            lyr=self.column_value_as_classified("lyr"),
+            utm_source=self.column_value_as_classified("utm_source"),
+            utm_medium=self.column_value_as_classified("utm_medium"),
         )
 
 
-def detect_touches(
+def detect_touches_without_bots_and_repeats(
     events: Iterable[Event], person_of: Callable[[Event], str]
 ) -> Iterator[tuple[str, TouchEvent]]:
     """Yields every touch of a workspace with its person, oldest first.
 
     Args:
         events: all events of the workspace, in any order.
-        person_of: returns the person of an event (`IdentityMap.person_of_event`).
+        person_of: returns the person of an event (`IdentityMap.merged_person_of_event`).
     """
     campaigns: dict[str, tuple[Any, ...]] = {}
     sessions: dict[tuple[str, str], tuple[Any, ...] | None] = {}
@@ -120,16 +120,21 @@ def detect_touches(
         repeats_campaign = has_campaign and campaigns.get(person) == values and not event.campaign_in_url
         if has_campaign:
             campaigns[person] = values
-        touch = _classify_touch(event, repeats_campaign=repeats_campaign, is_first_of_session=first)
+        touch = _classify_touch_or_none(event, repeats_campaign=repeats_campaign, is_first_of_session=first)
         if (
             touch
-            and (distinguishing := tuple(touch.value(column) for column in _DISTINGUISHING_COLUMNS)) != latest
+            and (
+                distinguishing := tuple(
+                    touch.column_value_as_classified(column) for column in _DISTINGUISHING_COLUMNS
+                )
+            )
+            != latest
         ):
             sessions[session] = distinguishing
             yield person, touch
 
 
-def list_reported_touches(event: Event) -> list[TouchEvent]:
+def list_client_reported_touches(event: Event) -> list[TouchEvent]:
     """Returns the touches that the client reported with an event, oldest first."""
     reported = event.told or {}
     touches = []
@@ -145,7 +150,9 @@ def list_reported_touches(event: Event) -> list[TouchEvent]:
     return sorted(touches, key=lambda touch: touch.event.timestamp)
 
 
-def _classify_touch(event: Event, *, repeats_campaign: bool, is_first_of_session: bool) -> TouchEvent | None:
+def _classify_touch_or_none(
+    event: Event, *, repeats_campaign: bool, is_first_of_session: bool
+) -> TouchEvent | None:
     if repeats_campaign:
         return TouchEvent(event, TouchClassification.REFERRER) if event.referral_channel else None
     if event.own_channel:

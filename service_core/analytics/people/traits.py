@@ -22,7 +22,9 @@ _RESERVED_PREFIXES: Final = (
 )
 
 
-def merge_traits(properties: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_traits_latest_non_null(
+    identify_event_data_oldest_first: Iterable[Mapping[str, Any]],
+) -> dict[str, Any]:
     """Returns the traits of a person.
 
     Args:
@@ -33,7 +35,7 @@ def merge_traits(properties: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         earlier ones; null removes nothing.
     """
     merged: dict[str, Any] = {}
-    for event_data in properties:
+    for event_data in identify_event_data_oldest_first:
         flat = {key: value for key, value in event_data.items() if not _is_reserved(key)}
         nested = event_data.get("traits")
         merged |= {

@@ -33,7 +33,7 @@ class PostbackCount:
 class PostbackReader(Protocol):
     """Reads postbacks. Test postbacks are listed with their event and never counted."""
 
-    async def list_event_postbacks(
+    async def list_postbacks_by_event(
         self, workspace_id: UUID, event_ids: Collection[str]
     ) -> Mapping[str, Sequence[PostbackSummary]]:
         """Returns the postbacks of events, by event id, in the order their rules matched. Events without one are omitted.
@@ -42,7 +42,7 @@ class PostbackReader(Protocol):
             StoreUnavailable: postbacks cannot be read.
         """
 
-    async def count_postbacks(
+    async def count_final_postbacks_by_bucket(
         self, workspace_id: UUID, bucket_edges: Sequence[datetime]
     ) -> Sequence[PostbackCount]:
         """Returns the number of postbacks that reached a final status between consecutive instants.

@@ -12,7 +12,10 @@ from typing import Any, Final, TypeAlias
 
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
-from service_core.analytics.attribution.resolve_model import fit_weights, without_model
+from service_core.analytics.attribution.resolve_model import (
+    read_paths_and_fit_weights_if_enough_data,
+    without_data_driven_model_id,
+)
 from service_core.analytics.measures import (
     Aggregation,
     Column,
@@ -30,7 +33,7 @@ from service_core.analytics.ports import (
     TouchPathReader,
 )
 from service_core.analytics.query.evaluate_predicate import value_matches
-from service_core.kernel.money import allocate_amount
+from service_core.kernel.money import allocate_by_largest_remainder
 
 _DEFAULT_KEY_COLUMN: Final = touch_column("channel")
 """Key of a query without a column of touches: the sum over all keys is the total."""
@@ -47,7 +50,9 @@ class DataDrivenCredits:
     paths: TouchPathReader
     models: AttributionModels
 
-    async def aggregate(self, query: AggregateQuery, credit: CreditRule) -> AggregateResult:
+    async def aggregate_splitting_credits_by_model(
+        self, query: AggregateQuery, credit_rule: CreditRule
+    ) -> AggregateResult:
         """Returns the aggregations by dimensions and buckets.
 
         Raises:
@@ -71,9 +76,11 @@ class DataDrivenCredits:
             tuple(aggregation for aggregation in aggregations if aggregation.relation is Relation.CREDITS),
         )
         if credit_split.aggregations:
-            weights = await self._fit_weights(query, credit, credit_split.touch_columns)
-            totals = await self.events.aggregate(credit_split.totals_query(credit))
-            for key, aggregation, value in credit_split.split_totals(totals, weights):
+            weights = await self._fit_weights_ignoring_filters(
+                query, credit_rule, credit_split.used_touch_columns_or_channel
+            )
+            totals = await self.events.aggregate(credit_split.totals_query_without_touch_columns(credit_rule))
+            for key, aggregation, value in credit_split.split_totals_by_matching_touch_key(totals, weights):
                 rows_by_key[key][aggregation] += value
         rows = [(*key, *values.values()) for key, values in rows_by_key.items()]
         sums = tuple(
@@ -81,14 +88,16 @@ class DataDrivenCredits:
         )
         return AggregateResult(rows or _build_empty_rows(query, aggregations), aggregations, len(rows), sums)
 
-    async def _fit_weights(
-        self, query: AggregateQuery, credit: CreditRule, columns: tuple[Column, ...]
+    async def _fit_weights_ignoring_filters(
+        self, query: AggregateQuery, credit_rule: CreditRule, touch_columns: tuple[Column, ...]
     ) -> Mapping[TouchKey, Fraction]:
-        model = self.models.require(credit.data_driven_model_id or "")
+        model = self.models.require_installed(credit_rule.data_driven_model_id or "")
         if not isinstance(model, DataDrivenModel):
             raise TypeError(f"{model.id} is no data-driven model")
-        paths = TouchPathQuery(replace(query.scope, filters=()), credit.window, columns, credit.event_names)
-        return await fit_weights(
+        paths = TouchPathQuery(
+            replace(query.scope, filters=()), credit_rule.window, touch_columns, credit_rule.event_names
+        )
+        return await read_paths_and_fit_weights_if_enough_data(
             model, paths, self.paths, min_conversions_and_non_conversions=self.models.min_conversions
         )
 
@@ -101,7 +110,7 @@ class _CreditSplit:
     aggregations: tuple[Aggregation, ...]
 
     @property
-    def touch_columns(self) -> tuple[Column, ...]:
+    def used_touch_columns_or_channel(self) -> tuple[Column, ...]:
         """Every column of touches that is grouped by or filtered."""
         grouped = (column for column in self._dimension_columns if _is_touch_column(column))
         compared = (
@@ -109,37 +118,37 @@ class _CreditSplit:
         )
         return tuple(dict.fromkeys((*grouped, *compared))) or (_DEFAULT_KEY_COLUMN,)
 
-    def totals_query(self, credit: CreditRule) -> AggregateQuery:
+    def totals_query_without_touch_columns(self, credit_rule: CreditRule) -> AggregateQuery:
         """Returns the query without any column of touches."""
         return replace(
             self.query,
             scope=replace(self.query.scope, filters=_without_touch_conditions(self.query.scope.filters)),
-            measures=tuple(dict.fromkeys(map(_without_touch_filter, self.aggregations))),
+            measures=tuple(dict.fromkeys(map(_without_own_touch_conditions, self.aggregations))),
             dimensions=tuple(
                 dimension
                 for dimension, column in zip(self.query.dimensions, self._dimension_columns, strict=True)
                 if not _is_touch_column(column)
             ),
-            credit=without_model(credit),
+            credit=without_data_driven_model_id(credit_rule),
         )
 
-    def split_totals(
+    def split_totals_by_matching_touch_key(
         self, totals: AggregateResult, weights: Mapping[TouchKey, Fraction]
     ) -> Iterator[tuple[ResultKey, Aggregation, int | float]]:
         """Yields the part of each total that belongs to each result key."""
-        keys = [dict(zip(self.touch_columns, key, strict=True)) for key in weights]
+        keys = [dict(zip(self.used_touch_columns_or_channel, key, strict=True)) for key in weights]
         for group_key, values in _iterate_rows_by_key(totals):
             for aggregation in self.aggregations:
                 for key, share in zip(
                     keys,
-                    _split_total(aggregation, values[_without_touch_filter(aggregation)], weights),
+                    _split_total(aggregation, values[_without_own_touch_conditions(aggregation)], weights),
                     strict=True,
                 ):
                     if share and all(
                         value_matches(key[p.column], p.op, p.value)
                         for p in self._touch_conditions(aggregation)
                     ):
-                        yield self._result_key(group_key, key), aggregation, share
+                        yield self._merge_result_key(group_key, key), aggregation, share
 
     @property
     def _dimension_columns(self) -> tuple[Column, ...]:
@@ -148,14 +157,14 @@ class _CreditSplit:
     def _touch_conditions(self, aggregation: Aggregation) -> tuple[Predicate, ...]:
         return tuple(p for p in (*self.query.scope.filters, *aggregation.where) if _is_touch_column(p.column))
 
-    def _result_key(self, total: ResultKey, key: Mapping[Column, str | None]) -> ResultKey:
+    def _merge_result_key(self, totals_key: ResultKey, touch_key: Mapping[Column, str | None]) -> ResultKey:
         """Returns the result key from a key of the totals and a touch key."""
-        remaining = iter(total)
+        remaining = iter(totals_key)
         prefix = (next(remaining),) if self.query.buckets else ()
         return (
             *prefix,
             *(
-                key[column] if _is_touch_column(column) else next(remaining)
+                touch_key[column] if _is_touch_column(column) else next(remaining)
                 for column in self._dimension_columns
             ),
         )
@@ -169,13 +178,17 @@ def _without_touch_conditions(conditions: Sequence[Predicate]) -> tuple[Predicat
     return tuple(p for p in conditions if not _is_touch_column(p.column))
 
 
-def _without_touch_filter(aggregation: Aggregation) -> Aggregation:
+def _without_own_touch_conditions(aggregation: Aggregation) -> Aggregation:
     return replace(aggregation, where=_without_touch_conditions(aggregation.where))
 
 
 def _split_total(aggregation: Aggregation, total: int, weights: Mapping[TouchKey, Fraction]) -> list[int]:
     """Returns a sum split in proportion. A row count stays whole for each key: it only shows whether there are rows."""
-    return allocate_amount(total, list(weights.values())) if aggregation.column else [total] * len(weights)
+    return (
+        allocate_by_largest_remainder(total, list(weights.values()))
+        if aggregation.column
+        else [total] * len(weights)
+    )
 
 
 def _iterate_rows_by_key(result: AggregateResult) -> Iterator[tuple[ResultKey, dict[Aggregation, Any]]]:

@@ -11,9 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 from service_core.analytics.measures import NOT_SET, Column, Measure, Relation, Scalar
-from service_core.analytics.query.relation_columns import find_unknown_column_names, find_unknown_columns
+from service_core.analytics.query.relation_columns import (
+    messages_for_unknown_columns_of_measure,
+    messages_for_unknown_columns_with_hint,
+)
 from service_core.kernel.errors import StartupError
-from service_core.kernel.unique_index import index_unique
+from service_core.kernel.unique_index import index_unique_or_startup_error
 
 
 class MetricUnit(StrEnum):
@@ -109,23 +112,29 @@ class Catalog:
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, metrics: Iterable[Metric], dimensions: Iterable[Dimension]) -> "Catalog":
+    def from_validated_definitions(
+        cls, metrics: Iterable[Metric], dimensions: Iterable[Dimension]
+    ) -> "Catalog":
         """Returns the catalog of the given metrics and dimensions.
 
         Raises:
             StartupError: two have the same id, a metric names an unknown dimension, or a column does not exist in
                 its relation.
         """
-        by_id = index_unique(metrics, lambda m: m.id, lambda m: f"the metric {m.id!r}")
-        dims = index_unique(dimensions, lambda d: d.id, lambda d: f"the dimension {d.id!r}")
+        by_id = index_unique_or_startup_error(metrics, lambda m: m.id, lambda m: f"the metric {m.id!r}")
+        dims = index_unique_or_startup_error(dimensions, lambda d: d.id, lambda d: f"the dimension {d.id!r}")
         for metric in by_id.values():
             unknown = [d for d in metric.dimensions if d not in dims]
             if unknown:
                 raise StartupError(f"Metric {metric.id!r} names unknown dimensions: {', '.join(unknown)}.")
-            _raise_first_fault(f"Metric {metric.id!r}", find_unknown_columns(metric.measure))
+            _raise_first_fault(
+                f"Metric {metric.id!r}", messages_for_unknown_columns_of_measure(metric.measure)
+            )
         for dimension in dims.values():
             for relation, column in dimension.columns.items():
-                _raise_first_fault(f"Dimension {dimension.id!r}", find_unknown_column_names(relation, column))
+                _raise_first_fault(
+                    f"Dimension {dimension.id!r}", messages_for_unknown_columns_with_hint(relation, column)
+                )
         return cls(by_id, dims)
 
 

@@ -36,7 +36,7 @@ class RowAccumulator:
             None if isinstance(base_measure, DailyMean) else 0 for base_measure in atoms
         ]
 
-    def ensure_row(self, key: RowKey) -> list[Number | None]:
+    def get_or_add_zero_row(self, key: RowKey) -> list[Number | None]:
         """Returns the values of a row; creates the row if it is new."""
         row = self.rows.get(key)
         if row is None:
@@ -45,11 +45,11 @@ class RowAccumulator:
 
     def add(self, key: RowKey, positions: Sequence[int], values: Iterable[float | Fraction]) -> None:
         """Adds values to a row; stored values with the same label share a row."""
-        row = self.ensure_row(key)
+        row = self.get_or_add_zero_row(key)
         for position, value in zip(positions, values, strict=True):
             row[position] = (row[position] or 0) + (Fraction(value) if isinstance(value, float) else value)
 
-    def column_totals(self) -> dict[BaseMeasure, Number]:
+    def totals_by_base_measure(self) -> dict[BaseMeasure, Number]:
         """Returns the sum over all rows per base measure."""
         return {
             base_measure: sum(row[position] or 0 for row in self.rows.values())

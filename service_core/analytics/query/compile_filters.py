@@ -22,20 +22,20 @@ _LIST_OPERATOR_FOR: Final = {
 }
 
 
-def compile_filters(
-    filters: Iterable[DimensionFilter], dimensions: Mapping[str, Dimension], relation: Relation
+def compile_filters_or_none_if_unmatchable(
+    filters: Iterable[DimensionFilter], dimensions_by_id: Mapping[str, Dimension], relation: Relation
 ) -> tuple[Predicate, ...] | None:
     """Returns the filters as predicates on one relation; `MATCHES_NOTHING` if no row can meet them."""
     predicates: list[Predicate] = []
     for condition in filters:
-        dimension = dimensions[condition.dimension]
+        dimension = dimensions_by_id[condition.dimension]
         column = dimension.columns.get(relation)
         if column is None:
-            if not _null_matches(condition, dimension):
+            if not _absent_value_meets_condition(condition, dimension):
                 return MATCHES_NOTHING
         elif condition.op in _LIST_OPERATOR_FOR or dimension.labels:
             op = _LIST_OPERATOR_FOR.get(condition.op, FilterOperator.IN)
-            values = _list_column_values(condition, dimension)
+            values = _column_values_meeting_condition(condition, dimension)
             if values:
                 predicates.append(_simplify_list_condition(column, op, values))
             elif op is FilterOperator.IN:
@@ -45,7 +45,9 @@ def compile_filters(
     return tuple(predicates)
 
 
-def _list_column_values(condition: DimensionFilter, dimension: Dimension) -> tuple[Scalar | None, ...]:
+def _column_values_meeting_condition(
+    condition: DimensionFilter, dimension: Dimension
+) -> tuple[Scalar | None, ...]:
     """Returns the column values of the listed labels, or of all labels that meet the condition."""
     if condition.op not in _LIST_OPERATOR_FOR:
         wanted = _operand_as_text(condition.value)
@@ -54,7 +56,7 @@ def _list_column_values(condition: DimensionFilter, dimension: Dimension) -> tup
         )
         return (*matching, *((None,) if value_matches(None, condition.op, wanted) else ()))
     labels = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-    return tuple(stored for label in labels for stored in _list_column_values_for_label(label, dimension))
+    return tuple(stored for label in labels for stored in _column_values_of_label(label, dimension))
 
 
 def _simplify_list_condition(
@@ -69,7 +71,7 @@ def _simplify_list_condition(
     return Predicate(column, FilterOperator.EQ if is_in else FilterOperator.NEQ, values[0])
 
 
-def _list_column_values_for_label(label: Scalar | None, dimension: Dimension) -> tuple[Scalar | None, ...]:
+def _column_values_of_label(label: Scalar | None, dimension: Dimension) -> tuple[Scalar | None, ...]:
     """Returns the column values of a label; nothing if no row can have that label."""
     if label == dimension.null_label:
         return (None,)
@@ -85,7 +87,7 @@ def _operand_as_text(value: Operand) -> Operand:
     return None if value is None else str(value)
 
 
-def _null_matches(condition: DimensionFilter, dimension: Dimension) -> bool:
+def _absent_value_meets_condition(condition: DimensionFilter, dimension: Dimension) -> bool:
     """Whether rows without a value of the dimension meet a condition."""
     if condition.op in _LIST_OPERATOR_FOR:
         value = condition.value

@@ -65,7 +65,7 @@ def aggregation_of(base_measure: BaseMeasure) -> Aggregation:
     return base_measure.aggregation if isinstance(base_measure, DailyMean) else base_measure
 
 
-def list_incompleteness_counts(
+def iterate_counts_of_rows_making_sum_unknown(
     aggregation: Aggregation, currency: str
 ) -> Iterator[tuple[Aggregation, Unavailable]]:
     """Yields counts of rows that make the sum of an aggregation unknown, each with the resulting value.
@@ -99,7 +99,9 @@ def list_incompleteness_counts(
         )
 
 
-def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], currency: str) -> MeasureFunction:
+def compile_measure_zero_where_absent(
+    measure: Measure, positions: Mapping[BaseMeasure, int], currency: str
+) -> MeasureFunction:
     """Returns a function that computes a measure; a base measure without a position is 0, as no row meets its conditions.
 
     A sum over money in another currency without a rate is unavailable, never partial.
@@ -108,7 +110,7 @@ def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], curr
         return _compile_binary(sub, measure.minuend, measure.subtrahend, positions, currency)
     if isinstance(measure, Ratio):
         return _compile_binary(
-            _make_division(measure), measure.numerator, measure.denominator, positions, currency
+            _division_or_none_by_zero(measure), measure.numerator, measure.denominator, positions, currency
         )
     position = positions.get(measure)
     if position is None:
@@ -116,14 +118,15 @@ def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], curr
         return lambda _: empty
     if isinstance(measure, DailyMean):
         return lambda values: Measured(values[position])
-    return _compile_aggregation(measure, position, positions, currency)
+    return _compile_sum_unless_incomplete(measure, position, positions, currency)
 
 
-def _compile_aggregation(
+def _compile_sum_unless_incomplete(
     aggregation: Aggregation, position: int, positions: Mapping[BaseMeasure, int], currency: str
 ) -> MeasureFunction:
     incompleteness_counts = [
-        (positions[count], unknown) for count, unknown in list_incompleteness_counts(aggregation, currency)
+        (positions[count], unknown)
+        for count, unknown in iterate_counts_of_rows_making_sum_unknown(aggregation, currency)
     ]
     scale = _MILLION if is_in_millionths(aggregation) else 1
 
@@ -144,11 +147,14 @@ def _compile_binary(
     positions: Mapping[BaseMeasure, int],
     currency: str,
 ) -> MeasureFunction:
-    first, second = compile_measure(left, positions, currency), compile_measure(right, positions, currency)
+    first, second = (
+        compile_measure_zero_where_absent(left, positions, currency),
+        compile_measure_zero_where_absent(right, positions, currency),
+    )
     return lambda values: combine_measurements(operator, first(values), second(values))
 
 
-def _make_division(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
+def _division_or_none_by_zero(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
     def divide(numerator: Number, denominator: Number) -> Number | None:
         if denominator == 0:
             return None
@@ -158,7 +164,7 @@ def _make_division(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
     return divide
 
 
-def round_for_unit(measurement: Measurement, metric: Metric, currency: str) -> float | None:
+def round_to_json_number_by_unit(measurement: Measurement, metric: Metric, currency: str) -> float | None:
     """Returns the JSON number of a value, rounded half-even once; None if it is unknown."""
     if isinstance(measurement, Unavailable) or measurement.value is None:
         return None

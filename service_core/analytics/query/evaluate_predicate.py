@@ -48,15 +48,15 @@ def value_matches(value: Any, op: FilterOperator, operand: Any = None) -> bool:
             value, FilterOperator.LTE, operand[1]
         )
     if op in _TEXT_OPERATORS:
-        text = scalar_as_text(value)
+        text = scalar_as_json_text(value)
         return text is not None and _TEXT_OPERATORS[op](
-            lower_per_letter(text), lower_per_letter(str(scalar_as_text(operand)))
+            lower_case_letter_by_letter(text), lower_case_letter_by_letter(str(scalar_as_json_text(operand)))
         )
-    alike = _make_comparable(value, operand)
+    alike = _as_numbers_or_texts(value, operand)
     return alike is not None and _ORDER_OPERATORS[op](*alike)
 
 
-def lower_per_letter(text: str) -> str:
+def lower_case_letter_by_letter(text: str) -> str:
     """Returns the text in lower case, letter by letter.
 
     A part of a text then stays a part of it. By words, ``ΟΔΟΣ`` would end in another letter than ``ΟΔΟΣΤΡΩΜΑ``
@@ -70,7 +70,7 @@ def _equals_listed_value(value: Any, listed: Scalar | None) -> bool:
     return value is None if listed is None else value_matches(value, FilterOperator.EQ, listed)
 
 
-def scalar_as_text(value: Scalar | Any) -> str | None:
+def scalar_as_json_text(value: Scalar | Any) -> str | None:
     """Returns a scalar as JSON writes it; None for a list or an object."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -79,11 +79,11 @@ def scalar_as_text(value: Scalar | Any) -> str | None:
     return None
 
 
-def _make_comparable(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
+def _as_numbers_or_texts(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
     """Returns both sides as numbers or as text; None if they cannot be compared."""
     if isinstance(operand, bool) or not isinstance(operand, int | float):
-        text = scalar_as_text(value)
-        return None if text is None else (text, scalar_as_text(operand))
+        text = scalar_as_json_text(value)
+        return None if text is None else (text, scalar_as_json_text(operand))
     if isinstance(value, bool):
         return None
     if isinstance(value, str) and _NUMBER_PATTERN.fullmatch(value):

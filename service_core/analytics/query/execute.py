@@ -18,15 +18,19 @@ from service_core.analytics.measures import Aggregation, Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, ColumnSort, StoreUnavailable
 from service_core.analytics.query.catalog import Catalog, Metric
 from service_core.analytics.query.combine import RowAccumulator
-from service_core.analytics.query.compute import BaseMeasure, MeasureFunction, compile_measure
+from service_core.analytics.query.compute import (
+    BaseMeasure,
+    MeasureFunction,
+    compile_measure_zero_where_absent,
+)
 from service_core.analytics.query.models import BUCKET, MetricQuery, QueryResult, ResultRow
-from service_core.analytics.query.ordering import sort_rows
+from service_core.analytics.query.ordering import sort_rows_unknown_last
 from service_core.analytics.query.plan import (
     QueryPlan,
     SourceQuery,
-    aggregate_query_for,
+    aggregate_query_without_order_and_limit,
     plan_query,
-    to_source_measure,
+    replace_base_measures,
 )
 from service_core.analytics.query.sources import Source, SourceUnavailable
 from service_core.kernel.async_gather import gather_or_cancel
@@ -71,12 +75,12 @@ class QueryExecution:
             self.caller.workspace,
         )
         return (
-            await self._execute_in_store(plan.source_queries[0])
-            if self._runs_in_one_store_query(plan)
-            else await self._combine_sources(plan)
+            await self._execute_sorted_and_limited_in_store(plan.source_queries[0])
+            if self._can_run_as_one_store_query(plan)
+            else await self._combine_sources_and_page_in_python(plan)
         )
 
-    def _runs_in_one_store_query(self, plan: QueryPlan) -> bool:
+    def _can_run_as_one_store_query(self, plan: QueryPlan) -> bool:
         has_labels = any(self.catalog.dimensions[d].labels for d in self.query.dimensions)
         needs_empty_buckets = self.query.buckets is not None and not self.query.dimensions
         rules = (self.query.credit_rule, self.query.default_credit_rule)
@@ -85,36 +89,40 @@ class QueryExecution:
         )
         return plan.is_single_query and not (has_labels or needs_empty_buckets or is_data_driven)
 
-    async def _execute_in_store(self, source_query: SourceQuery) -> QueryResult:
+    async def _execute_sorted_and_limited_in_store(self, source_query: SourceQuery) -> QueryResult:
         query = self.query
-        plan = aggregate_query_for(source_query, query, self.catalog, self.caller)
+        plan = aggregate_query_without_order_and_limit(source_query, query, self.catalog, self.caller)
         composed = tuple(
-            to_source_measure(metric.measure, source_query.aggregation_by_base)
+            replace_base_measures(metric.measure, source_query.aggregation_by_base)
             for metric in self._measured_metrics
         )
         remaining = tuple(aggregation for aggregation in plan.measures if aggregation not in composed)
-        result = await _aggregate_from_source(
+        result = await _aggregate_or_raise_source_unavailable(
             source_query,
             replace(
                 plan,
                 measures=(*composed, *remaining),
-                order=self._build_column_sorts(source_query),
+                order=self._column_sorts_of_available_fields(source_query),
                 limit=query.limit,
                 offset=query.offset,
             ),
         )
         accumulator = RowAccumulator([source_query])
-        self._accumulate(accumulator, source_query, result, has_bucket_column=self.query.buckets is not None)
+        self._add_result_rows(
+            accumulator, source_query, result, has_bucket_column=self.query.buckets is not None
+        )
         totals = dict(zip(result.aggregations, result.totals, strict=True))
         added = {
             base_measure: totals[aggregation]
             for base_measure, aggregation in source_query.aggregation_by_base.items()
         }
         return QueryResult(
-            tuple(self._compute_rows(accumulator)), result.total_rows, self._sum_metrics(added)
+            tuple(self._compute_rows(accumulator)),
+            result.total_rows,
+            self._totals_of_plain_aggregations(added),
         )
 
-    def _build_column_sorts(self, source_query: SourceQuery) -> tuple[ColumnSort, ...]:
+    def _column_sorts_of_available_fields(self, source_query: SourceQuery) -> tuple[ColumnSort, ...]:
         dimensions = [self.query.dimensions[position] for position in source_query.dimension_positions]
         names = {BUCKET: BUCKET}
         names |= {metric.id: f"m{i}" for i, metric in enumerate(self._measured_metrics)}
@@ -126,59 +134,63 @@ class QueryExecution:
             if key.field in names
         )
 
-    async def _combine_sources(self, plan: QueryPlan) -> QueryResult:
+    async def _combine_sources_and_page_in_python(self, plan: QueryPlan) -> QueryResult:
         accumulator = RowAccumulator(plan.source_queries)
         await gather_or_cancel(
             *(
-                self._aggregate_source(source_query, accumulator)
+                self._aggregate_source_into(source_query, accumulator)
                 for source_query in plan.source_queries
                 if not source_query.is_daily_mean
             )
         )
-        self._add_empty_buckets(accumulator)
+        self._add_zero_rows_unless_dimensions(accumulator)
         await gather_or_cancel(
             *(
-                self._aggregate_daily_means(source_query, accumulator)
+                self._add_means_over_full_days(source_query, accumulator)
                 for source_query in plan.source_queries
                 if source_query.is_daily_mean
             )
         )
-        rows = sort_rows(self._compute_rows(accumulator), self.query)
+        rows = sort_rows_unknown_last(self._compute_rows(accumulator), self.query)
         end = None if self.query.limit is None else self.query.offset + self.query.limit
         return QueryResult(
-            tuple(rows[self.query.offset : end]), len(rows), self._sum_metrics(accumulator.column_totals())
+            tuple(rows[self.query.offset : end]),
+            len(rows),
+            self._totals_of_plain_aggregations(accumulator.totals_by_base_measure()),
         )
 
-    def _add_empty_buckets(self, accumulator: RowAccumulator) -> None:
+    def _add_zero_rows_unless_dimensions(self, accumulator: RowAccumulator) -> None:
         """Adds a row for every bucket, or one row for the total, if there are no dimensions."""
         if self.query.dimensions:
             return
         for start in self.query.buckets.starts if self.query.buckets else (None,):
-            accumulator.ensure_row((start, ()))
+            accumulator.get_or_add_zero_row((start, ()))
 
-    async def _aggregate_source(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
-        self._accumulate(
+    async def _aggregate_source_into(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
+        self._add_result_rows(
             accumulator,
             source_query,
-            await _aggregate_from_source(
-                source_query, aggregate_query_for(source_query, self.query, self.catalog, self.caller)
+            await _aggregate_or_raise_source_unavailable(
+                source_query,
+                aggregate_query_without_order_and_limit(source_query, self.query, self.catalog, self.caller),
             ),
             has_bucket_column=self.query.buckets is not None,
         )
 
-    async def _aggregate_daily_means(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
+    async def _add_means_over_full_days(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
         """Adds means over the full local days of the range, or of each bucket (stickiness)."""
-        days = _list_full_days(self.query)
+        days = _full_elapsed_local_days(self.query)
         if not days.starts:
             return
         span = TimeRange(days.starts[0], days.end)
         daily = replace(self.query, range=replace(self.query.range, span=span), buckets=days)
         by_day = RowAccumulator([source_query])
-        self._accumulate(
+        self._add_result_rows(
             by_day,
             source_query,
-            await _aggregate_from_source(
-                source_query, aggregate_query_for(source_query, daily, self.catalog, self.caller)
+            await _aggregate_or_raise_source_unavailable(
+                source_query,
+                aggregate_query_without_order_and_limit(source_query, daily, self.catalog, self.caller),
             ),
             has_bucket_column=True,
         )
@@ -193,7 +205,7 @@ class QueryExecution:
             for position in positions:
                 row[position] = row[position] or (0 if days_of[bucket] else None)
 
-    def _accumulate(
+    def _add_result_rows(
         self,
         accumulator: RowAccumulator,
         source_query: SourceQuery,
@@ -226,18 +238,24 @@ class QueryExecution:
         if metric.id in self.unavailable_reasons:
             unavailable = Unavailable(self.unavailable_reasons[metric.id])
             return lambda _: unavailable
-        return compile_measure(metric.measure, accumulator.positions, self.caller.workspace.currency)
+        return compile_measure_zero_where_absent(
+            metric.measure, accumulator.positions, self.caller.workspace.currency
+        )
 
-    def _sum_metrics(self, added: Mapping[BaseMeasure, float | Fraction]) -> tuple[Number | None, ...]:
+    def _totals_of_plain_aggregations(
+        self, sum_by_base_measure: Mapping[BaseMeasure, float | Fraction]
+    ) -> tuple[Number | None, ...]:
         return tuple(
-            _to_exact_number(added.get(metric.measure, 0))
+            _to_exact_number(sum_by_base_measure.get(metric.measure, 0))
             if isinstance(metric.measure, Aggregation)
             else None
             for metric in self._metrics
         )
 
 
-async def _aggregate_from_source(source_query: SourceQuery, query: AggregateQuery) -> AggregateResult:
+async def _aggregate_or_raise_source_unavailable(
+    source_query: SourceQuery, query: AggregateQuery
+) -> AggregateResult:
     """Returns the result of one query to a source.
 
     Raises:
@@ -253,7 +271,7 @@ def _to_exact_number(value: float | Fraction) -> Number:
     return Fraction(value) if isinstance(value, float) else value
 
 
-def _list_full_days(query: MetricQuery) -> Buckets:
+def _full_elapsed_local_days(query: MetricQuery) -> Buckets:
     """Returns the local days that lie completely in the range and have passed."""
     date_range = query.range
     days = buckets_covering(date_range.span, BucketUnit.DAY, date_range.zone)

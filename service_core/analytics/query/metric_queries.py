@@ -7,7 +7,7 @@ from service_core.access.models import Caller
 from service_core.analytics.attribution.resolve_model import InsufficientData
 from service_core.analytics.measures import Relation
 from service_core.analytics.query.catalog import Catalog, Metric
-from service_core.analytics.query.compute import compile_measure
+from service_core.analytics.query.compute import compile_measure_zero_where_absent
 from service_core.analytics.query.execute import QueryExecution
 from service_core.analytics.query.models import MetricQuery, QueryResult
 from service_core.analytics.query.snapshot import SourceSnapshot, list_aggregations
@@ -35,8 +35,8 @@ class MetricQueries:
         for source in self.sources:
             self._by_relation.update(dict.fromkeys(source.relations, source))
 
-    async def read_snapshot(
-        self, caller: Caller, metrics: Sequence[str], known: SourceSnapshot | None = None
+    async def read_source_states_once(
+        self, caller: Caller, metric_ids: Sequence[str], earlier_snapshot: SourceSnapshot | None = None
     ) -> SourceSnapshot:
         """Returns the states of the sources of the metrics, each read once.
 
@@ -45,8 +45,8 @@ class MetricQueries:
             metrics: ids of the catalog.
             known: an earlier snapshot of the same request; its states are kept and not read again.
         """
-        states = dict(known.states) if known else {}
-        missing = [relation for relation in self._relations_of(metrics) if relation not in states]
+        states = dict(earlier_snapshot.states) if earlier_snapshot else {}
+        missing = [relation for relation in self._relations_with_source(metric_ids) if relation not in states]
         sources = {id(source): source for source in map(self._by_relation.__getitem__, missing)}
         read = await gather_or_cancel(
             *(source.read_state(caller.workspace, caller.now) for source in sources.values())
@@ -55,7 +55,9 @@ class MetricQueries:
             states |= dict.fromkeys(source.relations, state)
         return SourceSnapshot(self.catalog, states, caller.now)
 
-    async def execute(self, caller: Caller, query: MetricQuery, snapshot: SourceSnapshot) -> QueryResult:
+    async def execute_marking_unfit_credits_unavailable(
+        self, caller: Caller, query: MetricQuery, snapshot: SourceSnapshot
+    ) -> QueryResult:
         """Returns the result of a query.
 
         Raises:
@@ -63,11 +65,11 @@ class MetricQueries:
             SourceUnavailable: a source cannot be read.
             ValueError: the snapshot was read for other metrics.
         """
-        if not snapshot.states.keys() >= self._relations_of(query.metrics):
+        if not snapshot.states.keys() >= self._relations_with_source(query.metrics):
             raise ValueError(f"the snapshot lacks sources of {', '.join(query.metrics)}")
         if query.buckets is not None and not query.buckets.starts:
             return QueryResult((), 0, tuple(0 for _ in query.metrics))
-        reasons = snapshot.unavailable_reasons(query.metrics, query.fixed_dimensions)
+        reasons = snapshot.unavailable_reasons(query.metrics, query.grouped_and_single_value_dimensions)
         try:
             return await QueryExecution(self.catalog, self._by_relation, caller, query, reasons).execute()
         except InsufficientData:
@@ -77,17 +79,19 @@ class MetricQueries:
             reasons = without_credits | reasons
             return await QueryExecution(self.catalog, self._by_relation, caller, query, reasons).execute()
 
-    def empty_row_values(self, query: MetricQuery, snapshot: SourceSnapshot) -> tuple[Measurement, ...]:
+    def values_of_row_without_data(
+        self, query: MetricQuery, snapshot: SourceSnapshot
+    ) -> tuple[Measurement, ...]:
         """Returns the values of a row without data."""
-        reasons = snapshot.unavailable_reasons(query.metrics, query.fixed_dimensions)
+        reasons = snapshot.unavailable_reasons(query.metrics, query.grouped_and_single_value_dimensions)
         return tuple(
             Unavailable(reasons[metric.id])
             if metric.id in reasons
-            else compile_measure(metric.measure, {}, "")(())
+            else compile_measure_zero_where_absent(metric.measure, {}, "")(())
             for metric in self.metrics_by_id(query.metrics)
         )
 
-    def source_for(self, relation: Relation) -> Source | None:
+    def source_of_relation_or_none(self, relation: Relation) -> Source | None:
         """Returns the source of a relation; None if there is none."""
         return self._by_relation.get(relation)
 
@@ -101,11 +105,11 @@ class MetricQueries:
             for aggregation in list_aggregations(self.catalog, metric_id)
         )
 
-    def _relations_of(self, metrics: Sequence[str]) -> set[Relation]:
+    def _relations_with_source(self, metric_ids: Sequence[str]) -> set[Relation]:
         """Returns the relations of the metrics that have a source."""
         return {
             aggregation.relation
-            for id_ in metrics
+            for id_ in metric_ids
             for aggregation in list_aggregations(self.catalog, id_)
             if aggregation.relation in self._by_relation
         }

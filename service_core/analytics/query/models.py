@@ -22,7 +22,7 @@ class DimensionFilter:
     value: Operand = None
 
     @property
-    def single_value(self) -> Operand:
+    def only_matching_value(self) -> Operand:
         """The only value that meets the condition; None if several do."""
         values = self.value if isinstance(self.value, tuple) else (self.value,)
         return (
@@ -70,12 +70,12 @@ class MetricQuery:
     include_bots: bool = False
 
     @property
-    def fixed_dimensions(self) -> Mapping[str, Operand]:
+    def grouped_and_single_value_dimensions(self) -> Mapping[str, Operand]:
         """Dimensions with one value in each row: the value it is filtered to, None if each row has its own."""
         filtered = {
-            condition.dimension: condition.single_value
+            condition.dimension: condition.only_matching_value
             for condition in self.filters
-            if condition.single_value is not None
+            if condition.only_matching_value is not None
         }
         return dict.fromkeys(self.dimensions) | filtered
 

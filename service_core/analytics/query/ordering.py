@@ -7,17 +7,17 @@ from service_core.analytics.query.models import BUCKET, MetricQuery, ResultRow, 
 from service_core.kernel.availability import Measured
 
 
-def build_default_order(
+def order_by_time_then_first_metric(
     metrics: tuple[str, ...], dimensions: tuple[str, ...], *, bucketed: bool
 ) -> tuple[SortKey, ...]:
     """Returns the default order: by time if bucketed, then by the first metric, descending."""
     first = SortKey(metrics[0])
-    return complete_order(
+    return append_unsorted_fields_ascending(
         (SortKey(BUCKET, descending=False), first) if bucketed else (first,), dimensions, bucketed=bucketed
     )
 
 
-def complete_order(
+def append_unsorted_fields_ascending(
     order: tuple[SortKey, ...], dimensions: tuple[str, ...], *, bucketed: bool
 ) -> tuple[SortKey, ...]:
     """Returns the order extended by bucket and dimensions, ascending, so that it is total."""
@@ -26,11 +26,11 @@ def complete_order(
     return (*order, *(SortKey(field, descending=False) for field in remaining if field not in sorted_fields))
 
 
-def sort_rows(rows: Iterable[ResultRow], query: MetricQuery) -> list[ResultRow]:
+def sort_rows_unknown_last(rows: Iterable[ResultRow], query: MetricQuery) -> list[ResultRow]:
     """Returns the rows in the order of the query."""
     result = list(rows)
     for key in reversed(query.order):
-        value = _sort_value_getter(key.field, query)
+        value = _sort_value_getter_or_none(key.field, query)
         if value is None:
             continue
         with_value = [row for row in result if value(row) is not None]
@@ -39,7 +39,7 @@ def sort_rows(rows: Iterable[ResultRow], query: MetricQuery) -> list[ResultRow]:
     return result
 
 
-def _sort_value_getter(field: str, query: MetricQuery) -> Callable[[ResultRow], Any] | None:
+def _sort_value_getter_or_none(field: str, query: MetricQuery) -> Callable[[ResultRow], Any] | None:
     if field == BUCKET:
         return lambda row: row.bucket
     if field in query.dimensions:

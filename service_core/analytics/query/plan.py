@@ -17,17 +17,20 @@ from service_core.analytics.measures import (
 )
 from service_core.analytics.ports import AggregateQuery, QueryScope
 from service_core.analytics.query.catalog import Catalog, Metric
-from service_core.analytics.query.compile_filters import MATCHES_NOTHING, compile_filters
+from service_core.analytics.query.compile_filters import (
+    MATCHES_NOTHING,
+    compile_filters_or_none_if_unmatchable,
+)
 from service_core.analytics.query.compute import (
     aggregation_of,
+    iterate_counts_of_rows_making_sum_unknown,
     list_base_measures,
-    list_incompleteness_counts,
 )
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import UNCONNECTED_REASONS, Source
-from service_core.analytics.scope import conversion_set_for, scope_for_caller
+from service_core.analytics.scope import own_conversions_or_builtin_with_triggers, scope_for_caller
 from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
-from service_core.kernel.bucket_series import buckets_overlapping
+from service_core.kernel.bucket_series import buckets_overlapping_or_nearest
 
 
 @dataclass(slots=True)
@@ -76,26 +79,29 @@ def plan_query(
     query: MetricQuery,
     metrics: Sequence[Metric],
     catalog: Catalog,
-    by_relation: Mapping[Relation, Source],
+    source_by_relation: Mapping[Relation, Source],
     workspace: Workspace,
 ) -> QueryPlan:
     """Returns the plan of a query: base measures grouped by source and by the dimensions of their relation."""
     has_own_conversions = (
-        not conversion_set_for(workspace.rules, workspace.triggers).names >= DEFAULT_CONVERSION_SET.names
+        not own_conversions_or_builtin_with_triggers(workspace.rules, workspace.triggers).names
+        >= DEFAULT_CONVERSION_SET.names
     )
     conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
     plan: dict[tuple[int, tuple[int, ...], bool, bool, bool], SourceQuery] = {}
     has_unmatchable_filters = False
-    for base_measure in _list_all_base_measures(metrics, workspace.currency):
+    for base_measure in _base_measures_and_incompleteness_counts(metrics, workspace.currency):
         aggregation = aggregation_of(base_measure)
         relation = aggregation.relation
         if relation not in conditions:
-            conditions[relation] = compile_filters(query.filters, catalog.dimensions, relation)
+            conditions[relation] = compile_filters_or_none_if_unmatchable(
+                query.filters, catalog.dimensions, relation
+            )
         if conditions[relation] is MATCHES_NOTHING:
             has_unmatchable_filters = True
             continue
-        source = by_relation[relation]
-        present = _find_dimension_positions(query, catalog, relation)
+        source = source_by_relation[relation]
+        present = _positions_of_relation_dimensions(query, catalog, relation)
         options = (
             isinstance(base_measure, DailyMean),
             aggregation.use_default_attribution,
@@ -104,9 +110,11 @@ def plan_query(
         source_query = plan.setdefault(
             (id(source), present, *options), SourceQuery(source, present, *options)
         )
-        source_query.aggregation_by_base[base_measure] = _to_source_aggregation(base_measure)
+        source_query.aggregation_by_base[base_measure] = _strip_trailing_days_or_unknown_conditions(
+            base_measure
+        )
     for source_query in plan.values():
-        _assign_filters(source_query, conditions)
+        _set_shared_filters_or_per_aggregation(source_query, conditions)
     can_sort_in_store = all(
         _can_sort_in_store(source_query, query, catalog) for source_query in plan.values()
     )
@@ -132,16 +140,21 @@ def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: C
     )
 
 
-def _list_all_base_measures(metrics: Iterable[Metric], currency: str) -> Iterable[Aggregation | DailyMean]:
+def _base_measures_and_incompleteness_counts(
+    metrics: Iterable[Metric], currency: str
+) -> Iterable[Aggregation | DailyMean]:
     for metric in metrics:
         for base_measure in list_base_measures(metric.measure):
             yield base_measure
             yield from (
-                rows for rows, _ in list_incompleteness_counts(aggregation_of(base_measure), currency)
+                rows
+                for rows, _ in iterate_counts_of_rows_making_sum_unknown(
+                    aggregation_of(base_measure), currency
+                )
             )
 
 
-def _to_source_aggregation(base_measure: Aggregation | DailyMean) -> Aggregation:
+def _strip_trailing_days_or_unknown_conditions(base_measure: Aggregation | DailyMean) -> Aggregation:
     """Returns the aggregation that a source evaluates, without trailing days of daily means and without conditions for gaps."""
     return (
         replace(base_measure.aggregation, trailing_days=None)
@@ -150,7 +163,9 @@ def _to_source_aggregation(base_measure: Aggregation | DailyMean) -> Aggregation
     )
 
 
-def _find_dimension_positions(query: MetricQuery, catalog: Catalog, relation: Relation) -> tuple[int, ...]:
+def _positions_of_relation_dimensions(
+    query: MetricQuery, catalog: Catalog, relation: Relation
+) -> tuple[int, ...]:
     return tuple(
         position
         for position, id_ in enumerate(query.dimensions)
@@ -158,21 +173,24 @@ def _find_dimension_positions(query: MetricQuery, catalog: Catalog, relation: Re
     )
 
 
-def _assign_filters(
-    source_query: SourceQuery, conditions: Mapping[Relation, tuple[Predicate, ...] | None]
+def _set_shared_filters_or_per_aggregation(
+    source_query: SourceQuery, conditions_by_relation: Mapping[Relation, tuple[Predicate, ...] | None]
 ) -> None:
     """Sets the filters on the whole query if all aggregations share them, otherwise on each aggregation."""
-    used = {conditions[aggregation.relation] for aggregation in source_query.aggregation_by_base.values()}
+    used = {
+        conditions_by_relation[aggregation.relation]
+        for aggregation in source_query.aggregation_by_base.values()
+    }
     if len(used) == 1:
         source_query.filters = used.pop() or ()
         return
     source_query.aggregation_by_base = {
-        base_measure: aggregation.with_conditions(*conditions[aggregation.relation] or ())
+        base_measure: aggregation.with_conditions(*conditions_by_relation[aggregation.relation] or ())
         for base_measure, aggregation in source_query.aggregation_by_base.items()
     }
 
 
-def aggregate_query_for(
+def aggregate_query_without_order_and_limit(
     source_query: SourceQuery, query: MetricQuery, catalog: Catalog, caller: Caller
 ) -> AggregateQuery:
     """Returns the query to the source, without order and limit, and without buckets that cannot hold events."""
@@ -181,43 +199,46 @@ def aggregate_query_for(
         for position in source_query.dimension_positions
     ]
     return AggregateQuery(
-        scope=_build_query_scope(source_query, query, caller),
+        scope=_build_scope_with_filters_and_conversions(source_query, query, caller),
         measures=tuple(dict.fromkeys(source_query.aggregation_by_base.values())),
         dimensions=tuple(
             {str(relation): by_relation[relation] for relation in source_query.relations}
             for by_relation in columns
         ),
-        buckets=query.buckets and buckets_overlapping(query.buckets, EARLIEST_EVENT_TIME, caller.now),
+        buckets=query.buckets
+        and buckets_overlapping_or_nearest(query.buckets, EARLIEST_EVENT_TIME, caller.now),
         credit=query.default_credit_rule if source_query.use_default_attribution else query.credit_rule,
     )
 
 
-def _build_query_scope(source_query: SourceQuery, query: MetricQuery, caller: Caller) -> QueryScope:
+def _build_scope_with_filters_and_conversions(
+    source_query: SourceQuery, query: MetricQuery, caller: Caller
+) -> QueryScope:
     scope = scope_for_caller(
         caller,
         query.range.span,
         filters=source_query.filters,
         include_bots=query.include_bots,
-        order_refunds=query.book_refunds_at_order,
+        book_refunds_at_order=query.book_refunds_at_order,
     )
     return (
         replace(scope, conversions=DEFAULT_CONVERSION_SET) if source_query.use_builtin_conversions else scope
     )
 
 
-def to_source_measure(
+def replace_base_measures(
     measure: Measure, aggregation_by_base: Mapping[Aggregation | DailyMean, Aggregation]
 ) -> Measure:
     """Returns the measure composed of the aggregations the source evaluates, for sorting there."""
     if isinstance(measure, Ratio):
         return replace(
             measure,
-            numerator=to_source_measure(measure.numerator, aggregation_by_base),
-            denominator=to_source_measure(measure.denominator, aggregation_by_base),
+            numerator=replace_base_measures(measure.numerator, aggregation_by_base),
+            denominator=replace_base_measures(measure.denominator, aggregation_by_base),
         )
     if isinstance(measure, Difference):
         return Difference(
-            to_source_measure(measure.minuend, aggregation_by_base),
-            to_source_measure(measure.subtrahend, aggregation_by_base),
+            replace_base_measures(measure.minuend, aggregation_by_base),
+            replace_base_measures(measure.subtrahend, aggregation_by_base),
         )
     return aggregation_by_base[measure]

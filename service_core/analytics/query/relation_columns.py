@@ -104,15 +104,15 @@ def is_in_millionths(aggregation: Aggregation) -> bool:
     return aggregation.column in _MILLIONTH_COLUMNS.get(aggregation.relation, _NONE)
 
 
-def find_unknown_columns(measure: Measure) -> Iterator[str]:
+def messages_for_unknown_columns_of_measure(measure: Measure) -> Iterator[str]:
     """Yields a message for every column of a measure that its relation does not have."""
     for aggregation in [measure.aggregation] if isinstance(measure, DailyMean) else measure.aggregations():
         for column in (aggregation.column, *(condition.column for condition in aggregation.where)):
             if column is not None:
-                yield from find_unknown_column_names(aggregation.relation, column)
+                yield from messages_for_unknown_columns_with_hint(aggregation.relation, column)
 
 
-def find_unknown_column_names(relation: Relation, column: Column) -> Iterator[str]:
+def messages_for_unknown_columns_with_hint(relation: Relation, column: Column) -> Iterator[str]:
     """Yields a message for every name in a column that the rows of a relation do not have."""
     known = EVENT_STORE_COLUMNS.get(relation, _NONE) | _OTHER_SOURCE_COLUMNS.get(relation, _NONE)
     if not known:

@@ -1,7 +1,7 @@
 """Converts values of result rows to JSON numbers."""
 
 from service_core.analytics.query.catalog import Metric
-from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.models import ResultRow
 from service_core.kernel.availability import Measured, Measurement
 
@@ -19,5 +19,6 @@ def as_counts(row: ResultRow) -> tuple[int, ...]:
 def to_json_numbers(row: ResultRow, metrics: tuple[Metric, ...], currency: str) -> tuple[float | None, ...]:
     """Returns the values of a row as JSON numbers."""
     return tuple(
-        round_for_unit(value, metric, currency) for value, metric in zip(row.values, metrics, strict=True)
+        round_to_json_number_by_unit(value, metric, currency)
+        for value, metric in zip(row.values, metrics, strict=True)
     )

@@ -24,19 +24,19 @@ class RowGrid:
 
     Attributes:
         aggregations: the different aggregations of the measures, in order of first appearance.
-        dimension_columns: the column of each dimension.
+        session_and_touch_columns_by_relation: the column of each dimension.
     """
 
     def __init__(self, query: AggregateQuery, relation: Relation) -> None:
         self.aggregations: tuple[Aggregation, ...] = tuple(
             dict.fromkeys(aggregation for measure in query.measures for aggregation in measure.aggregations())
         )
-        self.dimension_columns = tuple(columns[relation] for columns in query.dimensions)
+        self.session_and_touch_columns_by_relation = tuple(columns[relation] for columns in query.dimensions)
         self._filters = query.scope.filters
         self._has_buckets = bool(query.buckets)
         self._cells: dict[tuple[Any, ...], dict[Aggregation, Any]] = {}
 
-    def used_columns(self, aggregations: Iterable[Aggregation] | None = None) -> frozenset[str]:
+    def names_of_used_columns(self, aggregations: Iterable[Aggregation] | None = None) -> frozenset[str]:
         """Returns the columns that dimensions, filters and aggregations read.
 
         Args:
@@ -48,13 +48,13 @@ class RowGrid:
             *(condition for aggregation in chosen for condition in aggregation.where),
         )
         columns = (
-            *self.dimension_columns,
+            *self.session_and_touch_columns_by_relation,
             *(condition.column for condition in conditions),
             *(aggregation.column for aggregation in chosen if aggregation.column is not None),
         )
         return frozenset(part.name for column in columns for part in column.candidates)
 
-    def add(
+    def add_row_if_counted(
         self,
         row: Row,
         bucket: datetime | None = None,
@@ -71,32 +71,37 @@ class RowGrid:
             skip_zeros: make no cell for a row that adds nothing but zeros.
         """
         values = {
-            aggregation: _row_value(row, aggregation)
+            aggregation: _row_value_or_distinct_set(row, aggregation)
             for aggregation in (self.aggregations if aggregations is None else aggregations)
             if matches_all(row, (*self._filters, *aggregation.where))
         }
         if not values or (skip_zeros and not any(values.values())):
             return
         prefix = (bucket,) if self._has_buckets else ()
-        key = (*prefix, *(_column_value(row, column) for column in self.dimension_columns))
+        key = (
+            *prefix,
+            *(_column_value(row, column) for column in self.session_and_touch_columns_by_relation),
+        )
         cell = self._cells.setdefault(key, {})
         for aggregation, value in values.items():
             cell[aggregation] = _combine(cell.get(aggregation), value)
 
-    def to_result(self) -> AggregateResult:
+    def to_result_with_zero_row_if_ungrouped(self) -> AggregateResult:
         """Returns one row per cell; without buckets and dimensions exactly one row."""
         rows = [
             (*key, *(_to_number(cell.get(aggregation)) for aggregation in self.aggregations))
             for key, cell in self._cells.items()
         ]
         width = len(self.aggregations)
-        if not rows and not self._has_buckets and not self.dimension_columns:
+        if not rows and not self._has_buckets and not self.session_and_touch_columns_by_relation:
             rows = [(0,) * width]
         totals = tuple(sum(row[position - width] for row in rows) for position in range(width))
         return AggregateResult(rows, self.aggregations, len(rows), totals)
 
 
-def bucket_edges(query: AggregateQuery, latest: datetime | None = None) -> tuple[datetime, ...]:
+def bucket_edges_within_span(
+    query: AggregateQuery, latest_edge: datetime | None = None
+) -> tuple[datetime, ...]:
     """Returns the starts of the buckets of a query and the end of the last, all within its time range.
 
     Args:
@@ -104,14 +109,16 @@ def bucket_edges(query: AggregateQuery, latest: datetime | None = None) -> tuple
         latest: upper bound of the edges, if it is before the end of the time range.
     """
     span, buckets = query.scope.span, query.buckets
-    end = span.end if latest is None else min(span.end, latest)
+    end = span.end if latest_edge is None else min(span.end, latest_edge)
     bounds = (*buckets.starts, buckets.end) if buckets else (span.start, span.end)
     return tuple(min(max(bound, span.start), end) for bound in bounds)
 
 
 def aggregate_row(row: Row, aggregation: Aggregation) -> Any:
     """Returns the value of an aggregation over one row; 0 for a row that does not meet its conditions."""
-    return _to_number(_row_value(row, aggregation)) if matches_all(row, aggregation.where) else 0
+    return (
+        _to_number(_row_value_or_distinct_set(row, aggregation)) if matches_all(row, aggregation.where) else 0
+    )
 
 
 def matches_all(row: Row, conditions: Iterable[Predicate]) -> bool:
@@ -131,7 +138,7 @@ def _comparable(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
-def _row_value(row: Row, aggregation: Aggregation) -> Any:
+def _row_value_or_distinct_set(row: Row, aggregation: Aggregation) -> Any:
     """Returns what a row adds: a number, or for a distinct count the set of its value."""
     if aggregation.column is None:
         return row.get(_ROW_COUNT, 1)

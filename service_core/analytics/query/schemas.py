@@ -13,13 +13,13 @@ from service_core.analytics.attribution.models import (
     AttributionRequest,
     AttributionSettings,
 )
-from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
 from service_core.analytics.measures import Aggregation, FilterOperator, Relation
 from service_core.analytics.ports import CreditRule
 from service_core.analytics.query.catalog import Catalog, Metric
 from service_core.analytics.query.compute import aggregation_of, list_base_measures
 from service_core.analytics.query.models import DimensionFilter
-from service_core.analytics.query.parse_filters import MAX_FILTERS, parse_operand, parse_operator
+from service_core.analytics.query.parse_filters import MAX_FILTERS, parse_operand_for_operator, parse_operator
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.schemas import BodyModel
@@ -58,13 +58,13 @@ class MetricsRequestBase(BodyModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_workspace(cls, sent: Any) -> Any:
+    def _refuse_workspace_id(cls, sent: Any) -> Any:
         """Rejects ``workspace_id``: the workspace follows from the key."""
         if isinstance(sent, Mapping) and "workspace_id" in sent:
             raise BadRequest("workspace_id is not allowed", "workspace_id_not_allowed", field="workspace_id")
         return sent
 
-    def metric_ids(self, catalog: Catalog, max_metrics: int) -> tuple[str, ...]:
+    def unique_known_metric_ids(self, catalog: Catalog, max_metrics: int) -> tuple[str, ...]:
         """Returns the requested metrics, each once.
 
         Raises:
@@ -84,17 +84,21 @@ class MetricsRequestBase(BodyModel):
                 )
         return tuple(dict.fromkeys(self.metrics))
 
-    def validate_filters(self, catalog: Catalog, metrics: Sequence[str]) -> tuple[DimensionFilter, ...]:
+    def parse_filters_accepted_by_metrics(
+        self, catalog: Catalog, metric_ids: Sequence[str]
+    ) -> tuple[DimensionFilter, ...]:
         """Returns the filters, each on a dimension that every metric accepts.
 
         Raises:
             BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
                 ``incompatible_dimension``.
         """
-        return validate_filters(catalog, metrics, self.filters, max_filters=self.max_filters)
+        return parse_filters_accepted_by_metrics(
+            catalog, metric_ids, self.filters, max_filters=self.max_filters
+        )
 
-    def credit_rules(
-        self, catalog: Catalog, models: AttributionModels, metrics: Iterable[str], workspace: Workspace
+    def credit_rules_needed_by_metrics(
+        self, catalog: Catalog, models: AttributionModels, metric_ids: Iterable[str], workspace: Workspace
     ) -> "CreditRules":
         """Returns the credit rules of the request and of the default of the workspace.
 
@@ -102,19 +106,23 @@ class MetricsRequestBase(BodyModel):
             BadRequest: ``invalid_attribution``.
         """
         requested, default = (
-            (self.attribution or AttributionRequest()).resolve_for(workspace),
+            (self.attribution or AttributionRequest()).with_workspace_defaults(workspace),
             AttributionSettings.workspace_default(workspace),
         )
-        models.require(requested.model, "attribution.model")
+        models.require_installed(requested.model, "attribution.model")
         by_default = {
             aggregation.use_default_attribution
-            for id_ in metrics
-            for aggregation in _credit_aggregations(catalog.metrics[id_])
+            for id_ in metric_ids
+            for aggregation in _list_credit_aggregations(catalog.metrics[id_])
         }
         return CreditRules(
             attribution=requested if False in by_default else default if by_default else None,
-            requested=credit_rule_for(models, requested) if False in by_default else None,
-            workspace_default=credit_rule_for(models, default) if True in by_default else None,
+            requested=credit_rule_or_last_touch_with_model_id(models, requested)
+            if False in by_default
+            else None,
+            workspace_default=credit_rule_or_last_touch_with_model_id(models, default)
+            if True in by_default
+            else None,
         )
 
 
@@ -133,7 +141,7 @@ class CreditRules:
     workspace_default: CreditRule | None
 
 
-def _credit_aggregations(metric: Metric) -> Iterable[Aggregation]:
+def _list_credit_aggregations(metric: Metric) -> Iterable[Aggregation]:
     return (
         aggregation
         for base_measure in list_base_measures(metric.measure)
@@ -153,17 +161,19 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
     return f"{f'Did you mean {matches[0]}? ' if matches else ''}GET /metrics/catalog lists them all."
 
 
-def validate_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[str], field: str) -> None:
+def require_dimensions_accepted_by_metrics(
+    catalog: Catalog, metric_ids: Sequence[str], dimension_ids: Sequence[str], error_field: str
+) -> None:
     """Checks that every metric accepts every dimension.
 
     Raises:
         BadRequest: ``unknown_dimension`` or ``incompatible_dimension``.
     """
-    for position, name in enumerate(names):
-        where = f"{field}[{position}]"
+    for position, name in enumerate(dimension_ids):
+        where = f"{error_field}[{position}]"
         if name not in catalog.dimensions:
             raise unknown_dimension_error(name, catalog, where)
-        for id_ in metrics:
+        for id_ in metric_ids:
             if name not in catalog.metrics[id_].dimensions:
                 raise BadRequest(
                     f"{id_} does not accept the dimension {name}",
@@ -173,11 +183,11 @@ def validate_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequenc
                 )
 
 
-def validate_filters(
+def parse_filters_accepted_by_metrics(
     catalog: Catalog,
-    metrics: Sequence[str],
+    metric_ids: Sequence[str],
     filters: Sequence[FilterBody],
-    field: str = "filters",
+    error_field: str = "filters",
     max_filters: int = MAX_FILTERS,
 ) -> tuple[DimensionFilter, ...]:
     """Returns the filters of a request, each on a dimension that every metric accepts.
@@ -187,16 +197,21 @@ def validate_filters(
             ``incompatible_dimension``.
     """
     if len(filters) > max_filters:
-        raise BadRequest(f"At most {max_filters} filters", "too_many_filters", field=field)
-    validate_dimensions(catalog, metrics, [condition.dimension for condition in filters], field)
-    return tuple(_parse_filter(condition, f"{field}[{i}]") for i, condition in enumerate(filters))
+        raise BadRequest(f"At most {max_filters} filters", "too_many_filters", field=error_field)
+    require_dimensions_accepted_by_metrics(
+        catalog, metric_ids, [condition.dimension for condition in filters], error_field
+    )
+    return tuple(
+        _parse_filter_refusing_booleans(condition, f"{error_field}[{i}]")
+        for i, condition in enumerate(filters)
+    )
 
 
-def _parse_filter(condition: FilterBody, field: str) -> DimensionFilter:
-    op = parse_operator(condition.op, "invalid_filter", f"{field}.op")
-    value = parse_operand(op, condition.value, "invalid_filter", f"{field}.value")
+def _parse_filter_refusing_booleans(condition: FilterBody, error_field: str) -> DimensionFilter:
+    op = parse_operator(condition.op, "invalid_filter", f"{error_field}.op")
+    value = parse_operand_for_operator(op, condition.value, "invalid_filter", f"{error_field}.value")
     if any(isinstance(part, bool) for part in (value if isinstance(value, tuple) else (value,))):
         raise BadRequest(
-            "Values of dimensions are strings or numbers", "invalid_filter", field=f"{field}.value"
+            "Values of dimensions are strings or numbers", "invalid_filter", field=f"{error_field}.value"
         )
     return DimensionFilter(condition.dimension, op, value)

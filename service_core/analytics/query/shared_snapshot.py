@@ -21,13 +21,13 @@ class SharedSnapshotQueries(MetricQueries):
     _lock: Lock = field(init=False, repr=False, default_factory=Lock)
     _latest: list[SourceSnapshot] = field(init=False, repr=False, default_factory=list)
 
-    async def read_snapshot(
-        self, caller: Caller, metrics: Sequence[str], known: SourceSnapshot | None = None
+    async def read_source_states_once(
+        self, caller: Caller, metric_ids: Sequence[str], earlier_snapshot: SourceSnapshot | None = None
     ) -> SourceSnapshot:
         """Returns the states of the sources of the metrics; those that the request has read are not read again."""
         async with self._lock:
-            known = self._latest[0] if self._latest else known
-            self._latest[:] = [await super().read_snapshot(caller, metrics, known)]
+            earlier_snapshot = self._latest[0] if self._latest else earlier_snapshot
+            self._latest[:] = [await super().read_source_states_once(caller, metric_ids, earlier_snapshot)]
             return self._latest[0]
 
 

@@ -36,42 +36,44 @@ class SourceSnapshot:
     now: datetime
 
     def unavailable_reasons(
-        self, metrics: Sequence[str], fixed_dimensions: Mapping[str, Operand] = NO_FIXED_DIMENSIONS
+        self, metric_ids: Sequence[str], fixed_dimensions: Mapping[str, Operand] = NO_FIXED_DIMENSIONS
     ) -> dict[str, UnavailableReason]:
         """Returns the metrics that are not measured for the workspace, with the reason."""
-        states = self._states_of(metrics, fixed_dimensions)
+        states = self._states_of_metric_relations(metric_ids, fixed_dimensions)
         reasons: dict[str, UnavailableReason] = {}
-        for id_ in metrics:
+        for id_ in metric_ids:
             for aggregation in list_aggregations(self.catalog, id_):
-                reason = _find_unavailable_reason(aggregation, states, fixed_dimensions)
+                reason = _unmeasured_or_mixed_platforms_reason(aggregation, states, fixed_dimensions)
                 if reason is not None:
                     reasons.setdefault(id_, reason)
         return reasons
 
     def complete_through(self, query: MetricQuery) -> datetime:
         """Returns the time up to which the data of every measured source of a query is complete."""
-        return self._complete_through(self._states_of(query.metrics, query.fixed_dimensions))
+        return self._earliest_completeness_or_now(
+            self._states_of_metric_relations(query.metrics, query.grouped_and_single_value_dimensions)
+        )
 
-    def is_complete(
+    def is_complete_without_failed_source(
         self,
         date_range: ResolvedRange,
-        metrics: Sequence[str],
+        metric_ids: Sequence[str],
         fixed_dimensions: Mapping[str, Operand] = NO_FIXED_DIMENSIONS,
     ) -> bool:
         """Whether no source of the metrics has failed, and each is complete over the range, up to now."""
-        states = self._states_of(metrics, fixed_dimensions)
+        states = self._states_of_metric_relations(metric_ids, fixed_dimensions)
         if any(
             state.unavailable_reasons.get(relation) is UnavailableReason.SOURCE_ERROR
             for relation, state in states.items()
         ):
             return False
-        return min(date_range.span.end, self.now) <= self._complete_through(states)
+        return min(date_range.span.end, self.now) <= self._earliest_completeness_or_now(states)
 
-    def _states_of(
-        self, metrics: Sequence[str], fixed_dimensions: Mapping[str, Operand]
+    def _states_of_metric_relations(
+        self, metric_ids: Sequence[str], fixed_dimensions: Mapping[str, Operand]
     ) -> dict[Relation, SourceState]:
         relations = {
-            aggregation.relation for id_ in metrics for aggregation in list_aggregations(self.catalog, id_)
+            aggregation.relation for id_ in metric_ids for aggregation in list_aggregations(self.catalog, id_)
         }
         return {
             relation: state.for_dimensions(fixed_dimensions)
@@ -79,7 +81,7 @@ class SourceSnapshot:
             if relation in relations
         }
 
-    def _complete_through(self, states: Mapping[Relation, SourceState]) -> datetime:
+    def _earliest_completeness_or_now(self, states: Mapping[Relation, SourceState]) -> datetime:
         measured = (
             state.complete_through(relation)
             for relation, state in states.items()
@@ -93,7 +95,7 @@ def list_aggregations(catalog: Catalog, metric_id: str) -> Iterator[Aggregation]
     return map(aggregation_of, list_base_measures(catalog.metrics[metric_id].measure))
 
 
-def _find_unavailable_reason(
+def _unmeasured_or_mixed_platforms_reason(
     aggregation: Aggregation,
     states: Mapping[Relation, SourceState],
     fixed_dimensions: Mapping[str, Operand],

@@ -123,9 +123,9 @@ class EventSource:
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluates measures in the event store."""
         if query.credit is not None and query.credit.data_driven_model_id is not None:
-            return await DataDrivenCredits(self.events, self.paths, self.models).aggregate(
-                query, query.credit
-            )
+            return await DataDrivenCredits(
+                self.events, self.paths, self.models
+            ).aggregate_splitting_credits_by_model(query, query.credit)
         return await self.events.aggregate(query)
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:

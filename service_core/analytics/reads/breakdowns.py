@@ -155,9 +155,11 @@ async def _query_breakdown(
         caller: the caller, whose workspace is read.
         queries: executes the metric query.
     """
-    date_range = query.resolve_range(caller)
-    snapshot = await queries.read_snapshot(caller, (query.counted_metric,))
-    result = await queries.execute(caller, _build_query(query, date_range), snapshot)
+    date_range = query.resolve_range_or_default(caller)
+    snapshot = await queries.read_source_states_once(caller, (query.counted_metric,))
+    result = await queries.execute_marking_unfit_credits_unavailable(
+        caller, _build_query_by_count_descending(query, date_range), snapshot
+    )
     total = int(result.totals[0] or 0)
     counts = [(row.labels, as_counts(row)[0]) for row in result.rows]
     return response_model(
@@ -166,11 +168,11 @@ async def _query_breakdown(
         metric=query.counted_metric,
         total=total,
         range=RangeResponse.from_range(date_range),
-        complete=snapshot.is_complete(date_range, (query.counted_metric,)),
+        complete=snapshot.is_complete_without_failed_source(date_range, (query.counted_metric,)),
     )
 
 
-def _build_query(query: BreakdownQuery, date_range: ResolvedRange) -> MetricQuery:
+def _build_query_by_count_descending(query: BreakdownQuery, date_range: ResolvedRange) -> MetricQuery:
     dimensions = _DIMENSIONS[query.type]
     by_label = tuple(SortKey(dimension, descending=False) for dimension in dimensions)
     return MetricQuery(

@@ -10,7 +10,7 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.freshness import get_events_complete_through
 from service_core.analytics.ports import AggregateReader, EventReader
 from service_core.analytics.postbacks.ports import PostbackReader
-from service_core.analytics.reads.usage import Usage, read_usage
+from service_core.analytics.reads.usage import Usage, read_usage_of_current_month
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
@@ -81,7 +81,7 @@ LIMITS: Final = QueryLimits(max_metrics=10, max_dimensions=3, max_filters=10, ma
 async def get_context(
     *,
     caller: Caller,
-    events: AggregateReader,
+    aggregate_reader: AggregateReader,
     event_reader: EventReader,
     queue: IngestQueue,
     connections: Connections,
@@ -89,9 +89,9 @@ async def get_context(
 ) -> Context:
     """Returns what a client needs before its first query: workspace, key, usage, data and limits."""
     workspace, credential = caller.workspace, caller.credential
-    usage = await read_usage(caller, events, postbacks)
-    first, last = await event_reader.event_time_range(workspace.id) or (None, None)
-    platforms = await connections.list_connections(workspace.id)
+    usage = await read_usage_of_current_month(caller, aggregate_reader, postbacks)
+    first, last = await event_reader.first_and_last_event_time(workspace.id) or (None, None)
+    platforms = await connections.list_connections_oldest_first(workspace.id)
     return Context(
         **dict(usage),
         workspace=ContextWorkspace(

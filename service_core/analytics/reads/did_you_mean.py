@@ -10,7 +10,7 @@ from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.range_query import resolve_last_90_days
 from service_core.analytics.reads.dimension_values import (
-    find_counting_metric,
+    counting_metric_or_empty,
     page_of_dimension_values_by_count,
 )
 from service_core.kernel.schemas import ResponseModel
@@ -28,7 +28,7 @@ class ValueSuggestion(ResponseModel):
     suggestion: str
 
 
-async def suggest_filter_values(
+async def suggest_recent_values_for_exact_filters(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> list[ValueSuggestion]:
     """Returns up to 3 similar values for exact filter values without rows in the last 90 days."""
@@ -36,7 +36,7 @@ async def suggest_filter_values(
     for condition in query.filters:
         if condition.op not in (FilterOperator.EQ, FilterOperator.IN):
             continue
-        recent_values = await _list_recent_values(caller, queries, condition.dimension, snapshot)
+        recent_values = await _list_values_of_last_90_days(caller, queries, condition.dimension, snapshot)
         listed_values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         for value in map(str, listed_values):
             matches = (
@@ -51,12 +51,12 @@ async def suggest_filter_values(
     return suggestions[:_MAX_SUGGESTIONS]
 
 
-async def _list_recent_values(
-    caller: Caller, queries: MetricQueries, dimension: str, snapshot: SourceSnapshot
+async def _list_values_of_last_90_days(
+    caller: Caller, queries: MetricQueries, dimension_id: str, snapshot: SourceSnapshot
 ) -> list[str]:
     """Returns the values of a dimension in the last 90 days, most frequent first."""
-    definition = queries.catalog.dimensions[dimension]
-    snapshot = await queries.read_snapshot(caller, find_counting_metric(definition), snapshot)
+    definition = queries.catalog.dimensions[dimension_id]
+    snapshot = await queries.read_source_states_once(caller, counting_metric_or_empty(definition), snapshot)
     values, _ = await page_of_dimension_values_by_count(
         caller,
         queries,

@@ -11,7 +11,7 @@ from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator, Relation, count_rows
 from service_core.analytics.ports import AggregateQuery
 from service_core.analytics.query.catalog import Dimension
-from service_core.analytics.query.evaluate_predicate import lower_per_letter
+from service_core.analytics.query.evaluate_predicate import lower_case_letter_by_letter
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, ResultRow, SortKey
 from service_core.analytics.query.result_values import as_counts
@@ -51,7 +51,7 @@ class DimensionValuesQuery(RangeQuery):
         """Returns the last 90 local days."""
         return resolve_last_90_days(caller)
 
-    def binding(self, caller: Caller) -> bytes:
+    def cursor_binding(self, caller: Caller) -> bytes:
         """Returns the bytes that a cursor of this request is bound to."""
         return cursor_scope_digest(
             "dimension-values", str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"})
@@ -86,18 +86,18 @@ async def get_dimension_values(
     if dimension is None:
         raise unknown_dimension_error(query.dimension, queries.catalog, "dimension")
     cursor = (
-        decode_offset_cursor(query.cursor, query.binding(caller))
+        decode_offset_cursor(query.cursor, query.cursor_binding(caller))
         if query.cursor
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
-    snapshot = await queries.read_snapshot(caller, find_counting_metric(dimension))
+    snapshot = await queries.read_source_states_once(caller, counting_metric_or_empty(dimension))
     values, more = await page_of_dimension_values_by_count(
         caller,
         queries,
         snapshot,
         dimension,
-        query.resolve_range(caller),
+        query.resolve_range_or_default(caller),
         search_text=query.q,
         limit=query.limit,
         offset=cursor.offset,
@@ -108,11 +108,11 @@ async def get_dimension_values(
         dimension=dimension.id,
         values=values,
         has_more=more,
-        next_cursor=encode_offset_cursor(following, query.binding(caller)) if more else None,
+        next_cursor=encode_offset_cursor(following, query.cursor_binding(caller)) if more else None,
     )
 
 
-def find_counting_metric(dimension: Dimension) -> tuple[str, ...]:
+def counting_metric_or_empty(dimension: Dimension) -> tuple[str, ...]:
     """Returns the id of the metric that counts the values of a dimension; empty if none does."""
     ids = (id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns)
     return tuple(ids)[:1]
@@ -135,7 +135,7 @@ async def page_of_dimension_values_by_count(
     Args:
         caller: the caller, whose workspace is read.
         queries: executes metric queries.
-        snapshot: states of the sources of `find_counting_metric`.
+        snapshot: states of the sources of `counting_metric_or_empty`.
         dimension: the dimension.
         date_range: the range.
         search_text: part of the value or label, whatever the case; None for all.
@@ -143,10 +143,10 @@ async def page_of_dimension_values_by_count(
         offset: number of values to skip.
         include_bots: also count events of bots.
     """
-    metrics = find_counting_metric(dimension)
+    metrics = counting_metric_or_empty(dimension)
     if not metrics:
         counts = (
-            await count_spend_dimension_values(caller, queries, (dimension,), date_range)
+            await spend_row_counts_by_label_descending(caller, queries, (dimension,), date_range)
             if _is_ad_dimension(dimension)
             else []
         )
@@ -164,14 +164,14 @@ async def page_of_dimension_values_by_count(
         include_bots=include_bots,
     )
     if _is_filtered_in_python(dimension):
-        result = await queries.execute(caller, query, snapshot)
+        result = await queries.execute_marking_unfit_credits_unavailable(caller, query, snapshot)
         values = [
             value
             for row in result.rows
             if _matches_search(value := _build_dimension_value_from_row(row, dimension), search_text)
         ]
         return values[offset : offset + limit], len(values) > offset + limit
-    absent = await _read_null_value(
+    absent = await _read_null_value_if_label_matches(
         caller, queries, snapshot, query, dimension=dimension, search_text=search_text
     )
     prefix = 1 if absent and offset else 0
@@ -181,7 +181,7 @@ async def page_of_dimension_values_by_count(
         limit=limit + prefix,
         offset=offset - prefix,
     )
-    result = await queries.execute(caller, page_query, snapshot)
+    result = await queries.execute_marking_unfit_credits_unavailable(caller, page_query, snapshot)
     page_values = [_build_dimension_value_from_row(row, dimension) for row in result.rows]
     # The value of absent rows may belong before, on or after the page: sorting it with the value before
     # the page decides.
@@ -192,13 +192,13 @@ async def page_of_dimension_values_by_count(
     return page_values, result.total_rows + bool(absent) > offset + len(page_values)
 
 
-async def count_spend_dimension_values(
+async def spend_row_counts_by_label_descending(
     caller: Caller, queries: MetricQueries, dimensions: Sequence[Dimension], date_range: ResolvedRange
 ) -> list[tuple[tuple[str, ...], int]]:
     """Returns the labels of ad dimensions with the number of spend rows, most frequent first."""
     columns = tuple({str(Relation.SPEND): dimension.columns[Relation.SPEND]} for dimension in dimensions)
     plan = AggregateQuery(scope_for_caller(caller, date_range.span), (count_rows(Relation.SPEND),), columns)
-    source = queries.source_for(Relation.SPEND)
+    source = queries.source_of_relation_or_none(Relation.SPEND)
     spend_rows = (await source.aggregate(plan)).rows if source else []
     counts: Counter[tuple[str, ...]] = Counter()
     for *values, rows in spend_rows:
@@ -217,7 +217,7 @@ def _build_dimension_value(name: str, counted: int, dimension: Dimension) -> Dim
     return DimensionValue(value=name, label=label, count=counted)
 
 
-async def _read_null_value(
+async def _read_null_value_if_label_matches(
     caller: Caller,
     queries: MetricQueries,
     snapshot: SourceSnapshot,
@@ -227,9 +227,11 @@ async def _read_null_value(
     search_text: str | None,
 ) -> DimensionValue | None:
     """Returns the value that stands for absent ones if its label contains the text: stores do not know that label."""
-    if not search_text or lower_per_letter(search_text) not in lower_per_letter(dimension.null_label):
+    if not search_text or lower_case_letter_by_letter(search_text) not in lower_case_letter_by_letter(
+        dimension.null_label
+    ):
         return None
-    result = await queries.execute(
+    result = await queries.execute_marking_unfit_credits_unavailable(
         caller,
         replace(query, filters=(DimensionFilter(dimension.id, FilterOperator.EQ, dimension.null_label),)),
         snapshot,
@@ -248,7 +250,8 @@ def _build_dimension_value_from_row(row: ResultRow, dimension: Dimension) -> Dim
 
 def _matches_search(value: DimensionValue, search_text: str | None) -> bool:
     return not search_text or any(
-        lower_per_letter(search_text) in lower_per_letter(text) for text in (value.value, value.label)
+        lower_case_letter_by_letter(search_text) in lower_case_letter_by_letter(text)
+        for text in (value.value, value.label)
     )
 
 

@@ -102,7 +102,7 @@ async def get_event_names(
     """Lists the distinct event names of the last 30 days, without events of bots."""
     date_range = resolve_last_30_days(caller)
     names = await event_reader.list_event_names(scope_for_caller(caller, date_range.span))
-    platforms = await connections.list_connections(caller.workspace.id)
+    platforms = await connections.list_connections_oldest_first(caller.workspace.id)
     return EventNamesResponse(
         event_names=[name.name for name in names],
         events=[
@@ -130,9 +130,9 @@ async def get_event_properties(
     query: PropertiesQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
 ) -> PropertiesResponse:
     """Lists custom `event_data` keys by event name: frequency, distinct values, a sample and the type."""
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     filters = (Predicate("event_name", value=query.event_name),) if query.event_name else ()
-    summaries = await event_reader.list_custom_properties(
+    summaries = await event_reader.list_custom_properties_by_event(
         scope_for_caller(caller, date_range.span, filters=filters, include_bots=query.include_bots),
         query.limit,
     )
@@ -142,7 +142,10 @@ async def get_event_properties(
     )
     return PropertiesResponse(
         events=[
-            EventProperties(event_name=name, properties=[_build_property(summary) for summary in keys])
+            EventProperties(
+                event_name=name,
+                properties=[_build_property_with_redacted_sample(summary) for summary in keys],
+            )
             for name, keys in by_name
         ],
         range=RangeResponse.from_range(date_range),
@@ -150,24 +153,24 @@ async def get_event_properties(
     )
 
 
-def _build_property(found: CustomPropertySummary) -> PropertyResponse:
+def _build_property_with_redacted_sample(summary: CustomPropertySummary) -> PropertyResponse:
     return PropertyResponse(
-        key=found.key,
-        count=found.count,
-        distinct_count=found.distinct_count,
-        sample=redact_sample(found.key, found.sample),
-        type=found.type,
+        key=summary.key,
+        count=summary.count,
+        distinct_count=summary.distinct_count,
+        sample=redact_or_truncate_sample(summary.key, summary.sample),
+        type=summary.type,
     )
 
 
-def redact_sample(key: str, value: Any) -> Any:
+def redact_or_truncate_sample(property_key: str, sample: Any) -> Any:
     """Returns a value for display: masked if its key looks sensitive, at most 200 characters long."""
-    if any(word in key.lower() for word in _SENSITIVE_KEY_PARTS):
+    if any(word in property_key.lower() for word in _SENSITIVE_KEY_PARTS):
         return _MASK
-    if isinstance(value, list | tuple | dict):
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return value if len(text) <= _SAMPLE_LENGTH else text[:_SAMPLE_LENGTH]
-    return value[:_SAMPLE_LENGTH] if isinstance(value, str) else value
+    if isinstance(sample, list | tuple | dict):
+        text = json.dumps(sample, ensure_ascii=False, separators=(",", ":"))
+        return sample if len(text) <= _SAMPLE_LENGTH else text[:_SAMPLE_LENGTH]
+    return sample[:_SAMPLE_LENGTH] if isinstance(sample, str) else sample
 
 
 OPERATIONS = (get_event_properties, get_event_names)

@@ -12,12 +12,15 @@ from service_core.analytics.measures import FilterOperator, Predicate, property_
 from service_core.analytics.ports import EventPageQuery, EventPageResult, EventReader
 from service_core.analytics.query.parse_filters import (
     MAX_FILTERS,
-    equals_or_not_set,
-    parse_operand,
+    equals_label_or_is_not_set,
+    parse_operand_for_operator,
     parse_operator,
 )
 from service_core.analytics.range_query import RangeQuery
-from service_core.analytics.reads.event_row import EventRowList, build_event_row
+from service_core.analytics.reads.event_row import (
+    EventRowList,
+    build_event_row_in_major_units,
+)
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
@@ -57,24 +60,24 @@ class EventsQuery(RangeQuery):
     )
     include_total: bool = Field(default=False, description="Count exactly, at the cost of a second read.")
 
-    def predicates(self) -> tuple[Predicate, ...]:
+    def filter_predicates(self) -> tuple[Predicate, ...]:
         """Returns all conditions of the request."""
         exact = [
-            equals_or_not_set(column, value)
+            equals_label_or_is_not_set(column, value)
             for column in _EXACT_MATCH_PARAMS
             if (value := getattr(self, column))
         ]
         names = tuple(name.strip() for name in (self.event_name or "").split(",") if name.strip())
         by_name = [Predicate("event_name", FilterOperator.IN, names)] if names else []
-        return (*exact, *by_name, *parse_property_filters(self.property_filters))
+        return (*exact, *by_name, *parse_1_to_10_property_filters(self.property_filters))
 
-    def page_query(self, caller: Caller) -> EventPageQuery:
+    def page_query_counting_total_if_cheap(self, caller: Caller) -> EventPageQuery:
         """Returns the query of the page; matches are not counted if a lower bound suffices."""
         return EventPageQuery(
             scope=scope_for_caller(
                 caller,
-                self.resolve_range(caller).span,
-                filters=self.predicates(),
+                self.resolve_range_or_default(caller).span,
+                filters=self.filter_predicates(),
                 include_bots=self.include_bots,
             ),
             limit=self.limit,
@@ -104,10 +107,12 @@ async def get_events(
 
     With `property_filters` and without `include_total`, `total_count` is a lower bound until the last page.
     """
-    page = await _read_page(event_reader, query.page_query(caller))
-    date_range = query.resolve_range(caller)
+    page = await _read_page_counting_past_the_end(
+        event_reader, query.page_query_counting_total_if_cheap(caller)
+    )
+    date_range = query.resolve_range_or_default(caller)
     return EventListResponse(
-        events=[build_event_row(event) for event in page.events],
+        events=[build_event_row_in_major_units(event) for event in page.events],
         total_count=_total_count(query, page),
         total_count_is_lower_bound=page.total is None and page.has_more,
         has_more=page.has_more,
@@ -118,7 +123,9 @@ async def get_events(
     )
 
 
-async def _read_page(event_reader: EventReader, query: EventPageQuery) -> EventPageResult:
+async def _read_page_counting_past_the_end(
+    event_reader: EventReader, query: EventPageQuery
+) -> EventPageResult:
     """Returns the page. After the last page the number of matches is unknown, so it is counted."""
     page = await event_reader.list_events(query)
     is_behind = page.total is None and query.offset and not page.events
@@ -129,26 +136,26 @@ def _total_count(query: EventsQuery, page: EventPageResult) -> int:
     return query.offset + len(page.events) if page.total is None else page.total
 
 
-def parse_property_filters(sent: str | None) -> tuple[Predicate, ...]:
+def parse_1_to_10_property_filters(json_text: str | None) -> tuple[Predicate, ...]:
     """Returns the conditions on ``event_data``.
 
     Raises:
         BadRequest: ``invalid_property_filters``, if they do not parse or are too many.
     """
-    if sent is None:
+    if json_text is None:
         return ()
     try:
-        conditions = json.loads(sent)
+        conditions = json.loads(json_text)
     except (ValueError, RecursionError):
         raise _invalid_filter("property_filters must be JSON") from None
     if isinstance(conditions, dict):
         conditions = [{"key": key, "value": value} for key, value in conditions.items()]
     if not isinstance(conditions, list) or not 1 <= len(conditions) <= MAX_FILTERS:
         raise _invalid_filter(f"property_filters takes 1 to {MAX_FILTERS} filters")
-    return tuple(_parse_property_filter(condition) for condition in conditions)
+    return tuple(_parse_property_filter_or_bad_request(condition) for condition in conditions)
 
 
-def _parse_property_filter(condition: Any) -> Predicate:
+def _parse_property_filter_or_bad_request(condition: Any) -> Predicate:
     if not isinstance(condition, dict) or not condition.keys() <= {"key", "op", "value"}:
         raise _invalid_filter("A property filter is {key, op, value}")
     key, op = condition.get("key"), condition.get("op", "eq")
@@ -156,7 +163,9 @@ def _parse_property_filter(condition: Any) -> Predicate:
         raise _invalid_filter("A property filter needs a key")
     operator = parse_operator(op, _CODE, _FIELD)
     return Predicate(
-        property_column(key), operator, parse_operand(operator, condition.get("value"), _CODE, _FIELD)
+        property_column(key),
+        operator,
+        parse_operand_for_operator(operator, condition.get("value"), _CODE, _FIELD),
     )
 
 

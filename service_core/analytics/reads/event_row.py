@@ -26,14 +26,14 @@ class _EventRowSchema:
     def __get_pydantic_json_schema__(
         cls, _schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return handler(core_schema.list_schema(_build_event_row_model().__pydantic_core_schema__))
+        return handler(core_schema.list_schema(_cached_event_row_model().__pydantic_core_schema__))
 
 
 EventRowList = Annotated[list[dict[str, Any]], _EventRowSchema]
 """A list of event rows, each with the columns of the wire in their order."""
 
 
-def build_event_row(event: Event) -> dict[str, Any]:
+def build_event_row_in_major_units(event: Event) -> dict[str, Any]:
     """Returns an event as answers show it: the columns of the wire, money in major units."""
     row = {column: getattr(event, column) for column in WIRE_COLUMNS}
     if event.revenue is not None and event.currency is not None:
@@ -43,7 +43,7 @@ def build_event_row(event: Event) -> dict[str, Any]:
 
 
 @cache
-def _build_event_row_model() -> type[BaseModel]:
+def _cached_event_row_model() -> type[BaseModel]:
     columns: dict[str, Any] = {
         f.name: (_AMOUNT_TYPE if f.name == "revenue" else f.type, Field(description=f.description))
         for f in COLUMNS[: len(WIRE_COLUMNS)]

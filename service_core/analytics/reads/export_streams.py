@@ -24,12 +24,12 @@ class RowStreams(Protocol):
     A stream has no time limit. Closing the iterator stops the work inside the engine.
     """
 
-    def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
+    def stream_events_newest_first(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
         """Yields event rows, newest first (timestamp, then seq), at most ``limit``.
 
         The columns are those of the wire, in their order: timestamps are aware or naive UTC, ``revenue`` is in
         minor units, collections (``external_ids``, ``bot_reasons``, ``event_data``) are JSON text.
         """
 
-    def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
+    def stream_persons_of_page(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Yields the persons of a page of any length."""

@@ -51,14 +51,19 @@ class LinkTagsResponse(ResponseModel):
 
 @operation("GET /tags", tag="traffic", tool_title="Link tags")
 async def get_tags(
-    query: LinkTagsQuery, *, caller: Caller, events: AggregateReader, queue: IngestQueue, links: LinkLookup
+    query: LinkTagsQuery,
+    *,
+    caller: Caller,
+    aggregate_reader: AggregateReader,
+    queue: IngestQueue,
+    links: LinkLookup,
 ) -> LinkTagsResponse:
     """Returns the tags of trackable links by visitors."""
-    date_range = query.resolve_range(caller)
-    plan = _build_visitors_by_tag_query(query, caller, date_range)
-    result = await events.aggregate(plan)
+    date_range = query.resolve_range_or_default(caller)
+    plan = _build_top_tags_by_visitors_query(query, caller, date_range)
+    result = await aggregate_reader.aggregate(plan)
     tags = [row[0] for row in result.rows]
-    sources = await _read_most_common_sources(events, plan, tags)
+    sources = await _query_most_common_source_by_tag(aggregate_reader, plan, tags)
     links_by_tag = await links.links_by_tag(caller.workspace.id, tags) if tags else {}
     total = int(result.totals[0])
     return LinkTagsResponse(
@@ -79,7 +84,7 @@ async def get_tags(
     )
 
 
-def _build_visitors_by_tag_query(
+def _build_top_tags_by_visitors_query(
     query: LinkTagsQuery, caller: Caller, date_range: ResolvedRange
 ) -> AggregateQuery:
     carried = Predicate("lyr", FilterOperator.IS_SET)
@@ -92,21 +97,21 @@ def _build_visitors_by_tag_query(
     )
 
 
-async def _read_most_common_sources(
-    events: AggregateReader, by_tag: AggregateQuery, tags: Iterable[str]
+async def _query_most_common_source_by_tag(
+    aggregate_reader: AggregateReader, visitors_by_tag_query: AggregateQuery, tags: Iterable[str]
 ) -> dict[str, str | None]:
     """Returns tag to the source that most of its visitors had, the first by name among equals."""
     has_tag = Predicate("lyr", FilterOperator.IN, tuple(tags))
     if not has_tag.value:
         return {}
     plan = replace(
-        by_tag,
-        scope=replace(by_tag.scope, filters=(has_tag,)),
+        visitors_by_tag_query,
+        scope=replace(visitors_by_tag_query.scope, filters=(has_tag,)),
         dimensions=({Relation.EVENTS: Column("lyr")}, {Relation.EVENTS: Column("attribution_source")}),
         order=(ColumnSort("m0", descending=False), ColumnSort("d1")),
         limit=None,
     )
-    return {tag: source for tag, source, _ in (await events.aggregate(plan)).rows}
+    return {tag: source for tag, source, _ in (await aggregate_reader.aggregate(plan)).rows}
 
 
 OPERATIONS = (get_tags,)

@@ -53,7 +53,7 @@ async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> Metr
     """Lists every metric with its definition, unit and availability, and every dimension."""
     catalog = queries.catalog
     ids = tuple(catalog.metrics)
-    reasons = (await queries.read_snapshot(caller, ids)).unavailable_reasons(ids)
+    reasons = (await queries.read_source_states_once(caller, ids)).unavailable_reasons(ids)
     metrics = [
         MetricEntry(
             id=metric.id,

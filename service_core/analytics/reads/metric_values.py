@@ -10,7 +10,7 @@ from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.catalog import Metric, MetricUnit
-from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.schemas import Compare, MetricsRequestBase, RefundBasis
@@ -18,8 +18,8 @@ from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.rounding import round_decimal
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measured, Measurement, Unavailable, UnavailableReason
-from service_core.kernel.comparison import ComparisonMode, comparison_range
-from service_core.kernel.date_range import DateRange, RangeResponse, parse_start_end_dates
+from service_core.kernel.comparison import ComparisonMode, comparison_range_cut_at_elapsed_time
+from service_core.kernel.date_range import DateRange, RangeResponse, parse_inclusive_start_end_dates
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
@@ -38,17 +38,21 @@ class MetricsRequest(MetricsRequestBase):
     date_range: DateRange | None = None
     compare: Compare = Field(default=False, description="`true`, a way to compare, or an explicit range.")
 
-    async def resolve_range(self, caller: Caller, event_reader: EventReader) -> ResolvedRange:
+    async def resolve_exactly_one_range_form(
+        self, caller: Caller, event_reader: EventReader
+    ) -> ResolvedRange:
         """Returns the range of ``start_date`` and ``end_date``, or of ``date_range``.
 
         Raises:
             BadRequest: no range, both forms, or one that does not parse.
         """
         if self.date_range is None:
-            return parse_start_end_dates(self.start_date, self.end_date, caller.workspace.zone, caller.now)
+            return parse_inclusive_start_end_dates(
+                self.start_date, self.end_date, caller.workspace.zone, caller.now
+            )
         if self.start_date or self.end_date:
             raise BadRequest("Send either start_date and end_date, or date_range", "invalid_date_range")
-        return await resolve_range(self.date_range, caller, event_reader)
+        return await resolve_date_range_or_all_time(self.date_range, caller, event_reader)
 
 
 class UnavailableMetric(ResponseModel):
@@ -97,26 +101,26 @@ async def post_metrics(
 
     A metric that is not measured is null and listed in `unavailable`, never zero.
     """
-    ids = body.metric_ids(queries.catalog, _MAX_METRICS)
-    date_range = await body.resolve_range(caller, event_reader)
+    ids = body.unique_known_metric_ids(queries.catalog, _MAX_METRICS)
+    date_range = await body.resolve_exactly_one_range_form(caller, event_reader)
     previous_range = await resolve_comparison_range(body.compare, date_range, caller, event_reader)
-    rules = body.credit_rules(queries.catalog, models, ids, caller.workspace)
+    rules = body.credit_rules_needed_by_metrics(queries.catalog, models, ids, caller.workspace)
     query = MetricQuery(
         ids,
         date_range,
-        filters=body.validate_filters(queries.catalog, ids),
+        filters=body.parse_filters_accepted_by_metrics(queries.catalog, ids),
         credit_rule=rules.requested,
         default_credit_rule=rules.workspace_default,
         book_refunds_at_order=body.refund_basis == "order",
         include_bots=body.include_bots,
     )
-    snapshot = await queries.read_snapshot(caller, ids)
+    snapshot = await queries.read_source_states_once(caller, ids)
     values, previous_values = await gather_or_cancel(
         _read_metric_values(caller, queries, query, snapshot),
-        _read_comparison_values(caller, queries, query, previous_range, snapshot),
+        _read_comparison_values_or_nones(caller, queries, query, previous_range, snapshot),
     )
     value_by_id = {
-        metric.id: build_metric_value(metric, value, previous, caller.workspace.currency)
+        metric.id: build_metric_value_with_change(metric, value, previous, caller.workspace.currency)
         for metric, value, previous in zip(queries.metrics_by_id(ids), values, previous_values, strict=True)
     }
     return MetricValues(
@@ -126,20 +130,28 @@ async def post_metrics(
         attribution=rules.attribution,
         refund_basis=body.refund_basis,
         currency=caller.workspace.currency,
-        unavailable=list_unavailable(ids, values),
-        complete=snapshot.is_complete(date_range, ids, query.fixed_dimensions),
+        unavailable=list_unavailable_with_reasons(ids, values),
+        complete=snapshot.is_complete_without_failed_source(
+            date_range, ids, query.grouped_and_single_value_dimensions
+        ),
     )
 
 
-async def resolve_range(
-    sent: DateRange, caller: Caller, event_reader: EventReader, field: str = "date_range"
+async def resolve_date_range_or_all_time(
+    requested_range: DateRange, caller: Caller, event_reader: EventReader, error_field: str = "date_range"
 ) -> ResolvedRange:
     """Returns a requested date range in the time zone of the caller's workspace.
 
     Reads the time of the first event only for ``all_time``.
     """
-    bounds = await event_reader.event_time_range(caller.workspace.id) if sent.is_all_time else None
-    return sent.resolve(caller.workspace.zone, caller.now, bounds[0] if bounds else None, field=field)
+    bounds = (
+        await event_reader.first_and_last_event_time(caller.workspace.id)
+        if requested_range.is_all_time
+        else None
+    )
+    return requested_range.resolve(
+        caller.workspace.zone, caller.now, bounds[0] if bounds else None, error_field=error_field
+    )
 
 
 async def resolve_comparison_range(
@@ -149,8 +161,8 @@ async def resolve_comparison_range(
     if not compare:
         return None
     if isinstance(compare, DateRange):
-        return await resolve_range(compare, caller, event_reader, "compare")
-    return comparison_range(
+        return await resolve_date_range_or_all_time(compare, caller, event_reader, "compare")
+    return comparison_range_cut_at_elapsed_time(
         date_range, ComparisonMode.PREVIOUS_PERIOD if compare is True else ComparisonMode(compare)
     )
 
@@ -158,40 +170,44 @@ async def resolve_comparison_range(
 async def _read_metric_values(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> tuple[Measurement, ...]:
-    return (await queries.execute(caller, query, snapshot)).rows[0].values
+    return (await queries.execute_marking_unfit_credits_unavailable(caller, query, snapshot)).rows[0].values
 
 
-async def _read_comparison_values(
+async def _read_comparison_values_or_nones(
     caller: Caller,
     queries: MetricQueries,
     query: MetricQuery,
-    before: ResolvedRange | None,
+    comparison_range_or_none: ResolvedRange | None,
     snapshot: SourceSnapshot,
 ) -> tuple[Measurement, ...]:
-    if before is None:
+    if comparison_range_or_none is None:
         return tuple(Measured(None) for _ in query.metrics)
-    return await _read_metric_values(caller, queries, replace(query, range=before), snapshot)
+    return await _read_metric_values(
+        caller, queries, replace(query, range=comparison_range_or_none), snapshot
+    )
 
 
-def list_unavailable(ids: tuple[str, ...], readings: tuple[Measurement, ...]) -> list[UnavailableMetric]:
+def list_unavailable_with_reasons(
+    metric_ids: tuple[str, ...], measurements: tuple[Measurement, ...]
+) -> list[UnavailableMetric]:
     """Returns the metrics whose values are unavailable, with their reasons."""
     return [
         UnavailableMetric(metric=id_, reason=value.reason)
-        for id_, value in zip(ids, readings, strict=True)
+        for id_, value in zip(metric_ids, measurements, strict=True)
         if isinstance(value, Unavailable)
     ]
 
 
-def build_metric_value(
-    metric: Metric, reading: Measurement, previous: Measurement, currency: str
+def build_metric_value_with_change(
+    metric: Metric, measurement: Measurement, previous: Measurement, currency: str
 ) -> MetricValue:
     """Returns the value of a metric, the previous value, and the change between them."""
-    reason = reading.reason if isinstance(reading, Unavailable) else None
+    reason = measurement.reason if isinstance(measurement, Unavailable) else None
     return MetricValue(
         id=metric.id,
-        value=round_for_unit(reading, metric, currency),
-        previous_value=round_for_unit(previous, metric, currency),
-        change=_compute_change(metric, reading, previous),
+        value=round_to_json_number_by_unit(measurement, metric, currency),
+        previous_value=round_to_json_number_by_unit(previous, metric, currency),
+        change=_relative_change_or_percentage_points(metric, measurement, previous),
         change_unit=metric.change_unit,
         unit=metric.unit,
         available=reason is None,
@@ -199,13 +215,15 @@ def build_metric_value(
     )
 
 
-def _compute_change(metric: Metric, reading: Measurement, previous: Measurement) -> float | None:
+def _relative_change_or_percentage_points(
+    metric: Metric, measurement: Measurement, previous: Measurement
+) -> float | None:
     """Returns the relative change, or percentage points for a rate; None if it cannot be compared."""
-    if isinstance(reading, Unavailable) or isinstance(previous, Unavailable):
+    if isinstance(measurement, Unavailable) or isinstance(previous, Unavailable):
         return None
-    if reading.value is None or previous.value is None:
+    if measurement.value is None or previous.value is None:
         return None
-    difference = Fraction(reading.value) - previous.value
+    difference = Fraction(measurement.value) - previous.value
     if metric.is_rate:
         return float(round_decimal(difference * _POINTS, _DECIMALS))
     return float(round_decimal(difference / previous.value, _DECIMALS)) if previous.value else None

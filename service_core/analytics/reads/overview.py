@@ -14,10 +14,10 @@ from service_core.analytics.range_query import RangeQuery
 from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import (
-    build_bucket_series,
-    choose_bucket_unit,
-    partial_bucket_flags,
-    started_buckets,
+    buckets_started_by_now,
+    build_series_of_at_most_1000_buckets,
+    choose_bucket_unit_by_range_length,
+    cut_or_unfinished_bucket_flags,
 )
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
@@ -42,8 +42,14 @@ class OverviewQuery(RangeQuery):
 
     def buckets(self, date_range: ResolvedRange) -> Buckets:
         """Returns the buckets of the series."""
-        unit = choose_bucket_unit(date_range) if self.aggregation == "auto" else BucketUnit(self.aggregation)
-        return started_buckets(build_bucket_series(date_range, unit, _SIZES), date_range.now)
+        unit = (
+            choose_bucket_unit_by_range_length(date_range)
+            if self.aggregation == "auto"
+            else BucketUnit(self.aggregation)
+        )
+        return buckets_started_by_now(
+            build_series_of_at_most_1000_buckets(date_range, unit, _SIZES), date_range.now
+        )
 
 
 class OverviewBucket(ResponseModel):
@@ -80,26 +86,26 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
 
     Counts visitors, page views, sessions and custom events, and each custom event by its name.
     """
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     buckets = query.buckets(date_range)
-    snapshot = await queries.read_snapshot(caller, _METRICS)
+    snapshot = await queries.read_source_states_once(caller, _METRICS)
     distinct, over_time, by_name = await gather_or_cancel(
-        queries.execute(
+        queries.execute_marking_unfit_credits_unavailable(
             caller, MetricQuery(_NON_ADDITIVE_METRICS, date_range, include_bots=query.include_bots), snapshot
         ),
-        queries.execute(
+        queries.execute_marking_unfit_credits_unavailable(
             caller,
             MetricQuery(
                 _METRICS, date_range, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots
             ),
             snapshot,
         ),
-        queries.execute(
-            caller, _build_custom_events_query(date_range, include_bots=query.include_bots), snapshot
+        queries.execute_marking_unfit_credits_unavailable(
+            caller, _build_custom_events_by_name_query(date_range, include_bots=query.include_bots), snapshot
         ),
     )
     visitors, sessions = as_counts(distinct.rows[0])
-    series = _build_overview_buckets(over_time, buckets, date_range)
+    series = _build_buckets_with_partial_flags(over_time, buckets, date_range)
     return Overview(
         visitors_total=visitors,
         pageviews_total=sum(bucket.pageviews for bucket in series),
@@ -107,7 +113,7 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
         custom_events_total=sum(bucket.custom_events for bucket in series),
         custom_event_counts={row.labels[0]: as_counts(row)[0] for row in by_name.rows},
         time_series=series,
-        complete=snapshot.is_complete(date_range, _METRICS),
+        complete=snapshot.is_complete_without_failed_source(date_range, _METRICS),
         aggregation_level=buckets.unit.value,
         timezone=date_range.zone.key,
         range=RangeResponse.from_range(date_range),
@@ -117,7 +123,7 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
 _BY_TIME: Final = (SortKey("bucket", descending=False),)
 
 
-def _build_custom_events_query(date_range: ResolvedRange, *, include_bots: bool) -> MetricQuery:
+def _build_custom_events_by_name_query(date_range: ResolvedRange, *, include_bots: bool) -> MetricQuery:
     return MetricQuery(
         ("custom_events",),
         date_range,
@@ -128,7 +134,7 @@ def _build_custom_events_query(date_range: ResolvedRange, *, include_bots: bool)
     )
 
 
-def _build_overview_buckets(
+def _build_buckets_with_partial_flags(
     result: QueryResult, buckets: Buckets, date_range: ResolvedRange
 ) -> list[OverviewBucket]:
     return [
@@ -136,7 +142,7 @@ def _build_overview_buckets(
             timestamp=start, visitors=visitors, pageviews=pageviews, sessions=sessions,
             custom_events=custom_events, partial=cut,
         )
-        for row, start, cut in zip(result.rows, buckets.starts, partial_bucket_flags(buckets, date_range), strict=True)
+        for row, start, cut in zip(result.rows, buckets.starts, cut_or_unfinished_bucket_flags(buckets, date_range), strict=True)
         for visitors, pageviews, sessions, custom_events in (as_counts(row),)
     ]  # fmt: skip
 

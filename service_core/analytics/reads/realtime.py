@@ -98,15 +98,23 @@ async def get_realtime(
     recent = ResolvedRange(
         TimeRange(now - timedelta(minutes=WINDOW_MINUTES), now + _NOW), caller.workspace.zone, now
     )
-    half_hour = _resolve_last_half_hour(caller)
-    snapshot = await queries.read_snapshot(caller, _METRICS)
+    half_hour = _current_and_29_previous_minutes(caller)
+    snapshot = await queries.read_source_states_once(caller, _METRICS)
     active, totals, timeline, live = await gather_or_cancel(
-        queries.execute(caller, MetricQuery(("visitors",), recent, include_bots=bots), snapshot),
-        queries.execute(caller, MetricQuery(_METRICS, half_hour, include_bots=bots), snapshot),
-        queries.execute(caller, _build_per_minute_query(half_hour, include_bots=bots), snapshot),
-        converter.run_converted(
+        queries.execute_marking_unfit_credits_unavailable(
+            caller, MetricQuery(("visitors",), recent, include_bots=bots), snapshot
+        ),
+        queries.execute_marking_unfit_credits_unavailable(
+            caller, MetricQuery(_METRICS, half_hour, include_bots=bots), snapshot
+        ),
+        queries.execute_marking_unfit_credits_unavailable(
+            caller, _build_per_minute_query(half_hour, include_bots=bots), snapshot
+        ),
+        converter.run_and_repeat_with_missing_rates(
             scope_for_caller(caller, recent.span, include_bots=bots),
-            lambda scope: event_reader.list_active_visitors(scope, recent.span.start, MAX_VISITORS),
+            lambda scope: event_reader.list_visitors_with_recently_received_events(
+                scope, recent.span.start, MAX_VISITORS
+            ),
             lambda visitors: any(visitor.revenue is None for visitor in visitors),
         ),
     )
@@ -117,7 +125,7 @@ async def get_realtime(
         pageviews=pageviews,
         events=events,
         revenue=to_json_numbers(totals.rows[0], metrics, currency)[-1],
-        visitors=[_build_visitor(visitor, currency) for visitor in live],
+        visitors=[_build_active_visitor(visitor, currency) for visitor in live],
         timeline=[
             RealtimeBucket(
                 timestamp=row.bucket, visitors=as_counts(row)[0], pageviews=as_counts(row)[1],
@@ -128,7 +136,7 @@ async def get_realtime(
         currency=currency,
         window_minutes=WINDOW_MINUTES,
         timeline_minutes=TIMELINE_MINUTES,
-        complete=snapshot.is_complete(half_hour, _METRICS),
+        complete=snapshot.is_complete_without_failed_source(half_hour, _METRICS),
     )  # fmt: skip
 
 
@@ -136,7 +144,7 @@ _NOW: Final = timedelta.resolution
 """Makes the end of the range inclusive: an event of this instant counts."""
 
 
-def _resolve_last_half_hour(caller: Caller) -> ResolvedRange:
+def _current_and_29_previous_minutes(caller: Caller) -> ResolvedRange:
     """Returns the current minute and the 29 before it."""
     end = caller.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     return ResolvedRange(
@@ -150,7 +158,7 @@ def _build_per_minute_query(date_range: ResolvedRange, *, include_bots: bool) ->
     return MetricQuery(_METRICS, date_range, buckets=minutes, order=(by_time,), include_bots=include_bots)
 
 
-def _build_visitor(visitor: ActiveVisitor, currency: str) -> RealtimeVisitor:
+def _build_active_visitor(visitor: ActiveVisitor, currency: str) -> RealtimeVisitor:
     return RealtimeVisitor(
         **{column: getattr(visitor.latest_event, column) for column in _EVENT_COLUMNS},
         pageviews=visitor.pageviews,

@@ -13,7 +13,7 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_rows
 from service_core.analytics.ports import AggregateQuery, AggregateReader
 from service_core.analytics.postbacks.ports import SENT, PostbackReader
-from service_core.analytics.scope import scope_for_workspace
+from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.ingestion.event_names import SESSION_BOUNDARIES
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
@@ -70,7 +70,7 @@ class Usage(ResponseModel):
 async def get_workspace(*, caller: Caller, connections: Connections) -> WorkspaceResponse:
     """Returns the workspace of the key."""
     workspace = caller.workspace
-    platforms = await connections.list_connections(workspace.id)
+    platforms = await connections.list_connections_oldest_first(workspace.id)
     return WorkspaceResponse(
         id=workspace.public_id,
         name=workspace.name,
@@ -85,19 +85,21 @@ async def get_workspace(*, caller: Caller, connections: Connections) -> Workspac
 
 
 @operation("GET /usage", tag="workspace")
-async def get_usage(*, caller: Caller, events: AggregateReader, postbacks: PostbackReader) -> Usage:
+async def get_usage(*, caller: Caller, aggregate_reader: AggregateReader, postbacks: PostbackReader) -> Usage:
     """Returns events and postbacks of the billing period, and the limits of plan and key.
 
     The limits of the plan are soft: nothing is refused above them.
     """
-    return await read_usage(caller, events, postbacks)
+    return await read_usage_of_current_month(caller, aggregate_reader, postbacks)
 
 
-async def read_usage(caller: Caller, events: AggregateReader, postbacks: PostbackReader) -> Usage:
+async def read_usage_of_current_month(
+    caller: Caller, aggregate_reader: AggregateReader, postbacks: PostbackReader
+) -> Usage:
     """Returns the usage of the caller's workspace in the current UTC calendar month."""
     period, plan = get_billing_period(caller.now), BILLING_PLANS.get(caller.workspace.plan, UNLIMITED_PLAN)
     return Usage(
-        events_used=await count_billed_events(events, caller.workspace, period),
+        events_used=await count_billed_events(aggregate_reader, caller.workspace, period),
         events_limit=plan.events_limit,
         postbacks_used=await count_sent_postbacks(postbacks, caller.workspace, period),
         postbacks_limit=plan.postbacks_limit,
@@ -112,16 +114,20 @@ async def read_usage(caller: Caller, events: AggregateReader, postbacks: Postbac
     )
 
 
-async def count_billed_events(events: AggregateReader, workspace: Workspace, period: TimeRange) -> int:
+async def count_billed_events(
+    aggregate_reader: AggregateReader, workspace: Workspace, period: TimeRange
+) -> int:
     """Returns the number of events in a period that count against the limit of the plan."""
-    result = await events.aggregate(AggregateQuery(scope_for_workspace(workspace, period), (_BILLED_EVENTS,)))
+    result = await aggregate_reader.aggregate(
+        AggregateQuery(scope_for_workspace_without_bots(workspace, period), (_BILLED_EVENTS,))
+    )
     used: int = result.rows[0][0]
     return used
 
 
 async def count_sent_postbacks(postbacks: PostbackReader, workspace: Workspace, period: TimeRange) -> int:
     """Returns the number of postbacks in a period that platforms accepted; tests and failures do not count."""
-    counts = await postbacks.count_postbacks(workspace.id, (period.start, period.end))
+    counts = await postbacks.count_final_postbacks_by_bucket(workspace.id, (period.start, period.end))
     return sum(count.count for count in counts if count.status == SENT)
 
 

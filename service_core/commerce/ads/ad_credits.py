@@ -41,7 +41,7 @@ class CreditAndPathReader(AggregateReader, TouchPathReader, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AdCredits:
+class UtmMatchedAdCredits:
     """Implements `AggregateReader` and `TouchPathReader` for credits grouped or filtered by columns of ads."""
 
     events: CreditAndPathReader
@@ -56,31 +56,34 @@ class AdCredits:
         if not any(map(_is_ad_column, (*grouped, *compared))):
             return await self.events.aggregate(query)
         utm_query = _UtmQuery(query, leaves, grouped)
-        return utm_query.to_ad_grid(
-            await self.events.aggregate(utm_query.to_utm_plan()),
-            await self._ad_matcher(query.scope.workspace_id),
+        return utm_query.regroup_result_by_ad(
+            await self.events.aggregate(utm_query.plan_by_utm_values()),
+            await self._load_ad_matcher(query.scope.workspace_id),
         )
 
-    async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
+    async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> Sequence[TouchPath]:
         """Returns touch paths with ad columns in place of UTM values; equal keys in a row become one."""
         if not any(map(_is_ad_column, query.key_columns)):
-            return await self.events.list_touch_paths(query)
+            return await self.events.list_distinct_touch_paths_with_counts(query)
         own_columns = tuple(column for column in query.key_columns if not _is_ad_column(column))
-        ads = await self._ad_matcher(query.scope.workspace_id)
+        ads = await self._load_ad_matcher(query.scope.workspace_id)
         converted: Counter[tuple[Any, ...]] = Counter()
         unconverted: Counter[tuple[Any, ...]] = Counter()
-        for path in await self.events.list_touch_paths(
+        for path in await self.events.list_distinct_touch_paths_with_counts(
             replace(query, key_columns=(*own_columns, *_UTM_COLUMNS))
         ):
-            named = (_ad_path_key(query.key_columns, own_columns, key, ads) for key in path.keys)
+            named = (
+                _key_with_utm_values_as_ad_columns(query.key_columns, own_columns, key, ads)
+                for key in path.keys
+            )
             keys = tuple(key for key, _ in groupby(named))
             converted[keys] += path.converted
             unconverted[keys] += path.unconverted
         return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in converted]
 
-    async def _ad_matcher(self, workspace_id: UUID) -> AdMatcher:
+    async def _load_ad_matcher(self, workspace_id: UUID) -> AdMatcher:
         entities_by_level = await gather_or_cancel(
-            *(self.store.list_ad_entities(workspace_id, level) for level in AdLevel)
+            *(self.store.list_ad_entities_with_latest_names(workspace_id, level) for level in AdLevel)
         )
         entities = (entity for of_level in entities_by_level for entity in of_level)
         return AdMatcher(entities, self.platforms.by_traffic_source)
@@ -90,13 +93,16 @@ def _is_ad_column(column: Column | None) -> bool:
     return column is not None and column.owner is ColumnOwner.AD
 
 
-def _ad_path_key(
-    columns: Sequence[Column], own_columns: Sequence[Column], key: Sequence[str | None], ads: AdMatcher
+def _key_with_utm_values_as_ad_columns(
+    key_columns: Sequence[Column],
+    own_columns: Sequence[Column],
+    own_and_utm_values: Sequence[str | None],
+    ad_matcher: AdMatcher,
 ) -> tuple[Any, ...]:
     """Returns the key of a touch with the columns of the matching ad in place of its UTM values."""
-    own = dict(zip(own_columns, key, strict=False))
-    ad_columns = ads.match(*key[len(own_columns) :])
-    return tuple(own[column] if column in own else ad_columns.get(column.name) for column in columns)
+    own = dict(zip(own_columns, own_and_utm_values, strict=False))
+    ad_columns = ad_matcher.match(*own_and_utm_values[len(own_columns) :])
+    return tuple(own[column] if column in own else ad_columns.get(column.name) for column in key_columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ class _UtmQuery:
     leaves: tuple[Aggregation, ...]
     grouped: tuple[Column | None, ...]
 
-    def to_utm_plan(self) -> AggregateQuery:
+    def plan_by_utm_values(self) -> AggregateQuery:
         """Returns the plan by UTM values, without filters on ad columns."""
         plan = self.plan
         dimensions = zip(self.grouped, plan.dimensions, strict=True)
@@ -118,33 +124,37 @@ class _UtmQuery:
             dimensions=(*(of for column, of in dimensions if not _is_ad_column(column)), *_UTM_DIMENSIONS),
         )
 
-    def to_ad_grid(self, by_utm: AggregateResult, ads: AdMatcher) -> AggregateResult:
+    def regroup_result_by_ad(self, utm_result: AggregateResult, ad_matcher: AdMatcher) -> AggregateResult:
         """Returns the result by UTM values, summed by the ads that they match."""
         cells: dict[tuple[Any, ...], dict[Aggregation, Any]] = defaultdict(
             lambda: dict.fromkeys(self.leaves, 0)
         )
-        for row in by_utm.rows:
-            width = len(row) - len(by_utm.aggregations)
+        for row in utm_result.rows:
+            width = len(row) - len(utm_result.aggregations)
             own, tags = row[: width - len(MATCHED_UTM_COLUMNS)], row[width - len(MATCHED_UTM_COLUMNS) : width]
-            ad_columns = ads.match(*tags)
-            values = dict(zip(by_utm.aggregations, row[width:], strict=True))
-            for leaf in self._leaves_matching(ad_columns):
-                cells[self._group_key(own, ad_columns)][leaf] += values[_without_ad_columns(leaf)]
+            ad_columns = ad_matcher.match(*tags)
+            values = dict(zip(utm_result.aggregations, row[width:], strict=True))
+            for leaf in self._aggregations_accepting_ad(ad_columns):
+                cells[self._row_key_with_ad_columns(own, ad_columns)][leaf] += values[
+                    _without_ad_columns(leaf)
+                ]
         if not (cells or self.grouped or self.plan.buckets):
             cells[()].update({})
         rows = [(*cell, *values.values()) for cell, values in cells.items()]
         sums = tuple(sum(values[leaf] for values in cells.values()) for leaf in self.leaves)
         return AggregateResult(rows, self.leaves, len(rows), sums)
 
-    def _leaves_matching(self, ad_columns: Mapping[str, str | None]) -> Iterator[Aggregation]:
+    def _aggregations_accepting_ad(self, ad_columns: Mapping[str, str | None]) -> Iterator[Aggregation]:
         """Yields the aggregations whose ad filters accept an ad."""
         for leaf in self.leaves:
             conditions = (p for p in (*self.plan.scope.filters, *leaf.where) if _is_ad_column(p.column))
             if all(value_matches(ad_columns.get(p.column.name), p.op, p.value) for p in conditions):
                 yield leaf
 
-    def _group_key(self, own: Sequence[Any], ad_columns: Mapping[str, str | None]) -> tuple[Any, ...]:
-        values = iter(own)
+    def _row_key_with_ad_columns(
+        self, own_values: Sequence[Any], ad_columns: Mapping[str, str | None]
+    ) -> tuple[Any, ...]:
+        values = iter(own_values)
         lead = (next(values),) if self.plan.buckets else ()
         return (
             *lead,

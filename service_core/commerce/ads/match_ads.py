@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from service_core.analytics.query.evaluate_predicate import lower_per_letter
+from service_core.analytics.query.evaluate_predicate import lower_case_letter_by_letter
 from service_core.commerce.ads.models import AdEntity, AdLevel
 
 MATCHED_UTM_COLUMNS: Final = ("utm_id", "utm_campaign", "utm_content", "utm_term", "attribution_source")
@@ -28,9 +28,9 @@ class _KnownAd:
     account_id: str
     entity: AdEntity
 
-    def is_below(self, other: "_KnownAd") -> bool:
+    def is_same_or_below(self, other: "_KnownAd") -> bool:
         """Returns whether this is the other one, or part of it, in the same account."""
-        above = _ancestor(self.entity, other.entity.level)
+        above = _ancestor_or_self(self.entity, other.entity.level)
         return (self.platform, self.account_id, above.id) == (
             other.platform,
             other.account_id,
@@ -55,16 +55,18 @@ class AdMatcher:
         known: dict[AdLevel, dict[tuple[str, str, str], _KnownAd]] = {level: {} for level in AdLevel}
         for platform, account, entity in ads:
             for level in _LEVELS[: _LEVELS.index(entity.level) + 1]:
-                above = _ancestor(entity, level)
+                above = _ancestor_or_self(entity, level)
                 known[level].setdefault((platform, account, above.id), _KnownAd(platform, account, above))
         self._by_id = {level: _index_by_id(ads.values()) for level, ads in known.items()}
-        self._by_name = {level: _index_by_unique_name(ads.values()) for level, ads in known.items()}
+        self._by_name = {
+            level: _index_by_name_unique_in_account(ads.values()) for level, ads in known.items()
+        }
         self._platform_by_source = platform_by_source
-        self.match = cache(self._match)
+        self.match = cache(self._columns_of_matching_ad)
 
-    def _match(self, *utm_values: str | None) -> AdColumns:
+    def _columns_of_matching_ad(self, *utm_values: str | None) -> AdColumns:
         """Returns the columns of the ad that the values lead to."""
-        ad = self._find_ad(*utm_values)
+        ad = self._find_deepest_ad(*utm_values)
         if ad is None:
             return _NO_AD
         entity = ad.entity
@@ -79,26 +81,28 @@ class AdMatcher:
             "ad_name": entity.ad_name,
         }
 
-    def _find_ad(self, utm_id: str | None, *utm_values: str | None) -> _KnownAd | None:
+    def _find_deepest_ad(self, utm_id: str | None, *utm_values: str | None) -> _KnownAd | None:
         """Returns the deepest match; ids precede names, and each match limits the search to what is below it."""
         *texts, source = utm_values
         match = None
         for level in reversed(_LEVELS) if utm_id else ():
-            match = match or self._only_candidate(self._by_id[level].get(str(utm_id), ()), source, None)
-        for index, key in ((self._by_id, str), (self._by_name, lower_per_letter)):
+            match = match or self._only_candidate_below(self._by_id[level].get(str(utm_id), ()), source, None)
+        for index, key in ((self._by_id, str), (self._by_name, lower_case_letter_by_letter)):
             for level, text in zip(_LEVELS, texts, strict=True):
                 if text and (match is None or _LEVELS.index(match.entity.level) < _LEVELS.index(level)):
                     candidates = index[level].get(key(text), ())
-                    match = self._only_candidate(candidates, source, match) or match
+                    match = self._only_candidate_below(candidates, source, match) or match
         return match
 
-    def _only_candidate(
-        self, candidates: Iterable[_KnownAd], source: str | None, above: _KnownAd | None
+    def _only_candidate_below(
+        self, candidates: Iterable[_KnownAd], tie_breaking_source: str | None, parent: _KnownAd | None
     ) -> _KnownAd | None:
         """Returns the only candidate, else the only one of the platform the touch came from; None if several remain."""
-        inside = [candidate for candidate in candidates if above is None or candidate.is_below(above)]
+        inside = [
+            candidate for candidate in candidates if parent is None or candidate.is_same_or_below(parent)
+        ]
         if len(inside) > 1:
-            platform = self._platform_by_source.get(source or "", source)
+            platform = self._platform_by_source.get(tie_breaking_source or "", tie_breaking_source)
             inside = [candidate for candidate in inside if candidate.platform == platform]
         return inside[0] if len(inside) == 1 else None
 
@@ -111,9 +115,9 @@ def _index_by_id(ads: Iterable[_KnownAd]) -> Mapping[str, Sequence[_KnownAd]]:
     return by_id
 
 
-def _index_by_unique_name(ads: Iterable[_KnownAd]) -> Mapping[str, Sequence[_KnownAd]]:
+def _index_by_name_unique_in_account(ads: Iterable[_KnownAd]) -> Mapping[str, Sequence[_KnownAd]]:
     """Returns the ads of one level by lower-case name, without names that an account uses twice."""
-    named = [(lower_per_letter(ad.entity.name), ad) for ad in ads if ad.entity.name]
+    named = [(lower_case_letter_by_letter(ad.entity.name), ad) for ad in ads if ad.entity.name]
     uses = Counter((ad.platform, ad.account_id, name) for name, ad in named)
     by_name: dict[str, list[_KnownAd]] = defaultdict(list)
     for name, ad in named:
@@ -122,7 +126,7 @@ def _index_by_unique_name(ads: Iterable[_KnownAd]) -> Mapping[str, Sequence[_Kno
     return by_name
 
 
-def _ancestor(entity: AdEntity, level: AdLevel) -> AdEntity:
+def _ancestor_or_self(entity: AdEntity, level: AdLevel) -> AdEntity:
     """Returns the entity of a level above that contains this one, or this one itself."""
     if entity.level is level:
         return entity

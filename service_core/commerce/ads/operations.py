@@ -10,7 +10,7 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.ports import StoreUnavailable
-from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
@@ -67,16 +67,16 @@ async def get_ads(
 
     Claims of several platforms are never added: their totals are null then. Null is what was not reported.
     """
-    days, level = query.days(caller), query.parse_level(platforms)
+    days, level = query.resolve_workspace_days(caller), query.resolve_level(platforms)
     try:
         with_spend = [
             connection
-            for connection in await connections.list_connections(caller.workspace.id)
-            if providers.expects_spend(connection)
+            for connection in await connections.list_connections_oldest_first(caller.workspace.id)
+            if providers.reports_spend_or_is_uninstalled_ad_platform(connection)
         ]
-        platform = query.parse_platform(platforms, (connection.provider for connection in with_spend))
+        platform = query.resolve_platform_id(platforms, (connection.provider for connection in with_spend))
         requested = [connection for connection in with_spend if platform in (None, connection.provider)]
-        snapshot = await questions.read_snapshot(caller, tuple(_METRICS.values()))
+        snapshot = await questions.read_source_states_once(caller, tuple(_METRICS.values()))
         report = _AdsReport(caller, days, level, platform, store, questions, snapshot)
         return await report.build_response(requested, query.limit)
     except StoreUnavailable:
@@ -87,7 +87,7 @@ async def get_ads(
 class _AdsReport:
     """One request, checked."""
 
-    who: Caller
+    caller: Caller
     days: ResolvedRange
     level: AdLevel
     platform: str | None
@@ -95,12 +95,12 @@ class _AdsReport:
     questions: MetricQueries
     snapshot: SourceSnapshot
 
-    async def build_response(self, connections: Sequence[Connection], limit: int) -> AdsResponse:
+    async def build_response(self, connections: Sequence[Connection], row_limit: int) -> AdsResponse:
         """Returns the response for the connections of the requested platforms."""
         is_connected = any(connection.is_connected or connection.has_failed for connection in connections)
-        sums, entities = await self._spend_by_entity() if is_connected else ([], {})
+        sums, entities = await self._load_spend_and_entities() if is_connected else ([], {})
         totals = (
-            await self._totals(sums, connections)
+            await self._query_totals_of_only_platform_or_all(sums, connections)
             if is_connected
             else dict.fromkeys(_METRICS, _NO_AD_PLATFORM)
         )
@@ -109,43 +109,53 @@ class _AdsReport:
             for connection in connections
             for account in connection.accounts
         }
-        rows = sorted((self._ad_row(spend_sum, entities, names) for spend_sum in sums), key=_sort_key)
+        rows = sorted(
+            (self._ad_row(spend_sum, entities, names) for spend_sum in sums), key=_most_spend_first_key
+        )
         return AdsResponse(
-            ads=rows[:limit],
+            ads=rows[:row_limit],
             level=self.level,
             platform=self.platform,
             date_from=self.days.first_day,
             date_through=self.days.last_day,
-            timezone=self.who.workspace.timezone,
-            currency=self.who.workspace.currency,
-            totals=AdMetrics(**self._render_totals(totals)),
+            timezone=self.caller.workspace.timezone,
+            currency=self.caller.workspace.currency,
+            totals=AdMetrics(**self._round_totals(totals)),
             totals_unavailable=[
                 UnavailableMetric(metric=field, reason=reading.reason)
                 for field, reading in totals.items()
                 if isinstance(reading, Unavailable)
             ],
-            platforms=[status for connection in connections for status in _account_statuses(connection)],
-            truncated=len(rows) > limit,
-            complete=self.snapshot.is_complete(self.days, ("ad_spend",), {"platform": self.platform}),
+            platforms=[
+                status
+                for connection in connections
+                for status in _account_statuses_or_nameless_one(connection)
+            ],
+            truncated=len(rows) > row_limit,
+            complete=self.snapshot.is_complete_without_failed_source(
+                self.days, ("ad_spend",), {"platform": self.platform}
+            ),
         )
 
-    async def _spend_by_entity(self) -> tuple[list[SpendSum], Mapping[tuple[str, str, str], AdEntity]]:
+    async def _load_spend_and_entities(
+        self,
+    ) -> tuple[list[SpendSum], Mapping[tuple[str, str, str], AdEntity]]:
         """Returns the spend of each entity, and the entities by platform, account and id."""
         query = SpendQuery(
-            self.who.workspace.id,
+            self.caller.workspace.id,
             self.days.first_day,
             self.days.last_day,
             self.level,
             ("platform", "account_id", _ID_COLUMNS[self.level]),
             None if self.platform is None else (self.platform,),
         )
-        sums = await self.store.spend(query)
-        named = await self.store.list_ad_entities(
-            self.who.workspace.id, self.level
+        sums = await self.store.sum_latest_spend(query)
+        named = await self.store.list_ad_entities_with_latest_names(
+            self.caller.workspace.id, self.level
         )  # afterwards: all of these are there
         return sums, {(platform, account, entity.id): entity for platform, account, entity in named}
 
-    async def _totals(
+    async def _query_totals_of_only_platform_or_all(
         self, sums: Sequence[SpendSum], connections: Sequence[Connection]
     ) -> Mapping[str, Measurement]:
         """Returns the metrics over all rows, narrowed to one platform if all rows are of it, so that its claims have a total.
@@ -159,13 +169,15 @@ class _AdsReport:
         if self.level in _LEVEL_DIMENSIONS:
             narrowed.append(DimensionFilter(_LEVEL_DIMENSIONS[self.level], FilterOperator.IS_SET))
         query = MetricQuery(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))
-        table = await self.questions.execute(self.who, query, self.snapshot)
+        table = await self.questions.execute_marking_unfit_credits_unavailable(
+            self.caller, query, self.snapshot
+        )
         return dict(zip(_METRICS, table.rows[0].values, strict=True))
 
-    def _render_totals(self, totals: Mapping[str, Measurement]) -> dict[str, Any]:
-        metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
+    def _round_totals(self, totals: Mapping[str, Measurement]) -> dict[str, Any]:
+        metrics, currency = self.questions.catalog.metrics, self.caller.workspace.currency
         return {
-            field: round_for_unit(reading, metrics[_METRICS[field]], currency)
+            field: round_to_json_number_by_unit(reading, metrics[_METRICS[field]], currency)
             for field, reading in totals.items()
         }
 
@@ -173,7 +185,7 @@ class _AdsReport:
         self,
         sums: SpendSum,
         entities: Mapping[tuple[str, str, str], AdEntity],
-        names: Mapping[tuple[str, str], str | None],
+        account_names: Mapping[tuple[str, str], str | None],
     ) -> AdRow:
         platform, account, id_ = map(str, sums.keys)
         entity = entities[platform, account, id_]
@@ -181,7 +193,7 @@ class _AdsReport:
         return AdRow(
             platform=platform,
             account_id=account,
-            account_name=names.get((platform, account)),
+            account_name=account_names.get((platform, account)),
             level=self.level,
             id=id_,
             name=entity.name,
@@ -198,7 +210,7 @@ class _AdsReport:
         )
 
 
-def _sort_key(row: AdRow) -> tuple[Any, ...]:
+def _most_spend_first_key(row: AdRow) -> tuple[Any, ...]:
     """Returns the key that sorts by spend, highest first and unknown last, then by name and id."""
     return (
         row.spend is None,
@@ -211,7 +223,7 @@ def _sort_key(row: AdRow) -> tuple[Any, ...]:
     )
 
 
-def _account_statuses(connection: Connection) -> list[AdAccountStatus]:
+def _account_statuses_or_nameless_one(connection: Connection) -> list[AdAccountStatus]:
     """Returns one status per account; a connection without accounts has one status without a name."""
     nameless = ConnectedAccount("")
     return [

@@ -9,12 +9,12 @@ from service_core.commerce.platform_errors import PlatformUnavailable
 from service_core.kernel.money import to_major, to_minor
 
 JsonNumber = str | int | Decimal | None
-"""A number as JSON has it, read with ``parse_float=Decimal``; most platforms write numbers as text."""
+"""A number as JSON has it, read with ``parse_reported_float=Decimal``; most platforms write numbers as text."""
 
 _NOT_REPORTED: Final = frozenset({"", "-", "--", "N/A"})
 
 
-def parse_decimal(reported: JsonNumber) -> Decimal | None:
+def parse_reported_decimal(reported: JsonNumber) -> Decimal | None:
     """Returns a number; None if the platform does not report it.
 
     Raises:
@@ -31,43 +31,43 @@ def parse_decimal(reported: JsonNumber) -> Decimal | None:
     return value
 
 
-def parse_count(reported: JsonNumber) -> int | None:
+def parse_reported_count(reported: JsonNumber) -> int | None:
     """Returns a whole number; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
     """
-    value = parse_decimal(reported)
+    value = parse_reported_decimal(reported)
     return None if value is None else int(value)
 
 
-def parse_float(reported: JsonNumber) -> float | None:
+def parse_reported_float(reported: JsonNumber) -> float | None:
     """Returns a number that may be a fraction; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
     """
-    value = parse_decimal(reported)
+    value = parse_reported_decimal(reported)
     return None if value is None else float(value)
 
 
-def parse_amount(reported: JsonNumber, currency: str) -> int | None:
+def parse_reported_amount_to_minor_units(reported: JsonNumber, currency: str) -> int | None:
     """Returns an amount in major units, such as ``"12.34"``, as minor units; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
     """
-    value = parse_decimal(reported)
+    value = parse_reported_decimal(reported)
     return None if value is None else to_minor(value, currency)
 
 
-def parse_micros(reported: JsonNumber, currency: str) -> int | None:
+def parse_reported_micros_to_minor_units(reported: JsonNumber, currency: str) -> int | None:
     """Returns an amount in millionths of the major unit as minor units; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
     """
-    value = parse_decimal(reported)
+    value = parse_reported_decimal(reported)
     return None if value is None else to_minor(value.scaleb(-6), currency)
 
 
@@ -80,7 +80,7 @@ def to_platform_amount(amount: int | None, currency: str | None) -> float | None
 
 
 @contextmanager
-def raise_if_malformed(platform: str) -> Iterator[None]:
+def malformed_response_as_unavailable(platform: str) -> Iterator[None]:
     """Raises `PlatformUnavailable` if the block fails on missing or malformed fields of a response.
 
     Raises:

@@ -25,7 +25,7 @@ class AdPlatform(Protocol):
     def info(self) -> AdPlatformInfo:
         """What the service needs to know about the platform besides its reports."""
 
-    async def accounts(self, secrets: Mapping[str, str]) -> Sequence[AdAccount]:
+    async def list_accessible_accounts(self, secrets: Mapping[str, str]) -> Sequence[AdAccount]:
         """The ad accounts the credentials open.
 
         Raises:
@@ -33,8 +33,8 @@ class AdPlatform(Protocol):
             CredentialsRejected: the credentials are not good.
         """
 
-    async def spend(
-        self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
+    async def fetch_daily_spend(
+        self, account: AdAccount, level: AdLevel, first_day: date, last_day: date, secrets: Mapping[str, str]
     ) -> Sequence[SpendRow]:
         """Every row of a level with delivery from ``first_day`` to ``last_day``, both inclusive, in the account's days.
 
@@ -126,17 +126,17 @@ class AdSpendStore(Protocol):
     money was not spent again. Of versions fetched at one instant it is the last by that setting.
     """
 
-    async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
+    async def add_new_spend_versions(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
         """Adds rows as new versions; a row equal to its latest version only updates the names of its entity."""
 
-    async def spend(self, plan: SpendQuery) -> list[SpendSum]:
+    async def sum_latest_spend(self, query: SpendQuery) -> list[SpendSum]:
         """Returns the sums of the latest versions of rows, by the requested columns.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.
         """
 
-    async def list_ad_entities(
+    async def list_ad_entities_with_latest_names(
         self, workspace_id: UUID, level: AdLevel
     ) -> Sequence[tuple[str, str, AdEntity]]:
         """Returns platform, account and entity of everything that ever had spend, each with its latest names.

@@ -17,7 +17,7 @@ from service_core.kernel.errors import BadRequest
 from service_core.kernel.installed_ids import InstalledIds
 from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
-from service_core.kernel.timestamps import parse_date_or_timestamp
+from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 from service_core.kernel.wall_clock import local_date
 
 MAX_RANGE_DAYS: Final = 366
@@ -44,7 +44,7 @@ class AdsQuery(QueryModel):
     )
     limit: Annotated[int, Clamp(1, 200)] = Field(50, description="Rows; totals cover all of them.")
 
-    def days(self, caller: Caller) -> ResolvedRange:
+    def resolve_workspace_days(self, caller: Caller) -> ResolvedRange:
         """Returns the requested workspace days; an instant stands for the day it lies in.
 
         Raises:
@@ -61,23 +61,24 @@ class AdsQuery(QueryModel):
         if not first or not last:
             raise BadRequest(DATES_REQUIRED_MESSAGE, "missing_date_range", field=names[bool(first)])
         spans = [
-            self._parse_span(name, text, caller) for name, text in zip(names, (first, last), strict=True)
+            self._parse_required_bound(name, text, caller)
+            for name, text in zip(names, (first, last), strict=True)
         ]
-        return _workspace_days(spans[0], spans[1], names, caller)
+        return _widen_to_workspace_days(spans[0], spans[1], names, caller)
 
-    def _parse_span(self, name: str, text: str, caller: Caller) -> TimeRange:
-        is_day = name in ("date_from", "date_through")
+    def _parse_required_bound(self, field_name: str, text: str, caller: Caller) -> TimeRange:
+        is_day = field_name in ("date_from", "date_through")
         bound = (
             None
             if is_day and not _DAY.fullmatch(text.strip())
-            else parse_date_or_timestamp(text, caller.workspace.zone)
+            else parse_span_of_date_or_timestamp(text, caller.workspace.zone)
         )
         if bound is None:
-            complaint = f"{name} is not a day (YYYY-MM-DD)" if is_day else DATES_REQUIRED_MESSAGE
-            raise BadRequest(complaint, "invalid_date_range", field=name)
+            complaint = f"{field_name} is not a day (YYYY-MM-DD)" if is_day else DATES_REQUIRED_MESSAGE
+            raise BadRequest(complaint, "invalid_date_range", field=field_name)
         return bound
 
-    def parse_platform(self, platforms: AdPlatforms, connected: Iterable[str]) -> str | None:
+    def resolve_platform_id(self, platforms: AdPlatforms, connected_ids: Iterable[str]) -> str | None:
         """Returns the id of the requested platform; None for all.
 
         Args:
@@ -90,7 +91,7 @@ class AdsQuery(QueryModel):
         if self.platform is None:
             return None
         name = platforms.aliases.get(self.platform, self.platform)
-        known = dict.fromkeys((*platforms.by_id, *connected))
+        known = dict.fromkeys((*platforms.by_id, *connected_ids))
         if name not in known:
             raise BadRequest(
                 f"Unknown platform {self.platform!r}",
@@ -100,7 +101,7 @@ class AdsQuery(QueryModel):
             )
         return name
 
-    def parse_level(self, platforms: AdPlatforms) -> AdLevel:
+    def resolve_level(self, platforms: AdPlatforms) -> AdLevel:
         """Returns the requested level, which may have the name an installed platform gives it.
 
         Raises:
@@ -118,15 +119,17 @@ class AdsQuery(QueryModel):
         return AdLevel(self.level)
 
 
-def _workspace_days(
-    first: TimeRange, last: TimeRange, names: tuple[str, str], caller: Caller
+def _widen_to_workspace_days(
+    first: TimeRange, last: TimeRange, field_names: tuple[str, str], caller: Caller
 ) -> ResolvedRange:
     zone = caller.workspace.zone
     start, end = local_date(first.start, zone), local_date(last.end - timedelta.resolution, zone)
     if first.start >= last.end:
-        raise BadRequest(f"{names[0]} must not be after {names[1]}", "invalid_date_range", field=names[0])
+        raise BadRequest(
+            f"{field_names[0]} must not be after {field_names[1]}", "invalid_date_range", field=field_names[0]
+        )
     if (end - start).days >= MAX_RANGE_DAYS:
-        raise BadRequest(f"The range may cover {MAX_RANGE_DAYS} days", "range_too_long", field=names[1])
+        raise BadRequest(f"The range may cover {MAX_RANGE_DAYS} days", "range_too_long", field=field_names[1])
     return ResolvedRange(whole_days_range(start, end, zone), zone, caller.now)
 
 

@@ -56,7 +56,7 @@ class SpendSource:
         """
         plan = _SpendPlan(query)
         sums = await gather_or_cancel(
-            *(self.store.spend(store_query) for store_query in plan.queries.values())
+            *(self.store.sum_latest_spend(store_query) for store_query in plan.queries.values())
         )
         return plan.to_result(dict(zip(plan.queries, sums, strict=True)))
 
@@ -66,7 +66,7 @@ class SpendSource:
         It is unavailable while a connected platform was never synced or has failed.
         """
         try:
-            connections = await self.connections.list_connections(workspace.id)
+            connections = await self.connections.list_connections_oldest_first(workspace.id)
             spending = await self.store.list_platforms_with_spend(workspace.id)
         except StoreUnavailable:
             return _unavailable(now, UnavailableReason.SOURCE_ERROR)
@@ -112,35 +112,39 @@ class _SpendPlan:
         self._grid = RowGrid(query, Relation.SPEND)
         self._by_level: dict[AdLevel, list[Aggregation]] = {}
         for aggregation in self._grid.aggregations:
-            self._by_level.setdefault(_required_level(self._grid.used_columns([aggregation])), []).append(
-                aggregation
-            )
-        self.queries = {level: self._store_query(level) for level in self._by_level}
+            self._by_level.setdefault(
+                _required_level(self._grid.names_of_used_columns([aggregation])), []
+            ).append(aggregation)
+        self.queries = {level: self._store_query_of_level(level) for level in self._by_level}
 
-    def to_result(self, sums: Mapping[AdLevel, Iterable[SpendSum]]) -> AggregateResult:
+    def to_result(self, sums_by_level: Mapping[AdLevel, Iterable[SpendSum]]) -> AggregateResult:
         """Returns the result of the query from the sums of each level."""
-        for level, level_sums in sums.items():
+        for level, level_sums in sums_by_level.items():
             for spend_sum in level_sums:
                 keys = dict(zip(self.queries[level].group_by, spend_sum.keys, strict=True))
-                row = keys | spend_row(spend_sum, self._rate(spend_sum.currency, keys))
-                bucket = (
-                    _bucket_of(row["day"], self._query.buckets, self._zone) if self._query.buckets else None
+                row = keys | spend_row_in_query_currency(
+                    spend_sum, self._fx_rate_of_day(spend_sum.currency, keys)
                 )
-                self._grid.add(row, bucket, aggregations=self._by_level[level])
-        return self._grid.to_result()
+                bucket = (
+                    _bucket_start_of_day(row["day"], self._query.buckets, self._zone)
+                    if self._query.buckets
+                    else None
+                )
+                self._grid.add_row_if_counted(row, bucket, aggregations=self._by_level[level])
+        return self._grid.to_result_with_zero_row_if_ungrouped()
 
-    def _store_query(self, level: AdLevel) -> SpendQuery:
+    def _store_query_of_level(self, level: AdLevel) -> SpendQuery:
         scope = self._query.scope
         days = ResolvedRange(scope.span, self._zone, scope.span.start)
-        used = self._grid.used_columns(self._by_level[level])
+        used = self._grid.names_of_used_columns(self._by_level[level])
         group_by = tuple(sorted(used - _SUMMED_COLUMNS - {"currency", "missing_fx_rate"}))
         lead = ("day",) if self._query.buckets or scope.rates else ()
         return SpendQuery(scope.workspace_id, days.first_day, days.last_day, level, (*lead, *group_by))
 
-    def _rate(self, currency: str, keys: Mapping[str, Any]) -> Fraction | None:
+    def _fx_rate_of_day(self, currency: str, keys: Mapping[str, Any]) -> Fraction | None:
         """Returns the rate from the currency of a sum to that of the query; None if it is unknown."""
         rates = self._query.scope.rates or ExchangeRates(self._query.scope.currency)
-        return rates.rate_on(keys.get("day", date.min), currency)
+        return rates.minor_unit_rate_up_to_7_days_old(keys.get("day", date.min), currency)
 
 
 def _required_level(columns: frozenset[str]) -> AdLevel:
@@ -150,12 +154,12 @@ def _required_level(columns: frozenset[str]) -> AdLevel:
     )
 
 
-def _bucket_of(day: date, buckets: Buckets, zone: ZoneInfo) -> datetime:
+def _bucket_start_of_day(day: date, buckets: Buckets, zone: ZoneInfo) -> datetime:
     """Returns the start of the bucket with the start of a day, else of the first bucket."""
     return buckets.starts[max(bisect_right(buckets.starts, day_start(day, zone)) - 1, 0)]
 
 
-def spend_row(sums: SpendSum, rate: Fraction | None = _NO_CONVERSION) -> dict[str, Any]:
+def spend_row_in_query_currency(sums: SpendSum, fx_rate: Fraction | None = _NO_CONVERSION) -> dict[str, Any]:
     """Returns a sum of spend as a row of `Relation.SPEND`.
 
     Args:
@@ -166,6 +170,6 @@ def spend_row(sums: SpendSum, rate: Fraction | None = _NO_CONVERSION) -> dict[st
     row: dict[str, Any] = {name: getattr(sums, name) for name in _SUMMED_COLUMNS} | {
         "conversions": None if claimed is None else round(claimed * _MILLION)
     }
-    if rate is not None and rate != _NO_CONVERSION:
-        row |= {name: row[name] * rate for name in _MONEY_COLUMNS if row[name] is not None}
-    return {**row, "currency": sums.currency, "missing_fx_rate": rate is None, "rows": sums.rows}
+    if fx_rate is not None and fx_rate != _NO_CONVERSION:
+        row |= {name: row[name] * fx_rate for name in _MONEY_COLUMNS if row[name] is not None}
+    return {**row, "currency": sums.currency, "missing_fx_rate": fx_rate is None, "rows": sums.rows}

@@ -10,11 +10,11 @@ from service_core.analytics.connections.models import Connection, ProviderKind
 from service_core.commerce.ads.models import AdAccount, AdLevel, SpendRow
 from service_core.commerce.ads.ports import AdPlatform, AdSpendStore
 from service_core.commerce.ads.sync_window import (
-    accounts_to_sync,
-    date_chunks,
+    days_to_sync_with_restated_ones,
     mark_expired,
-    mark_synced,
-    sync_days,
+    mark_synced_with_lost_accounts_as_error,
+    require_accounts_to_sync,
+    weekly_chunks_newest_first,
 )
 from service_core.commerce.platform_errors import CredentialsRejected
 from service_core.commerce.sync.connection_sync import ConnectionKey, ConnectionSync, SyncProgress, SyncRun
@@ -62,31 +62,33 @@ class AdSpendSync(ConnectionSync):
             StoreUnavailable: what was read cannot be kept.
         """
         try:
-            accounts, rows = await self._sync_accounts(run)
+            accounts, rows = await self._sync_accounts_resuming_failed_run(run)
         except CredentialsRejected:
             self._completed.pop(run.connection_key, None)
             raise
         self._completed.pop(run.connection_key, None)
-        after = mark_synced(run.connection, accounts, run.started_at)
+        after = mark_synced_with_lost_accounts_as_error(run.connection, accounts, run.started_at)
         return after, {"accounts": len(accounts), "rows": rows}
 
     def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
         """It waits for somebody to connect it again."""
         return mark_expired(connection, reason)
 
-    async def _sync_accounts(self, run: SyncRun) -> tuple[list[AdAccount], int]:
+    async def _sync_accounts_resuming_failed_run(self, run: SyncRun) -> tuple[list[AdAccount], int]:
         """Syncs the accounts; returns them and the number of reported rows. Chunks that a failed run completed are skipped."""
         connection, platform = run.connection, self.platforms[run.connection.provider]
-        accounts = accounts_to_sync(connection, await platform.accounts(run.secrets))
+        accounts = require_accounts_to_sync(connection, await platform.list_accessible_accounts(run.secrets))
         answered, rows, now = self._completed.setdefault(run.connection_key, set()), 0, self.clock()
         for account in accounts:
-            first, today = sync_days(account, connection.last_synced_at, now, self.first_days)
-            steps = [(level, *part) for part in date_chunks(first, today) for level in AdLevel]
+            first, today = days_to_sync_with_restated_ones(
+                account, connection.last_synced_at, now, self.first_days
+            )
+            steps = [(level, *part) for part in weekly_chunks_newest_first(first, today) for level in AdLevel]
             for done, (level, begin, end) in enumerate(steps, start=1):
                 request = account.id, level, begin, end
                 if end == today or request not in answered:
                     await run.renew_lease()
-                    reported = await platform.spend(account, level, begin, end, run.secrets)
+                    reported = await platform.fetch_daily_spend(account, level, begin, end, run.secrets)
                     await self._store_rows(connection.workspace_id, reported)
                     answered.add(request)
                     rows += len(reported)
@@ -95,4 +97,4 @@ class AdSpendSync(ConnectionSync):
 
     async def _store_rows(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
         for start in range(0, len(rows), SPEND_BATCH_SIZE):
-            await self.store.add_spend(workspace_id, rows[start : start + SPEND_BATCH_SIZE])
+            await self.store.add_new_spend_versions(workspace_id, rows[start : start + SPEND_BATCH_SIZE])

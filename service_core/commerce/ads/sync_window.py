@@ -15,8 +15,8 @@ RESTATED_DAYS: Final = 28
 _CHUNK_DAYS: Final = 7
 
 
-def sync_days(
-    account: AdAccount, last_synced_at: datetime | None, now: datetime, first_days: int
+def days_to_sync_with_restated_ones(
+    account: AdAccount, last_synced_at: datetime | None, now: datetime, initial_days: int
 ) -> tuple[date, date]:
     """Returns the first and the last day to sync, both inclusive, in the time zone of the account.
 
@@ -37,22 +37,22 @@ def sync_days(
         ) from None
     today = now.astimezone(zone).date()
     if last_synced_at is None:
-        return today - timedelta(days=first_days - 1), today
+        return today - timedelta(days=initial_days - 1), today
     last = last_synced_at.astimezone(zone).date()
     if last == today:
         return today - timedelta(days=1), today
     return min(last, today - timedelta(days=RESTATED_DAYS - 1)), today
 
 
-def date_chunks(first: date, last: date) -> Iterator[tuple[date, date]]:
+def weekly_chunks_newest_first(first_day: date, last_day: date) -> Iterator[tuple[date, date]]:
     """Yields chunks of up to 7 days, newest first."""
-    while first <= last:
-        begin = max(first, last - timedelta(days=_CHUNK_DAYS - 1))
-        yield begin, last
-        last = begin - timedelta(days=1)
+    while first_day <= last_day:
+        begin = max(first_day, last_day - timedelta(days=_CHUNK_DAYS - 1))
+        yield begin, last_day
+        last_day = begin - timedelta(days=1)
 
 
-def accounts_to_sync(connection: Connection, accounts: Sequence[AdAccount]) -> list[AdAccount]:
+def require_accounts_to_sync(connection: Connection, accounts: Sequence[AdAccount]) -> list[AdAccount]:
     """Returns the accounts to sync: those listed at the connection, or all if none is listed.
 
     Raises:
@@ -66,12 +66,16 @@ def accounts_to_sync(connection: Connection, accounts: Sequence[AdAccount]) -> l
     return chosen
 
 
-def mark_synced(connection: Connection, accounts: Sequence[AdAccount], started_at: datetime) -> Connection:
+def mark_synced_with_lost_accounts_as_error(
+    connection: Connection, accounts: Sequence[AdAccount], started_at: datetime
+) -> Connection:
     """Returns the connection after a successful sync; accounts that are no longer accessible are its error."""
     by_id = {account.id: account for account in accounts}
-    updated = [_update_account(noted, by_id.get(noted.id)) for noted in connection.accounts]
+    updated = [_with_details_if_accessible(noted, by_id.get(noted.id)) for noted in connection.accounts]
     known = {noted.id for noted in updated}
-    updated += [_update_account(ConnectedAccount(one.id), one) for one in accounts if one.id not in known]
+    updated += [
+        _with_details_if_accessible(ConnectedAccount(one.id), one) for one in accounts if one.id not in known
+    ]
     closed = sorted(known - by_id.keys())
     return replace(
         connection,
@@ -87,7 +91,7 @@ def mark_expired(connection: Connection, reason: str) -> Connection:
     return replace(connection, status=ConnectionStatus.EXPIRED, error=reason)
 
 
-def _update_account(connected: ConnectedAccount, account: AdAccount | None) -> ConnectedAccount:
+def _with_details_if_accessible(connected: ConnectedAccount, account: AdAccount | None) -> ConnectedAccount:
     """Returns the account with the details of the platform."""
     if account is None:
         return connected

@@ -59,7 +59,7 @@ class CostImport(BodyModel):
         + ".",
     )
 
-    def parse_rows(self) -> list[RawCostRow]:
+    def parse_rows_or_csv(self) -> list[RawCostRow]:
         """The rows, in whatever form they were sent.
 
         Raises:
@@ -102,11 +102,11 @@ def _rows_from_csv(text: str) -> Iterator[RawCostRow]:
         raise BadRequest(f"The file cannot be read: {fault}", "invalid_parameter", field="csv") from None
 
 
-def _check_csv_columns(names: list[str]) -> None:
-    unknown = next((name for name in names if name not in COLUMNS), None)
+def _check_csv_columns(column_names: list[str]) -> None:
+    unknown = next((name for name in column_names if name not in COLUMNS), None)
     if unknown is not None:
         raise BadRequest(f"No column is called {unknown!r}", "unknown_field", field="csv")
-    if "unit_cost" not in names or len(set(names)) < len(names):
+    if "unit_cost" not in column_names or len(set(column_names)) < len(column_names):
         raise BadRequest("Each column stands once, and unit_cost has to", "missing_field", field="csv")
 
 

@@ -75,7 +75,9 @@ class CostTable:
         """Returns the first day of a period; period 0 has none."""
         return self._days[period - 1]
 
-    def item_cost(self, sku: str | None, variant_id: str | None, period: int) -> ItemCost | None:
+    def cost_by_sku_else_variant(
+        self, sku: str | None, variant_id: str | None, period: int
+    ) -> ItemCost | None:
         """Returns the cost of an item in a period; None if it is unknown.
 
         It is looked up by sku, then by variant id. Period 0 lies before the first start.

@@ -61,7 +61,7 @@ async def apply_cost_import(
         raise Conflict("This is not the import that was checked", "import_changed", field="import_hash")
     if validated.errors:
         raise Unprocessable("Rows of the import are rejected", "rows_rejected", hint="Check it to see which.")
-    await store.save_costs(caller.workspace.id, validated.import_id, validated.costs, caller.now)
+    await store.save_or_replace_costs(caller.workspace.id, validated.import_id, validated.costs, caller.now)
     return CostImportResult(applied=True, import_id=validated.import_id, rows_applied=len(validated.costs))
 
 

@@ -11,12 +11,12 @@ from service_core.commerce.costs.models import ItemCost
 class ItemCostStore(Protocol):
     """What items of every workspace cost, by the day a cost begins to count."""
 
-    async def save_costs(
+    async def save_or_replace_costs(
         self, workspace_id: UUID, import_id: UUID, costs: Sequence[ItemCost], imported_at: datetime
     ) -> None:
         """Saves all costs or none; a cost replaces that of the same item and day."""
 
-    async def costs(self, workspace_id: UUID) -> Sequence[ItemCost]:
+    async def list_costs(self, workspace_id: UUID) -> Sequence[ItemCost]:
         """Returns every cost of a workspace, by item and day.
 
         Raises:

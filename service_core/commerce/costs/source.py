@@ -47,11 +47,11 @@ class CostSource:
             StoreUnavailable: costs or items cannot be read.
         """
         grid = RowGrid(query, Relation.COSTS)
-        for item_sum, row in await self._rows(query.scope, query.buckets):
-            grid.add(row, item_sum.bucket)
-        return grid.to_result()
+        for item_sum, row in await self._load_cost_rows(query.scope, query.buckets):
+            grid.add_row_if_counted(row, item_sum.bucket)
+        return grid.to_result_with_zero_row_if_ungrouped()
 
-    async def cost_coverage(self, scan: QueryScope) -> Fraction | None:
+    async def share_of_sales_with_unit_cost(self, scope: QueryScope) -> Fraction | None:
         """Returns the share of sales that has a unit cost, by price before discounts; None if it is unknown or nothing was sold.
 
         Unless everything has a cost, the share needs a price of every item, all in one currency.
@@ -59,7 +59,11 @@ class CostSource:
         Raises:
             StoreUnavailable: costs or items cannot be read.
         """
-        sold = [(item_sum, row) for item_sum, row in await self._rows(scan, None) if item_sum.quantity > 0]
+        sold = [
+            (item_sum, row)
+            for item_sum, row in await self._load_cost_rows(scope, None)
+            if item_sum.quantity > 0
+        ]
         covered = [item_sum for item_sum, row in sold if row["cogs"] is not None]
         if sold and len(covered) == len(sold):
             return Fraction(1)
@@ -68,8 +72,8 @@ class CostSource:
             or len({item_sum.currency for item_sum, _ in sold}) > 1
         ):
             return None
-        whole = sum((_list_price(item_sum) for item_sum, _ in sold), Fraction(0))
-        return sum(map(_list_price, covered), Fraction(0)) / whole if whole else None
+        whole = sum((_price_before_discounts(item_sum) for item_sum, _ in sold), Fraction(0))
+        return sum(map(_price_before_discounts, covered), Fraction(0)) / whole if whole else None
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Returns the state: available once costs were imported."""
@@ -80,45 +84,53 @@ class CostSource:
         reasons = {} if known else {Relation.COSTS: UnavailableReason.NO_COST_DATA}
         return SourceState(await get_events_complete_through(self.queue, now), reasons)
 
-    async def _rows(self, scan: QueryScope, buckets: Buckets | None) -> list[tuple[LineItemSum, Row]]:
-        costs = await self.store.costs(scan.workspace_id)
-        days = ResolvedRange(scan.span, ZoneInfo(scan.zone), scan.span.start)
-        foreign = {cost.currency for cost in costs} - {scan.currency}
-        rates = await self.exchange.rates_for(scan.currency, foreign, days, look_back=REFUND_LOOK_BACK)
+    async def _load_cost_rows(
+        self, scope: QueryScope, buckets: Buckets | None
+    ) -> list[tuple[LineItemSum, Row]]:
+        costs = await self.store.list_costs(scope.workspace_id)
+        days = ResolvedRange(scope.span, ZoneInfo(scope.zone), scope.span.start)
+        foreign = {cost.currency for cost in costs} - {scope.currency}
+        rates = await self.exchange.stored_rates_or_empty_without_source(
+            scope.currency, foreign, days, look_back=REFUND_LOOK_BACK
+        )
         first = days.first_day - REFUND_LOOK_BACK
         rated = (days.last_day - first).days + 1 if foreign else 0
         table = CostTable(costs, days.zone, [first + timedelta(days=number) for number in range(rated)])
-        item_sums = await self.items.sum_line_items(LineItemQuery(scan, table.period_starts, buckets))
-        return [(item_sum, _cost_row(item_sum, table, rates, first)) for item_sum in item_sums]
+        item_sums = await self.items.sum_line_items(LineItemQuery(scope, table.period_starts, buckets))
+        return [
+            (item_sum, _cost_row_converted_if_rated(item_sum, table, rates, first)) for item_sum in item_sums
+        ]
 
 
-def _list_price(sold: LineItemSum) -> Fraction:
+def _price_before_discounts(sold: LineItemSum) -> Fraction:
     """Returns the price before discounts in major units of its currency."""
     if sold.is_listed:
         return Fraction(sold.amount, MILLION)
     return Fraction(to_major(sold.amount, sold.currency or ""))
 
 
-def _cost_row(sold: LineItemSum, table: CostTable, rates: ExchangeRates, first: date) -> Row:
+def _cost_row_converted_if_rated(
+    sold: LineItemSum, table: CostTable, rates: ExchangeRates, first_rated_day: date
+) -> Row:
     """Returns a row of costs, converted if there is a rate for the day of sale."""
-    cost = table.item_cost(sold.sku, sold.variant_id, sold.period)
+    cost = table.cost_by_sku_else_variant(sold.sku, sold.variant_id, sold.period)
     goods, handling = (
         (cost.cost_of_goods(sold.quantity), cost.cost_of_handling(sold.quantity)) if cost else (None, None)
     )
-    day = table.period_start_day(sold.period) if cost else first
+    day = table.period_start_day(sold.period) if cost else first_rated_day
     rate = (
-        rates.rate_on(day, cost.currency)
-        if cost and (day >= first or cost.currency == rates.target_currency)
+        rates.minor_unit_rate_up_to_7_days_old(day, cost.currency)
+        if cost and (day >= first_rated_day or cost.currency == rates.target_currency)
         else None
     )
     return {
         "provider": sold.provider,
         "sold_in": sold.currency,
         "currency": rates.target_currency if rate is not None else cost and cost.currency,
-        "cogs": _convert_cost(goods, rate),
-        "shipping_costs": _convert_cost(handling, rate),
+        "cogs": _convert_cost_if_rated(goods, rate),
+        "shipping_costs": _convert_cost_if_rated(handling, rate),
     }
 
 
-def _convert_cost(cost: Fraction | None, rate: Fraction | None) -> Fraction | None:
+def _convert_cost_if_rated(cost: Fraction | None, rate: Fraction | None) -> Fraction | None:
     return cost if cost is None or rate is None else cost * rate

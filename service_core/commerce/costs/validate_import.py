@@ -68,7 +68,7 @@ def validate_cost_rows(cost_import: CostImport, workspace: Workspace) -> Validat
     currency = cost_import.currency or workspace.currency
     known: dict[tuple[ItemIdType, str, date], ItemCost] = {}
     errors: list[tuple[int, RejectReason]] = []
-    for number, row in enumerate(cost_import.parse_rows(), start=1):
+    for number, row in enumerate(cost_import.parse_rows_or_csv(), start=1):
         try:
             cost = _parse_cost_row(row, cost_import.effective_from, currency)
         except _RowRejected as rejected:
@@ -86,18 +86,18 @@ def _parse_cost_row(row: RawCostRow, default_day: str | None, currency: str) -> 
     item = row.sku or row.variant_id
     if item is None:
         raise _RowRejected(RejectReason.UNKNOWN_SKU)
-    handling = None if row.handling_cost is None else _parse_millionths(row.handling_cost)
+    handling = None if row.handling_cost is None else _parse_cost_to_millionths(row.handling_cost)
     return ItemCost(
         known_by,
         item,
-        _parse_day(row.effective_from or default_day),
-        _parse_millionths(row.unit_cost),
+        _parse_start_day(row.effective_from or default_day),
+        _parse_cost_to_millionths(row.unit_cost),
         handling,
         currency,
     )
 
 
-def _parse_millionths(text: str | None) -> int:
+def _parse_cost_to_millionths(text: str | None) -> int:
     """Major units as millionths."""
     try:
         amount = Decimal(text or "")
@@ -110,7 +110,7 @@ def _parse_millionths(text: str | None) -> int:
     return int(amount * MILLION)
 
 
-def _parse_day(text: str | None) -> date:
+def _parse_start_day(text: str | None) -> date:
     try:
         day = date.fromisoformat(text or "")
     except ValueError:

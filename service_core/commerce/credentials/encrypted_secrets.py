@@ -26,7 +26,7 @@ class EncryptedConnectionSecrets:
     store: EncryptedSecretStore
     cipher: SecretCipher
 
-    async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
+    async def find_secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
         """Returns the decrypted credentials of a connection; None if it has none.
 
         Raises:
@@ -45,15 +45,17 @@ class EncryptedConnectionSecrets:
             raise
         return opened
 
-    async def connections_with_secrets(self) -> Sequence[tuple[UUID, str]]:
+    async def list_connections_with_secrets(self) -> Sequence[tuple[UUID, str]]:
         """Workspace and provider of every connection that has some.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
-        return await self.store.connections_with_encrypted_secrets()
+        return await self.store.list_connections_with_encrypted_secrets()
 
-    async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
+    async def replace_or_delete_secrets(
+        self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]
+    ) -> None:
         """Encrypts and replaces the credentials of a connection; an empty mapping deletes them.
 
         Raises:
@@ -61,7 +63,7 @@ class EncryptedConnectionSecrets:
         """
         plain = json.dumps(dict(secrets)).encode()
         sealed = self.cipher.encrypt(plain, _associated_data(workspace_id, provider)) if secrets else None
-        await self.store.save_encrypted_secrets(workspace_id, provider, sealed)
+        await self.store.replace_or_delete_encrypted_secrets(workspace_id, provider, sealed)
 
 
 def _associated_data(workspace_id: UUID, provider: str) -> bytes:

@@ -22,7 +22,7 @@ class CipherUnavailable(StoreUnavailable):
 class ConnectionSecrets(Protocol):
     """Credentials of connections, sealed where they are kept; never in an answer or a log."""
 
-    async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
+    async def find_secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
         """Those of a connection by name, such as ``webhook_secret``; None when it has none.
 
         Raises:
@@ -30,14 +30,16 @@ class ConnectionSecrets(Protocol):
             CipherUnavailable: as the above, since no key of this deployment opens them.
         """
 
-    async def connections_with_secrets(self) -> Sequence[tuple[UUID, str]]:
+    async def list_connections_with_secrets(self) -> Sequence[tuple[UUID, str]]:
         """Workspace and provider of every connection that has some.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
 
-    async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
+    async def replace_or_delete_secrets(
+        self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]
+    ) -> None:
         """Replaces the credentials of a connection; an empty mapping deletes them. They go when the connection is removed.
 
         Raises:
@@ -77,14 +79,14 @@ class EncryptedSecretStore(Protocol):
             StoreUnavailable: it cannot be read.
         """
 
-    async def connections_with_encrypted_secrets(self) -> Sequence[tuple[UUID, str]]:
+    async def list_connections_with_encrypted_secrets(self) -> Sequence[tuple[UUID, str]]:
         """Workspace and provider of every connection of which something is kept.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
 
-    async def save_encrypted_secrets(
+    async def replace_or_delete_encrypted_secrets(
         self, workspace_id: UUID, provider: str, ciphertext: bytes | None
     ) -> None:
         """Replace it; None forgets it."""

@@ -25,7 +25,7 @@ class ExchangeRateSync:
     _failures: int = 0
     _next_sync_at: datetime | None = None
 
-    async def sync_if_due(self) -> None:
+    async def sync_if_due_or_back_off(self) -> None:
         """Syncs the rates unless they were synced within an hour; a failure is logged and delays the next attempt.
 
         Raises:
@@ -34,7 +34,7 @@ class ExchangeRateSync:
         now = self.clock()
         if self._next_sync_at is not None and now < self._next_sync_at:
             return
-        known = await self.store.rate_coverage(self.source.id)
+        known = await self.store.rate_coverage_or_none_if_never_read(self.source.id)
         if known is not None and now - known.read_at < RATES_INTERVAL:
             self._next_sync_at = known.read_at + RATES_INTERVAL
             return
@@ -53,7 +53,9 @@ class ExchangeRateSync:
             StoreUnavailable: rates cannot be kept or read here.
         """
         began_at = self.clock()
-        rates = await self.source.fetch_rates(await self.store.rate_coverage(self.source.id))
+        rates = await self.source.fetch_rates_not_stored_yet(
+            await self.store.rate_coverage_or_none_if_never_read(self.source.id)
+        )
         await self.store.save_rates(self.source.id, rates, began_at)
         self._failures, self._next_sync_at = 0, began_at + RATES_INTERVAL
         return len(rates)

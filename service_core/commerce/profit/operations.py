@@ -7,13 +7,13 @@ from typing import Final
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
-from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
 from service_core.analytics.connections.models import Connection, ProviderKind
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import Relation
 from service_core.analytics.ports import QueryScope, StoreUnavailable
-from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import SourceState, SourceUnavailable
@@ -86,31 +86,32 @@ async def get_commerce_metrics(
     Null is what is not known: the part it is of is not complete then. What is connected and cannot be read
     is refused, never left out of a sum.
     """
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     attribution = AttributionSettings.workspace_default(caller.workspace)
     question = MetricQuery(
         _METRICS,
         date_range,
-        default_credit_rule=credit_rule_for(models, attribution),
+        default_credit_rule=credit_rule_or_last_touch_with_model_id(models, attribution),
         book_refunds_at_order=query.refund_basis == "order",
         include_bots=query.include_bots,
     )
     try:
-        snapshot = await questions.read_snapshot(caller, _METRICS)
+        snapshot = await questions.read_source_states_once(caller, _METRICS)
         table, known = await gather_or_cancel(
-            questions.execute(caller, question, snapshot),
-            connections.list_connections(caller.workspace.id),
+            questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot),
+            connections.list_connections_oldest_first(caller.workspace.id),
         )
     except StoreUnavailable as fault:
         raise PartUnverified(_unreadable_part(fault)) from fault
     results = _SourceResults(
         date_range, dict(zip(_METRICS, table.rows[0].values, strict=True)), snapshot.states, known, providers
     )
-    results.raise_if_unverified()
-    covered = await _cost_coverage(results, costs, scope_for_caller(caller, date_range.span))
+    results.raise_if_source_failed()
+    covered = await _covered_revenue_share(results, costs, scope_for_caller(caller, date_range.span))
     metrics, currency = questions.catalog.metrics, caller.workspace.currency
     values = {
-        field: round_for_unit(results.readings[id_], metrics[id_], currency) for id_, field in _FIELDS.items()
+        field: round_to_json_number_by_unit(results.readings[id_], metrics[id_], currency)
+        for id_, field in _FIELDS.items()
     }
     return CommerceMetrics.model_validate(
         {
@@ -121,24 +122,26 @@ async def get_commerce_metrics(
             **values,
             "attribution": attribution,
             "refund_basis": query.refund_basis,
-            "completeness": results.completeness(covered),
+            "completeness": results.completeness_of_parts(covered),
         }
     )
 
 
-async def _cost_coverage(told: "_SourceResults", costs: CostSource, scan: QueryScope) -> float | None:
+async def _covered_revenue_share(
+    results: "_SourceResults", costs: CostSource, scope: QueryScope
+) -> float | None:
     """Returns the share of revenue with a cost; the store is only read if some item has none.
 
     Raises:
         PartUnverified: it cannot be read.
     """
-    cogs, orders = told.readings["cogs"], told.readings["orders"]
+    cogs, orders = results.readings["cogs"], results.readings["orders"]
     if isinstance(cogs, Measured):
         return 1 if isinstance(orders, Measured) and orders.value else None
     if cogs.reason is UnavailableReason.NO_COST_DATA:
         return None
     try:
-        share = await costs.cost_coverage(scan)
+        share = await costs.share_of_sales_with_unit_cost(scope)
     except StoreUnavailable as fault:
         raise PartUnverified("costs") from fault
     return None if share is None else float(round_decimal(share, SHARE_DECIMALS))
@@ -160,7 +163,7 @@ class _SourceResults:
     connections: Sequence[Connection]
     providers: InstalledProviders
 
-    def raise_if_unverified(self) -> None:
+    def raise_if_source_failed(self) -> None:
         """Refuses the response if a source could not be read.
 
         Raises:
@@ -175,43 +178,45 @@ class _SourceResults:
             if Unavailable(UnavailableReason.SOURCE_ERROR) in {self.readings[id_] for id_ in ids}:
                 raise PartUnverified(part)
 
-    def completeness(self, covered: float | None) -> Completeness:
+    def completeness_of_parts(self, covered_revenue_share: float | None) -> Completeness:
         """Returns the completeness of each part; that of costs has the share of revenue they cover."""
         revenue, spend, costs = (
             self._revenue_completeness(),
             self._spend_completeness(),
-            self._costs_completeness(covered),
+            self._costs_completeness(covered_revenue_share),
         )
         whole = revenue.complete and spend.complete and costs.complete
         return Completeness(complete=whole, revenue=revenue, spend=spend, costs=costs)
 
     def _revenue_completeness(self) -> RevenueCompleteness:
-        through = self._clip_to_range(self.states[Relation.PAYMENTS].complete_through(Relation.PAYMENTS))
+        through = self._clip_to_range_end(self.states[Relation.PAYMENTS].complete_through(Relation.PAYMENTS))
         return RevenueCompleteness(complete=self._is_complete("revenue", through), through=through)
 
     def _spend_completeness(self) -> SpendCompleteness:
-        platforms = sorted(self._platform_completeness(), key=lambda platform: platform.platform)
+        platforms = sorted(self._completeness_of_measured_platforms(), key=lambda platform: platform.platform)
         through = min((platform.through for platform in platforms), default=None)
         complete = through is not None and self._is_complete("spend", through)
         return SpendCompleteness(complete=complete, through=through, platforms=platforms)
 
-    def _costs_completeness(self, covered: float | None) -> CostsCompleteness:
+    def _costs_completeness(self, covered_revenue_share: float | None) -> CostsCompleteness:
         complete = self._is_complete("costs", self.asked.span.end)
-        return CostsCompleteness(complete=complete, covered_revenue_share=covered)
+        return CostsCompleteness(complete=complete, covered_revenue_share=covered_revenue_share)
 
-    def _platform_completeness(self) -> list[PlatformCompleteness]:
+    def _completeness_of_measured_platforms(self) -> list[PlatformCompleteness]:
         read = {
             connection.provider: synced_through(connection, self.asked.now)
             for connection in self.connections
             if self.providers.is_spend_measured(connection)
         }
-        ends = {name: self._clip_to_range(instant) for name, instant in read.items() if instant is not None}
+        ends = {
+            name: self._clip_to_range_end(instant) for name, instant in read.items() if instant is not None
+        }
         return [
             PlatformCompleteness(platform=name, complete=end == self.asked.span.end, through=end)
             for name, end in ends.items()
         ]
 
-    def _clip_to_range(self, watermark: datetime) -> datetime:
+    def _clip_to_range_end(self, watermark: datetime) -> datetime:
         return min(watermark, self.asked.span.end)
 
     def _is_complete(self, part: str, through: datetime) -> bool:

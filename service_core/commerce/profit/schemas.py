@@ -13,7 +13,7 @@ from service_core.kernel.date_range import DATES_REQUIRED_MESSAGE
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
-from service_core.kernel.timestamps import parse_date_or_timestamp
+from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 
 MAX_RANGE: Final = timedelta(days=366)
 _DATE_FIELDS: Final = ("start_date", "end_date")
@@ -34,14 +34,14 @@ class CommerceMetricsQuery(RangeQuery):
         "refund", description="Book a refund on its own day or on that of its order."
     )
 
-    def resolve_range(self, caller: Caller) -> ResolvedRange:
+    def resolve_range_or_default(self, caller: Caller) -> ResolvedRange:
         """The range, half-open as it is sent; a date stands for the midnight it begins with.
 
         Raises:
             BadRequest: ``missing_range``, ``invalid_date``, ``range_inverted``, ``not_hour_aligned``,
                 ``end_in_future`` or ``range_too_long``.
         """
-        start, end = self._parse_dates(caller)
+        start, end = self._parse_required_dates(caller)
         if start >= end:
             raise BadRequest("end_date must lie after start_date", "range_inverted", field="end_date")
         for name, instant in zip(_DATE_FIELDS, (start, end), strict=True):
@@ -53,13 +53,14 @@ class CommerceMetricsQuery(RangeQuery):
             raise BadRequest("The range may cover 366 days", "range_too_long", field="end_date")
         return ResolvedRange(TimeRange(start, end), caller.workspace.zone, caller.now)
 
-    def _parse_dates(self, caller: Caller) -> list[datetime]:
+    def _parse_required_dates(self, caller: Caller) -> list[datetime]:
         sent = dict(zip(_DATE_FIELDS, (self.start_date, self.end_date), strict=True))
         missing = next((name for name, text in sent.items() if not text), None)
         if missing is not None:
             raise BadRequest(DATES_REQUIRED_MESSAGE, "missing_range", field=missing)
         read = {
-            name: parse_date_or_timestamp(text or "", caller.workspace.zone) for name, text in sent.items()
+            name: parse_span_of_date_or_timestamp(text or "", caller.workspace.zone)
+            for name, text in sent.items()
         }
         invalid = next((name for name, span in read.items() if span is None), None)
         if invalid is not None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from service_core.commerce.providers.models import MappedMessage, WebhookDelivery
 from service_core.commerce.providers.ports import RevenueProvider
-from service_core.commerce.providers.visitor_id import find_visitor_id
+from service_core.commerce.providers.visitor_id import find_visitor_id_at_any_depth
 from service_core.ingestion.event_ids import is_placeholder_id
 from service_core.ingestion.models import (
     PROVIDER_HEADER,
@@ -18,9 +18,9 @@ from service_core.ingestion.models import (
     IngestEndpoint,
     ReceivedEvent,
 )
-from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.ingestion.sanitize_json import replace_nul_and_surrogates
 from service_core.ingestion.track import Decode
-from service_core.ingestion.validation import read_event_id
+from service_core.ingestion.validation import read_event_id_or_hash_of_long_one
 
 IDENTITY_BOUND_EVENT: Final = "$provider_identity_bound"
 """Event of a message that tells ids alone."""
@@ -37,7 +37,7 @@ class UnmappedMessage:
     reason: str
 
 
-def map_delivery(
+def map_verified_delivery(
     provider: RevenueProvider,
     delivery: WebhookDelivery,
     account_id: str,
@@ -59,11 +59,11 @@ def map_delivery(
     except ValueError as fault:
         digest = hashlib.sha256(delivery.body).hexdigest()
         return UnmappedMessage(
-            f"sha256:{digest}", sanitize_text(f"{provider.id}: {fault}")[:_MAX_REASON_LENGTH]
+            f"sha256:{digest}", replace_nul_and_surrogates(f"{provider.id}: {fault}")[:_MAX_REASON_LENGTH]
         )
     if mapped.is_unknown_kind:
         return UnmappedMessage(mapped.message_id, f"{provider.id}: a kind of message that becomes no event")
-    visitor_id = find_visitor_id(message, visitor_id_field) if visitor_id_field else None
+    visitor_id = find_visitor_id_at_any_depth(message, visitor_id_field) if visitor_id_field else None
     return replace(mapped, identity={**mapped.identity, "visitor_id": visitor_id}) if visitor_id else mapped
 
 
@@ -73,7 +73,7 @@ def _require_object(message: object) -> Mapping[str, Any]:
     return message
 
 
-def to_arrival(
+def to_received_event(
     workspace_id: UUID,
     provider: RevenueProvider,
     delivery: WebhookDelivery,
@@ -90,8 +90,8 @@ def to_arrival(
         body = delivery.body
         headers[UNPARSED_HEADER] = message.reason
     else:
-        body = json.dumps(_event_body(provider.id, message)).encode()
-    known = read_event_id({"event_id": f"{provider.id}_{message.message_id}"})
+        body = json.dumps(_track_event_body(provider.id, message)).encode()
+    known = read_event_id_or_hash_of_long_one({"event_id": f"{provider.id}_{message.message_id}"})
     assert known is not None
     return ReceivedEvent(
         workspace_id=workspace_id,
@@ -110,10 +110,17 @@ def to_arrival(
 def subscriber_ids(provider_id: str, mapped: MappedMessage) -> tuple[tuple[str, str], ...]:
     """Returns the ids by which the person of a subscription is found: those of the event, and the e-mail."""
     email = mapped.identity.get("email")
-    return tuple(sorted({**_person_ids(provider_id, mapped), **({"email": email} if email else {})}.items()))
+    return tuple(
+        sorted(
+            {
+                **_person_ids_or_provider_visitor_id(provider_id, mapped),
+                **({"email": email} if email else {}),
+            }.items()
+        )
+    )
 
 
-def _event_body(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
+def _track_event_body(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
     properties = dict(mapped.properties)
     if email := mapped.identity.get("email"):
         properties["email"] = email
@@ -121,7 +128,7 @@ def _event_body(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
         properties["test"] = True
     return {
         "event": mapped.event_name or IDENTITY_BOUND_EVENT,
-        **_person_ids(provider_id, mapped),
+        **_person_ids_or_provider_visitor_id(provider_id, mapped),
         "timestamp": mapped.occurred_at.isoformat(),
         "properties": properties,
         "external_ids": dict(mapped.external_ids),
@@ -129,7 +136,7 @@ def _event_body(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
     }
 
 
-def _person_ids(provider_id: str, mapped: MappedMessage) -> Mapping[str, str]:
+def _person_ids_or_provider_visitor_id(provider_id: str, mapped: MappedMessage) -> Mapping[str, str]:
     """Returns the ids of the person; without any, a visitor id that is unique to the customer of the provider.
 
     It joins a person by what else it carries, at query time.

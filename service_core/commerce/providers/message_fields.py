@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.ingestion.sanitize_json import replace_nul_and_surrogates
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER_LIMIT: Final = 10**15
@@ -28,7 +28,7 @@ class MessageFields:
         value = self.values.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        return (sanitize_text(value).strip() or None) if isinstance(value, str) else None
+        return (replace_nul_and_surrogates(value).strip() or None) if isinstance(value, str) else None
 
     def required_text(self, name: str) -> str:
         """Returns a text as `text` does.
@@ -45,7 +45,7 @@ class MessageFields:
         """The texts of a list; an empty one when there is none."""
         value = self.values.get(name)
         listed = value if isinstance(value, list) else []
-        return [sanitize_text(item) for item in listed if isinstance(item, str) and item]
+        return [replace_nul_and_surrogates(item) for item in listed if isinstance(item, str) and item]
 
     def object(self, name: str) -> "MessageFields":
         """An object within; one without fields when there is none."""
@@ -92,7 +92,7 @@ class MessageFields:
         except OverflowError:
             return None
 
-    def iso_datetime(self, name: str) -> datetime | None:
+    def iso_datetime_with_offset(self, name: str) -> datetime | None:
         """Returns a time in ISO 8601 as aware UTC; None if it is missing, malformed or has no offset."""
         try:
             read = datetime.fromisoformat(self.text(name) or "")

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from service_core.commerce.providers.map_message import (
     UnmappedMessage,
-    map_delivery,
+    map_verified_delivery,
     subscriber_ids,
-    to_arrival,
+    to_received_event,
 )
 from service_core.commerce.providers.models import MappedMessage, WebhookDelivery
 from service_core.commerce.providers.ports import ProcessedMessages, RevenueProvider
@@ -43,7 +43,7 @@ class MessageStore:
     decode: Decode
     visitor_id_fields: Mapping[str, str] = field(default_factory=dict)
 
-    async def store_messages(
+    async def store_new_messages(
         self, workspace_id: UUID, provider: RevenueProvider, deliveries: Sequence[WebhookDelivery]
     ) -> list[EnqueueResult | None]:
         """Stores the messages that were not stored before, and marks them as processed.
@@ -57,14 +57,16 @@ class MessageStore:
         """
         name = self.visitor_id_fields.get(provider.id)
         messages = [
-            map_delivery(provider, delivery, _DEFAULT_ACCOUNT, self.decode, name) for delivery in deliveries
+            map_verified_delivery(provider, delivery, _DEFAULT_ACCOUNT, self.decode, name)
+            for delivery in deliveries
         ]
         keys = [_processed_id(delivery) for delivery in messages]
-        known = await self.processed_messages.processed_messages(workspace_id, provider.id, set(keys))
+        known = await self.processed_messages.find_processed_ids(workspace_id, provider.id, set(keys))
         new = [position for position, key in enumerate(keys) if key not in known]
         await self._store_subscription_facts(workspace_id, provider, [messages[position] for position in new])
         arrivals = [
-            to_arrival(workspace_id, provider, deliveries[position], messages[position]) for position in new
+            to_received_event(workspace_id, provider, deliveries[position], messages[position])
+            for position in new
         ]
         outcomes = dict(zip(new, await self.queue.offer_all(arrivals) if arrivals else [], strict=True))
         offers = {position: offer for position, offer in outcomes.items() if isinstance(offer, EnqueueResult)}
@@ -80,9 +82,12 @@ class MessageStore:
         return [offers.get(position) for position in range(len(messages))]
 
     async def _store_subscription_facts(
-        self, workspace_id: UUID, provider: RevenueProvider, told: Sequence[MappedMessage | UnmappedMessage]
+        self,
+        workspace_id: UUID,
+        provider: RevenueProvider,
+        messages: Sequence[MappedMessage | UnmappedMessage],
     ) -> None:
-        mapped = [message for message in told if isinstance(message, MappedMessage)]
+        mapped = [message for message in messages if isinstance(message, MappedMessage)]
         states = [
             replace(state, identity=subscriber_ids(provider.id, message))
             for message in mapped
@@ -90,9 +95,9 @@ class MessageStore:
         ]
         payments = [payment for message in mapped for payment in message.payments]
         if states or payments:
-            await self.subscriptions.add_subscription_reports(workspace_id, states, payments)
+            await self.subscriptions.add_new_subscription_reports(workspace_id, states, payments)
 
 
-def _processed_id(told: MappedMessage | UnmappedMessage) -> str:
+def _processed_id(message: MappedMessage | UnmappedMessage) -> str:
     """What a message is remembered by; one that is not read today may be read by a later version."""
-    return told.message_id if isinstance(told, MappedMessage) else f"unread:{told.message_id}"
+    return message.message_id if isinstance(message, MappedMessage) else f"unread:{message.message_id}"

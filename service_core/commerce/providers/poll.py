@@ -67,7 +67,7 @@ class ProviderSync(ConnectionSync):
         if workspace is None or not workspace.active:
             return None
         try:
-            counts = await self._poll_messages(run, provider, before)
+            counts = await self._poll_and_store_messages(run, provider, before)
         except EnqueueFailed as fault:
             raise StoreUnavailable from fault
         await self._save_poll_state(connection, replace(before, read_at=run.started_at))
@@ -80,14 +80,14 @@ class ProviderSync(ConnectionSync):
         """It is in error, and still takes webhooks; it is tried again each hour."""
         return replace(connection, status=ConnectionStatus.ERROR, error=reason)
 
-    async def _poll_messages(
+    async def _poll_and_store_messages(
         self, run: SyncRun, provider: PollableProvider, state: PollState
     ) -> Mapping[str, int]:
         """Stores the polled messages; returns how many there were and how many were new."""
         connection, since = run.connection, state.read_at or state.since
 
         async def find_processed_ids(ids: Collection[str]) -> Collection[str]:
-            return await self.message_store.processed_messages.processed_messages(
+            return await self.message_store.processed_messages.find_processed_ids(
                 connection.workspace_id, provider.id, ids
             )
 
@@ -104,7 +104,7 @@ class ProviderSync(ConnectionSync):
                 await run.renew_lease()
                 now = self.clock()
                 deliveries = [WebhookDelivery(message.headers, message.body, now) for message in page]
-                offers = await self.message_store.store_messages(
+                offers = await self.message_store.store_new_messages(
                     connection.workspace_id, provider, deliveries
                 )
                 read, new = read + len(page), new + offers.count(EnqueueResult.QUEUED)
@@ -112,7 +112,7 @@ class ProviderSync(ConnectionSync):
         return {"messages": read, "new": new}
 
     async def _poll_state(self, connection: Connection) -> PollState:
-        known = await self.poll_states.poll_states(connection.workspace_id)
+        known = await self.poll_states.states_by_provider(connection.workspace_id)
         return known.get(connection.provider, PollState())
 
     async def _save_poll_state(self, connection: Connection, read: PollState) -> None:

@@ -93,8 +93,8 @@ class PollableProvider(RevenueProvider, Protocol):
 class ProcessedMessages(Protocol):
     """Which messages of providers were kept, for ever: a repeat is one however late it comes."""
 
-    async def processed_messages(
-        self, workspace_id: UUID, provider: str, ids: Collection[str]
+    async def find_processed_ids(
+        self, workspace_id: UUID, provider: str, message_ids: Collection[str]
     ) -> frozenset[str]:
         """Those of some messages that were kept.
 
@@ -102,5 +102,5 @@ class ProcessedMessages(Protocol):
             StoreUnavailable: nobody knows.
         """
 
-    async def mark_processed(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
+    async def mark_processed(self, workspace_id: UUID, provider: str, message_ids: Collection[str]) -> None:
         """Remember messages; twice is as good as once. They stay when the connection is removed."""

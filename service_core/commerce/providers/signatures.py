@@ -15,16 +15,16 @@ TOLERANCE_SECONDS: Final = 300
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 
-def is_within_tolerance(timestamp: str, received_at: datetime) -> bool:
+def is_epoch_within_300_seconds(epoch_seconds: str, received_at: datetime) -> bool:
     """Returns whether the signed time is within `TOLERANCE_SECONDS` of the receipt.
 
     Args:
         epoch_seconds: epoch seconds, as the header has them.
         received_at: aware UTC.
     """
-    if not _EPOCH_SECONDS.fullmatch(timestamp):
+    if not _EPOCH_SECONDS.fullmatch(epoch_seconds):
         return False
-    return abs(received_at.timestamp() - int(timestamp)) <= TOLERANCE_SECONDS
+    return abs(received_at.timestamp() - int(epoch_seconds)) <= TOLERANCE_SECONDS
 
 
 def hmac_sha256(key: str | bytes, message: bytes) -> bytes:
@@ -37,20 +37,20 @@ def constant_time_equals(sent: str, expected: str) -> bool:
     return bool(expected) and hmac.compare_digest(sent.encode("utf-8", "replace"), expected.encode())
 
 
-def verify_timestamped_signature(header: str, key: str, delivery: WebhookDelivery) -> bool:
+def verify_timestamped_signature(signature_header: str, key: str, delivery: WebhookDelivery) -> bool:
     """Returns whether a header ``t=…,v1=…`` has a recent time and the hexadecimal HMAC-SHA256 of ``t.body``.
 
     There may be several ``v1`` while a key is changed: the old one and the new one sign both.
     """
-    pairs = [part.strip().partition("=") for part in header.split(",")]
+    pairs = [part.strip().partition("=") for part in signature_header.split(",")]
     stamps = [value for name, _, value in pairs if name == "t"]
-    if not key or len(stamps) != 1 or not is_within_tolerance(stamps[0], delivery.received_at):
+    if not key or len(stamps) != 1 or not is_epoch_within_300_seconds(stamps[0], delivery.received_at):
         return False
     expected = hmac_sha256(key, stamps[0].encode() + b"." + delivery.body).hex()
     return any(constant_time_equals(value, expected) for name, _, value in pairs if name == "v1")
 
 
-def verify_standard_webhook(prefix: str, key: str | bytes, delivery: WebhookDelivery) -> bool:
+def verify_standard_webhook(header_prefix: str, key: str | bytes, delivery: WebhookDelivery) -> bool:
     """Returns whether a Standard Webhooks signature of id, time and body is valid and the time is recent.
 
     Args:
@@ -59,9 +59,9 @@ def verify_standard_webhook(prefix: str, key: str | bytes, delivery: WebhookDeli
         delivery: as it came.
     """
     id_, stamp, signatures = (
-        delivery.headers.get(f"{prefix}-{name}", "") for name in ("id", "timestamp", "signature")
+        delivery.headers.get(f"{header_prefix}-{name}", "") for name in ("id", "timestamp", "signature")
     )
-    if not key or not id_ or not is_within_tolerance(stamp, delivery.received_at):
+    if not key or not id_ or not is_epoch_within_300_seconds(stamp, delivery.received_at):
         return False
     signed = f"{id_}.{stamp}.".encode("utf-8", "replace") + delivery.body
     expected = "v1," + base64.b64encode(hmac_sha256(key, signed)).decode()

@@ -6,7 +6,7 @@ from typing import Any
 from service_core.commerce.providers.message_fields import MessageFields
 
 
-def find_visitor_id(message: Mapping[str, Any], name: str) -> str | None:
+def find_visitor_id_at_any_depth(message: Mapping[str, Any], field_name: str) -> str | None:
     """Returns the first value of a field at any depth of the message, outer objects first.
 
     It may be a field, an object with a ``value``, or the ``value`` beside a ``name``: providers write
@@ -16,8 +16,8 @@ def find_visitor_id(message: Mapping[str, Any], name: str) -> str | None:
     for node in nodes:
         if isinstance(node, dict):
             fields = MessageFields(node)
-            beside = fields.text("value") if fields.text("name") == name else None
-            visitor_id = fields.text(name) or fields.object(name).text("value") or beside
+            beside = fields.text("value") if fields.text("name") == field_name else None
+            visitor_id = fields.text(field_name) or fields.object(field_name).text("value") or beside
             if visitor_id is not None:
                 return visitor_id
             nodes.extend(node.values())

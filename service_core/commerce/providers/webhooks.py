@@ -60,7 +60,7 @@ class WebhookHandler:
     clock: Clock
 
     async def handle(
-        self, provider_id: str, public_id: str, headers: Mapping[str, str], body: bytes | None
+        self, provider_id: str, workspace_public_id: str, headers: Mapping[str, str], body: bytes | None
     ) -> IngestResponse:
         """Verifies and stores a message, and returns the answer to its provider.
 
@@ -71,45 +71,47 @@ class WebhookHandler:
             body: byte for byte; None if it was larger than `MAX_WEBHOOK_BYTES`.
         """
         try:
-            return await self._handle(provider_id, public_id, headers, body)
+            return await self._verify_and_store(provider_id, workspace_public_id, headers, body)
         except StoreUnavailable:
             return _STORE_UNAVAILABLE
         except EnqueueFailed as failure:
             _log.error("a message of %s is not kept: %s", provider_id, failure.detail, exc_info=failure)
             return _STORE_UNAVAILABLE
 
-    async def _handle(
-        self, provider_id: str, public_id: str, headers: Mapping[str, str], body: bytes | None
+    async def _verify_and_store(
+        self, provider_id: str, workspace_public_id: str, headers: Mapping[str, str], body: bytes | None
     ) -> IngestResponse:
         provider = self.providers.get(provider_id)
-        workspace = await self.workspaces.find_by_public_id(public_id) if provider else None
+        workspace = await self.workspaces.find_by_public_id(workspace_public_id) if provider else None
         if provider is None or workspace is None or not workspace.active:
             return UNKNOWN_PATH
-        connection = await self._connection(workspace.id, provider_id)
+        connection = await self._find_live_connection(workspace.id, provider_id)
         if connection is None:
             return UNKNOWN_PATH
         if body is None:
-            return await self._reject(workspace, RejectionReason.TOO_LARGE, _TOO_LARGE)
+            return await self._count_rejection_and_answer(workspace, RejectionReason.TOO_LARGE, _TOO_LARGE)
         delivery = WebhookDelivery(headers, body, self.clock())
         if not provider.verify_signature(delivery, await self._secrets(connection)):
-            return await self._reject(workspace, RejectionReason.INVALID_SIGNATURE, _INVALID_SIGNATURE)
-        offer = await self._store_delivery(workspace, provider, delivery)
-        await self._mark_synced(connection, delivery)
+            return await self._count_rejection_and_answer(
+                workspace, RejectionReason.INVALID_SIGNATURE, _INVALID_SIGNATURE
+            )
+        offer = await self._store_delivery_unless_duplicate(workspace, provider, delivery)
+        await self._mark_synced_at_most_once_a_minute(connection, delivery)
         return IngestResponse(200, {"received": True, "duplicate": offer is not EnqueueResult.QUEUED})
 
-    async def _connection(self, workspace_id: UUID, provider_id: str) -> Connection | None:
-        known = await self.connections.list_connections(workspace_id)
+    async def _find_live_connection(self, workspace_id: UUID, provider_id: str) -> Connection | None:
+        known = await self.connections.list_connections_oldest_first(workspace_id)
         live = (connection for connection in known if connection.status is not ConnectionStatus.DISCONNECTED)
         return next((connection for connection in live if connection.provider == provider_id), None)
 
     async def _secrets(self, connection: Connection) -> Mapping[str, str]:
-        return await self.secrets.secrets(connection.workspace_id, connection.provider) or {}
+        return await self.secrets.find_secrets(connection.workspace_id, connection.provider) or {}
 
-    async def _store_delivery(
+    async def _store_delivery_unless_duplicate(
         self, workspace: Workspace, provider: RevenueProvider, delivery: WebhookDelivery
     ) -> EnqueueResult | None:
         try:
-            (offer,) = await self.message_store.store_messages(workspace.id, provider, [delivery])
+            (offer,) = await self.message_store.store_new_messages(workspace.id, provider, [delivery])
         except EnqueueFailed:
             await self._count_rejection(workspace, RejectionReason.ENQUEUE_FAILED)
             raise
@@ -119,7 +121,7 @@ class WebhookHandler:
             )
         return offer
 
-    async def _reject(
+    async def _count_rejection_and_answer(
         self, workspace: Workspace, reason: RejectionReason, answer: IngestResponse
     ) -> IngestResponse:
         await self._count_rejection(workspace, reason)
@@ -130,13 +132,15 @@ class WebhookHandler:
             workspace.id, workspace.id, IngestEndpoint.WEBHOOK, reason, self.clock()
         )
 
-    async def _mark_synced(self, connection: Connection, delivery: WebhookDelivery) -> None:
+    async def _mark_synced_at_most_once_a_minute(
+        self, connection: Connection, delivery: WebhookDelivery
+    ) -> None:
         """Updates ``last_synced_at`` at most once a minute; a failure is logged, as the message is stored already."""
         before = connection.last_synced_at
         if before is not None and delivery.received_at - before < SYNC_MARK_INTERVAL:
             return
         try:
-            await self.connections.mark_synced(
+            await self.connections.mark_synced_unless_synced_later(
                 connection.workspace_id, connection.provider, delivery.received_at
             )
         except StoreUnavailable:

@@ -10,12 +10,12 @@ from service_core.access.models import Caller
 from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.event_rules.order_deduplication import TRACKED
-from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, SortKey
 from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.range_query import RangeQuery
-from service_core.analytics.reads.metric_values import list_unavailable
+from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.commerce.revenue.schemas import RevenueMetrics, RevenueResponse, RevenueRow
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
@@ -44,7 +44,7 @@ class RevenueQuery(RangeQuery):
         "refund", description="Book a refund on its own day or on that of its order."
     )
 
-    def question(self, date_range: ResolvedRange) -> MetricQuery:
+    def to_single_row_query(self, date_range: ResolvedRange) -> MetricQuery:
         """Returns the query for one row over all providers, or over the requested one."""
         narrowed = (DimensionFilter("provider", value=self.provider),) if self.provider else ()
         return MetricQuery(
@@ -65,19 +65,19 @@ async def get_revenue(
     An order that several report counts once: a storefront's word goes before that of a payment provider,
     and both before what was tracked. Null is what is not known; `unavailable` says why.
     """
-    date_range = query.resolve_range(caller)
-    question = query.question(date_range)
-    snapshot = await questions.read_snapshot(caller, _METRICS)
+    date_range = query.resolve_range_or_default(caller)
+    question = query.to_single_row_query(date_range)
+    snapshot = await questions.read_source_states_once(caller, _METRICS)
     known, table, whole = await gather_or_cancel(
-        connections.list_connections(caller.workspace.id),
-        questions.execute(
+        connections.list_connections_oldest_first(caller.workspace.id),
+        questions.execute_marking_unfit_credits_unavailable(
             caller, replace(question, dimensions=("provider",), order=_ORDER_BY_PROVIDER), snapshot
         ),
-        questions.execute(caller, question, snapshot),
+        questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot),
     )
-    no_values = questions.empty_row_values(question, snapshot)
+    no_values = questions.values_of_row_without_data(question, snapshot)
     values_by_platform = {row.labels[0]: row.values for row in table.rows}
-    platforms = dict(_reporting_platforms(query, known, values_by_platform))
+    platforms = dict(_connected_or_reporting_platforms(query, known, values_by_platform))
     renderer = _RowRenderer(questions, caller.workspace.currency)
     combined = whole.rows[0].values if platforms else _NO_PROVIDER_READINGS
     rows = [
@@ -85,18 +85,20 @@ async def get_revenue(
         for platform, connection in platforms.items()
     ]
     return RevenueResponse(
-        platforms=sorted(rows, key=_sort_key),
-        combined=RevenueMetrics(**renderer.render_metrics(combined)),
+        platforms=sorted(rows, key=_most_revenue_first_key),
+        combined=RevenueMetrics(**renderer.round_metrics(combined)),
         refund_basis=query.refund_basis,
         currency=caller.workspace.currency,
         timezone=date_range.zone.key,
-        unavailable=list_unavailable(_FIELDS, combined),
+        unavailable=list_unavailable_with_reasons(_FIELDS, combined),
         range=RangeResponse.from_range(date_range),
-        complete=snapshot.is_complete(date_range, _METRICS, question.fixed_dimensions),
+        complete=snapshot.is_complete_without_failed_source(
+            date_range, _METRICS, question.grouped_and_single_value_dimensions
+        ),
     )
 
 
-def _reporting_platforms(
+def _connected_or_reporting_platforms(
     query: RevenueQuery, connections: Sequence[Connection], reported: Mapping[str, Any]
 ) -> Iterator[tuple[str, Connection | None]]:
     """Yields the providers that are connected, have failed or report money, and tracked events, each with its connection."""
@@ -117,11 +119,11 @@ class _RowRenderer:
     questions: MetricQueries
     currency: str
 
-    def render_metrics(self, readings: Sequence[Measurement]) -> dict[str, Any]:
+    def round_metrics(self, readings: Sequence[Measurement]) -> dict[str, Any]:
         """Returns the rounded readings by field of the response."""
         metrics = self.questions.metrics_by_id(_METRICS)
         return {
-            field: round_for_unit(reading, metric, self.currency)
+            field: round_to_json_number_by_unit(reading, metric, self.currency)
             for field, metric, reading in zip(_FIELDS, metrics, readings, strict=True)
         }
 
@@ -135,11 +137,11 @@ class _RowRenderer:
             currency=self.currency,
             status=connection.status if connection else absent,
             last_synced_at=connection.last_synced_at if connection else None,
-            **self.render_metrics(readings),
+            **self.round_metrics(readings),
         )
 
 
-def _sort_key(row: RevenueRow) -> tuple[Any, ...]:
+def _most_revenue_first_key(row: RevenueRow) -> tuple[Any, ...]:
     """Returns the key that sorts by revenue, highest first and unknown last, then by name."""
     return row.revenue is None, -(row.revenue or 0), row.platform
 

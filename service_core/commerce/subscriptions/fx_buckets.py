@@ -37,7 +37,7 @@ class FxBuckets:
         )
         self.interval_starts = tuple(sorted((*edges, *(day for day in days if edges[0] < day < edges[-1]))))
 
-    def bucket_of(self, movement: MovementSum) -> int:
+    def bucket_index_or_minus_one(self, movement: MovementSum) -> int:
         """Returns the index of the bucket of a movement; -1 for one before the first."""
         return (
             -1
@@ -47,14 +47,16 @@ class FxBuckets:
 
     def rate_at_movement(self, movement: MovementSum) -> Fraction | None:
         """The rate of the day something moved; None when none is known."""
-        return self._rate_at(self.interval_starts[max(movement.bucket, 0)], movement.currency)
+        return self._rate_at_or_one_without_currency(
+            self.interval_starts[max(movement.bucket, 0)], movement.currency
+        )
 
     def rate_at_bucket_end(self, bucket: int, currency: str | None) -> Fraction | None:
         """The rate of the day a bucket ends with; None when none is known."""
-        return self._rate_at(self._edges[bucket + 1] - datetime.resolution, currency)
+        return self._rate_at_or_one_without_currency(self._edges[bucket + 1] - datetime.resolution, currency)
 
-    def _rate_at(self, instant: datetime, currency: str | None) -> Fraction | None:
+    def _rate_at_or_one_without_currency(self, instant: datetime, currency: str | None) -> Fraction | None:
         """Returns the rate of the day of an instant; 1 for amounts without a currency, which are 0."""
         if currency is None:
             return Fraction(1)
-        return self._rates.rate_on(local_date(instant, self._zone), currency)
+        return self._rates.minor_unit_rate_up_to_7_days_old(local_date(instant, self._zone), currency)

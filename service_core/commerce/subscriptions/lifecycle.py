@@ -52,7 +52,7 @@ _LIFECYCLE_STATUS: Final = {
 _ENDING_STATUSES: Final = frozenset({SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED})
 
 
-def normalize_to_month(state: SubscriptionState) -> Fraction | None:
+def monthly_price_if_known(state: SubscriptionState) -> Fraction | None:
     """Returns the price per month as an exact fraction of minor units; None if it is unknown."""
     if state.amount is None or state.currency is None or state.interval is None:
         return None
@@ -79,10 +79,10 @@ class LifecycleState:
     @property
     def mrr(self) -> Fraction:
         """Returns the MRR in minor units; 0 if it is not paid."""
-        return (normalize_to_month(self.state) if self.is_paid else None) or Fraction(0)
+        return (monthly_price_if_known(self.state) if self.is_paid else None) or Fraction(0)
 
     @property
-    def status(self) -> SubscriptionStatus:
+    def reported_or_expired_status(self) -> SubscriptionStatus:
         """Returns the reported status; expired after the reported end."""
         reported = self.state.status
         return (
@@ -103,7 +103,7 @@ def lifecycle_states(states: Iterable[SubscriptionState]) -> Iterator[LifecycleS
     for state, following in zip_longest(known, known[1:]):
         if following is not None and following.at == state.at:
             continue
-        standing, end = _lifecycle_status(state, standing), state.ended_at
+        standing, end = _lifecycle_status_given_previous(state, standing), state.ended_at
         yield LifecycleState(state.at, standing, state)
         is_over_by_then = following is None or (end is not None and end < following.at)
         if standing is not LifecycleStatus.ENDED and end is not None and is_over_by_then:
@@ -111,7 +111,9 @@ def lifecycle_states(states: Iterable[SubscriptionState]) -> Iterator[LifecycleS
             yield LifecycleState(end, standing, state)
 
 
-def _lifecycle_status(state: SubscriptionState, previous: LifecycleStatus | None) -> LifecycleStatus:
+def _lifecycle_status_given_previous(
+    state: SubscriptionState, previous: LifecycleStatus | None
+) -> LifecycleStatus:
     end = state.ended_at
     is_canceled = state.status is SubscriptionStatus.CANCELED
     if (is_canceled and end is None) or (end is not None and end <= state.at):
@@ -119,7 +121,7 @@ def _lifecycle_status(state: SubscriptionState, previous: LifecycleStatus | None
     if is_canceled and previous is not None:
         return previous
     standing = _LIFECYCLE_STATUS.get(state.status, LifecycleStatus.IDLE)
-    return LifecycleStatus.IDLE if standing in PAID and normalize_to_month(state) is None else standing
+    return LifecycleStatus.IDLE if standing in PAID and monthly_price_if_known(state) is None else standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +142,20 @@ class StatusPeriod:
     started_at: datetime
 
 
-def status_periods(states: Iterable[LifecycleState]) -> Iterator[StatusPeriod]:
+def status_periods_since_first_alive(states: Iterable[LifecycleState]) -> Iterator[StatusPeriod]:
     """Yields periods of equal status, from when the subscription was first alive."""
-    runs = list(_period_starts(states))
+    runs = list(_first_states_of_periods(states))
     dead: datetime | None = None
     for run, following in zip_longest(runs, runs[1:]):
         dead = (dead or run.since) if run.lifecycle_status is LifecycleStatus.ENDED else None
         until = following.since if following else None
         started = run.state.started_at or runs[0].since
-        yield StatusPeriod(run.since, until, run.status, run.lifecycle_status, dead, started)
+        yield StatusPeriod(
+            run.since, until, run.reported_or_expired_status, run.lifecycle_status, dead, started
+        )
 
 
-def _period_starts(states: Iterable[LifecycleState]) -> Iterator[LifecycleState]:
+def _first_states_of_periods(states: Iterable[LifecycleState]) -> Iterator[LifecycleState]:
     """Yields the first state of each period."""
     last: LifecycleState | None = None
     for state in states:
@@ -164,4 +168,4 @@ def _period_starts(states: Iterable[LifecycleState]) -> Iterator[LifecycleState]
 
 def _period_key(stance: LifecycleState) -> tuple[object, ...]:
     """Returns what is equal within a period."""
-    return stance.status, stance.lifecycle_status, stance.state.started_at
+    return stance.reported_or_expired_status, stance.lifecycle_status, stance.state.started_at

@@ -16,10 +16,12 @@ def accumulate_states(states: Iterable[SubscriptionState]) -> Iterator[Subscript
     Args:
         states: in order of time, ties by message.
     """
-    return accumulate(states, _carry_forward)
+    return accumulate(states, _fill_unreported_fields_from_previous)
 
 
-def _carry_forward(previous: SubscriptionState, current: SubscriptionState) -> SubscriptionState:
+def _fill_unreported_fields_from_previous(
+    previous: SubscriptionState, current: SubscriptionState
+) -> SubscriptionState:
     priced = current if current.amount is not None or previous.amount is None else previous
     timed = current if current.interval is not None else previous
     named = current if current.product_id or current.plan else previous

@@ -70,8 +70,8 @@ def subscription_movements(
     ordered_payments = sorted(payments, key=lambda payment: (payment.at, payment.message_id))
     movements = [
         *_mrr_movements(states),
-        *_trial_movements(states),
-        *_conversion_movements(states, ordered_payments),
+        *_trial_start_and_end_movements(states),
+        *_trial_conversion_movements(states, ordered_payments),
         *_payment_movements(states, ordered_payments),
     ]
     return sorted(movements, key=lambda movement: movement.at)
@@ -85,7 +85,7 @@ def _mrr_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
             continue
         if before is not None and before.is_paid:
             yield from (
-                _change_movements(before, now)
+                _movements_between_paid_states(before, now)
                 if now.is_paid
                 else (_loss_movement(MovementKind.CHURN, now.since, before),)
             )
@@ -94,7 +94,7 @@ def _mrr_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
         was_paid = was_paid or now.is_paid
 
 
-def _change_movements(before: LifecycleState, now: LifecycleState) -> Iterator[Movement]:
+def _movements_between_paid_states(before: LifecycleState, now: LifecycleState) -> Iterator[Movement]:
     if before.state.currency != now.state.currency:
         yield _loss_movement(MovementKind.CONTRACTION, now.since, before)
         yield _gain_movement(MovementKind.EXPANSION, now)
@@ -132,7 +132,7 @@ def _product_and_plan(state: SubscriptionState) -> tuple[str | None, str | None]
 _TRIALING: Final = LifecycleStatus.TRIALING
 
 
-def _trial_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
+def _trial_start_and_end_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
     for before, now in pairwise((None, *states)):
         was_on_trial = before is not None and before.lifecycle_status is _TRIALING
         if now is None or was_on_trial is (now.lifecycle_status is _TRIALING):
@@ -143,7 +143,7 @@ def _trial_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
             yield _movement(MovementKind.TRIAL_STARTED, now.since, now.state)
 
 
-def _conversion_movements(
+def _trial_conversion_movements(
     states: Sequence[LifecycleState], payments: Sequence[SubscriptionPayment]
 ) -> Iterator[Movement]:
     """Yields the conversion of each trial: its first payment, once the trial is over."""
@@ -155,14 +155,14 @@ def _conversion_movements(
         if now.lifecycle_status is _TRIALING:
             started = started or now.since
         elif before is not None and started is not None:
-            end = _ended_or_trialing_at(states[place:])
+            end = _first_end_or_trial_time(states[place:])
             first = next((at for at in paid if at >= started), None)
             if first is not None and (end is None or max(first, now.since) < end):
                 yield _movement(MovementKind.TRIAL_CONVERTED, max(first, now.since), before.state)
             started = None
 
 
-def _ended_or_trialing_at(states: Iterable[LifecycleState]) -> datetime | None:
+def _first_end_or_trial_time(states: Iterable[LifecycleState]) -> datetime | None:
     """Returns when a subscription ended or was in a trial again."""
     return next(
         (state.since for state in states if state.lifecycle_status in (LifecycleStatus.ENDED, _TRIALING)),

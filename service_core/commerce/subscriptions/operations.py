@@ -10,13 +10,17 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.people.ports import PersonFirstTouch, PersonReader
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.commerce.subscriptions.lifecycle import LifecycleState, LifecycleStatus, normalize_to_month
+from service_core.commerce.subscriptions.lifecycle import (
+    LifecycleState,
+    LifecycleStatus,
+    monthly_price_if_known,
+)
 from service_core.commerce.subscriptions.models import SubscriptionState, SubscriptionStatus
 from service_core.commerce.subscriptions.ports import SubscriptionPage, SubscriptionStore
 from service_core.commerce.subscriptions.schemas import SubscriptionRow, SubscriptionsResponse
 from service_core.commerce.subscriptions.summary import SUMMARY_METRICS, SubscriptionSummaryQuery
 from service_core.kernel.async_gather import gather_or_cancel
-from service_core.kernel.date_range import DateRange, RangeResponse, parse_start_end_dates
+from service_core.kernel.date_range import DateRange, RangeResponse, parse_inclusive_start_end_dates
 from service_core.kernel.money import to_major
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import (
@@ -46,7 +50,7 @@ class SubscriptionsQuery(QueryModel):
     limit: Annotated[int, Clamp(1, 200)] = 50
     cursor: str | None = Field(default=None, description="`next_cursor` of the page before.")
 
-    def asked(self, caller: Caller) -> ResolvedRange:
+    def resolve_range_or_last_30_days(self, caller: Caller) -> ResolvedRange:
         """The range, or the last 30 days.
 
         Raises:
@@ -54,7 +58,9 @@ class SubscriptionsQuery(QueryModel):
         """
         if self.start_date is None and self.end_date is None:
             return DateRange(preset="last_30_days").resolve(caller.workspace.zone, caller.now, None)
-        return parse_start_end_dates(self.start_date, self.end_date, caller.workspace.zone, caller.now)
+        return parse_inclusive_start_end_dates(
+            self.start_date, self.end_date, caller.workspace.zone, caller.now
+        )
 
     def cursor_binding(self, caller: Caller) -> bytes:
         """What a cursor of this request is bound to."""
@@ -82,7 +88,7 @@ async def get_subscriptions(
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
-    date_range = query.asked(caller)
+    date_range = query.resolve_range_or_last_30_days(caller)
     end = min(date_range.span.end, caller.now + datetime.resolution)
     page = SubscriptionPage(
         caller.workspace.id,
@@ -93,28 +99,30 @@ async def get_subscriptions(
         query.provider,
         query.status,
     )
-    snapshot = await questions.read_snapshot(caller, SUMMARY_METRICS)
+    snapshot = await questions.read_source_states_once(caller, SUMMARY_METRICS)
     subscriptions, (summary, unavailable) = await gather_or_cancel(
-        store.subscriptions(page),
+        store.list_subscriptions(page),
         SubscriptionSummaryQuery(questions, snapshot, store, caller, date_range, query.provider).summarize(
             end
         ),
     )
     listed = subscriptions[: query.limit]
-    origins = await people.first_touches(
+    origins = await people.first_touches_of_seen_ids(
         caller.workspace.id, {id_ for lifecycle in listed for id_ in _person_ids(lifecycle.state)}
     )
     following = OffsetCursor(cursor.offset + len(listed), cursor.first_requested_at)
     return SubscriptionsResponse(
         summary=summary,
-        subscriptions=_render_rows(listed, origins),
+        subscriptions=_render_rows_with_first_touches(listed, origins),
         next_cursor=encode_offset_cursor(following, query.cursor_binding(caller))
         if len(subscriptions) > len(listed)
         else None,
         currency=caller.workspace.currency,
         unavailable=unavailable,
         range=RangeResponse.from_range(date_range),
-        complete=snapshot.is_complete(date_range, SUMMARY_METRICS, {"provider": query.provider}),
+        complete=snapshot.is_complete_without_failed_source(
+            date_range, SUMMARY_METRICS, {"provider": query.provider}
+        ),
     )
 
 
@@ -124,11 +132,18 @@ def _person_ids(state: SubscriptionState) -> list[str]:
     return [identity[name] for name in _PERSON_ID_FIELDS if identity.get(name)]
 
 
-def _render_rows(
-    states: Sequence[LifecycleState], origins: Mapping[str, PersonFirstTouch]
+def _render_rows_with_first_touches(
+    states: Sequence[LifecycleState], first_touch_by_person_id: Mapping[str, PersonFirstTouch]
 ) -> list[SubscriptionRow]:
     known = (
-        (lifecycle, [origins[id_] for id_ in _person_ids(lifecycle.state) if id_ in origins])
+        (
+            lifecycle,
+            [
+                first_touch_by_person_id[id_]
+                for id_ in _person_ids(lifecycle.state)
+                if id_ in first_touch_by_person_id
+            ],
+        )
         for lifecycle in states
     )
     return [
@@ -136,28 +151,28 @@ def _render_rows(
     ]
 
 
-def _render_row(lifecycle: LifecycleState, origin: PersonFirstTouch) -> SubscriptionRow:
-    state, touch = lifecycle.state, origin.first_touch
+def _render_row(lifecycle: LifecycleState, first_touch: PersonFirstTouch) -> SubscriptionRow:
+    state, touch = lifecycle.state, first_touch.first_touch
     fields = {name: getattr(state, name) for name in SubscriptionRow.model_fields if hasattr(state, name)}
     return SubscriptionRow.model_validate(
         {
             **fields,
             "id": state.subscription_id,
-            "status": lifecycle.status,
+            "status": lifecycle.reported_or_expired_status,
             "amount": _major_units(state, None if state.amount is None else state.amount * state.quantity),
             "interval": _render_interval(state),
-            "mrr": _render_mrr(lifecycle),
-            "user_id": origin.user_id,
+            "mrr": _render_mrr_or_none_if_unknown(lifecycle),
+            "user_id": first_touch.user_id,
             "attribution_source": touch.source if touch else None,
             "utm_campaign": touch.campaign if touch else None,
         }
     )
 
 
-def _render_mrr(lifecycle: LifecycleState) -> float | None:
+def _render_mrr_or_none_if_unknown(lifecycle: LifecycleState) -> float | None:
     """Returns the MRR in major units; None while it is alive and its price is unknown."""
     is_unknown = (
-        normalize_to_month(lifecycle.state) is None
+        monthly_price_if_known(lifecycle.state) is None
         and lifecycle.lifecycle_status is not LifecycleStatus.ENDED
     )
     return None if is_unknown else _major_units(lifecycle.state, round(lifecycle.mrr))

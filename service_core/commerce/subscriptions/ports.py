@@ -75,19 +75,19 @@ class SubscriptionStore(Protocol):
     What is of a test is kept and never told.
     """
 
-    async def add_subscription_reports(
+    async def add_new_subscription_reports(
         self, workspace_id: UUID, states: Sequence[SubscriptionState], payments: Sequence[SubscriptionPayment]
     ) -> None:
         """Adds states and payments; one whose natural key is stored already changes nothing."""
 
-    async def sum_movements(self, plan: MovementQuery) -> Sequence[MovementSum]:
+    async def sum_movements(self, query: MovementQuery) -> Sequence[MovementSum]:
         """Returns the sums of movements by bucket, kind and the requested columns.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.
         """
 
-    async def subscriptions(self, page: SubscriptionPage) -> Sequence[LifecycleState]:
+    async def list_subscriptions(self, page: SubscriptionPage) -> Sequence[LifecycleState]:
         """Returns a page of subscriptions, each with its state at the end of the span.
 
         Raises:
@@ -95,7 +95,7 @@ class SubscriptionStore(Protocol):
         """
 
     async def count_by_lifecycle_status(
-        self, workspace_id: UUID, at: datetime, provider: str | None = None
+        self, workspace_id: UUID, before: datetime, provider: str | None = None
     ) -> dict[LifecycleStatus, int]:
         """Returns the number of subscriptions by lifecycle status just before an instant.
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import floor
 
 
-def round_to_total(start: Fraction, moves: Sequence[Fraction], end: Fraction) -> list[int]:
+def round_to_total(start: Fraction, changes: Sequence[Fraction], end: Fraction) -> list[int]:
     """Returns the changes rounded so that they add up from the rounded start to the rounded end.
 
     Each is rounded up or down by largest remainder; a change of 0 stays 0.
@@ -15,11 +15,11 @@ def round_to_total(start: Fraction, moves: Sequence[Fraction], end: Fraction) ->
         changes: exact changes.
         end: exact sum of ``start`` and all changes.
     """
-    whole = [floor(move) for move in moves]
+    whole = [floor(move) for move in changes]
     left = round(end) - round(start) - sum(whole)
     order = sorted(
-        (place for place, move in enumerate(moves) if move),
-        key=lambda place: whole[place] - moves[place],
+        (place for place, move in enumerate(changes) if move),
+        key=lambda place: whole[place] - changes[place],
         reverse=left < 0,
     )
     for place in order[: abs(left)]:

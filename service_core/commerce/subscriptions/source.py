@@ -12,7 +12,7 @@ from service_core.analytics.connections.models import ProviderKind
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.measures import Operand, Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
-from service_core.analytics.query.row_grid import Row, RowGrid, bucket_edges
+from service_core.analytics.query.row_grid import Row, RowGrid, bucket_edges_within_span
 from service_core.analytics.query.sources import SourceState
 from service_core.commerce.subscriptions.fx_buckets import FxBuckets
 from service_core.commerce.subscriptions.movements import MovementKind
@@ -65,15 +65,17 @@ class SubscriptionSource:
             StoreUnavailable: subscriptions cannot be read.
         """
         grid = RowGrid(query, Relation.SUBSCRIPTIONS)
-        used = grid.used_columns()
+        used = grid.names_of_used_columns()
         group_by = tuple(name for name in _GROUP_COLUMNS if name in used)
-        buckets = FxBuckets(query.scope, bucket_edges(query, self.clock() + datetime.resolution))
+        buckets = FxBuckets(query.scope, bucket_edges_within_span(query, self.clock() + datetime.resolution))
         movements = await self.store.sum_movements(
             MovementQuery(query.scope.workspace_id, buckets.interval_starts, group_by)
         )
-        for bucket, row in _bucket_rows(movements, group_by, buckets):
-            grid.add(row, query.buckets.starts[bucket] if query.buckets else None, skip_zeros=True)
-        return grid.to_result()
+        for bucket, row in _rows_by_bucket(movements, group_by, buckets):
+            grid.add_row_if_counted(
+                row, query.buckets.starts[bucket] if query.buckets else None, skip_zeros=True
+            )
+        return grid.to_result_with_zero_row_if_ungrouped()
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Returns the state: available while a revenue provider is connected and none has failed, with a state per provider.
@@ -81,10 +83,10 @@ class SubscriptionSource:
         Data of a provider that only sends webhooks is complete up to now, that of a polled one up to its last poll.
         """
         try:
-            known = await self.connections.list_connections(workspace.id)
-            reads = await self.poll_states.poll_states(workspace.id)
+            known = await self.connections.list_connections_oldest_first(workspace.id)
+            reads = await self.poll_states.states_by_provider(workspace.id)
         except StoreUnavailable:
-            return _silent(now, UnavailableReason.SOURCE_ERROR)
+            return _unavailable(now, UnavailableReason.SOURCE_ERROR)
         ours = [connection for connection in known if connection.kind is ProviderKind.REVENUE]
         live: dict[tuple[str, Operand], SourceState] = {
             ("provider", connection.provider): SourceState(
@@ -94,43 +96,51 @@ class SubscriptionSource:
             if connection.is_connected
         }
         if any(connection.has_failed for connection in ours):
-            return replace(_silent(now, UnavailableReason.SOURCE_ERROR), per_value=live)
+            return replace(_unavailable(now, UnavailableReason.SOURCE_ERROR), per_value=live)
         if not live:
-            return _silent(now, UnavailableReason.NO_REVENUE_PROVIDER)
+            return _unavailable(now, UnavailableReason.NO_REVENUE_PROVIDER)
         return SourceState(min(state.watermark for state in live.values()), per_value=live)
 
 
-def _silent(now: datetime, reason: UnavailableReason) -> SourceState:
+def _unavailable(now: datetime, reason: UnavailableReason) -> SourceState:
     return SourceState(now, {Relation.SUBSCRIPTIONS: reason})
 
 
-def _bucket_rows(
-    moved: Iterable[MovementSum], by: Sequence[str], worth: FxBuckets
+def _rows_by_bucket(
+    moved: Iterable[MovementSum], by: Sequence[str], fx_buckets: FxBuckets
 ) -> Iterator[tuple[int, Row]]:
     """Yields the rows of each bucket, from the movements before and in it."""
     groups: dict[tuple[Any, ...], dict[int, list[MovementSum]]] = defaultdict(lambda: defaultdict(list))
     for movement in moved:
-        groups[*movement.keys, movement.currency][worth.bucket_of(movement)].append(movement)
+        groups[*movement.keys, movement.currency][fx_buckets.bucket_index_or_minus_one(movement)].append(
+            movement
+        )
     for group_key, by_bucket in groups.items():
         named = dict(zip((*by, "currency"), group_key, strict=True))
-        total, live = _add_movements(by_bucket[-1], Fraction(0), 0)
-        for bucket in range(worth.bucket_count):
+        total, live = _add_mrr_and_active_count(by_bucket[-1], Fraction(0), 0)
+        for bucket in range(fx_buckets.bucket_count):
             at_start = live
             here = by_bucket.get(bucket, [])
-            total, live = _add_movements(here, total, live)
+            total, live = _add_mrr_and_active_count(here, total, live)
             if here or live or total:
-                counts = {**_count_by_kind(here), "active_subscriptions": live, "active_at_start": at_start}
-                standing = total, worth.rate_at_bucket_end(bucket, named["currency"])
-                for row in _split_by_rate(
-                    counts, [*_totals_at_bucket_end(*standing), *_amounts_moved(here, worth)]
+                counts = {
+                    **_count_by_metric_column(here),
+                    "active_subscriptions": live,
+                    "active_at_start": at_start,
+                }
+                standing = total, fx_buckets.rate_at_bucket_end(bucket, named["currency"])
+                for row in _split_by_known_fx_rate(
+                    counts, [*_totals_at_bucket_end(*standing), *_mrr_changes_and_charges(here, fx_buckets)]
                 ):
                     yield bucket, {**named, **row}
 
 
-def _add_movements(moved: Iterable[MovementSum], worth: Fraction, live: int) -> tuple[Fraction, int]:
+def _add_mrr_and_active_count(
+    moved: Iterable[MovementSum], mrr: Fraction, active_count: int
+) -> tuple[Fraction, int]:
     for movement in moved:
-        worth, live = worth + movement.mrr_delta, live + movement.active_delta
-    return worth, live
+        mrr, active_count = mrr + movement.mrr_delta, active_count + movement.active_delta
+    return mrr, active_count
 
 
 def _totals_at_bucket_end(total: Fraction, rate: Fraction | None) -> Iterator[Sum]:
@@ -139,16 +149,16 @@ def _totals_at_bucket_end(total: Fraction, rate: Fraction | None) -> Iterator[Su
     yield "arr", _MONTHS * total, rate
 
 
-def _amounts_moved(moved: Iterable[MovementSum], worth: FxBuckets) -> Iterator[Sum]:
+def _mrr_changes_and_charges(moved: Iterable[MovementSum], fx_buckets: FxBuckets) -> Iterator[Sum]:
     """Yields the amounts of the movements of a bucket."""
     for movement in moved:
         if movement.kind in _MRR_COLUMNS:
-            yield _MRR_COLUMNS[movement.kind], movement.mrr_delta, worth.rate_at_movement(movement)
+            yield _MRR_COLUMNS[movement.kind], movement.mrr_delta, fx_buckets.rate_at_movement(movement)
         if movement.kind is MovementKind.CHARGE:
-            yield "charged", Fraction(movement.amount), worth.rate_at_movement(movement)
+            yield "charged", Fraction(movement.amount), fx_buckets.rate_at_movement(movement)
 
 
-def _count_by_kind(moved: Iterable[MovementSum]) -> dict[str, int]:
+def _count_by_metric_column(moved: Iterable[MovementSum]) -> dict[str, int]:
     """Returns the number of movements of each kind."""
     counts = dict.fromkeys(_COUNT_COLUMNS.values(), 0)
     for movement in moved:
@@ -157,7 +167,7 @@ def _count_by_kind(moved: Iterable[MovementSum]) -> dict[str, int]:
     return counts
 
 
-def _split_by_rate(counts: Mapping[str, int], sums: Iterable[Sum]) -> Iterator[Row]:
+def _split_by_known_fx_rate(counts: Mapping[str, int], sums: Iterable[Sum]) -> Iterator[Row]:
     """Yields a row of converted amounts, and one of amounts without an exchange rate if there are any."""
     known, unknown = dict(_NO_MONEY), dict(_NO_MONEY)
     for column, amount, rate in sums:

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Final
 
 from service_core.access.models import Caller
-from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
-from service_core.analytics.reads.metric_values import UnavailableMetric, list_unavailable
+from service_core.analytics.reads.metric_values import UnavailableMetric, list_unavailable_with_reasons
 from service_core.commerce.subscriptions.lifecycle import LifecycleStatus
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.commerce.subscriptions.round_to_total import round_to_total
@@ -61,8 +61,8 @@ class SubscriptionSummaryQuery:
         """
         before = TimeRange(self.date_range.span.start - datetime.resolution, self.date_range.span.start)
         now, (at_start,), standings = await gather_or_cancel(
-            self._read_metrics(SUMMARY_METRICS, self.date_range),
-            self._read_metrics(("mrr",), replace(self.date_range, span=before)),
+            self._read_metrics_of_provider(SUMMARY_METRICS, self.date_range),
+            self._read_metrics_of_provider(("mrr",), replace(self.date_range, span=before)),
             self.store.count_by_lifecycle_status(self.who.workspace.id, end, self.provider),
         )
         readings = dict(zip(SUMMARY_METRICS, now, strict=True))
@@ -70,40 +70,44 @@ class SubscriptionSummaryQuery:
         is_counted = not isinstance(readings["new_subscriptions"], Unavailable)
         metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
         fields = {
-            field: round_for_unit(readings[id_], metrics[id_], currency) for field, id_ in _FIELDS.items()
+            field: round_to_json_number_by_unit(readings[id_], metrics[id_], currency)
+            for field, id_ in _FIELDS.items()
         }
         summary = SubscriptionSummary.model_validate(
             {
                 **(counts if is_counted else dict.fromkeys(counts)),
                 **fields,
-                "movements": self._render_movements(at_start, readings),
+                "movements": self._render_mrr_movements_adding_up(at_start, readings),
             }
         )
-        return summary, list_unavailable(SUMMARY_METRICS, now)
+        return summary, list_unavailable_with_reasons(SUMMARY_METRICS, now)
 
-    async def _read_metrics(
+    async def _read_metrics_of_provider(
         self, metrics: tuple[str, ...], date_range: ResolvedRange
     ) -> tuple[Measurement, ...]:
         narrowed = (DimensionFilter("provider", value=self.provider),) if self.provider else ()
         query = MetricQuery(metrics, date_range, filters=narrowed)
-        result = await self.questions.execute(self.who, query, self.snapshot)
+        result = await self.questions.execute_marking_unfit_credits_unavailable(
+            self.who, query, self.snapshot
+        )
         return result.rows[0].values
 
-    def _render_movements(
-        self, at_start: Measurement, readings_by_metric: Mapping[str, Measurement]
+    def _render_mrr_movements_adding_up(
+        self, mrr_at_start: Measurement, readings_by_metric: Mapping[str, Measurement]
     ) -> MrrMovements:
         """Returns the MRR movements, rounded so that they add up; unadjusted if a value is unknown."""
         metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
         readings = {field: readings_by_metric[id_] for field, id_ in _MOVEMENT_METRICS.items()}
         shown = {
-            field: round_for_unit(reading, metrics["mrr"], currency) for field, reading in readings.items()
+            field: round_to_json_number_by_unit(reading, metrics["mrr"], currency)
+            for field, reading in readings.items()
         }
         ends = {
-            name: round_for_unit(reading, metrics["mrr"], currency)
-            for name, reading in (("start_mrr", at_start), ("end_mrr", readings_by_metric["mrr"]))
+            name: round_to_json_number_by_unit(reading, metrics["mrr"], currency)
+            for name, reading in (("start_mrr", mrr_at_start), ("end_mrr", readings_by_metric["mrr"]))
         }
         exact_values = [
-            _exact_value(reading) for reading in (at_start, *readings.values(), readings_by_metric["mrr"])
+            _exact_value(reading) for reading in (mrr_at_start, *readings.values(), readings_by_metric["mrr"])
         ]
         known = [value for value in exact_values if value is not None]
         if len(known) < len(exact_values):

@@ -150,22 +150,24 @@ class ConnectionSync(ABC):
     def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
         """Returns the connection with rejected credentials."""
 
-    async def due_workspaces(self) -> list[UUID]:
+    async def list_due_workspaces(self) -> list[UUID]:
         """Returns the workspaces with a connection that is due.
 
         Raises:
             StoreUnavailable: connections cannot be read.
         """
-        connected = set(await self.secrets.connections_with_secrets())
+        connected = set(await self.secrets.list_connections_with_secrets())
         due = []
         for id_ in sorted({id_ for id_, provider in connected if provider in self.supported_providers}):
             for connection in await self._syncable_connections(id_):
-                if (id_, connection.provider) in connected and await self._is_due(connection):
+                if (id_, connection.provider) in connected and await self._is_due_and_not_backed_off(
+                    connection
+                ):
                     due.append(id_)
                     break
         return due
 
-    async def sync_workspace(
+    async def sync_workspace_unless_leased(
         self,
         workspace_id: UUID,
         *,
@@ -189,8 +191,9 @@ class ConnectionSync(ABC):
             return [
                 outcome
                 for connection in await self._syncable_connections(workspace_id)
-                if ignore_schedule or await self._is_due(connection)
-                if (outcome := await self._sync_and_save(connection, holder, on_progress)) is not None
+                if ignore_schedule or await self._is_due_and_not_backed_off(connection)
+                if (outcome := await self._sync_and_save_or_back_off(connection, holder, on_progress))
+                is not None
             ]
         except LeaseLost:
             return None
@@ -199,7 +202,7 @@ class ConnectionSync(ABC):
 
     async def _syncable_connections(self, workspace_id: UUID) -> list[Connection]:
         """Returns connections that can be synced, without those that have to be connected again."""
-        known = await self.connections.list_connections(workspace_id)
+        known = await self.connections.list_connections_oldest_first(workspace_id)
         return [
             connection
             for connection in known
@@ -208,7 +211,7 @@ class ConnectionSync(ABC):
             and connection.status in _SYNCED_STATUSES
         ]
 
-    async def _is_due(self, connection: Connection) -> bool:
+    async def _is_due_and_not_backed_off(self, connection: Connection) -> bool:
         now, waits = self.clock(), self._current_backoff(connection)
         if waits is not None and waits.until > now:
             return False
@@ -221,9 +224,11 @@ class ConnectionSync(ABC):
 
     async def _acquire_lease(self, workspace_id: UUID, holder: UUID) -> bool:
         now = self.clock()
-        return await self.leases.acquire_lease(workspace_id, self.kind, holder, now, now + LEASE_DURATION)
+        return await self.leases.acquire_or_renew_lease(
+            workspace_id, self.kind, holder, now, now + LEASE_DURATION
+        )
 
-    async def _sync_and_save(
+    async def _sync_and_save_or_back_off(
         self, connection: Connection, holder: UUID, on_progress: ProgressCallback
     ) -> SyncOutcome | None:
         """Syncs a connection and saves its status; returns None if there is nothing to sync."""
@@ -234,9 +239,11 @@ class ConnectionSync(ABC):
                 raise LeaseLost
 
         try:
-            secrets = await self.secrets.secrets(*connection_key)
+            secrets = await self.secrets.find_secrets(*connection_key)
         except CipherUnavailable:
-            return await self._back_off(connection, "Its credentials cannot be opened.", None)
+            return await self._save_unreachable_and_back_off(
+                connection, "Its credentials cannot be opened.", None
+            )
         if secrets is None:
             return None
         run = SyncRun(connection, secrets, renew_lease_or_raise, on_progress, self.clock())
@@ -245,7 +252,7 @@ class ConnectionSync(ABC):
         except (LeaseLost, StoreUnavailable):
             raise
         except Exception as fault:  # noqa: BLE001 - a plugin's mistake stays with its connection
-            return await self._record_failure(run, fault)
+            return await self._save_failure_and_back_off(run, fault)
         self._backoffs.pop(connection_key, None)
         if read is None:
             self._backoffs[connection_key] = _Backoff(connection, 0, self.clock() + SYNC_INTERVAL)
@@ -254,31 +261,37 @@ class ConnectionSync(ABC):
         await self._save_if_unchanged(connection, after)
         return SyncOutcome(connection.provider, counts)
 
-    async def _record_failure(self, run: SyncRun, error: Exception) -> SyncOutcome:
+    async def _save_failure_and_back_off(self, run: SyncRun, error: Exception) -> SyncOutcome:
         """Saves why a connection could not be synced."""
         connection, secrets = run.connection, run.secrets
         if isinstance(error, CredentialsRejected):
-            reason = redact_secrets(str(error), secrets)
-            return await self._save_backoff(
+            reason = redact_and_shorten_reason(str(error), secrets)
+            return await self._save_and_log_backoff(
                 connection, self.mark_credentials_rejected(connection, reason), reason, SYNC_INTERVAL
             )
         if isinstance(error, PlatformUnavailable):
-            return await self._back_off(connection, redact_secrets(str(error), secrets), error.retry_after)
+            return await self._save_unreachable_and_back_off(
+                connection, redact_and_shorten_reason(str(error), secrets), error.retry_after
+            )
         # Its text may repeat what was sent, so its kind and its place alone are told.
         frames = "".join(format_tb(error.__traceback__))
         _log.error("the plugin of %s failed: %s\n%s", connection.provider, type(error).__name__, frames)
-        return await self._back_off(connection, "Its answer could not be read.", None)
+        return await self._save_unreachable_and_back_off(connection, "Its answer could not be read.", None)
 
-    async def _back_off(self, connection: Connection, reason: str, retry_after: float | None) -> SyncOutcome:
+    async def _save_unreachable_and_back_off(
+        self, connection: Connection, reason: str, retry_after: float | None
+    ) -> SyncOutcome:
         """Saves the error and delays the next attempt."""
         before = self._current_backoff(connection)
         failures = before.failures + 1 if before else 1
-        after = mark_unreachable(connection, reason, await self.last_sync(connection), self.clock())
-        return await self._save_backoff(
+        after = mark_unreachable_after_a_day(
+            connection, reason, await self.last_sync(connection), self.clock()
+        )
+        return await self._save_and_log_backoff(
             connection, after, reason, backoff_delay(failures, retry_after), failures
         )
 
-    async def _save_backoff(
+    async def _save_and_log_backoff(
         self, before: Connection, after: Connection, reason: str, delay: timedelta, failures: int = 1
     ) -> SyncOutcome:
         connection_key = before.workspace_id, before.provider
@@ -289,14 +302,16 @@ class ConnectionSync(ABC):
 
     async def _save_if_unchanged(self, before: Connection, after: Connection) -> None:
         """Saves the connection unless it was changed or removed meanwhile."""
-        known = await self.connections.list_connections(before.workspace_id)
+        known = await self.connections.list_connections_oldest_first(before.workspace_id)
         now = next((connection for connection in known if _is_unchanged(connection, before)), None)
         if now is None or after == before:
             return
         times = [
             connection.last_synced_at for connection in (now, after) if connection.last_synced_at is not None
         ]
-        await self.connections.save_connection(replace(after, last_synced_at=max(times, default=None)))
+        await self.connections.save_connection_keeping_created_at(
+            replace(after, last_synced_at=max(times, default=None))
+        )
 
 
 def complete_through(last_sync: datetime, now: datetime) -> datetime:
@@ -304,7 +319,7 @@ def complete_through(last_sync: datetime, now: datetime) -> datetime:
     return now if now - last_sync < FRESH_FOR else last_sync
 
 
-def mark_unreachable(
+def mark_unreachable_after_a_day(
     connection: Connection, reason: str, last_sync: datetime | None, now: datetime
 ) -> Connection:
     """Returns the connection with the error: at once if it was never synced, else after `ERROR_AFTER`."""
@@ -321,7 +336,7 @@ def backoff_delay(failures: int, retry_after: float | None) -> timedelta:
     return max(doubled, timedelta(seconds=retry_after or 0))
 
 
-def redact_secrets(reason: str, secrets: Mapping[str, str]) -> str:
+def redact_and_shorten_reason(reason: str, secrets: Mapping[str, str]) -> str:
     """Returns a shortened reason in which credentials are replaced by ``***``."""
     for value in secrets.values():
         reason = reason.replace(value, "***")

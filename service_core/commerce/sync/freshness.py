@@ -33,7 +33,7 @@ class PollState:
 class PollStates(Protocol):
     """Stores the polling state of each provider of a workspace."""
 
-    async def poll_states(self, workspace_id: UUID) -> Mapping[str, PollState]:
+    async def states_by_provider(self, workspace_id: UUID) -> Mapping[str, PollState]:
         """Returns the states by provider; one that was never polled may be missing.
 
         Raises:
@@ -62,7 +62,7 @@ class ProviderFreshness:
         asked_at, last = self._oldest_polls.get(workspace.id, (None, None))
         if asked_at is None or not timedelta() <= now - asked_at < _CACHED_FOR:
             try:
-                last = await self._oldest_poll(workspace.id)
+                last = await self._oldest_poll_of_connected_providers(workspace.id)
             except StoreUnavailable:
                 return workspace.created_at
             if len(self._oldest_polls) >= _MAX_CACHED_WORKSPACES:
@@ -70,13 +70,13 @@ class ProviderFreshness:
             self._oldest_polls[workspace.id] = now, last
         return now if last is None else complete_through(last, now)
 
-    async def _oldest_poll(self, workspace_id: UUID) -> datetime | None:
+    async def _oldest_poll_of_connected_providers(self, workspace_id: UUID) -> datetime | None:
         """Returns the oldest last poll of the connected providers; None if none is polled."""
-        reads = await self.poll_states.poll_states(workspace_id)
+        reads = await self.poll_states.states_by_provider(workspace_id)
         polled_at = {provider: read.read_at for provider, read in reads.items() if read.read_at is not None}
         if not polled_at:
             return None
-        known = await self.connections.list_connections(workspace_id)
+        known = await self.connections.list_connections_oldest_first(workspace_id)
         standing = {
             connection.provider for connection in known if connection.is_connected or connection.has_failed
         }

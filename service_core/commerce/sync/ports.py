@@ -8,7 +8,7 @@ from uuid import UUID
 class SyncLeases(Protocol):
     """Leases of workspaces: one process at a time syncs each kind of connection."""
 
-    async def acquire_lease(
+    async def acquire_or_renew_lease(
         self, workspace_id: UUID, kind: str, holder: UUID, now: datetime, expires_at: datetime
     ) -> bool:
         """Acquires the lease or renews it; False while another holder has it.

@@ -14,7 +14,7 @@ from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.people.ports import PeoplePageQuery, Person
-from service_core.analytics.people.schemas import UserRow, build_user_row
+from service_core.analytics.people.schemas import UserRow, user_row_fields_from_first_touch
 from service_core.analytics.ports import AggregateReader, TouchPathReader
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.analytics.reads.export_streams import RowBatch, RowStreams
@@ -88,22 +88,30 @@ class ExportRows:
         if isinstance(query, EventsQuery):
             most = self.max_rows[ExportType.EVENTS]
             return ExportTable(
-                EVENT_COLUMNS, self.streams.stream_events(query.page_query(caller).scope, most + 1), most
+                EVENT_COLUMNS,
+                self.streams.stream_events_newest_first(
+                    query.page_query_counting_total_if_cheap(caller).scope, most + 1
+                ),
+                most,
             )
         if isinstance(query, AttributionQuery):
             most = self.max_rows[ExportType.ATTRIBUTION]
-            return ExportTable(CHANNEL_COLUMNS, self._channel_batches(query, caller), most)
+            return ExportTable(CHANNEL_COLUMNS, self._channel_batches_with_unattributed(query, caller), most)
         most = self.max_rows[ExportType.USERS]
-        persons = self._person_batches(query.people_query(caller, limit=most + 1))
+        persons = self._person_batches_with_fx_rates(
+            query.to_people_page_query(caller, limit_override=most + 1)
+        )
         return ExportTable(USER_COLUMNS, _user_batches(persons, caller.workspace.currency), most)
 
-    async def _person_batches(self, page: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
-        rated = replace(page, scope=await self.rated.with_rates(page.scope))
-        async with aclosing(self.streams.stream_persons(rated)) as batches:
+    async def _person_batches_with_fx_rates(
+        self, page: PeoplePageQuery
+    ) -> AsyncGenerator[Sequence[Person], None]:
+        rated = replace(page, scope=await self.rated.add_rates_of_foreign_payments(page.scope))
+        async with aclosing(self.streams.stream_persons_of_page(rated)) as batches:
             async for batch in batches:
                 yield batch
 
-    async def _channel_batches(
+    async def _channel_batches_with_unattributed(
         self, query: AttributionQuery, caller: Caller
     ) -> AsyncGenerator[RowBatch, None]:
         report = await get_attribution(
@@ -123,17 +131,19 @@ async def _user_batches(
     persons: AsyncGenerator[Sequence[Person], None], currency: str
 ) -> AsyncGenerator[RowBatch, None]:
     async for some in persons:
-        yield _batch_from_rows([build_user_row(person, currency) for person in some], USER_COLUMNS)
+        yield _batch_from_rows(
+            [user_row_fields_from_first_touch(person, currency) for person in some], USER_COLUMNS
+        )
 
 
 def _batch_from_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[ExportColumn]) -> RowBatch:
     return {c.name: [_format_cell(c.format, row[c.name]) for row in rows] for c in columns}
 
 
-def _format_cell(cell: CellFormat, value: Any) -> Any:
+def _format_cell(cell_format: CellFormat, value: Any) -> Any:
     """Returns a value of a response as an export batch holds it."""
     if value is None:
         return None
-    if cell is CellFormat.JSON:
+    if cell_format is CellFormat.JSON:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return format(value, "f") if cell is CellFormat.DECIMAL else value
+    return format(value, "f") if cell_format is CellFormat.DECIMAL else value

@@ -68,64 +68,66 @@ class ExportWorker:
 
     async def run_next(self) -> bool:
         """Runs the oldest claimable job to its end; returns False if there is none."""
-        export = await self._claim_next()
+        export = await self._claim_or_fail_next()
         if export is None:
             return False
         if export.status is ExportStatus.RUNNING:
-            await self._run_claimed(_ClaimedJob(export))
+            await self._write_and_save_claimed_job(_ClaimedJob(export))
         else:
-            await self._delete_files(export.file_names)
+            await self._delete_files_or_log(export.file_names)
         return True
 
-    async def expire_due(self) -> None:
+    async def expire_due_exports(self) -> None:
         """Ends jobs and deletes files whose time is over."""
-        for export in await self._work.list_due_exports(self._clock()):
-            ended = export.end()
+        for export in await self._work.list_timed_out_exports(self._clock()):
+            ended = export.end_by_timeout()
             if ended.status is ExportStatus.EXPIRED:
-                await self._delete_files(
+                await self._delete_files_or_log(
                     export.file_names
                 )  # before the row says so: a crash between repeats it
             if (
                 await self._work.replace_export_if_unchanged(export, ended)
                 and ended.status is ExportStatus.FAILED
             ):
-                await self._delete_files(export.file_names)
+                await self._delete_files_or_log(export.file_names)
 
-    async def wake_workers(self, queue: JobQueue) -> None:
+    async def wake_workers_for_available_exports(self, queue: JobQueue) -> None:
         """Wakes workers for all claimable jobs, in case the queue lost a message."""
         for export in await self._work.list_available_exports(self._clock(), _MAX_WOKEN):
             with suppress(JobQueueUnavailable):
                 await queue.wake_worker(export.id)
 
-    async def _claim_next(self) -> Export | None:
+    async def _claim_or_fail_next(self) -> Export | None:
         """Claims a job; returns None if there is none. A job with too many failed attempts is failed."""
         while available := await self._work.list_available_exports(self._clock(), 1):
-            claimed = available[0].claim(self._clock())
+            claimed = available[0].claim_or_fail(self._clock())
             if await self._work.replace_export_if_unchanged(available[0], claimed):
                 return claimed
         return None
 
-    async def _run_claimed(self, job: _ClaimedJob) -> None:
+    async def _write_and_save_claimed_job(self, job: _ClaimedJob) -> None:
         file = job.export.file_name
         try:
-            ended = await self._write_with_lease(job)
+            ended = await self._write_file_while_renewing_lease(job)
         except _LeaseLost:
-            await self._delete_files((file,))
+            await self._delete_files_or_log((file,))
             return
         except asyncio.CancelledError:
             await self._work.replace_export_if_unchanged(job.export, job.export.release(self._clock()))
             raise
         saved = await self._work.replace_export_if_unchanged(job.export, ended)
         files_to_keep = {file} if saved and ended.status is ExportStatus.COMPLETED else set()
-        await self._delete_files(tuple(name for name in job.export.file_names if name not in files_to_keep))
+        await self._delete_files_or_log(
+            tuple(name for name in job.export.file_names if name not in files_to_keep)
+        )
 
-    async def _write_with_lease(self, job: _ClaimedJob) -> Export:
+    async def _write_file_while_renewing_lease(self, job: _ClaimedJob) -> Export:
         """Writes the file and renews the lease meanwhile.
 
         Raises:
             _LeaseLost: the job is somebody else's now.
         """
-        writing = asyncio.create_task(self._write_file(job))
+        writing = asyncio.create_task(self._write_file_or_fail_job(job))
         holding = asyncio.create_task(self._renew_lease_until_lost(job))
         try:
             await asyncio.wait({writing, holding}, return_when=asyncio.FIRST_COMPLETED)
@@ -150,7 +152,7 @@ class ExportWorker:
             else:
                 job.export = renewed
 
-    async def _write_file(self, job: _ClaimedJob) -> Export:
+    async def _write_file_or_fail_job(self, job: _ClaimedJob) -> Export:
         """Writes the file; returns the completed or failed job."""
         export = job.export
         left = (export.due_at or self._clock()) - self._clock()
@@ -171,8 +173,8 @@ class ExportWorker:
         _log.error("export %s failed: %s (%s)", export.id, failed, fault)
         return job.export.fail(self._clock(), failed)
 
-    async def _delete_files(self, names: tuple[str, ...]) -> None:
-        for name in names:
+    async def _delete_files_or_log(self, file_names: tuple[str, ...]) -> None:
+        for name in file_names:
             try:
                 await self._sink.delete(name)
             except Exception as fault:  # noqa: BLE001 - a file that stays is no reason to stop working

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from service_core.access.internal_callers import read_only_caller
+from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.reads.export_streams import RowBatch
 from service_core.delivery.exports.export_rows import ExportRows
-from service_core.delivery.exports.filters import build_query
+from service_core.delivery.exports.filters import build_read_query
 from service_core.delivery.exports.models import Export
 from service_core.delivery.exports.ports import ExportStorage
 from service_core.delivery.exports.table import ExportTable, RendererFactory
@@ -45,19 +45,23 @@ class ExportWriter:
         workspace = await self._workspaces.find_by_id(export.workspace_id)
         if workspace is None:
             raise LookupError("the workspace of an export is gone")
-        query = build_query(export.subject, export.start_date, export.end_date, export.filters)
-        caller = read_only_caller(workspace, export.created_at, "Export", credential_id=export.credential_id)
+        query = build_read_query(export.subject, export.start_date, export.end_date, export.filters)
+        caller = build_unlimited_read_only_caller(
+            workspace, export.created_at, "Export", credential_id=export.credential_id
+        )
         table = self._contents.open_table(query, caller)
         async with self._sink.open_for_write(export.file_name, export.download_name(workspace.zone)) as file:
-            row_count = await self._write_rows(export, table, file.write)
+            row_count = await self._write_rows_up_to_limit(export, table, file.write)
         return min(row_count, table.max_rows), row_count > table.max_rows
 
-    async def _write_rows(self, export: Export, table: ExportTable, write: Callable[[bytes], object]) -> int:
+    async def _write_rows_up_to_limit(
+        self, export: Export, table: ExportTable, write: Callable[[bytes], object]
+    ) -> int:
         """Writes the rows batch by batch in a thread; returns the number of rows read."""
         renderer = self._render(export.format, table.columns)
         write(renderer.render_header())
         row_count = 0
-        async with aclosing(_prefetch(table.batches)) as batches:
+        async with aclosing(_prefetch_one_batch(table.batches)) as batches:
             async for batch in batches:
                 data, rows = await asyncio.to_thread(
                     renderer.render_rows, batch, max(table.max_rows - row_count, 0)
@@ -67,7 +71,7 @@ class ExportWriter:
         return row_count
 
 
-async def _prefetch(batches: AsyncGenerator[RowBatch, None]) -> AsyncGenerator[RowBatch, None]:
+async def _prefetch_one_batch(batches: AsyncGenerator[RowBatch, None]) -> AsyncGenerator[RowBatch, None]:
     """Yields the batches, reading one ahead while the previous one is written."""
     following = asyncio.create_task(_next_batch(batches))
     try:

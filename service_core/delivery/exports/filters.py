@@ -6,12 +6,15 @@ from typing import Any, Final, TypeAlias
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.attribution.operations import AttributionQuery, validate_basis
+from service_core.analytics.attribution.operations import (
+    AttributionQuery,
+    refuse_touch_basis_for_data_driven_model,
+)
 from service_core.analytics.people.operations import UsersQuery
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.delivery.exports.models import ExportType
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.request_parsing import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
 
 Query: TypeAlias = EventsQuery | UsersQuery | AttributionQuery
 
@@ -38,7 +41,7 @@ _NUMBER_FILTERS: Final = frozenset({"window_days"})
 _STRUCTURED_FILTERS: Final = frozenset({"property_filters"})
 
 
-def build_query(
+def build_read_query(
     export_type: ExportType, start_date: str | None, end_date: str | None, filters: Mapping[str, Any]
 ) -> Query:
     """Returns the query of the read endpoint whose rows the export holds.
@@ -56,34 +59,38 @@ def build_query(
             )
     dates = [("start_date", start_date or ""), ("end_date", end_date or "")]
     try:
-        return parse_query_parameters(_QUERY_TYPES[export_type], [*dates, *_query_parameters(filters)])
+        return parse_query_parameters_leniently(
+            _QUERY_TYPES[export_type], [*dates, *_filters_as_query_parameters(filters)]
+        )
     except BadRequest as refusal:
         raise BadRequest(
             refusal.message, refusal.code, field=_filter_field_name(refusal.field), hint=refusal.hint
         ) from None
 
 
-def validate_query(query: Query, caller: Caller, models: AttributionModels) -> None:
+def validate_export_query(query: Query, caller: Caller, models: AttributionModels) -> None:
     """Checks a query when the export is created, so that it cannot fail later.
 
     Raises:
         BadRequest: the dates, ``range_too_long``, or a filter without meaning.
     """
-    date_range = query.resolve_range(caller)
+    date_range = query.resolve_range_or_default(caller)
     if (date_range.last_day - date_range.first_day).days >= MAX_DAYS:
         raise BadRequest(f"An export covers at most {MAX_DAYS} days", "range_too_long", field="end_date")
     try:
         if isinstance(query, EventsQuery):
-            query.predicates()
+            query.filter_predicates()
         elif isinstance(query, AttributionQuery):
-            validate_basis(query, models.require(query.attribution_settings(caller).model))
+            refuse_touch_basis_for_data_driven_model(
+                query, models.require_installed(query.attribution_settings(caller).model)
+            )
     except BadRequest as refusal:
         raise BadRequest(
             refusal.message, refusal.code, field=_filter_field_name(refusal.field), hint=refusal.hint
         ) from None
 
 
-def _query_parameters(filters: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def _filters_as_query_parameters(filters: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Returns the filters as query parameters of the endpoint; null means absent."""
     for name, value in filters.items():
         if value is None:

@@ -13,7 +13,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from service_core.changes.idempotency import RECORD_LIFETIME
-from service_core.kernel.date_range import parse_start_end_dates
+from service_core.kernel.date_range import parse_inclusive_start_end_dates
 
 MAX_ACTIVE: Final = 5
 """Queued or running exports of a workspace."""
@@ -115,7 +115,7 @@ class Export:
 
     def download_name(self, zone: ZoneInfo) -> str:
         """``events-2026-07-01-2026-07-07.csv``: by the local days of the range."""
-        date_range = parse_start_end_dates(self.start_date, self.end_date, zone, self.created_at)
+        date_range = parse_inclusive_start_end_dates(self.start_date, self.end_date, zone, self.created_at)
         return f"{self.subject}-{date_range.first_day}-{date_range.last_day}.{self.format}"
 
     def _file_name_of_attempt(self, attempt: int) -> str:
@@ -125,7 +125,7 @@ class Export:
         """Returns the job in its initial state."""
         return replace(self, free_at=self.created_at, due_at=self.created_at + MAX_QUEUE_TIME)
 
-    def claim(self, now: datetime) -> "Export":
+    def claim_or_fail(self, now: datetime) -> "Export":
         """Returns the job claimed by a worker, or failed after too many attempts."""
         if self.attempt >= MAX_ATTEMPTS:
             return self.fail(now, INTERNAL_ERROR)
@@ -165,7 +165,7 @@ class Export:
             self, status=ExportStatus.FAILED, free_at=None, due_at=None, completed_at=now, error=error
         )
 
-    def end(self) -> "Export":
+    def end_by_timeout(self) -> "Export":
         """Returns the job in the state that follows when its current state times out."""
         if self.status in ACTIVE_STATES and self.due_at is not None:
             return self.fail(self.due_at, TIMED_OUT)
@@ -173,4 +173,4 @@ class Export:
 
     def state_at(self, now: datetime) -> "Export":
         """Returns the job as it is at a time, even if no worker has updated it since."""
-        return self.end() if self.due_at is not None and self.due_at <= now else self
+        return self.end_by_timeout() if self.due_at is not None and self.due_at <= now else self

@@ -13,7 +13,7 @@ from service_core.access.models import Caller
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.changes.idempotency import idempotency_digest
-from service_core.delivery.exports.filters import build_query, validate_query
+from service_core.delivery.exports.filters import build_read_query, validate_export_query
 from service_core.delivery.exports.models import MAX_ACTIVE, Export, ExportFormat, ExportStatus, ExportType
 from service_core.delivery.exports.ports import (
     Exports,
@@ -22,7 +22,7 @@ from service_core.delivery.exports.ports import (
     JobQueue,
     JobQueueUnavailable,
 )
-from service_core.delivery.exports.signing import is_signature_valid, sign_download
+from service_core.delivery.exports.signing import is_download_link_valid, sign_download
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import Forbidden, NotFound, ServiceUnavailable, TooManyRequests
 from service_core.kernel.file_response import CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE, FileResponse
@@ -137,8 +137,8 @@ async def create_export(
     A worker writes it; poll `poll_url` until it is completed. At most five exports of a workspace are
     queued or running, a range covers 366 days, a file holds 1,000,000 rows (users 100,000).
     """
-    query = build_query(body.type, body.start_date, body.end_date, body.filters)
-    validate_query(query, caller, models)
+    query = build_read_query(body.type, body.start_date, body.end_date, body.filters)
+    validate_export_query(query, caller, models)
     export = Export(
         id=new_id(),
         workspace_id=caller.workspace.id,
@@ -151,7 +151,7 @@ async def create_export(
         created_at=caller.now,
         ticket=idempotency_digest(caller),
     ).enqueue()
-    added = await exports.add_export(export, MAX_ACTIVE)
+    added = await exports.add_export_or_find_retried(export, MAX_ACTIVE)
     if added is None:
         raise TooManyRequests(
             f"{MAX_ACTIVE} exports are queued or running", "too_many_exports", headers={"Retry-After": "60"}
@@ -185,7 +185,7 @@ async def get_export(
     if export.status is not ExportStatus.COMPLETED:
         return _export_job(export)
     try:
-        url = await sink.signed_url(export.file_name, LINK_LIFETIME)
+        url = await sink.signed_url_if_supported(export.file_name, LINK_LIFETIME)
     except ExportStorageUnavailable:
         return _export_job(export, error=_LINK_FAILED)
     expires = int(caller.now.timestamp() + LINK_LIFETIME.total_seconds())
@@ -220,7 +220,7 @@ async def download_export(
     export = await exports.find_export(path.exportId)
     workspace = await workspaces.find_by_id(export.workspace_id) if export else None
     secret = workspace.secret if workspace else _UNKNOWN_SECRET
-    if not is_signature_valid(secret, path.exportId, query.expires or "", query.sig or "", now):
+    if not is_download_link_valid(secret, path.exportId, query.expires or "", query.sig or "", now):
         raise Forbidden("The link is not valid or has ended", "invalid_signature")
     if export is None or workspace is None or export.state_at(now).status is not ExportStatus.COMPLETED:
         raise NotFound

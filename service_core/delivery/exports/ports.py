@@ -14,7 +14,7 @@ from service_core.kernel.file_response import ByteStreamOpener
 class Exports(Protocol):
     """Export jobs as API requests read and write them; durable."""
 
-    async def add_export(self, export: Export, max_active: int) -> Export | None:
+    async def add_export_or_find_retried(self, export: Export, max_active: int) -> Export | None:
         """Adds a job; None if the workspace already has ``max_active`` queued or running ones.
 
         When a job of the same ``ticket`` was added in the 24 hours before, it is returned instead.
@@ -42,7 +42,7 @@ class ExportJobs(Protocol):
         Compared are status, attempt and ``free_at``.
         """
 
-    async def list_due_exports(self, now: datetime) -> list[Export]:
+    async def list_timed_out_exports(self, now: datetime) -> list[Export]:
         """Returns the jobs whose ``due_at`` has passed: their state ends by timeout."""
 
     async def count_exports_by_status(self) -> dict[ExportStatus, int]:
@@ -87,7 +87,7 @@ class ExportStorage(Protocol):
         When the block raises nothing is kept. ``download_name`` is the name it has for who downloads it.
         """
 
-    async def signed_url(self, name: str, lifetime: timedelta) -> str | None:
+    async def signed_url_if_supported(self, name: str, lifetime: timedelta) -> str | None:
         """Returns a download URL that is valid for this time; None if files are only readable through `read`.
 
         Raises:

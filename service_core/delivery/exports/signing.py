@@ -26,10 +26,12 @@ def sign_download(secret: bytes, export_id: UUID, expires: int) -> str:
     return hmac.digest(key, f"{export_id}.{expires}".encode(), hashlib.sha256).hex()
 
 
-def is_signature_valid(secret: bytes, export_id: UUID, expires: str, signature: str, now: datetime) -> bool:
+def is_download_link_valid(
+    secret: bytes, export_id: UUID, expires_text: str, signature: str, now: datetime
+) -> bool:
     """Returns whether the signature matches and the link has not expired; compared in constant time."""
-    if not _UNIX_TIME.fullmatch(expires):
+    if not _UNIX_TIME.fullmatch(expires_text):
         return False
-    wanted = sign_download(secret, export_id, int(expires))
+    wanted = sign_download(secret, export_id, int(expires_text))
     is_same = hmac.compare_digest(wanted.encode(), signature.encode("utf-8", "replace"))
-    return is_same and now.timestamp() < int(expires)
+    return is_same and now.timestamp() < int(expires_text)

@@ -13,8 +13,8 @@ from service_core.delivery.postbacks.build_conversion import redact_conversion
 from service_core.delivery.postbacks.circuit_breaker import (
     AccountHealth,
     record_auth_failure,
-    record_call,
-    record_failure,
+    record_call_and_pause_at_limit,
+    record_failure_and_pause_after_several,
     record_success,
 )
 from service_core.delivery.postbacks.models import (
@@ -26,7 +26,7 @@ from service_core.delivery.postbacks.models import (
     SendOutcome,
 )
 from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender, Throttle
-from service_core.delivery.postbacks.postback import Postback, mark_failed, mark_sent, schedule_retry
+from service_core.delivery.postbacks.postback import Postback, mark_failed, mark_sent, schedule_retry_or_fail
 from service_core.kernel.clock import Clock
 
 CALL_SECONDS: Final = 60.0
@@ -69,7 +69,7 @@ class AccountSender:
         Raises:
             BatchRejected: none of several was taken, because of some.
         """
-        self.health = record_call(self.health, self.throttle, self.clock())
+        self.health = record_call_and_pause_at_limit(self.health, self.throttle, self.clock())
         batch = [
             prepared._replace(
                 postback=replace(prepared.postback, request_masked=redact_conversion(prepared.conversion))
@@ -77,7 +77,9 @@ class AccountSender:
             for prepared in batch
         ]
         try:
-            outcomes = await self._call_sender(destination, [prepared.conversion for prepared in batch])
+            outcomes = await self._call_sender_within_a_minute(
+                destination, [prepared.conversion for prepared in batch]
+            )
         except CredentialsRejected as fault:
             self.health, self.auth_error = record_auth_failure(self.health), str(fault)
             return []
@@ -87,19 +89,21 @@ class AccountSender:
                 raise
             outcomes = [Rejected(fault.code, fault.http_status)]
         except PlatformUnavailable as fault:
-            return self._schedule_retries(batch, fault)
+            return self._record_failure_and_schedule_retries(batch, fault)
         except Exception as fault:  # noqa: BLE001 - a plugin's mistake stays with its account
             # Its text may repeat what was sent, so its kind and its place alone are told.
             frames = "".join(format_tb(fault.__traceback__))
             _log.error("the sender of %s failed: %s\n%s", self.sender.id, type(fault).__name__, frames)
-            return self._schedule_retries(batch, PlatformUnavailable("It failed."), "sender_failed")
+            return self._record_failure_and_schedule_retries(
+                batch, PlatformUnavailable("It failed."), "sender_failed"
+            )
         self.health = record_success(self.health)
         return [
             self._apply_outcome(prepared.postback, outcome)
             for prepared, outcome in zip(batch, outcomes, strict=True)
         ]
 
-    async def _call_sender(
+    async def _call_sender_within_a_minute(
         self, destination: Destination, conversions: Sequence[Conversion]
     ) -> Sequence[SendOutcome]:
         try:
@@ -111,10 +115,10 @@ class AccountSender:
             raise ValueError("a sender answers for each conversion")
         return outcomes
 
-    def _schedule_retries(
+    def _record_failure_and_schedule_retries(
         self, batch: Sequence[PreparedPostback], error: PlatformUnavailable, code: str = "unavailable"
     ) -> list[Postback]:
-        self.health = record_failure(self.health, self.clock(), error.retry_after)
+        self.health = record_failure_and_pause_after_several(self.health, self.clock(), error.retry_after)
         outcome = Deferred(code, error.http_status, error.retry_after)
         return [self._apply_outcome(prepared.postback, outcome) for prepared in batch]
 
@@ -126,7 +130,7 @@ class AccountSender:
             case Rejected(code, http_status):
                 return mark_failed(postback, _safe_error_code(code), http_status, now)
             case Deferred(code, http_status, retry_after):
-                return schedule_retry(
+                return schedule_retry_or_fail(
                     postback,
                     _safe_error_code(code),
                     now,

@@ -8,14 +8,14 @@ from service_core.analytics.line_items.line_item_lists import (
     PRICE_KEYS,
     QUANTITY_KEYS,
     SKU_KEYS,
-    get_raw_line_items,
+    raw_line_items_of_first_list,
 )
 from service_core.delivery.postbacks.models import ActionSource, Conversion, Customer, LineItem
 from service_core.delivery.postbacks.postback import Postback
-from service_core.ingestion.amounts import parse_revenue
+from service_core.ingestion.amounts import parse_first_amount_in_minor_units
 from service_core.ingestion.event_source import API, BROWSER, MOBILE_APP, WEB
 from service_core.ingestion.models import Event
-from service_core.ingestion.validation import to_text
+from service_core.ingestion.validation import text_of_string_or_number
 from service_core.kernel.money import to_major
 from service_core.kernel.timestamps import format_timestamp
 
@@ -38,7 +38,7 @@ def build_conversion(postback: Postback, event: Event, customer: Customer) -> Co
         value=postback.value,
         currency=postback.currency,
         order_id=event.order_id,
-        line_items=tuple(_line_items(event, postback.currency)),
+        line_items=tuple(_line_items_with_id(event, postback.currency)),
         consent_granted=event.event_data.get("consent") == _CONSENT_GRANTED,
     )
 
@@ -67,17 +67,22 @@ def _action_source(event: Event) -> ActionSource:
     return ActionSource.APP if event.source == MOBILE_APP else ActionSource.SYSTEM
 
 
-def _line_items(event: Event, currency: str | None) -> Iterator[LineItem]:
+def _line_items_with_id(event: Event, currency: str | None) -> Iterator[LineItem]:
     """Returns the line items an event lists; items without an id are skipped."""
-    for line in get_raw_line_items(event.event_data)[:_MAX_LINE_ITEMS]:
+    for line in raw_line_items_of_first_list(event.event_data)[:_MAX_LINE_ITEMS]:
         item = line if isinstance(line, Mapping) else {}
-        id_ = to_text(_first_value(item, SKU_KEYS))
+        id_ = text_of_string_or_number(_first_value(item, SKU_KEYS))
         if id_ is not None:
             price = (
-                parse_revenue({"value": _first_value(item, PRICE_KEYS)}, currency)[0] if currency else None
+                parse_first_amount_in_minor_units({"value": _first_value(item, PRICE_KEYS)}, currency)[0]
+                if currency
+                else None
             )
             yield LineItem(
-                id_, _parse_quantity(_first_value(item, QUANTITY_KEYS)), price, to_text(item.get("name"))
+                id_,
+                _parse_quantity_or_one(_first_value(item, QUANTITY_KEYS)),
+                price,
+                text_of_string_or_number(item.get("name")),
             )
 
 
@@ -85,9 +90,9 @@ def _first_value(item: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((item[name] for name in names if item.get(name) is not None), None)
 
 
-def _parse_quantity(value: Any) -> int:
+def _parse_quantity_or_one(value: Any) -> int:
     """Returns a whole quantity; one if it is missing or invalid."""
-    text = to_text(value) or ""
+    text = text_of_string_or_number(value) or ""
     return (
         max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) <= _MAX_QUANTITY_DIGITS else 1
     )

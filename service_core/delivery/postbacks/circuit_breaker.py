@@ -35,7 +35,7 @@ class AccountHealth:
         return self.closed_until is None or self.closed_until <= now
 
 
-def record_call(health: AccountHealth, throttle: Throttle, now: datetime) -> AccountHealth:
+def record_call_and_pause_at_limit(health: AccountHealth, throttle: Throttle, now: datetime) -> AccountHealth:
     """Returns the state after one more call; reaching the rate limit pauses the queue until the window ends."""
     begun = health.counted_from
     if begun is None or now - begun >= throttle.per:
@@ -50,7 +50,9 @@ def record_success(health: AccountHealth) -> AccountHealth:
     return replace(health, failures=0, refused=False)
 
 
-def record_failure(health: AccountHealth, now: datetime, retry_after: float | None) -> AccountHealth:
+def record_failure_and_pause_after_several(
+    health: AccountHealth, now: datetime, retry_after: float | None
+) -> AccountHealth:
     """Returns the state after a failed call; repeated failures pause the queue for increasing times."""
     health = replace(health, failures=health.failures + 1)
     beyond = health.failures - FAILURE_THRESHOLD

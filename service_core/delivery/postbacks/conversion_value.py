@@ -3,7 +3,7 @@
 from typing import Any, Final, NamedTuple
 
 from service_core.delivery.postbacks.event_properties import get_path
-from service_core.ingestion.amounts import parse_revenue
+from service_core.ingestion.amounts import parse_first_amount_in_minor_units
 from service_core.ingestion.models import Event
 from service_core.kernel.money import to_major
 from service_core.workspace.rules.models import ConversionRule
@@ -26,12 +26,12 @@ def conversion_value(rule: ConversionRule, event: Event) -> ConversionValue:
         return ConversionValue(None, None)
     if rule.value_type == "static":
         return ConversionValue(_to_minor_units(rule.static_value, rule.currency), rule.currency)
-    currency = _conversion_currency(rule, event)
-    value = _to_minor_units(_major_amount(rule, event), currency)
+    currency = _currency_at_path_or_of_event(rule, event)
+    value = _to_minor_units(_amount_at_path_or_event_revenue(rule, event), currency)
     return ConversionValue(value if value is None or value >= 0 else None, currency)
 
 
-def _major_amount(rule: ConversionRule, event: Event) -> Any:
+def _amount_at_path_or_event_revenue(rule: ConversionRule, event: Event) -> Any:
     if rule.value_path is not None:
         return get_path(event.event_data, rule.value_path)
     if event.revenue is None or event.currency is None:
@@ -41,10 +41,10 @@ def _major_amount(rule: ConversionRule, event: Event) -> Any:
 
 def _to_minor_units(amount: Any, currency: str | None) -> int | None:
     """Returns an amount in major units as minor units, parsed like `/track` parses it."""
-    return parse_revenue({"value": amount}, currency or _PLACEHOLDER_CURRENCY)[0]
+    return parse_first_amount_in_minor_units({"value": amount}, currency or _PLACEHOLDER_CURRENCY)[0]
 
 
-def _conversion_currency(rule: ConversionRule, event: Event) -> str | None:
+def _currency_at_path_or_of_event(rule: ConversionRule, event: Event) -> str | None:
     if rule.currency_path is None:
         return event.currency or rule.currency
     currency = get_path(event.event_data, rule.currency_path)

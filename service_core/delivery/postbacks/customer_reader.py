@@ -11,15 +11,15 @@ from typing import Any, Final
 from service_core.access.models import Workspace
 from service_core.analytics.measures import Column, FilterOperator, Predicate
 from service_core.analytics.people.ports import PersonReader
-from service_core.analytics.people.traits import merge_traits
-from service_core.analytics.scope import scope_for_workspace
+from service_core.analytics.people.traits import merge_traits_latest_non_null
+from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.delivery.postbacks.models import ClickId, Customer
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.ingestion.consent import is_consent_denied
 from service_core.ingestion.event_ids import is_placeholder_id
 from service_core.ingestion.event_names import IDENTIFY_EVENT
 from service_core.ingestion.models import COLUMNS, Event
-from service_core.ingestion.validation import to_text
+from service_core.ingestion.validation import text_of_string_or_number
 from service_core.kernel.time_ranges import TimeRange
 
 _ALL_TIME_START: Final = datetime(2020, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ class CustomerReader:
 
     people: PersonReader
 
-    async def load_customer(
+    async def load_customer_from_event_and_history(
         self, workspace: Workspace, event: Event, user_agent: str | None, sender: ConversionSender
     ) -> Customer:
         """Returns the customer of an event, with the click and cookies the platform matches by.
@@ -55,38 +55,44 @@ class CustomerReader:
             StoreUnavailable: persons cannot be read.
         """
         customer = _customer_from_event(event, user_agent)
-        person = await self.people.find_person(workspace.id, event.strong_id or event.visitor_id)
+        person = await self.people.find_person_of_any_id(workspace.id, event.strong_id or event.visitor_id)
         clicked = [event]
         if person is not None:
-            identify_events = await self._earlier_events(
+            identify_events = await self._person_events_up_to_event(
                 workspace, person, _ALL_TIME_START, event, Predicate("event_name", value=IDENTIFY_EVENT)
             )
-            customer = _fill_missing_fields(customer, _customer_fields(_person_traits(identify_events)))
-            customer = await self._add_earlier_cookies(workspace, person, event, sender, customer)
+            customer = _fill_missing_fields(
+                customer, _customer_fields_in_event_data(_person_traits(identify_events))
+            )
+            customer = await self._add_earlier_cookies_if_event_has_none(
+                workspace, person, event, sender, customer
+            )
             since = event.timestamp - sender.limits.click_window
-            clicked[:0] = await self._earlier_events(
+            clicked[:0] = await self._person_events_up_to_event(
                 workspace, person, since, event, _click_predicate(sender)
             )
         return replace(
-            customer, click=_latest_click(clicked, event, sender), country=customer.country or event.country
+            customer,
+            click=_latest_click_of_session_or_person(clicked, event, sender),
+            country=customer.country or event.country,
         )
 
-    async def _add_earlier_cookies(
+    async def _add_earlier_cookies_if_event_has_none(
         self, workspace: Workspace, person_id: str, event: Event, sender: ConversionSender, customer: Customer
     ) -> Customer:
         """Returns the customer with cookies of an earlier visit if the event has none."""
         wanted = [name for name in _COOKIE_FIELDS if name in sender.limits.match_keys]
         if not wanted or any(getattr(event, name) for name in wanted):
             return customer
-        is_set = _any_set(wanted)
-        seen = await self._earlier_events(
+        is_set = _any_column_is_set(wanted)
+        seen = await self._person_events_up_to_event(
             workspace, person_id, event.timestamp - sender.limits.click_window, event, is_set, limit=1
         )
         return replace(
             customer, **{name: getattr(seen_event, name) for seen_event in seen for name in wanted}
         )
 
-    async def _earlier_events(
+    async def _person_events_up_to_event(
         self,
         workspace: Workspace,
         person_id: str,
@@ -96,8 +102,8 @@ class CustomerReader:
         **limit: int,
     ) -> list[Event]:
         span = TimeRange(since, event.timestamp + datetime.resolution)
-        scan = replace(scope_for_workspace(workspace, span), filters=(condition,))
-        return await self.people.list_person_events(scan, person_id, **limit)
+        scan = replace(scope_for_workspace_without_bots(workspace, span), filters=(condition,))
+        return await self.people.list_latest_person_events(scan, person_id, **limit)
 
 
 def has_match_key(customer: Customer, sender: ConversionSender) -> bool:
@@ -121,34 +127,38 @@ def _customer_from_event(event: Event, user_agent: str | None) -> Customer:
         visitor_id=_without_placeholder(event.visitor_id),
         anonymous_id=_without_placeholder(event.anonymous_id),
     )
-    return _fill_missing_fields(customer, _customer_fields(event.event_data))
+    return _fill_missing_fields(customer, _customer_fields_in_event_data(event.event_data))
 
 
 def _person_traits(events: Iterable[Event]) -> Mapping[str, Any]:
     """Returns the traits that persons set for themselves and did not forbid to share."""
-    return merge_traits(event.event_data for event in events if not is_consent_denied(event.event_data))
+    return merge_traits_latest_non_null(
+        event.event_data for event in events if not is_consent_denied(event.event_data)
+    )
 
 
 def _without_placeholder(id_: str | None) -> str | None:
     return None if id_ is None or is_placeholder_id(id_) else id_
 
 
-def _customer_fields(data: Mapping[str, Any]) -> dict[str, str]:
+def _customer_fields_in_event_data(event_data: Mapping[str, Any]) -> dict[str, str]:
     """Returns the customer fields found in event data, its traits or its address."""
     return {
         name: text
         for name, spellings in _FIELD_NAMES.items()
-        for text in [next(_text_values(data, spellings), None)]
+        for text in [next(_texts_in_data_traits_or_address(event_data, spellings), None)]
         if text is not None
     }
 
 
-def _text_values(data: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
-    nested = data.get("traits")
+def _texts_in_data_traits_or_address(
+    event_data: Mapping[str, Any], field_names: tuple[str, ...]
+) -> Iterator[str]:
+    nested = event_data.get("traits")
     inner = nested if isinstance(nested, Mapping) else {}
-    for place in (data, inner, data.get("address"), inner.get("address")):
-        for spelling in names:
-            if isinstance(place, Mapping) and (text := to_text(place.get(spelling))):
+    for place in (event_data, inner, event_data.get("address"), inner.get("address")):
+        for spelling in field_names:
+            if isinstance(place, Mapping) and (text := text_of_string_or_number(place.get(spelling))):
                 yield text
 
 
@@ -158,9 +168,9 @@ def _fill_missing_fields(customer: Customer, fields: Mapping[str, str]) -> Custo
     return replace(customer, **missing)
 
 
-def _any_set(names: Sequence[str]) -> Predicate:
+def _any_column_is_set(column_names: Sequence[str]) -> Predicate:
     """Returns the condition that at least one of the event columns has a value."""
-    column, *fallbacks = map(Column, reversed(names))
+    column, *fallbacks = map(Column, reversed(column_names))
     for name in fallbacks:
         column = name.or_else(column)
     return Predicate(column, FilterOperator.IS_SET)
@@ -168,16 +178,18 @@ def _any_set(names: Sequence[str]) -> Predicate:
 
 def _click_predicate(sender: ConversionSender) -> Predicate:
     if _CLICK_COLUMNS.issuperset(sender.limits.click_types):
-        return _any_set(sender.limits.click_types)
+        return _any_column_is_set(sender.limits.click_types)
     return Predicate("click_id_type", FilterOperator.IN, sender.limits.click_types)
 
 
-def _latest_click(history: list[Event], event: Event, sender: ConversionSender) -> ClickId | None:
+def _latest_click_of_session_or_person(
+    history: list[Event], event: Event, sender: ConversionSender
+) -> ClickId | None:
     """Returns the latest click of the conversion's session, else of the person, with its first occurrence."""
     clicks = [
         (clicked, click_id)
         for clicked in history
-        for click_id in [_click_id_of_event(clicked, sender)]
+        for click_id in [_first_supported_click_id(clicked, sender)]
         if click_id
     ]
     if not clicks:
@@ -193,7 +205,7 @@ def _latest_click(history: list[Event], event: Event, sender: ConversionSender) 
     )
 
 
-def _click_id_of_event(event: Event, sender: ConversionSender) -> tuple[str, str] | None:
+def _first_supported_click_id(event: Event, sender: ConversionSender) -> tuple[str, str] | None:
     for type_ in sender.limits.click_types:
         value = getattr(event, type_) if type_ in _CLICK_COLUMNS else None
         if value is None and event.click_id_type == type_:

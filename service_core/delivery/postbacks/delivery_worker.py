@@ -15,7 +15,7 @@ from service_core.analytics.people.ports import PersonReader
 from service_core.analytics.ports import EventReader
 from service_core.changes.ports import Transactions
 from service_core.commerce.credentials.ports import CipherUnavailable, ConnectionSecrets
-from service_core.commerce.sync.connection_sync import redact_secrets
+from service_core.commerce.sync.connection_sync import redact_and_shorten_reason
 from service_core.delivery.postbacks.account_sender import AccountSender, PreparedPostback
 from service_core.delivery.postbacks.circuit_breaker import AccountHealth
 from service_core.delivery.postbacks.customer_reader import CustomerReader
@@ -68,7 +68,7 @@ class DeliveryWorker:
     people: PersonReader
     clock: Clock
 
-    async def due_queues(self) -> Sequence[PostbackQueue]:
+    async def list_due_queues(self) -> Sequence[PostbackQueue]:
         """Returns the queues with due postbacks, longest due first.
 
         Raises:
@@ -76,7 +76,7 @@ class DeliveryWorker:
         """
         return await self.queues.list_due_queues(self.clock())
 
-    async def deliver_queue(
+    async def deliver_queue_unless_leased(
         self, queue: PostbackQueue, should_stop: ShouldStop = lambda: False
     ) -> int | None:
         """Sends the due postbacks of a queue; returns how many were finished, None if another process holds the lease.
@@ -85,22 +85,24 @@ class DeliveryWorker:
             StoreUnavailable: something cannot be read or kept here; what was not settled is sent again.
         """
         lease = _QueueLease(self, queue)
-        state = await lease.acquire()
+        state = await lease.acquire_or_renew()
         if state is None:
             return None
         lease.health = state
         try:
-            await lease.deliver(should_stop)
+            await lease.send_skip_or_postpone_due(should_stop)
         except BaseException:
             lease.not_before = self.clock() + RETRY_DELAY
             raise
         finally:
-            await self.queues.release_queue(queue, lease.holder, lease.health, lease.not_before)
+            await self.queues.release_queue_and_save_health(
+                queue, lease.holder, lease.health, lease.not_before
+            )
         return lease.finished
 
     async def find_connection(self, queue: PostbackQueue) -> Connection | None:
         """Returns the platform connection of a queue."""
-        known = await self.connections.list_connections(queue.workspace_id)
+        known = await self.connections.list_connections_oldest_first(queue.workspace_id)
         return next((connection for connection in known if connection.provider == queue.platform), None)
 
     def account_sender(
@@ -123,17 +125,17 @@ class _QueueLease:
     not_before: datetime | None = None
     finished: int = 0
 
-    async def acquire(self) -> AccountHealth | None:
+    async def acquire_or_renew(self) -> AccountHealth | None:
         """Acquires or renews the lease; returns the stored account health, None if another process holds it."""
         now = self.worker.clock()
-        return await self.worker.queues.claim_queue(self.queue, self.holder, now, now + QUEUE_LEASE)
+        return await self.worker.queues.claim_or_extend_queue(self.queue, self.holder, now, now + QUEUE_LEASE)
 
-    async def deliver(self, should_stop: ShouldStop) -> None:
+    async def send_skip_or_postpone_due(self, should_stop: ShouldStop) -> None:
         """Sends due postbacks, or records why nothing can be sent."""
         sender = self.worker.senders.get(self.queue.platform)
         connection = await self.worker.find_connection(self.queue)
         try:
-            secrets = await self.worker.secrets.secrets(self.queue.workspace_id, self.queue.platform)
+            secrets = await self.worker.secrets.find_secrets(self.queue.workspace_id, self.queue.platform)
         except CipherUnavailable:
             _log.error("the credentials of %s of workspace %s cannot be opened", *self.queue[1::-1])
             secrets = {}
@@ -141,9 +143,9 @@ class _QueueLease:
         if sender is None or connection is None or secrets is None or not is_there:
             await self._skip_all()
         elif not secrets or (self.health.refused and connection.status not in _SENDABLE):
-            await self._postpone(sender)
+            await self._postpone_and_expire_too_old(sender)
         else:
-            await self._send_batches(
+            await self._send_batches_and_report_refusal(
                 self.worker.account_sender(sender, secrets, self.health), connection, should_stop
             )
 
@@ -155,7 +157,7 @@ class _QueueLease:
                 [mark_skipped(postback, SkipReason.NOT_CONNECTED, now) for postback in due]
             )
 
-    async def _postpone(self, sender: ConversionSender) -> None:
+    async def _postpone_and_expire_too_old(self, sender: ConversionSender) -> None:
         """Postpones the queue and expires postbacks that became too old."""
         now = self.worker.clock()
         self.not_before = now + RETRY_DELAY
@@ -163,32 +165,38 @@ class _QueueLease:
             list(expired_postbacks(sender, await self._due_postbacks(MAX_POSTBACKS), now))
         )
 
-    async def _send_batches(
+    async def _send_batches_and_report_refusal(
         self, account: AccountSender, connection: Connection, should_stop: ShouldStop
     ) -> None:
         for _ in range(MAX_BATCHES):
             due = await self._due_postbacks(min(MAX_POSTBACKS, account.sender.limits.batch_size))
-            if not due or not await self._send_due(account, connection, due, should_stop):
+            if not due or not await self._send_due_and_tell_if_more(account, connection, due, should_stop):
                 break
         if account.auth_error is not None:
             self.not_before = self.worker.clock() + RETRY_DELAY
-            await self._mark_connection_refused(
-                connection, redact_secrets(account.auth_error, account.secrets)
+            await self._mark_connection_refused_if_unchanged(
+                connection, redact_and_shorten_reason(account.auth_error, account.secrets)
             )
 
-    async def _send_due(
-        self, account: AccountSender, connection: Connection, due: Sequence[Postback], should_stop: ShouldStop
+    async def _send_due_and_tell_if_more(
+        self,
+        account: AccountSender,
+        connection: Connection,
+        due_postbacks: Sequence[Postback],
+        should_stop: ShouldStop,
     ) -> bool:
         """Sends due postbacks; returns False if there is nothing more to do under this lease."""
         workspace = await self.worker.workspaces.find_by_id(self.queue.workspace_id)
         if workspace is None:
             return False
         builder = PayloadBuilder(self.worker.units, self.worker.events, CustomerReader(self.worker.people))
-        prepared = await builder.build(workspace, account.sender, due, self.worker.clock())
+        prepared = await builder.build_conversions_or_finish(
+            workspace, account.sender, due_postbacks, self.worker.clock()
+        )
         await self._save_results(prepared.finished)
         calls = list(_batches_by_destination(prepared.sendable, connection))
         while calls:
-            if should_stop() or not account.allows_call() or await self.acquire() is None:
+            if should_stop() or not account.allows_call() or await self.acquire_or_renew() is None:
                 return False
             destination, batch = calls.pop()
             try:
@@ -206,15 +214,15 @@ class _QueueLease:
 
     async def _save_results(self, postbacks: Sequence[Postback]) -> None:
         if postbacks:
-            await self.worker.queues.save_results(postbacks)
+            await self.worker.queues.save_results_unless_finished(postbacks)
             self.finished += len(postbacks)
 
-    async def _mark_connection_refused(self, connection: Connection, reason: str) -> None:
+    async def _mark_connection_refused_if_unchanged(self, connection: Connection, reason: str) -> None:
         """Marks the connection as rejected by the platform, unless somebody changed it meanwhile."""
         _log.warning("%s of workspace %s refuses conversions: %s", *self.queue[1::-1], reason)
         if await self.worker.find_connection(self.queue) == connection:
             broken = replace(connection, status=ConnectionStatus.ERROR, error=reason)
-            await self.worker.connections.save_connection(broken)
+            await self.worker.connections.save_connection_keeping_created_at(broken)
 
 
 def _batches_by_destination(

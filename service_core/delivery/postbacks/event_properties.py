@@ -18,11 +18,11 @@ def get_path(data: Any, path: str) -> Any:
     return data
 
 
-def event_property(event: Event, name: str) -> Any:
+def event_value_as_api_shows_it(event: Event, column_or_path: str) -> Any:
     """Returns a column as the API shows it, or a value of ``event_data``."""
-    if name not in _COLUMNS:
-        return get_path(event.event_data, name)
-    value = getattr(event, name)
-    if name == "revenue" and value is not None and event.currency is not None:
+    if column_or_path not in _COLUMNS:
+        return get_path(event.event_data, column_or_path)
+    value = getattr(event, column_or_path)
+    if column_or_path == "revenue" and value is not None and event.currency is not None:
         return float(to_major(value, event.currency))
     return format_timestamp(value) if isinstance(value, datetime) else value

@@ -68,7 +68,7 @@ class FunctionSender:
         """
         if self.requires_test_code and destination.test and not destination.test_code:
             return [Rejected("no_test_event_code")] * len(conversions)
-        async with platform_http.time_limit(self.timeout_seconds, self.platform.label):
+        async with platform_http.time_limit_as_unavailable(self.timeout_seconds, self.platform.label):
             return await self.send_batch(
                 SendCall(self.base_url, destination, conversions, secrets, self.clock)
             )

@@ -23,12 +23,12 @@ _COUNTRY: Final = re.compile(r"[a-z]{2}")
 
 def hash_id(text: str | None) -> str | None:
     """Returns the SHA-256 of an id, trimmed and in lower case."""
-    return _normalize_and_hash(text, str)
+    return _hash_unless_hashed_or_empty(text, str)
 
 
 def hash_email(text: str | None) -> str | None:
     """Returns the hash of an e-mail address; None without an ``@``."""
-    return _normalize_and_hash(text, lambda plain: plain if "@" in plain else "")
+    return _hash_unless_hashed_or_empty(text, lambda plain: plain if "@" in plain else "")
 
 
 def hash_phone(text: str | None, *, plus: bool) -> str | None:
@@ -38,17 +38,17 @@ def hash_phone(text: str | None, *, plus: bool) -> str | None:
         text: with the code, after ``+``, ``00`` or nothing; a number that begins with one zero has none.
         plus: whether the platform hashes E.164, with ``+``, or the digits alone.
     """
-    return _normalize_and_hash(text, lambda plain: _normalize_phone(plain, "+" if plus else ""))
+    return _hash_unless_hashed_or_empty(text, lambda plain: _normalize_phone(plain, "+" if plus else ""))
 
 
 def hash_name(text: str | None) -> str | None:
     """Returns the hash of the letters of a first or last name."""
-    return _normalize_and_hash(text, lambda plain: "".join(filter(_is_letter, plain)))
+    return _hash_unless_hashed_or_empty(text, lambda plain: "".join(filter(_is_letter, plain)))
 
 
 def hash_place(text: str | None) -> str | None:
     """Returns the hash of the letters and digits of a city or state."""
-    return _normalize_and_hash(
+    return _hash_unless_hashed_or_empty(
         text,
         lambda plain: "".join(
             character for character in plain if _is_letter(character) or character.isdecimal()
@@ -58,25 +58,25 @@ def hash_place(text: str | None) -> str | None:
 
 def hash_country(text: str | None) -> str | None:
     """Returns the hash of a two-letter ISO 3166 country code."""
-    return _normalize_and_hash(text, lambda plain: plain if _COUNTRY.fullmatch(plain) else "")
+    return _hash_unless_hashed_or_empty(text, lambda plain: plain if _COUNTRY.fullmatch(plain) else "")
 
 
 def hash_postal_code(text: str | None) -> str | None:
     """Returns the hash of a postal code without spaces and dashes; of a ZIP+4 the first five digits."""
-    return _normalize_and_hash(text, _normalize_postal_code)
+    return _hash_unless_hashed_or_empty(text, _normalize_postal_code)
 
 
 def hash_gender(text: str | None) -> str | None:
     """Returns the hash of ``f`` or ``m``; platforms accept no other values."""
-    return _normalize_and_hash(text, lambda plain: _GENDERS.get(plain, ""))
+    return _hash_unless_hashed_or_empty(text, lambda plain: _GENDERS.get(plain, ""))
 
 
 def hash_birth_date(text: str | None) -> str | None:
     """Returns the hash of an ISO 8601 birth date, written as ``YYYYMMDD``."""
-    return _normalize_and_hash(text, _normalize_date)
+    return _hash_unless_hashed_or_empty(text, _normalize_date)
 
 
-def _normalize_and_hash(text: str | None, normalize: Callable[[str], str]) -> str | None:
+def _hash_unless_hashed_or_empty(text: str | None, normalize: Callable[[str], str]) -> str | None:
     trimmed = unicodedata.normalize("NFC", text or "").strip().lower()
     if _HASH.fullmatch(trimmed):
         return trimmed

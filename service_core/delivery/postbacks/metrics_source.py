@@ -9,7 +9,7 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.measures import Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
 from service_core.analytics.postbacks.ports import PostbackReader
-from service_core.analytics.query.row_grid import RowGrid, bucket_edges
+from service_core.analytics.query.row_grid import RowGrid, bucket_edges_within_span
 from service_core.analytics.query.sources import SourceState
 from service_core.kernel.availability import UnavailableReason
 
@@ -40,21 +40,23 @@ class PostbackSource:
             StoreUnavailable: the outbox cannot be read.
         """
         grid = RowGrid(query, Relation.POSTBACKS)
-        for postback_count in await self.outbox.count_postbacks(
-            query.scope.workspace_id, bucket_edges(query)
+        for postback_count in await self.outbox.count_final_postbacks_by_bucket(
+            query.scope.workspace_id, bucket_edges_within_span(query)
         ):
             row = {
                 "platform": postback_count.platform,
                 "status": postback_count.status,
                 "rows": postback_count.count,
             }
-            grid.add(row, query.buckets.starts[postback_count.bucket] if query.buckets else None)
-        return grid.to_result()
+            grid.add_row_if_counted(
+                row, query.buckets.starts[postback_count.bucket] if query.buckets else None
+            )
+        return grid.to_result_with_zero_row_if_ungrouped()
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Returns the state: available while a platform that conversions can be sent to is connected or has failed."""
         try:
-            known = await self.connections.list_connections(workspace.id)
+            known = await self.connections.list_connections_oldest_first(workspace.id)
         except StoreUnavailable:
             return SourceState(now, {Relation.POSTBACKS: UnavailableReason.SOURCE_ERROR})
         if any(

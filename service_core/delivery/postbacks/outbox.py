@@ -15,7 +15,7 @@ class PostbackOutbox(Protocol):
     When a rule is deleted, the same transaction skips its open postbacks with the reason ``rule_inactive``.
     """
 
-    async def add_postbacks(
+    async def add_postbacks_skipping_duplicates(
         self, postbacks: Sequence[Postback], deduplication_windows: Mapping[UUID, timedelta]
     ) -> None:
         """Add all postbacks or none. One whose rule and event are known changes nothing.
@@ -52,7 +52,7 @@ class PostbackQueues(Protocol):
             StoreUnavailable: they cannot be read.
         """
 
-    async def claim_queue(
+    async def claim_or_extend_queue(
         self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
     ) -> AccountHealth | None:
         """Claim a queue, or extend the claim. Returns None while another process holds it.
@@ -67,13 +67,13 @@ class PostbackQueues(Protocol):
     async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> Sequence[Postback]:
         """Return the postbacks of a queue that are due, oldest event first."""
 
-    async def save_results(self, postbacks: Sequence[Postback]) -> None:
+    async def save_results_unless_finished(self, postbacks: Sequence[Postback]) -> None:
         """Save the state of postbacks of a queue that the process holds.
 
         A postback that was finished meanwhile stays as it is, unless the given one was sent.
         """
 
-    async def release_queue(
+    async def release_queue_and_save_health(
         self, queue: PostbackQueue, holder: UUID, health: AccountHealth, not_before: datetime | None
     ) -> None:
         """Release a queue if the holder still has it, and save the health of its account.

@@ -9,7 +9,7 @@ from uuid import UUID
 from service_core.access.models import Workspace
 from service_core.analytics.measures import FilterOperator, Predicate
 from service_core.analytics.ports import EventPageQuery, EventReader
-from service_core.analytics.scope import scope_for_workspace
+from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.changes.ports import Transactions
 from service_core.delivery.postbacks.account_sender import PreparedPostback
 from service_core.delivery.postbacks.build_conversion import build_conversion
@@ -18,9 +18,9 @@ from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.delivery.postbacks.postback import (
     Postback,
     SkipReason,
-    mark_expired,
     mark_skipped,
-    schedule_retry,
+    mark_too_old,
+    schedule_retry_or_fail,
 )
 from service_core.ingestion.models import Event
 from service_core.kernel.time_ranges import TimeRange
@@ -46,31 +46,35 @@ class PayloadBuilder:
     events: EventReader
     customers: CustomerReader
 
-    async def build(
-        self, workspace: Workspace, sender: ConversionSender, due: Sequence[Postback], now: datetime
+    async def build_conversions_or_finish(
+        self, workspace: Workspace, sender: ConversionSender, due_postbacks: Sequence[Postback], now: datetime
     ) -> PreparedBatch:
         """Builds the conversions of due postbacks.
 
         Raises:
             StoreUnavailable: something cannot be read.
         """
-        rules = await self._active_rule_ids(workspace.id, {postback.rule_id for postback in due})
+        rules = await self._active_rule_ids(workspace.id, {postback.rule_id for postback in due_postbacks})
         batch = PreparedBatch([], [])
         live: list[Postback] = []
-        for postback in due:
+        for postback in due_postbacks:
             if postback.rule_id not in rules:
                 batch.finished.append(mark_skipped(postback, SkipReason.RULE_INACTIVE, now))
             elif postback.event_at + sender.limits.age_limit < now:
-                batch.finished.append(mark_expired(postback, now))
+                batch.finished.append(mark_too_old(postback, now))
             else:
                 live.append(postback)
-        events = await self._load_events(workspace, live) if live else {}
+        events = await self._load_events_by_id_and_time(workspace, live) if live else {}
         for postback in live:
             event = events.get((postback.event_id, postback.event_at))
             if event is None:
-                batch.finished.append(schedule_retry(postback, EVENT_NOT_FOUND, now, sender.limits.age_limit))
+                batch.finished.append(
+                    schedule_retry_or_fail(postback, EVENT_NOT_FOUND, now, sender.limits.age_limit)
+                )
                 continue
-            customer = await self.customers.load_customer(workspace, event, postback.user_agent, sender)
+            customer = await self.customers.load_customer_from_event_and_history(
+                workspace, event, postback.user_agent, sender
+            )
             if has_match_key(customer, sender):
                 batch.sendable.append(PreparedPostback(postback, build_conversion(postback, event, customer)))
             else:
@@ -82,14 +86,16 @@ class PayloadBuilder:
             known = await unit.resources.get_many(ConversionRule, ids)
         return frozenset(rule.id for rule in known.values() if rule.active)
 
-    async def _load_events(
+    async def _load_events_by_id_and_time(
         self, workspace: Workspace, postbacks: Sequence[Postback]
     ) -> Mapping[tuple[str, datetime], Event]:
         """Returns the events of postbacks by id and time, because an id may be reused after its claim expires."""
         times = [postback.event_at for postback in postbacks]
         ids = tuple(sorted({postback.event_id for postback in postbacks}))
         scan = replace(
-            scope_for_workspace(workspace, TimeRange(min(times), max(times) + datetime.resolution)),
+            scope_for_workspace_without_bots(
+                workspace, TimeRange(min(times), max(times) + datetime.resolution)
+            ),
             filters=(Predicate("event_id", FilterOperator.IN, ids),),
         )
         page = await self.events.list_events(EventPageQuery(scan, 2 * len(ids), count_total=False))
@@ -99,5 +105,5 @@ class PayloadBuilder:
 def expired_postbacks(sender: ConversionSender, due: Sequence[Postback], now: datetime) -> Iterator[Postback]:
     """Yields the postbacks that are too old, marked as expired."""
     return (
-        mark_expired(postback, now) for postback in due if postback.event_at + sender.limits.age_limit < now
+        mark_too_old(postback, now) for postback in due if postback.event_at + sender.limits.age_limit < now
     )

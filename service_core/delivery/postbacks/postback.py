@@ -106,7 +106,7 @@ def mark_skipped(postback: Postback, reason: SkipReason, now: datetime) -> Postb
     return replace(_finish(postback, PostbackStatus.SKIPPED, now), reason=reason)
 
 
-def mark_expired(postback: Postback, now: datetime) -> Postback:
+def mark_too_old(postback: Postback, now: datetime) -> Postback:
     """Returns the postback as too old: skipped, or failed if it was tried before."""
     if postback.attempts == 0:
         return mark_skipped(postback, SkipReason.TOO_OLD, now)
@@ -128,7 +128,7 @@ def mark_failed(postback: Postback, code: str, http_status: int | None, now: dat
     return _finish(_count_attempt(postback, http_status, code), PostbackStatus.FAILED, now)
 
 
-def schedule_retry(
+def schedule_retry_or_fail(
     postback: Postback,
     code: str,
     now: datetime,

@@ -6,9 +6,9 @@ from typing import Final
 
 from service_core.analytics.connections.models import Connection, ConnectionStatus
 from service_core.analytics.query.evaluate_predicate import value_matches
-from service_core.analytics.query.parse_filters import parse_operand
+from service_core.analytics.query.parse_filters import parse_operand_for_operator
 from service_core.delivery.postbacks.conversion_value import conversion_value
-from service_core.delivery.postbacks.event_properties import event_property
+from service_core.delivery.postbacks.event_properties import event_value_as_api_shows_it
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.delivery.postbacks.postback import Postback, SkipReason, mark_skipped
 from service_core.ingestion.consent import is_consent_denied
@@ -22,7 +22,7 @@ from service_core.workspace.rules.schemas import ANY_SOURCE
 _CODE: Final = "invalid_filter"
 
 
-def rule_matches(rule: ConversionRule, event: Event) -> bool:
+def active_rule_matches(rule: ConversionRule, event: Event) -> bool:
     """Returns whether an event matches the rule."""
     return (
         rule.active
@@ -34,7 +34,7 @@ def rule_matches(rule: ConversionRule, event: Event) -> bool:
     )
 
 
-def build_postback(
+def build_queued_or_skipped_postback(
     rule: ConversionRule,
     candidate: RuleCandidate,
     sender: ConversionSender,
@@ -90,5 +90,7 @@ def _platform_event_name(rule: ConversionRule) -> str:
 
 
 def _condition_matches(condition: RuleCondition, event: Event) -> bool:
-    value = event_property(event, condition.property)
-    return value_matches(value, condition.op, parse_operand(condition.op, condition.value, _CODE, "value"))
+    value = event_value_as_api_shows_it(event, condition.property)
+    return value_matches(
+        value, condition.op, parse_operand_for_operator(condition.op, condition.value, _CODE, "value")
+    )

@@ -15,7 +15,10 @@ from service_core.changes.ports import Transactions
 from service_core.delivery.postbacks.outbox import PostbackOutbox
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.delivery.postbacks.postback import Postback
-from service_core.delivery.postbacks.rule_matching import build_postback, rule_matches
+from service_core.delivery.postbacks.rule_matching import (
+    active_rule_matches,
+    build_queued_or_skipped_postback,
+)
 from service_core.ingestion.pipeline import RuleCandidate
 from service_core.kernel.clock import Clock
 from service_core.workspace.rules.models import ConversionRule
@@ -58,15 +61,17 @@ class RuleTrigger:
                     if one.platform in self.senders
                 ]
             postbacks = list(
-                self._build_postbacks(
-                    rules, workspace_candidates, await self.connections.list_connections(workspace_id)
+                self._build_postbacks_of_matching_rules(
+                    rules,
+                    workspace_candidates,
+                    await self.connections.list_connections_oldest_first(workspace_id),
                 )
             )
             if postbacks:
                 windows = {rule.id: timedelta(hours=rule.dedup_window_hours) for rule in rules}
-                await self.outbox.add_postbacks(postbacks, windows)
+                await self.outbox.add_postbacks_skipping_duplicates(postbacks, windows)
 
-    def _build_postbacks(
+    def _build_postbacks_of_matching_rules(
         self,
         rules: Sequence[ConversionRule],
         candidates: Sequence[RuleCandidate],
@@ -77,8 +82,10 @@ class RuleTrigger:
         for triggered in candidates:
             for rule in rules:
                 try:
-                    if rule_matches(rule, triggered.event):
-                        yield build_postback(rule, triggered, self.senders[rule.platform], connections, now)
+                    if active_rule_matches(rule, triggered.event):
+                        yield build_queued_or_skipped_postback(
+                            rule, triggered, self.senders[rule.platform], connections, now
+                        )
                 except Exception as fault:  # noqa: BLE001 - all other events wait behind this one
                     frames = "".join(format_tb(fault.__traceback__))  # its text may repeat the event
                     _log.error("rule %s failed: %s\n%s", rule.id, type(fault).__name__, frames)

@@ -13,8 +13,8 @@ Override the fixture ``store`` with the adapter and inherit the tests; pytest ne
 
 from service_core.testing.event_store.append_events import AppendEvents
 from service_core.testing.event_store.attribution import Attribution
-from service_core.testing.event_store.currencies import Currencies
-from service_core.testing.event_store.differential import Differential
+from service_core.testing.event_store.currencies import CurrencyConversion
+from service_core.testing.event_store.differential import ReferenceComparison
 from service_core.testing.event_store.email_matches import EmailMatches
 from service_core.testing.event_store.event_reads import EventReads
 from service_core.testing.event_store.funnels_and_cohorts import FunnelsAndCohorts
@@ -34,7 +34,7 @@ class EventStoreConformance(
     AppendEvents,
     SessionsAndPayments,
     OrderDeduplication,
-    Currencies,
+    CurrencyConversion,
     LineItems,
     IdentityResolution,
     EmailMatches,
@@ -44,6 +44,6 @@ class EventStoreConformance(
     EventReads,
     GoldenNumbers,
     Invariants,
-    Differential,
+    ReferenceComparison,
 ):
     """All tests of the kit; override the fixture ``store``."""

@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from service_core.ingestion.models import CAMPAIGN_COLUMNS
-from service_core.testing.event_builder import EventBuilder, campaign, utc_instant, whole_utc_days
-from service_core.testing.event_store.kit import EVENTS, Kit, Store, measure
+from service_core.testing.event_builder import EventBuilder, campaign_columns, utc_instant, whole_utc_days
+from service_core.testing.event_store.kit import EVENTS, EventStoreKit, Store, measure_value_or_row
 
 SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 
 
-class AppendEvents(Kit):
+class AppendEvents(EventStoreKit):
     """Tests of `append`, `session_states`, `event_time_range` and `maintain`."""
 
     async def test_every_column_of_an_event_is_read_back_unchanged(
@@ -28,10 +28,10 @@ class AppendEvents(Kit):
             event_data={"price": "1.10", "items": [{"n": 1}], "null": None, "text": "zażółć ☂"},
             ip="203.0.113.9",
             strong_id="U1",
-            **campaign("google", "cpc", "spring"),
+            **campaign_columns("google", "cpc", "spring"),
         )
         await store.append(builder.events)
-        page = await store.list_person_events(builder.scan(SPAN), "u:U1")
+        page = await store.list_latest_person_events(builder.query_scope(SPAN), "u:U1")
         assert page == builder.events
 
     async def test_an_event_id_is_stored_once_within_seven_days_of_receipt(
@@ -44,7 +44,7 @@ class AppendEvents(Kit):
         assert await store.append([first, again]) == 1
         assert await store.append([again]) == 0
         assert await store.append([later]) == 1
-        assert await measure(store, builder.scan(SPAN), EVENTS) == 2
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS) == 2
 
     async def test_the_same_event_id_in_two_workspaces_is_stored_twice(
         self, store: Store, builder: EventBuilder
@@ -54,8 +54,8 @@ class AppendEvents(Kit):
         other = EventBuilder()
         twin = replace(other.add_event("page_view", at="2026-03-02", visitor="A1"), event_id=first.event_id)
         assert await store.append([first, twin]) == 2
-        assert await measure(store, builder.scan(SPAN), EVENTS) == 1
-        assert await measure(store, other.scan(SPAN), EVENTS) == 1
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS) == 1
+        assert await measure_value_or_row(store, other.query_scope(SPAN), EVENTS) == 1
 
     async def test_appending_an_empty_batch_returns_zero(self, store: Store) -> None:
         """Appending no events returns 0."""
@@ -68,7 +68,7 @@ class AppendEvents(Kit):
 
         Unknown sessions are left out.
         """
-        entry_campaign = campaign("google", "cpc", "spring")
+        entry_campaign = campaign_columns("google", "cpc", "spring")
         builder.add_event(
             "page_view", at="2026-03-02T10:00", visitor="A1", landing_page="/in", **entry_campaign
         )
@@ -80,7 +80,7 @@ class AppendEvents(Kit):
         builder.add_event(
             "scroll", at="2026-03-02T10:01", visitor="A1", landing_page="/in", **later_attribution
         )
-        bot = campaign("spam", "link", channel="referral")
+        bot = campaign_columns("spam", "link", channel="referral")
         for at in ("2026-03-02T09:00", "2026-03-02T11:00"):
             builder.add_event("page_view", at=at, visitor="A1", is_bot=True, landing_page="/bot", **bot)
         await store.append(builder.events)
@@ -100,11 +100,11 @@ class AppendEvents(Kit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The time range of a workspace is its first and last event time; None without events."""
-        assert await store.event_time_range(builder.workspace_id) is None
+        assert await store.first_and_last_event_time(builder.workspace_id) is None
         for at in ("2026-03-05", "2026-03-02", "2026-03-09"):
             builder.add_event("page_view", at=at, visitor="A1")
         await store.append(builder.events)
-        assert await store.event_time_range(builder.workspace_id) == (
+        assert await store.first_and_last_event_time(builder.workspace_id) == (
             utc_instant("2026-03-02"),
             utc_instant("2026-03-09"),
         )
@@ -115,6 +115,6 @@ class AppendEvents(Kit):
             builder.add_event("page_view", at=f"2026-03-02T{hour:02}:00", visitor=f"A{hour % 2}")
         await store.append(builder.events[3:])
         await store.append(builder.events[:3])
-        before = await measure(store, builder.scan(SPAN), EVENTS)
+        before = await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS)
         await store.maintain()
-        assert await measure(store, builder.scan(SPAN), EVENTS) == before == 6
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS) == before == 6

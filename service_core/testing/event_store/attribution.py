@@ -6,38 +6,40 @@ from service_core.analytics.measures import Aggregation, Column, Relation, touch
 from service_core.analytics.ports import CreditRule, TouchPathQuery, Weighting
 from service_core.testing.event_builder import (
     EventBuilder,
-    campaign,
-    referral,
-    reported_touch,
+    campaign_columns,
+    referral_columns,
+    reported_touch_columns,
     whole_utc_days,
 )
 from service_core.testing.event_store.kit import (
     CREDITED,
     CREDITED_MONEY,
     CREDITED_REFUNDS,
-    Kit,
+    EventStoreKit,
     Store,
     measure_by_columns,
 )
 
 SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 MONTH = timedelta(days=30)
-LAST = CreditRule(Weighting.LAST, MONTH)
+LAST_TOUCH = CreditRule(Weighting.LAST, MONTH)
 LAST_NON_DIRECT = CreditRule(Weighting.LAST, MONTH, ignore_direct=True)
-EVEN = CreditRule(Weighting.LINEAR, MONTH)
+LINEAR_CREDIT = CreditRule(Weighting.LINEAR, MONTH)
 SOURCE = touch_column("attribution_source")
 
-GOOGLE = campaign("google", "cpc", "spring")
-NEWS = campaign("news", "email", "march", channel="email")
-PARTNER = referral("partner.example", "referral", "referral")
+GOOGLE = campaign_columns("google", "cpc", "spring")
+NEWS = campaign_columns("news", "email", "march", channel="email")
+PARTNER = referral_columns("partner.example", "referral", "referral")
 
 
 async def touch_sources(store: Store, builder: EventBuilder, person: str = "v:A1") -> list[str | None]:
     """Returns the sources of a person's touches, oldest first."""
-    return [touch.source for touch in await store.list_person_touches(builder.scan(SPAN), person)]
+    return [
+        touch.source for touch in await store.list_latest_person_touches(builder.query_scope(SPAN), person)
+    ]
 
 
-class Attribution(Kit):
+class Attribution(EventStoreKit):
     """Tests of touches, attribution windows, weightings, refunds and touch paths."""
 
     async def test_a_touch_is_a_session_start_or_a_source_change_in_the_session(
@@ -70,7 +72,7 @@ class Attribution(Kit):
         click = {"click_id": "c1", "click_id_type": "gclid", "gclid": "c1", "lyr": "x9"}
         builder.add_event("page_view", at="2026-03-02", visitor="A1", **GOOGLE, **page, **click)
         await store.append(builder.events)
-        (touch,) = await store.list_person_touches(builder.scan(SPAN), "v:A1")
+        (touch,) = await store.list_latest_person_touches(builder.query_scope(SPAN), "v:A1")
         assert (touch.source, touch.medium, touch.channel) == ("google", "cpc", "paid_search")
         assert (touch.utm_source, touch.utm_medium, touch.campaign) == ("google", "cpc", "spring")
         assert (touch.click_id, touch.click_id_type, touch.lyr) == ("c1", "gclid", "x9")
@@ -86,7 +88,10 @@ class Attribution(Kit):
         builder.add_event("page_view", at="2026-03-02T03:00", visitor="A1", session="s2")
         builder.add_event("page_view", at="2026-03-02T04:00", visitor="A1", session="s3", **GOOGLE)
         await store.append(builder.events)
-        times = [f"{t.timestamp:%H}" for t in await store.list_person_touches(builder.scan(SPAN), "v:A1")]
+        times = [
+            f"{t.timestamp:%H}"
+            for t in await store.list_latest_person_touches(builder.query_scope(SPAN), "v:A1")
+        ]
         assert times == ["01", "04"]
 
     async def test_a_referrer_wins_over_stored_campaign_values_of_an_earlier_touch(
@@ -97,7 +102,7 @@ class Attribution(Kit):
         both = PARTNER | GOOGLE | {"campaign_in_url": False}
         builder.add_event("page_view", at="2026-03-02T02:00", visitor="A1", session="s2", **both)
         await store.append(builder.events)
-        _, touch = await store.list_person_touches(builder.scan(SPAN), "v:A1")
+        _, touch = await store.list_latest_person_touches(builder.query_scope(SPAN), "v:A1")
         assert (touch.source, touch.channel, touch.campaign) == ("partner.example", "referral", None)
 
     async def test_stored_campaign_values_are_recognized_across_visitors_of_one_person(
@@ -117,7 +122,7 @@ class Attribution(Kit):
         assert await touch_sources(store, builder, "u:U1") == ["google"]
         assert await touch_sources(store, builder, "v:A3") == ["google"]
 
-    def add_visits(
+    def add_visits_in_own_sessions(
         self, builder: EventBuilder, *visits: tuple[str, dict[str, object]], visitor: str = "A1"
     ) -> None:
         """Adds page views, each in a session of its own: (time, columns)."""
@@ -131,29 +136,31 @@ class Attribution(Kit):
 
         One second outside they get none.
         """
-        self.add_visits(builder, ("2026-03-02T11:59:59", GOOGLE), ("2026-03-02T12:00", NEWS))
-        self.add_visits(builder, ("2026-03-09T12:00", PARTNER), ("2026-03-09T12:00:01", GOOGLE))
+        self.add_visits_in_own_sessions(builder, ("2026-03-02T11:59:59", GOOGLE), ("2026-03-02T12:00", NEWS))
+        self.add_visits_in_own_sessions(
+            builder, ("2026-03-09T12:00", PARTNER), ("2026-03-09T12:00:01", GOOGLE)
+        )
         builder.add_event("purchase", at="2026-03-09T12:00", visitor="A1", revenue=1)
         await store.append(builder.events)
         rule = CreditRule(Weighting.LINEAR, timedelta(days=7))
-        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=rule)
+        answer = await measure_by_columns(store, builder.query_scope(SPAN), CREDITED, SOURCE, credit=rule)
         assert answer == {"news": 500_000, "partner.example": 500_000}
 
     async def test_ignore_direct_credits_the_other_touches_when_there_are_any(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """With `ignore_direct` the direct touches of a path with other touches get no credit."""
-        facebook = campaign("facebook", "paid_social", channel="paid_social")
-        self.add_visits(
+        facebook = campaign_columns("facebook", "paid_social", channel="paid_social")
+        self.add_visits_in_own_sessions(
             builder, ("2026-03-02", GOOGLE), ("2026-03-03", {}), ("2026-03-04", facebook), ("2026-03-05", {})
         )
         builder.add_event("signup", at="2026-03-06", visitor="A1")
         await store.append(builder.events)
-        scope = builder.scan(SPAN)
+        scope = builder.query_scope(SPAN)
         even = CreditRule(Weighting.LINEAR, MONTH, ignore_direct=True)
         for rule, expected in (
             (LAST_NON_DIRECT, {"facebook": 1_000_000}),
-            (LAST, {"(direct)": 1_000_000}),
+            (LAST_TOUCH, {"(direct)": 1_000_000}),
             (even, {"google": 500_000, "facebook": 500_000}),
         ):
             assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == expected
@@ -165,12 +172,17 @@ class Attribution(Kit):
 
         A conversion without touches is unattributed.
         """
-        self.add_visits(builder, ("2026-03-02", {}))
+        self.add_visits_in_own_sessions(builder, ("2026-03-02", {}))
         builder.add_event("signup", at="2026-03-03", visitor="A1")
         builder.add_event("signup", at="2026-03-03", visitor="A2")
         await store.append(builder.events)
         answer = await measure_by_columns(
-            store, builder.scan(SPAN), CREDITED, touch_column("channel"), "attributed", credit=LAST_NON_DIRECT
+            store,
+            builder.query_scope(SPAN),
+            CREDITED,
+            touch_column("channel"),
+            "attributed",
+            credit=LAST_NON_DIRECT,
         )
         assert answer == {("direct", True): 1_000_000, (None, False): 1_000_000}
 
@@ -179,7 +191,7 @@ class Attribution(Kit):
     ) -> None:
         """First, last, linear, position-based and time-decay weights give the documented credits and amounts."""
         for day, name in ((2, "a"), (9, "b"), (15, "c"), (16, "d")):
-            self.add_visits(builder, (f"2026-03-{day:02}", campaign(name, "cpc")))
+            self.add_visits_in_own_sessions(builder, (f"2026-03-{day:02}", campaign_columns(name, "cpc")))
         builder.add_event("purchase", at="2026-03-16", visitor="A1", revenue=10000)
         await store.append(builder.events)
         for weighting, credit, money in (
@@ -202,7 +214,7 @@ class Attribution(Kit):
             ),
         ):
             rule = CreditRule(weighting, MONTH)
-            scope = builder.scan(SPAN)
+            scope = builder.query_scope(SPAN)
             assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == credit, weighting
             assert await measure_by_columns(store, scope, CREDITED_MONEY, SOURCE, credit=rule) == money, (
                 weighting
@@ -213,18 +225,20 @@ class Attribution(Kit):
     ) -> None:
         """Minor units and credits that do not divide evenly go to the earlier touches, per currency."""
         for day, name in enumerate("abc"):
-            self.add_visits(builder, (f"2026-03-0{day + 2}", campaign(name, "cpc")))
+            self.add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", campaign_columns(name, "cpc")))
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000, currency="JPY")
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=10000)
         await store.append(builder.events)
         answer = await measure_by_columns(
-            store, builder.scan(SPAN), CREDITED_MONEY, SOURCE, "currency", credit=EVEN
+            store, builder.query_scope(SPAN), CREDITED_MONEY, SOURCE, "currency", credit=LINEAR_CREDIT
         )
         assert answer == {
             ("a", "JPY"): 334, ("b", "JPY"): 333, ("c", "JPY"): 333,
             ("a", "USD"): 3334, ("b", "USD"): 3333, ("c", "USD"): 3333,
         }  # fmt: skip
-        shares = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=EVEN)
+        shares = await measure_by_columns(
+            store, builder.query_scope(SPAN), CREDITED, SOURCE, credit=LINEAR_CREDIT
+        )
         assert shares == {"a": 666_668, "b": 666_666, "c": 666_666}
 
     async def test_position_based_weighting_splits_ten_over_five_touches(
@@ -232,23 +246,28 @@ class Attribution(Kit):
     ) -> None:
         """Position-based weighting of 10.00 over five touches gives 4.00, 0.67, 0.67, 0.66 and 4.00."""
         for day, name in enumerate("abcde"):
-            self.add_visits(builder, (f"2026-03-0{day + 2}", campaign(name, "cpc")))
+            self.add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", campaign_columns(name, "cpc")))
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000)
         await store.append(builder.events)
         rule = CreditRule(Weighting.POSITION_BASED, MONTH)
-        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED_MONEY, SOURCE, credit=rule)
+        answer = await measure_by_columns(
+            store, builder.query_scope(SPAN), CREDITED_MONEY, SOURCE, credit=rule
+        )
         assert answer == {"a": 400, "b": 67, "c": 67, "d": 66, "e": 400}
 
     async def test_credit_is_booked_at_the_conversion_or_with_book_at_touch_at_the_touch(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Credit belongs to the conversion's time; with `book_at_touch` to the time of each touch."""
-        self.add_visits(builder, ("2026-02-27", GOOGLE), ("2026-03-01", NEWS))
+        self.add_visits_in_own_sessions(builder, ("2026-02-27", GOOGLE), ("2026-03-01", NEWS))
         builder.add_event("signup", at="2026-03-02", visitor="A1")
         await store.append(builder.events)
         by_touch = CreditRule(Weighting.LINEAR, MONTH, book_at_touch=True)
-        scope, before = builder.scan(SPAN), builder.scan(whole_utc_days("2026-02-01", "2026-02-28"))
-        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=EVEN) == {
+        scope, before = (
+            builder.query_scope(SPAN),
+            builder.query_scope(whole_utc_days("2026-02-01", "2026-02-28")),
+        )
+        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LINEAR_CREDIT) == {
             "google": 500_000,
             "news": 500_000,
         }
@@ -265,15 +284,17 @@ class Attribution(Kit):
         Without a touch at its own time.
         """
         week = CreditRule(Weighting.LAST, timedelta(days=7), book_at_touch=True)
-        self.add_visits(builder, ("2026-03-20", GOOGLE), ("2026-02-01", NEWS))
+        self.add_visits_in_own_sessions(builder, ("2026-03-20", GOOGLE), ("2026-02-01", NEWS))
         for order, day, amount in (("O1", "03-21", 900), ("O2", "02-02", 70), ("O3", "02-20", 5)):
             builder.add_event("purchase", at=f"2026-{day}", visitor="A1", order_id=order, revenue=amount)
         for order, day in (("O1", "05-20"), ("O2", "03-10"), ("O3", "03-11")):
             builder.add_event("refund", at=f"2026-{day}", visitor="A1", order_id=order, revenue=-3)
         await store.append(builder.events)
-        refunded = await measure_by_columns(store, builder.scan(SPAN), CREDITED_REFUNDS, SOURCE, credit=week)
+        refunded = await measure_by_columns(
+            store, builder.query_scope(SPAN), CREDITED_REFUNDS, SOURCE, credit=week
+        )
         assert refunded == {"google": 3, None: 3}
-        by_order = builder.scan(SPAN, order_refunds=True)
+        by_order = builder.query_scope(SPAN, order_refunds=True)
         assert await measure_by_columns(store, by_order, CREDITED_REFUNDS, SOURCE, credit=week) == {
             "google": 3
         }
@@ -285,66 +306,75 @@ class Attribution(Kit):
 
         Without an order it is unattributed.
         """
-        self.add_visits(builder, ("2026-02-20", GOOGLE))
+        self.add_visits_in_own_sessions(builder, ("2026-02-20", GOOGLE))
         builder.add_event("purchase", at="2026-02-21", visitor="A1", order_id="O1", revenue=900)
-        self.add_visits(builder, ("2026-03-02", NEWS))
+        self.add_visits_in_own_sessions(builder, ("2026-03-02", NEWS))
         builder.add_event("refund", at="2026-03-03", visitor="support", order_id="O1", revenue=-900)
         builder.add_event("refund", at="2026-03-03", visitor="A1", order_id="O2", revenue=-5)
         await store.append(builder.events)
-        scope = builder.scan(SPAN)
-        refunded = await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST)
+        scope = builder.query_scope(SPAN)
+        refunded = await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST_TOUCH)
         assert refunded == {"google": 900, None: 5}
-        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LAST) == {"google": 0, None: 0}
+        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LAST_TOUCH) == {
+            "google": 0,
+            None: 0,
+        }
 
     async def test_event_names_of_a_credit_rule_limit_the_credited_conversions(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Only conversions with an event name of the rule get credit; `is_order` counts orders alone."""
-        self.add_visits(builder, ("2026-03-02", GOOGLE))
+        self.add_visits_in_own_sessions(builder, ("2026-03-02", GOOGLE))
         builder.add_event("signup", at="2026-03-03", visitor="A1")
         builder.add_event("purchase", at="2026-03-04", visitor="A1", revenue=700)
         await store.append(builder.events)
         only = CreditRule(Weighting.LAST, MONTH, event_names=frozenset({"signup"}))
-        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED, "event_name", credit=only)
+        answer = await measure_by_columns(
+            store, builder.query_scope(SPAN), CREDITED, "event_name", credit=only
+        )
         assert answer == {"signup": 1_000_000}
         orders = Aggregation(Relation.CREDITS, Column("is_order"))
-        assert await measure_by_columns(store, builder.scan(SPAN), orders, SOURCE, credit=LAST) == {
-            "google": 1
-        }
+        assert await measure_by_columns(
+            store, builder.query_scope(SPAN), orders, SOURCE, credit=LAST_TOUCH
+        ) == {"google": 1}
 
     async def test_client_reported_touches_get_credit_when_a_person_has_no_touch(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """First and last touches that the client reports get credit inside the window when the person has no own touch."""
-        first = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
-        last = reported_touch("last", "2026-03-05", "news", "email", "email")
+        first = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
+        last = reported_touch_columns("last", "2026-03-05", "news", "email", "email")
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1001, told=first | last)
         await store.append(builder.events)
-        scope = builder.scan(SPAN)
+        scope = builder.query_scope(SPAN)
         for rule, credit, money in (
-            (EVEN, {"bing": 500_000, "news": 500_000}, {"bing": 501, "news": 500}),
-            (LAST, {"news": 1_000_000}, {"news": 1001}),
+            (LINEAR_CREDIT, {"bing": 500_000, "news": 500_000}, {"bing": 501, "news": 500}),
+            (LAST_TOUCH, {"news": 1_000_000}, {"news": 1001}),
             (CreditRule(Weighting.LAST, timedelta(days=3)), {None: 1_000_000}, {None: 1001}),
             (CreditRule(Weighting.FIRST, timedelta(days=4)), {"news": 1_000_000}, {"news": 1001}),
         ):
             assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == credit, rule
             assert await measure_by_columns(store, scope, CREDITED_MONEY, SOURCE, credit=rule) == money, rule
-        assert await store.list_person_touches(scope, "v:A1") == []
-        (path,) = await store.list_touch_paths(TouchPathQuery(scope, MONTH, (touch_column("channel"),)))
+        assert await store.list_latest_person_touches(scope, "v:A1") == []
+        (path,) = await store.list_distinct_touch_paths_with_counts(
+            TouchPathQuery(scope, MONTH, (touch_column("channel"),))
+        )
         assert (path.keys, path.converted, path.unconverted) == ((("paid_search",), ("email",)), 1, 0)
 
     async def test_a_tracked_touch_before_the_conversion_replaces_client_reported_touches(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Client-reported touches get no credit as soon as the person has any tracked touch, even outside the window."""
-        reported = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
+        reported = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
         builder.add_event("signup", at="2026-03-02", visitor="A1", told=reported)
-        self.add_visits(builder, ("2026-03-02T01:00", {}))
+        self.add_visits_in_own_sessions(builder, ("2026-03-02T01:00", {}))
         builder.add_event("signup", at="2026-03-02T01:00", visitor="A1", told=reported)
-        self.add_visits(builder, ("2026-01-01", GOOGLE), visitor="old")
+        self.add_visits_in_own_sessions(builder, ("2026-01-01", GOOGLE), visitor="old")
         builder.add_event("signup", at="2026-03-02", visitor="old", told=reported)
         await store.append(builder.events)
-        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=LAST)
+        answer = await measure_by_columns(
+            store, builder.query_scope(SPAN), CREDITED, SOURCE, credit=LAST_TOUCH
+        )
         assert answer == {"bing": 1_000_000, "(direct)": 1_000_000, None: 1_000_000}
 
     async def test_the_latest_human_event_before_a_conversion_supplies_the_reported_touches(
@@ -355,31 +385,35 @@ class Attribution(Kit):
         Refunds follow their order.
         """
         for day, source in ((2, "bing"), (4, "news"), (8, "later")):
-            reported = reported_touch("last", "2026-03-01", source, "cpc", "paid_search")
+            reported = reported_touch_columns("last", "2026-03-01", source, "cpc", "paid_search")
             builder.add_event(
                 "scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=reported
             )
-        reported = reported_touch("last", "2026-03-01", "bot", "cpc", "paid_search")
+        reported = reported_touch_columns("last", "2026-03-01", "bot", "cpc", "paid_search")
         builder.add_event("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=reported, is_bot=True)
         builder.add_event(
             "purchase", at="2026-03-06", visitor="A6", strong_id="U1", order_id="O1", revenue=90
         )
         builder.add_event("refund", at="2026-03-09", visitor="A9", order_id="O1", revenue=-90)
         await store.append(builder.events)
-        scope = builder.scan(SPAN)
-        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LAST) == {"news": 1_000_000}
-        assert await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST) == {"news": 90}
+        scope = builder.query_scope(SPAN)
+        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LAST_TOUCH) == {
+            "news": 1_000_000
+        }
+        assert await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST_TOUCH) == {
+            "news": 90
+        }
 
     async def test_reported_touches_make_no_path_without_a_conversion(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Client-reported touches of a person without a conversion make no touch path."""
-        reported = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
+        reported = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
         builder.add_event("scroll", at="2026-03-02", visitor="A1", told=reported)
         await store.append(builder.events)
         assert (
-            await store.list_touch_paths(
-                TouchPathQuery(builder.scan(SPAN), MONTH, (touch_column("channel"),))
+            await store.list_distinct_touch_paths_with_counts(
+                TouchPathQuery(builder.query_scope(SPAN), MONTH, (touch_column("channel"),))
             )
             == []
         )
@@ -391,19 +425,19 @@ class Attribution(Kit):
 
         Consecutive equal keys count as one.
         """
-        a, b = campaign("A", "cpc"), campaign("B", "cpc")
+        a, b = campaign_columns("A", "cpc"), campaign_columns("B", "cpc")
         touches_by_visitor = {"p1": (a, a), "p2": (a,), "p3": (b,), "p4": (a, b), "p5": (a,)}
         for visitor, touches in touches_by_visitor.items():
             for day, columns in enumerate(touches):
-                self.add_visits(builder, (f"2026-03-0{day + 2}", columns), visitor=visitor)
+                self.add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", columns), visitor=visitor)
             if visitor != "p5":
                 builder.add_event("signup", at="2026-03-09", visitor=visitor)
-        self.add_visits(builder, ("2026-03-12", b), visitor="p1")
+        self.add_visits_in_own_sessions(builder, ("2026-03-12", b), visitor="p1")
         builder.add_event("signup", at="2026-03-09", visitor="untouched")
         await store.append(builder.events)
-        answer = await store.list_touch_paths(
+        answer = await store.list_distinct_touch_paths_with_counts(
             TouchPathQuery(
-                builder.scan(SPAN),
+                builder.query_scope(SPAN),
                 MONTH,
                 (touch_column("utm_source").or_else(touch_column("attribution_source")),),
             )
@@ -418,20 +452,20 @@ class Attribution(Kit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The path of a person without a conversion holds touches from one window before the range to its end."""
-        a, b = campaign("A", "cpc"), campaign("B", "cpc")
-        self.add_visits(builder, ("2026-02-21T23:59:59", b), ("2026-02-22", a), visitor="p1")
-        self.add_visits(
+        a, b = campaign_columns("A", "cpc"), campaign_columns("B", "cpc")
+        self.add_visits_in_own_sessions(builder, ("2026-02-21T23:59:59", b), ("2026-02-22", a), visitor="p1")
+        self.add_visits_in_own_sessions(
             builder, ("2026-02-23", a), ("2026-03-31T23:59:59", b), ("2026-04-01", a), visitor="p2"
         )
         builder.add_event("signup", at="2026-02-24", visitor="p2")
         await store.append(builder.events)
         plan = TouchPathQuery(
-            builder.scan(SPAN),
+            builder.query_scope(SPAN),
             timedelta(days=7),
             (touch_column("utm_source").or_else(touch_column("attribution_source")),),
         )
         answer = {
             tuple(k for (k,) in p.keys): (p.converted, p.unconverted)
-            for p in await store.list_touch_paths(plan)
+            for p in await store.list_distinct_touch_paths_with_counts(plan)
         }
         assert answer == {("A",): (0, 1), ("A", "B"): (0, 1)}

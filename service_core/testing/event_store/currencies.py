@@ -24,34 +24,36 @@ from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQ
 from service_core.analytics.ports import AggregateQuery, CreditRule, QueryScope, Weighting
 from service_core.kernel.exchange_rates import DayRate, ExchangeRates
 from service_core.testing import random_queries
-from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
+from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
 from service_core.testing.event_store.differential import (
-    assert_same_answer,
-    load_dataset,
-    non_empty_cells,
+    append_dataset_in_random_batches,
+    assert_same_answer_as_reference,
     on_random_datasets,
+    sizes_and_non_empty_cells,
 )
 from service_core.testing.event_store.kit import (
     CREDITED_MONEY,
     CREDITED_REFUNDS,
-    Kit,
+    EventStoreKit,
     Store,
-    measure,
     measure_by_columns,
+    measure_value_or_row,
 )
 from service_core.testing.random_datasets import DAYS, RandomDataset, random_datasets
 
 MARCH: Final = whole_utc_days("2026-03-01", "2026-03-31")
-EVEN: Final = CreditRule(Weighting.LINEAR, timedelta(days=30))
+LINEAR_CREDIT: Final = CreditRule(Weighting.LINEAR, timedelta(days=30))
 CHARGED: Final = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charge"))
 REFUNDED: Final = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
-UNKNOWN: Final = count_rows(Relation.PAYMENTS, MISSING_FX_RATE)
-UNKNOWN_CREDITS: Final = count_rows(
+MISSING_RATES: Final = count_rows(Relation.PAYMENTS, MISSING_FX_RATE)
+CREDITS_WITH_MISSING_RATES: Final = count_rows(
     Relation.CREDITS, MISSING_FX_RATE, Predicate("amount", FilterOperator.GT, 0)
 )
 
 
-def exchange_rates(told: Mapping[str, Mapping[str, str]], to: str = "USD") -> ExchangeRates:
+def make_exchange_rates(
+    euro_rates_by_day: Mapping[str, Mapping[str, str]], to_currency: str = "USD"
+) -> ExchangeRates:
     """Returns rates into one currency.
 
     Args:
@@ -59,19 +61,19 @@ def exchange_rates(told: Mapping[str, Mapping[str, str]], to: str = "USD") -> Ex
         to_currency: the currency into which amounts are converted.
     """
     return ExchangeRates.from_published(
-        to,
+        to_currency,
         (
             DayRate(date.fromisoformat(day), currency, Decimal(per_euro))
-            for day, rates_of_day in told.items()
+            for day, rates_of_day in euro_rates_by_day.items()
             for currency, per_euro in rates_of_day.items()
         ),
     )
 
 
-FRIDAY: Final = {"2026-03-06": {"USD": "1.0876", "JPY": "171.23", "KWD": "0.3341"}}
+FRIDAY_EURO_RATES: Final = {"2026-03-06": {"USD": "1.0876", "JPY": "171.23", "KWD": "0.3341"}}
 
 
-class Currencies(Kit):
+class CurrencyConversion(EventStoreKit):
     """Tests of amounts in several currencies, converted to the currency of the scope."""
 
     async def test_amounts_are_converted_at_the_rate_of_their_day_and_grouped_by_own_currency(
@@ -86,13 +88,20 @@ class Currencies(Kit):
         ):
             builder.add_event("purchase", at=f"{at}T12:00", visitor="A1", revenue=revenue, currency=currency)
         await store.append(builder.events)
-        scope = builder.scan(MARCH, rates=exchange_rates(FRIDAY))
+        scope = builder.query_scope(MARCH, rates=make_exchange_rates(FRIDAY_EURO_RATES))
         by_currency = {"EUR": 10_88, "JPY": 7_84, "KWD": 40_19, "USD": 5_00}
         assert await measure_by_columns(store, scope, CHARGED, "currency") == by_currency
-        assert await measure(store, scope, CHARGED, UNKNOWN) == (sum(by_currency.values()), 0)
-        credited = await measure(store, scope, CREDITED_MONEY, UNKNOWN_CREDITS, credit=EVEN)
+        assert await measure_value_or_row(store, scope, CHARGED, MISSING_RATES) == (
+            sum(by_currency.values()),
+            0,
+        )
+        credited = await measure_value_or_row(
+            store, scope, CREDITED_MONEY, CREDITS_WITH_MISSING_RATES, credit=LINEAR_CREDIT
+        )
         assert credited == (sum(by_currency.values()), 0)
-        in_yen = builder.scan(MARCH, currency="JPY", rates=exchange_rates(FRIDAY, "JPY"))
+        in_yen = builder.query_scope(
+            MARCH, currency="JPY", rates=make_exchange_rates(FRIDAY_EURO_RATES, "JPY")
+        )
         assert await measure_by_columns(store, in_yen, CHARGED, "currency") == {
             "EUR": 1712, "JPY": 1234, "KWD": 6327, "USD": 787,
         }  # fmt: skip
@@ -104,14 +113,19 @@ class Currencies(Kit):
         for currency in ("EUR", "USD", "GBP"):
             builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=100, currency=currency)
         await store.append(builder.events)
-        assert await measure(store, builder.scan(MARCH), UNKNOWN) == 2
-        assert await measure(store, builder.scan(MARCH), UNKNOWN_CREDITS, credit=EVEN) == 2
-        known = builder.scan(MARCH, rates=exchange_rates(FRIDAY))
+        assert await measure_value_or_row(store, builder.query_scope(MARCH), MISSING_RATES) == 2
+        assert (
+            await measure_value_or_row(
+                store, builder.query_scope(MARCH), CREDITS_WITH_MISSING_RATES, credit=LINEAR_CREDIT
+            )
+            == 2
+        )
+        known = builder.query_scope(MARCH, rates=make_exchange_rates(FRIDAY_EURO_RATES))
         assert await measure_by_columns(store, known, count_rows(Relation.PAYMENTS), "currency", "missing_fx_rate") == {
             ("EUR", False): 1, ("USD", False): 1, ("GBP", True): 1,
         }  # fmt: skip
-        nothing = builder.scan(MARCH, rates=exchange_rates({}))
-        assert await measure(store, nothing, UNKNOWN) == 2
+        nothing = builder.query_scope(MARCH, rates=make_exchange_rates({}))
+        assert await measure_value_or_row(store, nothing, MISSING_RATES) == 2
 
     async def test_a_rate_is_used_for_seven_days_in_the_workspace_time_zone(
         self, store: Store, builder: EventBuilder
@@ -120,13 +134,13 @@ class Currencies(Kit):
         for at in ("2026-03-05T23:59", "2026-03-06T00:00", "2026-03-13T23:59", "2026-03-14T00:00"):
             builder.add_event("purchase", at=at, visitor="A1", revenue=100, currency="EUR")
         await store.append(builder.events)
-        known = exchange_rates({"2026-03-06": {"USD": "2"}})
-        assert await measure(store, builder.scan(MARCH, rates=known), UNKNOWN) == 2
+        known = make_exchange_rates({"2026-03-06": {"USD": "2"}})
+        assert await measure_value_or_row(store, builder.query_scope(MARCH, rates=known), MISSING_RATES) == 2
         # Nine hours of each UTC day are already the next day in Tokyo.
-        tokyo = builder.scan(MARCH, rates=known, zone="Asia/Tokyo")
-        assert await measure(store, tokyo, UNKNOWN) == 2
-        later = exchange_rates({"2026-03-06": {"USD": "2"}, "2026-03-14": {"USD": "3"}})
-        assert await measure(store, replace(tokyo, rates=later), CHARGED, UNKNOWN) == (
+        tokyo = builder.query_scope(MARCH, rates=known, zone="Asia/Tokyo")
+        assert await measure_value_or_row(store, tokyo, MISSING_RATES) == 2
+        later = make_exchange_rates({"2026-03-06": {"USD": "2"}, "2026-03-14": {"USD": "3"}})
+        assert await measure_value_or_row(store, replace(tokyo, rates=later), CHARGED, MISSING_RATES) == (
             200 + 200 + 300 + 300,
             0,
         )
@@ -140,8 +154,8 @@ class Currencies(Kit):
                 "purchase", at="2026-03-06", visitor=f"A{number}", revenue=revenue, currency="EUR"
             )
         await store.append(builder.events)
-        halved = builder.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "0.5"}}))
-        assert await measure(store, halved, CHARGED) == 0 + 2 + 2 + 4
+        halved = builder.query_scope(MARCH, rates=make_exchange_rates({"2026-03-06": {"USD": "0.5"}}))
+        assert await measure_value_or_row(store, halved, CHARGED) == 0 + 2 + 2 + 4
 
     async def test_a_refund_is_converted_at_the_rate_of_its_charge(
         self, store: Store, builder: EventBuilder
@@ -150,24 +164,28 @@ class Currencies(Kit):
 
         Without a charge at the rate of its own day.
         """
-        builder.add_event("page_view", at="2026-01-10", visitor="A1", **campaign("google", "cpc"))
+        builder.add_event("page_view", at="2026-01-10", visitor="A1", **campaign_columns("google", "cpc"))
         order = {"visitor": "A1", "order_id": "O1", "currency": "EUR"}
         builder.add_event("purchase", at="2026-01-20", revenue=999, **order)
         builder.add_event("refund", at="2026-03-20", revenue=-999, **order)
         builder.add_event("refund", at="2026-03-20", visitor="A2", revenue=-100, currency="EUR")
         await store.append(builder.events)
-        known = exchange_rates({"2026-01-20": {"USD": "1.1"}, "2026-03-20": {"USD": "1.3"}})
+        known = make_exchange_rates({"2026-01-20": {"USD": "1.1"}, "2026-03-20": {"USD": "1.3"}})
         for span in (MARCH, whole_utc_days("2026-01-01", "2026-03-31")):
-            scope = builder.scan(span, rates=known)
-            assert await measure(store, scope, REFUNDED, UNKNOWN) == (1099 + 130, 0)
-            assert await measure(store, scope, CREDITED_REFUNDS, credit=EVEN) == 1099 + 130
-            on_order = builder.scan(
+            scope = builder.query_scope(span, rates=known)
+            assert await measure_value_or_row(store, scope, REFUNDED, MISSING_RATES) == (1099 + 130, 0)
+            assert (
+                await measure_value_or_row(store, scope, CREDITED_REFUNDS, credit=LINEAR_CREDIT) == 1099 + 130
+            )
+            on_order = builder.query_scope(
                 whole_utc_days("2026-01-01", "2026-01-31"), rates=known, order_refunds=True
             )
-            assert await measure(store, on_order, CHARGED, REFUNDED) == (1099, 1099)
+            assert await measure_value_or_row(store, on_order, CHARGED, REFUNDED) == (1099, 1099)
         first = Predicate("first_order", value=True)
-        whole = builder.scan(whole_utc_days("2026-01-01", "2026-03-31"), rates=known)
-        assert await measure(store, whole, sum_column("amount", Relation.PAYMENTS, first)) == 1099
+        whole = builder.query_scope(whole_utc_days("2026-01-01", "2026-03-31"), rates=known)
+        assert (
+            await measure_value_or_row(store, whole, sum_column("amount", Relation.PAYMENTS, first)) == 1099
+        )
 
     async def test_credited_amounts_are_converted_before_they_are_split(
         self, store: Store, builder: EventBuilder
@@ -175,15 +193,19 @@ class Currencies(Kit):
         """An amount is converted first and then split over its touches, so the credits add up to the converted amount."""
         for day, source in ((2, "google"), (3, "bing"), (4, "news")):
             builder.add_event(
-                "page_view", at=f"2026-03-0{day}", visitor="A1", session=source, **campaign(source, "cpc")
+                "page_view",
+                at=f"2026-03-0{day}",
+                visitor="A1",
+                session=source,
+                **campaign_columns(source, "cpc"),
             )
         builder.add_event(
             "purchase", at="2026-03-06", visitor="A1", session="news", revenue=100, currency="EUR"
         )
         await store.append(builder.events)
-        scope = builder.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "1.1"}}))
+        scope = builder.query_scope(MARCH, rates=make_exchange_rates({"2026-03-06": {"USD": "1.1"}}))
         by_source = await measure_by_columns(
-            store, scope, CREDITED_MONEY, touch_column("attribution_source"), credit=EVEN
+            store, scope, CREDITED_MONEY, touch_column("attribution_source"), credit=LINEAR_CREDIT
         )
         assert sorted(by_source.values()) == [36, 37, 37]
 
@@ -194,11 +216,11 @@ class Currencies(Kit):
         builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53, currency="EUR")
         builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53 - 1, currency="JPY")
         await store.append(builder.events)
-        scope = builder.scan(
-            MARCH, rates=exchange_rates({"2026-03-06": {"USD": "999999.99", "JPY": "0.000001"}})
+        scope = builder.query_scope(
+            MARCH, rates=make_exchange_rates({"2026-03-06": {"USD": "999999.99", "JPY": "0.000001"}})
         )
-        assert await measure(store, scope, UNKNOWN) == 2
-        assert await measure(store, scope, UNKNOWN_CREDITS, credit=EVEN) == 2
+        assert await measure_value_or_row(store, scope, MISSING_RATES) == 2
+        assert await measure_value_or_row(store, scope, CREDITS_WITH_MISSING_RATES, credit=LINEAR_CREDIT) == 2
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -207,19 +229,21 @@ class Currencies(Kit):
     ) -> None:
         """With random rates, sums of payments and credits and random aggregates equal those of the reference store."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
         for relation, aggregations in _SUMS.items():
             plan = replace(
-                random_queries.count_set_columns(random, dataset, relation),
+                random_queries.query_counting_rows_per_set_column(random, dataset, relation),
                 measures=aggregations,
                 dimensions=random.choice(((), ({str(relation): Column("currency")},))),
             )
-            await assert_same_answer(store, oracle, "aggregate", _plan_with_rates(random, dataset, plan))
-        await assert_same_answer(
+            await assert_same_answer_as_reference(
+                store, oracle, "aggregate", _query_with_random_rates(random, dataset, plan)
+            )
+        await assert_same_answer_as_reference(
             store,
             oracle,
             "aggregate",
-            _plan_with_rates(random, dataset, random_queries.random_aggregate(random, dataset)),
+            _query_with_random_rates(random, dataset, random_queries.random_aggregate_query(random, dataset)),
         )
 
     @given(drawn=random_datasets())
@@ -229,40 +253,53 @@ class Currencies(Kit):
     ) -> None:
         """With random rates, people, cohorts, active visitors and person activity equal those of the reference store."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
-        await assert_same_answer(
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
+        await assert_same_answer_as_reference(
             store,
             oracle,
             "list_people",
-            _plan_with_rates(random, dataset, random_queries.random_people_page(random, dataset)),
+            _query_with_random_rates(
+                random, dataset, random_queries.random_people_page_query(random, dataset)
+            ),
         )
-        cohorts = _plan_with_rates(random, dataset, random_queries.random_cohorts(random, dataset))
-        await assert_same_answer(store, oracle, "read_cohorts", cohorts, normalize=non_empty_cells)
-        scope = _scan_with_rates(random, dataset, random_queries.random_scan(random, dataset))
-        await assert_same_answer(store, oracle, "list_active_visitors", scope, scope.span.start, 3)
-        person = await oracle.find_person(dataset.story.workspace_id, "A1")
+        cohorts = _query_with_random_rates(
+            random, dataset, random_queries.random_cohort_query(random, dataset)
+        )
+        await assert_same_answer_as_reference(
+            store, oracle, "read_cohorts", cohorts, normalize=sizes_and_non_empty_cells
+        )
+        scope = _scope_with_random_rates(random, dataset, random_queries.random_query_scope(random, dataset))
+        await assert_same_answer_as_reference(
+            store, oracle, "list_visitors_with_recently_received_events", scope, scope.span.start, 3
+        )
+        person = await oracle.find_person_of_any_id(dataset.builder.workspace_id, "A1")
         if person:
-            journey = random_queries.random_journey(random, dataset, person)
-            await assert_same_answer(
-                store, oracle, "read_activity", _plan_with_rates(random, dataset, journey)
+            journey = random_queries.random_person_activity_query(random, dataset, person)
+            await assert_same_answer_as_reference(
+                store, oracle, "read_activity", _query_with_random_rates(random, dataset, journey)
             )
 
 
 _SUMS: Final = {
-    Relation.PAYMENTS: (CHARGED, REFUNDED, UNKNOWN, sum_column("first_order", Relation.PAYMENTS)),
-    Relation.CREDITS: (CREDITED_MONEY, CREDITED_REFUNDS, UNKNOWN_CREDITS, count_rows(Relation.CREDITS)),
+    Relation.PAYMENTS: (CHARGED, REFUNDED, MISSING_RATES, sum_column("first_order", Relation.PAYMENTS)),
+    Relation.CREDITS: (
+        CREDITED_MONEY,
+        CREDITED_REFUNDS,
+        CREDITS_WITH_MISSING_RATES,
+        count_rows(Relation.CREDITS),
+    ),
 }
 
 
 P = TypeVar("P", AggregateQuery, CohortReaderQuery, PeoplePageQuery, PersonActivityQuery)
 
 
-def _plan_with_rates(random: Random, dataset: RandomDataset, plan: P) -> P:
+def _query_with_random_rates(random: Random, dataset: RandomDataset, query: P) -> P:
     """Returns the query with random exchange rates in its scope."""
-    return replace(plan, scope=_scan_with_rates(random, dataset, plan.scope))
+    return replace(query, scope=_scope_with_random_rates(random, dataset, query.scope))
 
 
-def _scan_with_rates(random: Random, dataset: RandomDataset, scope: QueryScope) -> QueryScope:
+def _scope_with_random_rates(random: Random, dataset: RandomDataset, scope: QueryScope) -> QueryScope:
     """Returns the scope with random rates of USD and GBP on about 40 % of the days around the dataset."""
     first = dataset.start.date()
     published = (

@@ -14,7 +14,7 @@ from service_core.analytics.funnels.ports import FunnelResult, FunnelStep
 from service_core.analytics.ports import AggregateResult, TouchPath
 from service_core.analytics.query.relation_columns import EVENT_STORE_COLUMNS
 from service_core.testing import random_queries
-from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_store.kit import EventStoreKit, Store
 from service_core.testing.random_datasets import RandomDataset, random_datasets
 
 EXAMPLES = int(os.environ.get("TOUCHPOINT_EXAMPLES", "5"))
@@ -37,19 +37,19 @@ on_random_datasets = settings(
 )
 
 
-async def load_dataset(dataset: RandomDataset, random: Random, *stores: Store) -> None:
+async def append_dataset_in_random_batches(dataset: RandomDataset, random: Random, *stores: Store) -> None:
     """Appends all events of a dataset to each store, in two batches cut at a random place per store."""
-    events = dataset.story.events
+    events = dataset.builder.events
     for store in stores:
         cut = random.randint(0, len(events))
         for batch in (events[:cut], events[cut:]):
             await store.append(batch)
 
 
-async def assert_same_answer(
+async def assert_same_answer_as_reference(
     store: Store,
     oracle: Store,
-    method: str,
+    method_name: str,
     *plan: Any,
     normalize: Callable[[Any], Any] = lambda answer: answer,
 ) -> None:
@@ -63,11 +63,11 @@ async def assert_same_answer(
         normalize: applied to both answers before the comparison, for answers in no defined order.
     """
     answer, expected = (
-        normalize(await getattr(store, method)(*plan)),
-        normalize(await getattr(oracle, method)(*plan)),
+        normalize(await getattr(store, method_name)(*plan)),
+        normalize(await getattr(oracle, method_name)(*plan)),
     )
     assert approximately_equal(answer, expected), (
-        f"{method} {plan}\n\nanswers  {answer}\n\nexpected {expected}"
+        f"{method_name} {plan}\n\nanswers  {answer}\n\nexpected {expected}"
     )
 
 
@@ -84,18 +84,18 @@ def approximately_equal(answer: Any, expected: Any) -> bool:
     return bool(answer == expected)
 
 
-def non_empty_cells(table: CohortResult) -> object:
+def sizes_and_non_empty_cells(cohort_result: CohortResult) -> object:
     """Returns the sizes and the sorted cells with activity, revenue or foreign money of a cohort result."""
-    non_empty = [cell for cell in table.cells if cell.active or cell.revenue or cell.foreign_money]
-    return dict(table.sizes), sorted(non_empty, key=lambda cell: (cell.cohort, cell.bucket))
+    non_empty = [cell for cell in cohort_result.cells if cell.active or cell.revenue or cell.foreign_money]
+    return dict(cohort_result.sizes), sorted(non_empty, key=lambda cell: (cell.cohort, cell.bucket))
 
 
-def counts_by_path(answer: list[TouchPath]) -> object:
+def counts_by_path(touch_paths: list[TouchPath]) -> object:
     """Returns converted and unconverted counts by the keys of a path."""
-    return {path.keys: (path.converted, path.unconverted) for path in answer}
+    return {path.keys: (path.converted, path.unconverted) for path in touch_paths}
 
 
-class Differential(Kit):
+class ReferenceComparison(EventStoreKit):
     """Tests that compare the store with the reference store on random datasets."""
 
     @given(drawn=random_datasets())
@@ -105,10 +105,10 @@ class Differential(Kit):
     ) -> None:
         """Random aggregates over random datasets equal those of the reference store."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(3 * QUERIES_PER_DATASET):
-            await assert_same_answer(
-                store, oracle, "aggregate", random_queries.random_aggregate(random, dataset)
+            await assert_same_answer_as_reference(
+                store, oracle, "aggregate", random_queries.random_aggregate_query(random, dataset)
             )
 
     @given(drawn=random_datasets())
@@ -118,10 +118,13 @@ class Differential(Kit):
     ) -> None:
         """For each relation, the number of rows that set each column equals that of the reference store."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
         for relation in EVENT_STORE_COLUMNS:
-            await assert_same_answer(
-                store, oracle, "aggregate", random_queries.count_set_columns(random, dataset, relation)
+            await assert_same_answer_as_reference(
+                store,
+                oracle,
+                "aggregate",
+                random_queries.query_counting_rows_per_set_column(random, dataset, relation),
             )
 
     @given(drawn=random_datasets())
@@ -131,9 +134,9 @@ class Differential(Kit):
     ) -> None:
         """Credits grouped by the columns that identify an ad equal those of the reference store."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
-        await assert_same_answer(
-            store, oracle, "aggregate", random_queries.credits_by_ad_columns(random, dataset)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
+        await assert_same_answer_as_reference(
+            store, oracle, "aggregate", random_queries.query_of_credits_by_ad_columns(random, dataset)
         )
 
     @given(drawn=random_datasets())
@@ -143,15 +146,17 @@ class Differential(Kit):
     ) -> None:
         """Event pages, event names, custom properties and active visitors equal those of the reference store."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
-            await assert_same_answer(
-                store, oracle, "list_events", random_queries.random_event_page(random, dataset)
+            await assert_same_answer_as_reference(
+                store, oracle, "list_events", random_queries.random_event_page_query(random, dataset)
             )
-            scope = random_queries.random_scan(random, dataset)
-            await assert_same_answer(store, oracle, "list_event_names", scope)
-            await assert_same_answer(store, oracle, "list_custom_properties", scope, 2)
-            await assert_same_answer(store, oracle, "list_active_visitors", scope, scope.span.start, 3)
+            scope = random_queries.random_query_scope(random, dataset)
+            await assert_same_answer_as_reference(store, oracle, "list_event_names", scope)
+            await assert_same_answer_as_reference(store, oracle, "list_custom_properties_by_event", scope, 2)
+            await assert_same_answer_as_reference(
+                store, oracle, "list_visitors_with_recently_received_events", scope, scope.span.start, 3
+            )
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -160,35 +165,48 @@ class Differential(Kit):
     ) -> None:
         """People, their events, touches and activity equal those of the reference store, also after identity links are revoked."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
-        await self.compare_persons(store, oracle, dataset, random)
-        for event in random.sample(dataset.story.events, min(2, len(dataset.story.events))):
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
+        await self.assert_same_people_and_activity(store, oracle, dataset, random)
+        for event in random.sample(dataset.builder.events, min(2, len(dataset.builder.events))):
             for each_store in (store, oracle):
-                await each_store.revoke_identity_link(dataset.story.workspace_id, event.event_id)
-        await self.compare_persons(store, oracle, dataset, random)
+                await each_store.revoke_identity_link(dataset.builder.workspace_id, event.event_id)
+        await self.assert_same_people_and_activity(store, oracle, dataset, random)
 
-    async def compare_persons(
+    async def assert_same_people_and_activity(
         self, store: Store, oracle: Store, dataset: RandomDataset, random: Random
     ) -> None:
         """Asserts that both stores give the same people pages, conflicts, touches, events and activity."""
-        workspace = dataset.story.workspace_id
+        workspace = dataset.builder.workspace_id
         for _ in range(QUERIES_PER_DATASET):
-            await assert_same_answer(
-                store, oracle, "list_people", random_queries.random_people_page(random, dataset)
+            await assert_same_answer_as_reference(
+                store, oracle, "list_people", random_queries.random_people_page_query(random, dataset)
             )
-        await assert_same_answer(store, oracle, "external_id_conflicts", workspace, random.choice((1, 9)))
-        scope, ids = random_queries.random_scan(random, dataset), ("A1", "A4", "U1", "U2", "nobody")
-        await assert_same_answer(store, oracle, "first_touches", workspace, ids)
+        await assert_same_answer_as_reference(
+            store, oracle, "list_external_id_conflicts_and_total", workspace, random.choice((1, 9))
+        )
+        scope, ids = random_queries.random_query_scope(random, dataset), ("A1", "A4", "U1", "U2", "nobody")
+        await assert_same_answer_as_reference(store, oracle, "first_touches_of_seen_ids", workspace, ids)
         for any_id in ids:
-            await assert_same_answer(store, oracle, "find_person", workspace, any_id)
-            person = await oracle.find_person(workspace, any_id)
+            await assert_same_answer_as_reference(store, oracle, "find_person", workspace, any_id)
+            person = await oracle.find_person_of_any_id(workspace, any_id)
             if person:
-                await assert_same_answer(store, oracle, "list_person_events", scope, person)
-                await assert_same_answer(store, oracle, "list_person_touches", scope, person)
-                await assert_same_answer(store, oracle, "list_person_events", scope, person, 2)
-                await assert_same_answer(store, oracle, "list_person_touches", scope, person, 2)
-                await assert_same_answer(
-                    store, oracle, "read_activity", random_queries.random_journey(random, dataset, person)
+                await assert_same_answer_as_reference(
+                    store, oracle, "list_latest_person_events", scope, person
+                )
+                await assert_same_answer_as_reference(
+                    store, oracle, "list_latest_person_touches", scope, person
+                )
+                await assert_same_answer_as_reference(
+                    store, oracle, "list_latest_person_events", scope, person, 2
+                )
+                await assert_same_answer_as_reference(
+                    store, oracle, "list_latest_person_touches", scope, person, 2
+                )
+                await assert_same_answer_as_reference(
+                    store,
+                    oracle,
+                    "read_activity",
+                    random_queries.random_person_activity_query(random, dataset, person),
                 )
 
     @given(drawn=random_datasets())
@@ -198,14 +216,14 @@ class Differential(Kit):
     ) -> None:
         """Random cohort tables equal those of the reference store; empty cells are ignored."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
-            await assert_same_answer(
+            await assert_same_answer_as_reference(
                 store,
                 oracle,
                 "read_cohorts",
-                random_queries.random_cohorts(random, dataset),
-                normalize=non_empty_cells,
+                random_queries.random_cohort_query(random, dataset),
+                normalize=sizes_and_non_empty_cells,
             )
 
     @given(drawn=random_datasets())
@@ -215,10 +233,10 @@ class Differential(Kit):
     ) -> None:
         """Random funnels equal those of the reference store."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(2 * QUERIES_PER_DATASET):
-            await assert_same_answer(
-                store, oracle, "read_funnel", random_queries.random_funnel(random, dataset)
+            await assert_same_answer_as_reference(
+                store, oracle, "read_funnel", random_queries.random_funnel_query(random, dataset)
             )
 
     @given(drawn=random_datasets())
@@ -228,12 +246,12 @@ class Differential(Kit):
     ) -> None:
         """Random touch paths equal those of the reference store in any order."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store, oracle)
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
-            await assert_same_answer(
+            await assert_same_answer_as_reference(
                 store,
                 oracle,
-                "list_touch_paths",
-                random_queries.random_paths(random, dataset),
+                "list_distinct_touch_paths_with_counts",
+                random_queries.random_touch_path_query(random, dataset),
                 normalize=counts_by_path,
             )

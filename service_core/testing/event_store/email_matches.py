@@ -6,20 +6,20 @@ from typing import Any, Final
 
 import pytest
 
-from service_core.analytics.people.identity_resolution import resolve_identities
+from service_core.analytics.people.identity_resolution import resolve_identities_ignoring_bots
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.event_store.identity_resolution import (
     add_external_id_events,
     add_identity_events,
     event_times_by_person,
 )
-from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_store.kit import EventStoreKit, Store
 
-_MAILS: Final = ("ann@x.example", "ANN@x.example", "bob@x.example", "U1@x.example")
+_EMAILS: Final = ("ann@x.example", "ANN@x.example", "bob@x.example", "U1@x.example")
 _USERS: Final = (None, None, "U1", "U2", "u1@x.example")
 
 
-class EmailMatches(Kit):
+class EmailMatches(EventStoreKit):
     """Tests of payments that a provider reports without a known visitor."""
 
     def add_provider_payment(
@@ -68,7 +68,7 @@ class EmailMatches(Kit):
         for number in (1, 2, 3, 6):
             await store.append(builder.events[max(0, {2: 1, 3: 2, 6: 3}.get(number, 0)) : number])
             expected = {1: "v:till:c1", 2: "v:A1", 3: "v:A1", 6: "u:U1"}[number]
-            assert await store.find_person(builder.workspace_id, "till:c1") == expected, number
+            assert await store.find_person_of_any_id(builder.workspace_id, "till:c1") == expected, number
 
     async def test_an_email_of_two_persons_matches_no_payment(
         self, store: Store, builder: EventBuilder
@@ -98,10 +98,11 @@ class EmailMatches(Kit):
         add_external_id_events(builder, ("A3", "U3", {"till": "c3"}), ("A4", None, {"till": "c4"}))
         await store.append(builder.events)
         persons = [
-            await store.find_person(builder.workspace_id, f"till:c{number}") or "-" for number in (1, 2, 3, 4)
+            await store.find_person_of_any_id(builder.workspace_id, f"till:c{number}") or "-"
+            for number in (1, 2, 3, 4)
         ]
         assert persons == ["-", "u:U2", "u:U3", "v:A4"]
-        assert await store.find_person(builder.workspace_id, "A5") == "v:A5"
+        assert await store.find_person_of_any_id(builder.workspace_id, "A5") == "v:A5"
 
     async def test_customers_that_share_an_external_id_share_their_email_match(
         self, store: Store, builder: EventBuilder
@@ -130,9 +131,9 @@ class EmailMatches(Kit):
             event_data={"email": "ann@x.example"},
         )  # fmt: skip
         await store.append(builder.events)
-        assert await store.find_person(builder.workspace_id, "till:c1") == "u:U1"
+        assert await store.find_person_of_any_id(builder.workspace_id, "till:c1") == "u:U1"
         await store.revoke_identity_link(builder.workspace_id, event_id)
-        assert await store.find_person(builder.workspace_id, "till:c1") == "v:till:c1"
+        assert await store.find_person_of_any_id(builder.workspace_id, "till:c1") == "v:till:c1"
 
     @pytest.mark.parametrize("seed", range(4))
     async def test_email_matches_do_not_depend_on_the_order_of_arrival(
@@ -142,7 +143,7 @@ class EmailMatches(Kit):
         random = Random(seed)  # noqa: S311 - a seed names a world
         for minute in range(40):
             at = f"00:{minute:02}"
-            email, user = random.choice(_MAILS), random.choice(_USERS)
+            email, user = random.choice(_EMAILS), random.choice(_USERS)
             match random.randrange(4):
                 case 0:
                     self.add_email_event(builder, f"A{random.randrange(5)}", user, email, at)
@@ -154,13 +155,13 @@ class EmailMatches(Kit):
                     shared = {"external_ids": {"till": f"t{random.randrange(9)}"}}
                     more: Mapping[str, Any] = shared if random.random() < 0.3 else {}
                     self.add_provider_payment(builder, email, f"c{random.randrange(9)}", at=at, **more)
-        known = resolve_identities(builder.events)
+        known = resolve_identities_ignoring_bots(builder.events)
         sent = random.sample(builder.events, len(builder.events))
         for start in range(0, len(sent), 8):
             await store.append(sent[start : start + 8])
         visitors = {event.visitor_id: event for event in builder.events if event.strong_id is None}
         for visitor, event in visitors.items():
             if visitor not in known.links:
-                assert await store.find_person(builder.workspace_id, visitor) == known.person_of_event(
-                    event
-                ), visitor
+                assert await store.find_person_of_any_id(
+                    builder.workspace_id, visitor
+                ) == known.merged_person_of_event(event), visitor

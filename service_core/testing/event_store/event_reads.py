@@ -6,12 +6,12 @@ from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import EventPageQuery
 from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.event_builder import EventBuilder, utc_instant, whole_utc_days
-from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_store.kit import EventStoreKit, Store
 
 SPAN = whole_utc_days("2026-03-02", "2026-03-03")
 
 
-class EventReads(Kit):
+class EventReads(EventStoreKit):
     """Tests of the `EventReader` port."""
 
     async def test_event_pages_are_newest_first_without_gaps_by_offset_and_by_cursor(
@@ -24,7 +24,7 @@ class EventReads(Kit):
         builder.add_event("x", at="2026-03-04", visitor="A1")
         await store.append(builder.events)
         expected = sorted(builder.events[:6], key=lambda e: (e.timestamp, e.seq), reverse=True)
-        scope = builder.scan(SPAN)
+        scope = builder.query_scope(SPAN)
         listed = []
         for offset in (0, 4):
             page = await store.list_events(EventPageQuery(scope, 4, offset))
@@ -43,7 +43,7 @@ class EventReads(Kit):
             builder.add_event("x", at="2026-03-02", visitor="A1", event_data={"price": price})
         await store.append(builder.events)
         page = await store.list_events(
-            EventPageQuery(builder.scan(SPAN, filters=(Predicate("event_name", value="x"),)), 2)
+            EventPageQuery(builder.query_scope(SPAN, filters=(Predicate("event_name", value="x"),)), 2)
         )
         assert (len(page.events), page.total, page.has_more) == (2, 4, True)
 
@@ -54,7 +54,7 @@ class EventReads(Kit):
         for name, at in (("b", "2026-03-02"), ("a", "2026-03-03"), ("c", "2026-03-02"), ("c", "2026-03-03")):
             builder.add_event(name, at=at, visitor="A1")
         await store.append(builder.events)
-        answer = await store.list_event_names(builder.scan(SPAN))
+        answer = await store.list_event_names(builder.query_scope(SPAN))
         assert [(n.name, n.count) for n in answer] == [("c", 2), ("a", 1), ("b", 1)]
         assert (answer[0].first_seen_at, answer[0].last_seen_at) == (
             utc_instant("2026-03-02"),
@@ -84,7 +84,7 @@ class EventReads(Kit):
             builder.add_event("x", at="2026-03-02", visitor="A1", event_data=data)
         builder.add_event("a", at="2026-03-02", visitor="A1", event_data={"plan": "pro"})
         await store.append(builder.events)
-        answer = await store.list_custom_properties(builder.scan(SPAN), 10)
+        answer = await store.list_custom_properties_by_event(builder.query_scope(SPAN), 10)
         rows = [(p.event_name, p.key, p.count, p.distinct_count, p.sample, p.type) for p in answer]
         assert rows == [
             ("a", "plan", 1, 1, "pro", "string"),
@@ -95,7 +95,7 @@ class EventReads(Kit):
             ("x", "ok", 1, 1, True, "boolean"),
             ("x", "tags", 1, 1, ["a"], "array"),
         ]
-        assert [(p.event_name, p.key) for p in await store.list_custom_properties(builder.scan(SPAN), 1)] == [
+        assert [(p.event_name, p.key) for p in await store.list_custom_properties_by_event(builder.query_scope(SPAN), 1)] == [
             ("a", "plan"), ("x", "n"),
         ]  # fmt: skip
 
@@ -116,11 +116,12 @@ class EventReads(Kit):
             builder.add_event(name, at=now - timedelta(seconds=seconds), visitor=visitor, **columns)
         await store.append(builder.events)
         since = now - timedelta(minutes=5)
-        scope = builder.scan(TimeRange(since, now))
-        answer = await store.list_active_visitors(scope, since, 10)
+        scope = builder.query_scope(TimeRange(since, now))
+        answer = await store.list_visitors_with_recently_received_events(scope, since, 10)
         rows = [(v.latest_event.visitor_id, v.pageviews, v.events, v.revenue) for v in answer]
         assert rows == [("A4", 0, 1, None), ("A3", 1, 1, 0), ("A1", 1, 2, 500), ("A2", 1, 1, 0)]
         assert answer[2].last_seen - answer[2].first_seen == timedelta(minutes=3)
-        assert [v.latest_event.visitor_id for v in await store.list_active_visitors(scope, since, 1)] == [
-            "A4"
-        ]
+        assert [
+            v.latest_event.visitor_id
+            for v in await store.list_visitors_with_recently_received_events(scope, since, 1)
+        ] == ["A4"]

@@ -10,35 +10,35 @@ from service_core.analytics.funnels.ports import FunnelOrder, FunnelReaderQuery,
 from service_core.analytics.measures import Predicate
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit
-from service_core.testing.event_builder import EventBuilder, campaign, utc_instant, whole_utc_days
-from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_builder import EventBuilder, campaign_columns, utc_instant, whole_utc_days
+from service_core.testing.event_store.kit import EventStoreKit, Store
 
 SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 STEPS = tuple(frozenset({name}) for name in "ABC")
 
 
-def add_steps(builder: EventBuilder, steps: str, *, visitor: str = "A1") -> None:
+def add_step_events(builder: EventBuilder, names_with_day: str, *, visitor: str = "A1") -> None:
     """Adds events from words of an event name and a day of March 2026: ``A1 B16`` is A on the 1st, B on the 16th."""
-    for word in steps.split():
+    for word in names_with_day.split():
         builder.add_event(word[0], at=f"2026-03-{int(word[1:]):02}", visitor=visitor)
 
 
-def funnel_plan(builder: EventBuilder, **fields: Any) -> FunnelReaderQuery:
+def three_step_funnel_query(builder: EventBuilder, **overrides: Any) -> FunnelReaderQuery:
     """Returns a query of the funnel A, B, C within 14 days, asked on 2026-06-01, with fields overridden."""
     defaults: dict[str, Any] = {
         "steps": STEPS,
         "window": timedelta(days=14),
         "now": utc_instant("2026-06-01"),
     }
-    return FunnelReaderQuery(builder.scan(SPAN), **defaults | fields)
+    return FunnelReaderQuery(builder.query_scope(SPAN), **defaults | overrides)
 
 
-def units_per_step(table: FunnelResult) -> list[int]:
+def units_per_step(funnel_result: FunnelResult) -> list[int]:
     """Returns the number of units that reached each step."""
-    return [step.count for step in table.steps]
+    return [step.count for step in funnel_result.steps]
 
 
-class FunnelsAndCohorts(Kit):
+class FunnelsAndCohorts(EventStoreKit):
     """Tests of `read_funnel` and `read_cohorts`."""
 
     async def test_ordered_funnels_count_units_per_step_within_the_window(self, store: Store) -> None:
@@ -57,20 +57,21 @@ class FunnelsAndCohorts(Kit):
             ("A1 B16", STEPS[:2], [1, 0]),
         ):
             builder = EventBuilder()
-            add_steps(builder, events)
+            add_step_events(builder, events)
             await store.append(builder.events)
-            assert units_per_step(await store.read_funnel(funnel_plan(builder, steps=steps))) == reached, (
-                events
-            )
+            assert (
+                units_per_step(await store.read_funnel(three_step_funnel_query(builder, steps=steps)))
+                == reached
+            ), events
 
     async def test_funnel_step_times_are_those_of_the_deepest_attempt(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Median and mean seconds between steps are measured on each unit's deepest attempt."""
-        add_steps(builder, "A1 B16 A17 B18 C20")
-        add_steps(builder, "A1 B3", visitor="A2")
+        add_step_events(builder, "A1 B16 A17 B18 C20")
+        add_step_events(builder, "A1 B3", visitor="A2")
         await store.append(builder.events)
-        table = await store.read_funnel(funnel_plan(builder))
+        table = await store.read_funnel(three_step_funnel_query(builder))
         day = 86_400.0
         assert [(s.count, s.median_seconds, s.mean_seconds) for s in table.steps] == [
             (2, None, None), (2, 1.5 * day, 1.5 * day), (1, 2 * day, 2 * day),
@@ -80,22 +81,24 @@ class FunnelsAndCohorts(Kit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """In a strict funnel any other event between two steps ends the attempt."""
-        add_steps(builder, "A1 B2 C3")
-        add_steps(builder, "A1 X2 B3 C4", visitor="A2")
-        add_steps(builder, "A1 B2 X3 C4", visitor="A3")
+        add_step_events(builder, "A1 B2 C3")
+        add_step_events(builder, "A1 X2 B3 C4", visitor="A2")
+        add_step_events(builder, "A1 B2 X3 C4", visitor="A3")
         await store.append(builder.events)
-        table = await store.read_funnel(funnel_plan(builder, order=FunnelOrder.STRICT))
+        table = await store.read_funnel(three_step_funnel_query(builder, order=FunnelOrder.STRICT))
         assert units_per_step(table) == [3, 2, 1]
 
     async def test_an_any_order_funnel_counts_distinct_steps_within_one_window(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """With any order a unit's depth is the number of distinct steps within one window."""
-        add_steps(builder, "C1 B2 A3")
-        add_steps(builder, "B1 B2 C3", visitor="A2")
-        add_steps(builder, "B1 A16 C17", visitor="A3")
+        add_step_events(builder, "C1 B2 A3")
+        add_step_events(builder, "B1 B2 C3", visitor="A2")
+        add_step_events(builder, "B1 A16 C17", visitor="A3")
         await store.append(builder.events)
-        assert units_per_step(await store.read_funnel(funnel_plan(builder, order=FunnelOrder.ANY))) == [
+        assert units_per_step(
+            await store.read_funnel(three_step_funnel_query(builder, order=FunnelOrder.ANY))
+        ) == [
             3,
             3,
             1,
@@ -112,11 +115,11 @@ class FunnelsAndCohorts(Kit):
             ("after", "A1 B2 X3"),
             ("entrant", "A1 X2"),
         ):
-            add_steps(builder, days, visitor=visitor)
+            add_step_events(builder, days, visitor=visitor)
         for visitor, days in (("late", "C1 D2 X3 E4"), ("in_time", "C1 D2 E3 X4"), ("one_step", "C1 X2")):
-            add_steps(builder, days, visitor=visitor)
+            add_step_events(builder, days, visitor=visitor)
         await store.append(builder.events)
-        excluding = funnel_plan(builder, steps=STEPS[:2], exclude=frozenset({"X"}))
+        excluding = three_step_funnel_query(builder, steps=STEPS[:2], exclude=frozenset({"X"}))
         assert units_per_step(await store.read_funnel(excluding)) == [4, 3]
         steps = tuple(frozenset({name}) for name in "CDE")
         assert units_per_step(await store.read_funnel(replace(excluding, steps=steps))) == [2, 1, 1]
@@ -125,30 +128,30 @@ class FunnelsAndCohorts(Kit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Steps after the first count when they happen after the range's end and before `now`."""
-        add_steps(builder, "A31")
+        add_step_events(builder, "A31")
         builder.add_event("B", at="2026-04-02", visitor="A1")
         builder.add_event("C", at="2026-04-05", visitor="A1")
         await store.append(builder.events)
-        table = await store.read_funnel(funnel_plan(builder, now=utc_instant("2026-04-05")))
+        table = await store.read_funnel(three_step_funnel_query(builder, now=utc_instant("2026-04-05")))
         assert (units_per_step(table), table.open) == ([1, 1, 0], 1)
-        table = await store.read_funnel(funnel_plan(builder, now=utc_instant("2026-04-06")))
+        table = await store.read_funnel(three_step_funnel_query(builder, now=utc_instant("2026-04-06")))
         assert (units_per_step(table), table.open) == ([1, 1, 1], 0)
 
     async def test_open_counts_incomplete_entrants_whose_window_has_not_passed(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """`open` counts units that entered, did not finish, and whose window includes `now`."""
-        add_steps(builder, "A1")
-        add_steps(builder, "A10", visitor="A2")
-        add_steps(builder, "A1 A10", visitor="A3")
-        add_steps(builder, "A10 B11 C12", visitor="A4")
+        add_step_events(builder, "A1")
+        add_step_events(builder, "A10", visitor="A2")
+        add_step_events(builder, "A1 A10", visitor="A3")
+        add_step_events(builder, "A10 B11 C12", visitor="A4")
         await store.append(builder.events)
-        table = await store.read_funnel(funnel_plan(builder, now=utc_instant("2026-03-20")))
+        table = await store.read_funnel(three_step_funnel_query(builder, now=utc_instant("2026-03-20")))
         assert (units_per_step(table), table.open) == ([4, 1, 1], 2)
         last = builder.events[1].timestamp + timedelta(days=14)
         for order in FunnelOrder:
             for now, still_open in ((last, 2), (last + timedelta.resolution, 0)):
-                table = await store.read_funnel(funnel_plan(builder, now=now, order=order))
+                table = await store.read_funnel(three_step_funnel_query(builder, now=now, order=order))
                 assert (units_per_step(table), table.open) == ([4, 1, 1], still_open), order
 
     async def test_funnel_units_are_persons_or_with_by_session_sessions(
@@ -160,10 +163,10 @@ class FunnelsAndCohorts(Kit):
         builder.add_event("B", at="2026-03-04", visitor="A2", session="s2", strong_id="U1")
         builder.add_event("B", at="2026-03-04", visitor="A1", session="s2")
         await store.append(builder.events)
-        two = funnel_plan(builder, steps=STEPS[:2])
+        two = three_step_funnel_query(builder, steps=STEPS[:2])
         assert units_per_step(await store.read_funnel(two)) == [1, 1]
         assert units_per_step(
-            await store.read_funnel(funnel_plan(builder, steps=STEPS[:2], by_session=True))
+            await store.read_funnel(three_step_funnel_query(builder, steps=STEPS[:2], by_session=True))
         ) == [2, 1]
 
     async def test_a_funnel_filter_applies_to_the_first_step_only(
@@ -174,13 +177,13 @@ class FunnelsAndCohorts(Kit):
         builder.add_event("B", at="2026-03-03", visitor="A1", country="FR")
         builder.add_event("A", at="2026-03-02", visitor="A2", country="FR")
         await store.append(builder.events)
-        scope = builder.scan(SPAN, filters=(Predicate("country", value="DE"),))
-        table = await store.read_funnel(replace(funnel_plan(builder), scope=scope))
+        scope = builder.query_scope(SPAN, filters=(Predicate("country", value="DE"),))
+        table = await store.read_funnel(replace(three_step_funnel_query(builder), scope=scope))
         assert units_per_step(table) == [1, 1, 0]
 
     async def test_a_funnel_without_events_has_zero_counts(self, store: Store, builder: EventBuilder) -> None:
         """In a workspace without events every step and `open` are 0."""
-        table = await store.read_funnel(funnel_plan(builder))
+        table = await store.read_funnel(three_step_funnel_query(builder))
         assert (units_per_step(table), table.open) == ([0, 0, 0], 0)
 
     async def test_cohort_membership_revenue_and_return_follow_the_first_event_ever(
@@ -191,7 +194,7 @@ class FunnelsAndCohorts(Kit):
         Cells have active, returned, net revenue and the mark of foreign money.
         """
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-29"), BucketUnit.WEEK, ZoneInfo("UTC"))
-        google = campaign("google", "cpc")
+        google = campaign_columns("google", "cpc")
         for visitor, days in (("old", "-1 3"), ("A1", "3 4 10 24"), ("A2", "3 24"), ("A3", "10 11")):
             for day in map(int, days.split()):
                 at = f"2026-03-{day:02}" if day > 0 else "2026-02-20"
@@ -200,7 +203,7 @@ class FunnelsAndCohorts(Kit):
         builder.add_event("refund", at="2026-03-24", visitor="A1", order_id="O", revenue=-400)
         builder.add_event("purchase", at="2026-03-24", visitor="A2", revenue=50, currency="EUR")
         await store.append(builder.events)
-        scope = builder.scan(whole_utc_days("2026-03-02", "2026-03-15"))
+        scope = builder.query_scope(whole_utc_days("2026-03-02", "2026-03-15"))
         acquired = buckets_covering(scope.span, BucketUnit.WEEK, ZoneInfo("UTC"))
         table = await store.read_cohorts(CohortReaderQuery(scope, acquired, weeks))
         assert dict(table.sizes) == {0: 2, 1: 1}
@@ -233,10 +236,10 @@ class FunnelsAndCohorts(Kit):
         builder.add_event("page_view", at="2026-03-11", visitor="old", session="old")
         await store.append(builder.events)
         table = await store.read_cohorts(
-            CohortReaderQuery(builder.scan(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
+            CohortReaderQuery(builder.query_scope(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
         )
         assert [c.active for c in table.cells] == [4, 2, 1, 2]
-        ever = builder.scan(whole_utc_days("2026-02-16", "2026-03-29"))
+        ever = builder.query_scope(whole_utc_days("2026-02-16", "2026-03-29"))
         since = buckets_covering(ever.span, BucketUnit.WEEK, ZoneInfo("UTC"))
         first = await store.read_cohorts(CohortReaderQuery(ever, since, since))
         assert [(c.bucket, c.active) for c in first.cells if c.cohort == 0 and c.active] == [(0, 1), (3, 1)]
@@ -251,7 +254,7 @@ class FunnelsAndCohorts(Kit):
             builder.add_event(name, at=f"2026-03-{day}", visitor="A1", session="S", strong_id=user_id)
         await store.append(builder.events)
         table = await store.read_cohorts(
-            CohortReaderQuery(builder.scan(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
+            CohortReaderQuery(builder.query_scope(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
         )
         active_cells = {(c.cohort, c.bucket) for c in table.cells if c.active}
         assert (dict(table.sizes), active_cells) == ({0: 1, 1: 1}, {(0, 0), (0, 2), (0, 3), (1, 1), (1, 2)})
@@ -262,7 +265,9 @@ class FunnelsAndCohorts(Kit):
         for visitor, source in (("A1", "google"), ("A2", "bing")):
             for day, name in ((2, source), (3, "google")):
                 at = f"2026-03-0{day}"
-                builder.add_event("page_view", at=at, visitor=visitor, session=at, **campaign(name, "cpc"))
+                builder.add_event(
+                    "page_view", at=at, visitor=visitor, session=at, **campaign_columns(name, "cpc")
+                )
         builder.add_event("page_view", at="2026-03-02", visitor="A3")
         await store.append(builder.events)
         for column, value, size in (
@@ -271,7 +276,7 @@ class FunnelsAndCohorts(Kit):
             ("country", "DE", 0),
         ):
             first = (Predicate(column, value=value),)
-            scope = builder.scan(whole_utc_days("2026-03-02", "2026-03-15"))
+            scope = builder.query_scope(whole_utc_days("2026-03-02", "2026-03-15"))
             table = await store.read_cohorts(
                 CohortReaderQuery(scope, weeks, weeks, first_touch_filters=first)
             )

@@ -24,19 +24,27 @@ from service_core.testing.event_store.kit import (
     SESSION_STARTS,
     SESSIONS,
     VISITORS,
-    Kit,
+    EventStoreKit,
     Store,
-    measure,
     measure_by_columns,
+    measure_value_or_row,
 )
-from service_core.testing.standard_dataset import CAFE, NOW, SHOP, WEEK, cafe_scan, shop_scan, standard_events
+from service_core.testing.standard_dataset import (
+    CAFE,
+    NOW,
+    SHOP,
+    WEEK,
+    cafe_query_scope,
+    shop_query_scope,
+    standard_events,
+)
 
 REVENUE = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charge"))
 REFUNDS = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 LAST_NON_DIRECT = CreditRule(Weighting.LAST, timedelta(days=30), ignore_direct=True)
 
 
-class GoldenNumbers(Kit):
+class GoldenNumbers(EventStoreKit):
     """Tests of the golden numbers of `standard_dataset`."""
 
     @pytest.fixture
@@ -50,36 +58,61 @@ class GoldenNumbers(Kit):
     ) -> None:
         """Events, visitors, persons, sessions, session sums and revenue of the shop's week have the golden values."""
         aggregations = (EVENTS, VISITORS, PERSONS, SESSIONS, SESSION_STARTS, CONVERTED)
-        assert await measure(store_with_dataset, shop_scan(), *aggregations) == (17, 6, 4, 8, 8, 2)
+        assert await measure_value_or_row(store_with_dataset, shop_query_scope(), *aggregations) == (
+            17,
+            6,
+            4,
+            8,
+            8,
+            2,
+        )
         session_columns = ("pageviews", "bounced", "engaged", "has_cart", "has_purchase", "duration")
         sums = tuple(sum_column(column, Relation.SESSIONS) for column in session_columns)
-        assert await measure(store_with_dataset, shop_scan(), *sums) == (9, 3, 4, 1, 2, 4389.0)
-        assert await measure(store_with_dataset, shop_scan(), REVENUE, REFUNDS) == (10000, 0)
+        assert await measure_value_or_row(store_with_dataset, shop_query_scope(), *sums) == (
+            9,
+            3,
+            4,
+            1,
+            2,
+            4389.0,
+        )
+        assert await measure_value_or_row(store_with_dataset, shop_query_scope(), REVENUE, REFUNDS) == (
+            10000,
+            0,
+        )
 
     async def test_counts_of_the_cafe_week_are_golden_and_apart_from_the_shop(
         self, store_with_dataset: Store
     ) -> None:
         """The second workspace has its own golden values although it shares ids with the first."""
         aggregations = (EVENTS, VISITORS, SESSIONS, CONVERTED, REVENUE)
-        assert await measure(store_with_dataset, cafe_scan(), *aggregations) == (3, 1, 1, 1, 700)
+        assert await measure_value_or_row(store_with_dataset, cafe_query_scope(), *aggregations) == (
+            3,
+            1,
+            1,
+            1,
+            700,
+        )
 
     async def test_revenue_by_currency_and_refunds_of_all_shop_days_are_golden(
         self, store_with_dataset: Store
     ) -> None:
         """Revenue by currency, refunds and payments over all days of the shop have the golden values."""
-        scope = shop_scan(TimeRange(WEEK.start, NOW))
+        scope = shop_query_scope(TimeRange(WEEK.start, NOW))
         money = await measure_by_columns(store_with_dataset, scope, REVENUE, "currency")
         assert money == {"USD": 10000, "EUR": 5000}
-        assert await measure(store_with_dataset, scope, REFUNDS, count_rows(Relation.PAYMENTS)) == (2500, 3)
+        assert await measure_value_or_row(
+            store_with_dataset, scope, REFUNDS, count_rows(Relation.PAYMENTS)
+        ) == (2500, 3)
 
     async def test_shop_visitors_by_entry_channel_and_sessions_by_country_are_golden(
         self, store_with_dataset: Store
     ) -> None:
         """Visitors by entry channel and sessions by entry country have the golden values."""
-        assert await measure_by_columns(store_with_dataset, shop_scan(), VISITORS, entry_column("channel")) == {
+        assert await measure_by_columns(store_with_dataset, shop_query_scope(), VISITORS, entry_column("channel")) == {
             "direct": 4, "paid_search": 1, "organic_social": 1, "email": 1, "referral": 1,
         }  # fmt: skip
-        assert await measure_by_columns(store_with_dataset, shop_scan(), SESSIONS, entry_column("country")) == {
+        assert await measure_by_columns(store_with_dataset, shop_query_scope(), SESSIONS, entry_column("country")) == {
             "DE": 3, "US": 2, "GB": 1, None: 2,
         }  # fmt: skip
 
@@ -89,11 +122,11 @@ class GoldenNumbers(Kit):
         """Credits and credited money by source have the golden values under the last non-direct touch."""
         source = touch_column("attribution_source")
         credited = await measure_by_columns(
-            store_with_dataset, shop_scan(), CREDITED, source, credit=LAST_NON_DIRECT
+            store_with_dataset, shop_query_scope(), CREDITED, source, credit=LAST_NON_DIRECT
         )
         assert credited == {"google": 1_000_000, "news": 1_000_000}
         money = await measure_by_columns(
-            store_with_dataset, shop_scan(), CREDITED_MONEY, source, credit=LAST_NON_DIRECT
+            store_with_dataset, shop_query_scope(), CREDITED_MONEY, source, credit=LAST_NON_DIRECT
         )
         assert money == {"google": 10000, "news": 0}
 
@@ -101,8 +134,8 @@ class GoldenNumbers(Kit):
         self, store_with_dataset: Store
     ) -> None:
         """The people of the week, and the touches of one person, have the golden values."""
-        answer, total_count = await store_with_dataset.list_people(
-            PeoplePageQuery(shop_scan(), 10, 0, "events")
+        answer, total_count = await store_with_dataset.list_people_and_total(
+            PeoplePageQuery(shop_query_scope(), 10, 0, "events")
         )
         assert total_count == 4
         assert [(p.person, p.email, p.events, p.sessions, p.revenue) for p in answer] == [
@@ -111,8 +144,10 @@ class GoldenNumbers(Kit):
             ("v:C1", None, 2, 1, 0),
             ("v:D1", None, 1, 1, 0),
         ]
-        bob = await store_with_dataset.list_person_touches(shop_scan(TimeRange(WEEK.start, NOW)), "u:U-bob")
-        assert [touch.source for touch in bob] == ["facebook", "news", "(direct)"]
-        assert await store_with_dataset.event_time_range(SHOP) != await store_with_dataset.event_time_range(
-            CAFE
+        bob = await store_with_dataset.list_latest_person_touches(
+            shop_query_scope(TimeRange(WEEK.start, NOW)), "u:U-bob"
         )
+        assert [touch.source for touch in bob] == ["facebook", "news", "(direct)"]
+        assert await store_with_dataset.first_and_last_event_time(
+            SHOP
+        ) != await store_with_dataset.first_and_last_event_time(CAFE)

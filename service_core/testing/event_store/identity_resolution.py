@@ -15,11 +15,11 @@ from service_core.analytics.people.ports import (
     PeoplePageQuery,
     PersonActivityQuery,
 )
-from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
-from service_core.testing.event_store.kit import PERSONS, VISITORS, Kit, Store, measure
+from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
+from service_core.testing.event_store.kit import PERSONS, VISITORS, EventStoreKit, Store, measure_value_or_row
 
 SPAN = whole_utc_days("2026-03-01", "2026-03-31")
-ENTANGLED: Final[tuple[tuple[str, str | None, Mapping[str, str]], ...]] = (
+CONFLICTING_EXTERNAL_IDS: Final[tuple[tuple[str, str | None, Mapping[str, str]], ...]] = (
     ("A1", None, {"shop": "s1"}),
     ("A2", "U1", {"shop": "s1", "crm": "c1"}),
     ("A3", "U2", {"crm": "c1"}),
@@ -34,18 +34,21 @@ ENTANGLED: Final[tuple[tuple[str, str | None, Mapping[str, str]], ...]] = (
 
 async def event_times_by_person(store: Store, builder: EventBuilder) -> dict[str, list[str]]:
     """Returns the times (hour and minute) of each person's events by person, in the order of the people list."""
-    answer, _ = await store.list_people(PeoplePageQuery(builder.scan(SPAN), 100, 0, "events"))
+    answer, _ = await store.list_people_and_total(
+        PeoplePageQuery(builder.query_scope(SPAN), 100, 0, "events")
+    )
     return {
         person.person: [
-            f"{e.timestamp:%H:%M}" for e in await store.list_person_events(builder.scan(SPAN), person.person)
+            f"{e.timestamp:%H:%M}"
+            for e in await store.list_latest_person_events(builder.query_scope(SPAN), person.person)
         ]
         for person in answer
     }
 
 
-def persons_of(one: ExternalIdConflict) -> tuple[str, ...]:
+def conflicting_person_ids(conflict: ExternalIdConflict) -> tuple[str, ...]:
     """Returns the persons that share a conflicting external id."""
-    return tuple(claim.person for claim in one.conflicting_persons)
+    return tuple(claim.person for claim in conflict.conflicting_persons)
 
 
 def add_identity_events(builder: EventBuilder, *visitor_and_user: tuple[str, str | None]) -> None:
@@ -69,7 +72,7 @@ def add_alias_event(builder: EventBuilder, previous_user: str, new_user: str, *,
     return builder.add_event("$alias", at=at, visitor=new_user, strong_id=new_user, event_data=data).event_id
 
 
-class IdentityResolution(Kit):
+class IdentityResolution(EventStoreKit):
     """Tests of the person to whom each event belongs."""
 
     async def test_anonymous_events_before_identification_belong_to_the_person(
@@ -106,7 +109,7 @@ class IdentityResolution(Kit):
         """Two visitors that identify as one user are one person and two visitors."""
         add_identity_events(builder, ("A1", "U1"), ("A2", "U1"))
         await store.append(builder.events)
-        assert await measure(store, builder.scan(SPAN), PERSONS, VISITORS) == (1, 2)
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), PERSONS, VISITORS) == (1, 2)
 
     async def test_an_identified_event_links_all_its_anonymous_ids_to_the_user(
         self, store: Store, builder: EventBuilder
@@ -174,7 +177,7 @@ class IdentityResolution(Kit):
         builder.add_event("login", at="2026-03-02T06:00", visitor="A1", strong_id="U2", distinct_id="D1")
         await store.append(builder.events)
         for any_id, person in (("V1", "u:U1"), ("D1", "u:U2"), ("A1", "u:U2"), ("X1", None)):
-            assert await store.find_person(builder.workspace_id, any_id) == person, any_id
+            assert await store.find_person_of_any_id(builder.workspace_id, any_id) == person, any_id
 
     async def test_an_alias_merges_two_users_under_the_new_id(
         self, store: Store, builder: EventBuilder
@@ -184,7 +187,7 @@ class IdentityResolution(Kit):
         add_alias_event(builder, "U1", "U2", at="2026-03-02T05:00")
         await store.append(builder.events)
         assert list(await event_times_by_person(store, builder)) == ["u:U2"]
-        assert await store.find_person(builder.workspace_id, "U1") == "u:U2"
+        assert await store.find_person_of_any_id(builder.workspace_id, "U1") == "u:U2"
 
     async def test_chained_aliases_merge_under_the_last_id(self, store: Store, builder: EventBuilder) -> None:
         """Aliases U1 to U2 and U2 to U3 make one person U3."""
@@ -303,7 +306,7 @@ class IdentityResolution(Kit):
 
         Other ids still merge where one user has them.
         """
-        add_external_id_events(builder, *ENTANGLED)
+        add_external_id_events(builder, *CONFLICTING_EXTERNAL_IDS)
         await store.append(builder.events)
         counts = {
             person: len(times) for person, times in (await event_times_by_person(store, builder)).items()
@@ -318,11 +321,14 @@ class IdentityResolution(Kit):
 
         The limit does not change the total.
         """
-        add_external_id_events(builder, *ENTANGLED)
+        add_external_id_events(builder, *CONFLICTING_EXTERNAL_IDS)
         await store.append(builder.events)
-        answer, total = await store.external_id_conflicts(builder.workspace_id, 100)
+        answer, total = await store.list_external_id_conflicts_and_total(builder.workspace_id, 100)
         assert {
-            f"{conflict.namespace}:{conflict.id}": (conflict.identified_count, *persons_of(conflict))
+            f"{conflict.namespace}:{conflict.id}": (
+                conflict.identified_count,
+                *conflicting_person_ids(conflict),
+            )
             for conflict in answer
         } == {
             "crm:c1": (2, "u:U1", "u:U2", "v:A4"),
@@ -333,7 +339,7 @@ class IdentityResolution(Kit):
         }
         newest = "desk", "app", "till"
         assert ([conflict.namespace for conflict in answer], total) == (["crm", *newest, "shop"], 5)
-        first, total = await store.external_id_conflicts(builder.workspace_id, 2)
+        first, total = await store.list_external_id_conflicts_and_total(builder.workspace_id, 2)
         assert (first, total) == (answer[:2], 5)
 
     async def test_a_conflict_has_counts_and_latest_event_per_person_up_to_the_maximum(
@@ -347,7 +353,7 @@ class IdentityResolution(Kit):
         )
         first, known, other, *_ = builder.events
         await store.append(builder.events)
-        (crm, *rest), _ = await store.external_id_conflicts(builder.workspace_id, 100)
+        (crm, *rest), _ = await store.list_external_id_conflicts_and_total(builder.workspace_id, 100)
         assert [(one.namespace, one.id, one.identified_count, one.person_count) for one in (crm, *rest)] == [
             ("crm", "1", 2, MAX_CONFLICTING_PERSONS + 2), ("Shop", '"é:1', 2, 2), ("a/b~0.c", "1", 2, 2),
         ]  # fmt: skip
@@ -375,15 +381,15 @@ class IdentityResolution(Kit):
         )
         await store.append(builder.events)
         workspace, (revoked, *_) = builder.workspace_id, builder.events
-        ((crm,), _) = await store.external_id_conflicts(workspace, 100)
-        assert persons_of(crm) == ("u:U1", "u:U2", "u:U3")
+        ((crm,), _) = await store.list_external_id_conflicts_and_total(workspace, 100)
+        assert conflicting_person_ids(crm) == ("u:U1", "u:U2", "u:U3")
         await store.revoke_identity_link(workspace, revoked.event_id)
-        ((crm,), _) = await store.external_id_conflicts(workspace, 100)
-        assert persons_of(crm) == ("u:U2", "u:U3")
+        ((crm,), _) = await store.list_external_id_conflicts_and_total(workspace, 100)
+        assert conflicting_person_ids(crm) == ("u:U2", "u:U3")
         add_alias_event(builder, "U2", "U3", at="2026-03-03")
         await store.append(builder.events[-1:])
-        assert await store.external_id_conflicts(workspace, 100) == ([], 0)
-        assert await store.find_person(workspace, "A5") == "u:U3"
+        assert await store.list_external_id_conflicts_and_total(workspace, 100) == ([], 0)
+        assert await store.find_person_of_any_id(workspace, "A5") == "u:U3"
 
     async def test_a_conflicting_external_id_stays_in_the_profile_of_each_person(
         self, store: Store, builder: EventBuilder
@@ -393,7 +399,7 @@ class IdentityResolution(Kit):
         await store.append(builder.events)
         for person in ("u:U1", "u:U2"):
             answer = await store.read_activity(
-                PersonActivityQuery(builder.scan(SPAN), person, timedelta(days=1), 1)
+                PersonActivityQuery(builder.query_scope(SPAN), person, timedelta(days=1), 1)
             )
             assert answer.profile.external_ids == {"crm": "1"}
 
@@ -425,13 +431,13 @@ class IdentityResolution(Kit):
         add_identity_events(builder, ("A1", "U1"), ("U1", None), ("A1", "U2"))
         await store.append(builder.events)
         for any_id, person in (("U1", "u:U1"), ("A1", "u:U2"), ("A0", "u:U1"), ("nobody", None)):
-            assert await store.find_person(builder.workspace_id, any_id) == person, any_id
+            assert await store.find_person_of_any_id(builder.workspace_id, any_id) == person, any_id
 
     async def test_a_people_row_has_all_time_traits_and_counts_of_the_range(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A people row has first values and traits of all time and counts of the range, and is found by e-mail and campaign."""
-        google = campaign("google", "cpc", "spring")
+        google = campaign_columns("google", "cpc", "spring")
         builder.add_event("page_view", at="2026-02-01", visitor="A1", country="DE", **google)
         traits = {"traits": {"email": "ada@example.com"}, "name": "Ada"}
         builder.add_event("$identify", at="2026-02-02", visitor="A1", strong_id="U1", event_data=traits)
@@ -443,8 +449,10 @@ class IdentityResolution(Kit):
         foreign = {"revenue": 900, "currency": "EUR"}
         builder.add_event("purchase", at="2026-03-05", visitor="A2", session="s3", **foreign)
         await store.append(builder.events)
-        plan = PeoplePageQuery(builder.scan(SPAN), 10, 0, "last_seen", search="ADA@", utm_campaign="spring")
-        (ada,), total = await store.list_people(plan)
+        plan = PeoplePageQuery(
+            builder.query_scope(SPAN), 10, 0, "last_seen", search="ADA@", utm_campaign="spring"
+        )
+        (ada,), total = await store.list_people_and_total(plan)
         assert (total, ada.person, ada.user_id, ada.email, ada.name) == (
             1, "u:U1", "U1", "ada@example.com", "Ada",
         )  # fmt: skip
@@ -462,18 +470,22 @@ class IdentityResolution(Kit):
     ) -> None:
         """The filters `utm_source`, `utm_campaign` and `country` find persons without a value by the label `NOT_SET`."""
         builder.add_event(
-            "page_view", at="2026-03-02", visitor="A1", country="DE", **campaign("google", "cpc", "spring")
+            "page_view",
+            at="2026-03-02",
+            visitor="A1",
+            country="DE",
+            **campaign_columns("google", "cpc", "spring"),
         )
         builder.add_event("page_view", at="2026-03-03", visitor="A2")
         builder.add_event("refund", at="2026-03-04", visitor="A3")  # makes no touch
         await store.append(builder.events)
-        page = PeoplePageQuery(builder.scan(SPAN), 10, 0, "last_seen")
+        page = PeoplePageQuery(builder.query_scope(SPAN), 10, 0, "last_seen")
         for plan in (
             replace(page, utm_source=NOT_SET),
             replace(page, utm_campaign=NOT_SET),
             replace(page, country=NOT_SET),
         ):
-            answer, total = await store.list_people(plan)
+            answer, total = await store.list_people_and_total(plan)
             assert ([person.visitor_id for person in answer], total) == (["A3", "A2"], 2)
 
     async def test_a_people_row_lists_at_most_a_thousand_visitors_and_search_finds_any(
@@ -483,8 +495,10 @@ class IdentityResolution(Kit):
         for number in range(MAX_ITEMS_PER_PERSON + 1):
             builder.add_event("page_view", at="2026-03-01", visitor=f"A{number:04}", strong_id="U1")
         await store.append(builder.events)
-        plan = PeoplePageQuery(builder.scan(SPAN), 1, 0, "last_seen", search=f"a{MAX_ITEMS_PER_PERSON:04}")
-        ((person,), total) = await store.list_people(plan)
+        plan = PeoplePageQuery(
+            builder.query_scope(SPAN), 1, 0, "last_seen", search=f"a{MAX_ITEMS_PER_PERSON:04}"
+        )
+        ((person,), total) = await store.list_people_and_total(plan)
         assert person.visitor_ids == tuple(f"A{number:04}" for number in range(MAX_ITEMS_PER_PERSON))
         assert (person.events, total) == (MAX_ITEMS_PER_PERSON + 1, 1)
 
@@ -496,8 +510,8 @@ class IdentityResolution(Kit):
             builder.add_event("purchase", at=f"2026-03-0{day}", visitor=visitor, order_id="O1", revenue=5)
         await store.append(builder.events)
         for plan in (
-            PeoplePageQuery(builder.scan(SPAN), 1, 0, "last_seen"),
-            PeoplePageQuery(builder.scan(SPAN), 1, 0, "last_seen", person="v:A2"),
+            PeoplePageQuery(builder.query_scope(SPAN), 1, 0, "last_seen"),
+            PeoplePageQuery(builder.query_scope(SPAN), 1, 0, "last_seen", person="v:A2"),
         ):
-            ((other,), _) = await store.list_people(plan)
+            ((other,), _) = await store.list_people_and_total(plan)
             assert (other.person, other.events, other.conversions, other.orders) == ("v:A2", 2, 0, 0)

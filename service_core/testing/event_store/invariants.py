@@ -34,8 +34,8 @@ from service_core.analytics.ports import (
 from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit
-from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
-from service_core.testing.event_store.differential import load_dataset, on_random_datasets
+from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
+from service_core.testing.event_store.differential import append_dataset_in_random_batches, on_random_datasets
 from service_core.testing.event_store.kit import (
     CONVERTED,
     CREDITED,
@@ -47,12 +47,12 @@ from service_core.testing.event_store.kit import (
     SESSION_STARTS,
     SESSIONS,
     VISITORS,
-    Kit,
+    EventStoreKit,
     Store,
-    measure,
+    measure_value_or_row,
 )
 from service_core.testing.random_datasets import RandomDataset, random_datasets
-from service_core.testing.random_queries import random_funnel, random_scan
+from service_core.testing.random_queries import random_funnel_query, random_query_scope
 
 _VIEWED = Predicate("event_name", FilterOperator.IN, tuple(sorted(PAGE_VIEWS)))
 _NOT_VIEWED = Predicate("event_name", FilterOperator.NOT_IN, tuple(sorted(PAGE_VIEWS)))
@@ -60,10 +60,10 @@ REVENUE = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charg
 ORDERS = count_rows(Relation.PAYMENTS, Predicate("kind", value="charge"))
 REFUNDS = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 ADDITIVE = (EVENTS, SESSION_STARTS, CONVERTED, REVENUE, REFUNDS, sum_column("engaged", Relation.SESSIONS))
-DAY = ({str(Relation.EVENTS): Column("country")},)
+BY_COUNTRY = ({str(Relation.EVENTS): Column("country")},)
 
 
-class Invariants(Kit):
+class Invariants(EventStoreKit):
     """Tests of invariants that a store alone can break."""
 
     @given(drawn=random_datasets())
@@ -73,8 +73,8 @@ class Invariants(Kit):
     ) -> None:
         """In total and per day visitors <= sessions <= events, and page views plus other events are all events."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
-        scope = random_scan(random, dataset)
+        await append_dataset_in_random_batches(dataset, random, store)
+        scope = random_query_scope(random, dataset)
         aggregations = (
             VISITORS,
             SESSIONS,
@@ -95,9 +95,9 @@ class Invariants(Kit):
     ) -> None:
         """Additive measures summed over hours, days or weeks of any time zone equal their totals."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
-        scope = random_scan(random, dataset)
-        whole = await measure(store, scope, *ADDITIVE)
+        await append_dataset_in_random_batches(dataset, random, store)
+        scope = random_query_scope(random, dataset)
+        whole = await measure_value_or_row(store, scope, *ADDITIVE)
         for zone in (dataset.timezone, "UTC", "Asia/Kathmandu"):
             for unit in (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.WEEK):
                 buckets = buckets_covering(scope.span, unit, ZoneInfo(zone))
@@ -112,13 +112,15 @@ class Invariants(Kit):
     ) -> None:
         """Under each weighting credits sum exactly to the conversions, orders, revenue and refunds."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
-        scope = random_scan(random, dataset)
-        counted, orders, *money = await measure(store, scope, CONVERTED, ORDERS, REVENUE, REFUNDS)
+        await append_dataset_in_random_batches(dataset, random, store)
+        scope = random_query_scope(random, dataset)
+        counted, orders, *money = await measure_value_or_row(
+            store, scope, CONVERTED, ORDERS, REVENUE, REFUNDS
+        )
         credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY, CREDITED_REFUNDS)
         for weighting in Weighting:
             rule = CreditRule(weighting, timedelta(days=5), ignore_direct=random.random() < 0.5)
-            shared = await measure(store, scope, *credited, credit=rule)
+            shared = await measure_value_or_row(store, scope, *credited, credit=rule)
             assert shared == (counted * 1_000_000, orders * 1_000_000, *money), weighting
 
     @given(drawn=random_datasets())
@@ -128,9 +130,9 @@ class Invariants(Kit):
     ) -> None:
         """Counts never increase along a funnel, and `open` is at most the entrants who did not finish."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
+        await append_dataset_in_random_batches(dataset, random, store)
         for _ in range(4):
-            plan: FunnelReaderQuery = random_funnel(random, dataset)
+            plan: FunnelReaderQuery = random_funnel_query(random, dataset)
             table = await store.read_funnel(plan)
             reached = [step.count for step in table.steps]
             assert reached == sorted(reached, reverse=True)
@@ -143,12 +145,12 @@ class Invariants(Kit):
     ) -> None:
         """Cohort sizes sum to the persons first seen in the range, the first cell is the size, `returned` never increases."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
+        await append_dataset_in_random_batches(dataset, random, store)
         zone = ZoneInfo(dataset.timezone)
-        scope = dataset.story.scan(dataset.span, zone=dataset.timezone)
+        scope = dataset.builder.query_scope(dataset.span, zone=dataset.timezone)
         acquired = buckets_covering(dataset.span, random.choice((BucketUnit.DAY, BucketUnit.WEEK)), zone)
         table = await store.read_cohorts(CohortReaderQuery(scope, acquired, acquired))
-        persons, _ = await store.list_people(PeoplePageQuery(scope, 1000, 0, "first_seen"))
+        persons, _ = await store.list_people_and_total(PeoplePageQuery(scope, 1000, 0, "first_seen"))
         assert sum(table.sizes.values()) == sum(dataset.span.start <= p.first_seen for p in persons)
         cells = {(cell.cohort, cell.bucket): cell for cell in table.cells}
         for cohort, size in table.sizes.items():
@@ -164,23 +166,25 @@ class Invariants(Kit):
     ) -> None:
         """Appending all events again, or in another order to a new workspace, changes no answer."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
-        before = await self.everything(store, dataset, dataset.story)
-        await store.append(dataset.story.events)
-        assert await self.everything(store, dataset, dataset.story) == before
+        await append_dataset_in_random_batches(dataset, random, store)
+        before = await self.read_one_answer_of_each_kind(store, dataset, dataset.builder)
+        await store.append(dataset.builder.events)
+        assert await self.read_one_answer_of_each_kind(store, dataset, dataset.builder) == before
         other, times = EventBuilder(), set()
-        for event in random.sample(dataset.story.events, len(dataset.story.events)):
+        for event in random.sample(dataset.builder.events, len(dataset.builder.events)):
             seq = other.add_event(event.event_name, at=event.timestamp, visitor=event.visitor_id).seq
             moved = dataclasses.replace(event, workspace_id=other.workspace_id, seq=seq)
             other.events[-1] = moved
             times.add(moved.timestamp)
         await store.append(other.events)
         if len(times) == len(other.events):
-            assert await self.everything(store, dataset, other) == before
+            assert await self.read_one_answer_of_each_kind(store, dataset, other) == before
 
-    async def everything(self, store: Store, dataset: RandomDataset, builder: EventBuilder) -> Sequence[Any]:
+    async def read_one_answer_of_each_kind(
+        self, store: Store, dataset: RandomDataset, builder: EventBuilder
+    ) -> Sequence[Any]:
         """Returns one aggregate, cohorts, a funnel, touch paths and event names of the dataset's range."""
-        scope = builder.scan(dataset.span, zone=dataset.timezone)
+        scope = builder.query_scope(dataset.span, zone=dataset.timezone)
         credit = CreditRule(Weighting.LINEAR, timedelta(days=5))
         result = await store.aggregate(
             AggregateQuery(
@@ -199,7 +203,7 @@ class Invariants(Kit):
         cohorts = await store.read_cohorts(CohortReaderQuery(scope, acquired, acquired))
         steps = (PAGE_VIEWS, frozenset({"click", "purchase"}))
         funnel = await store.read_funnel(FunnelReaderQuery(scope, steps, timedelta(days=3), dataset.span.end))
-        paths = await store.list_touch_paths(
+        paths = await store.list_distinct_touch_paths_with_counts(
             TouchPathQuery(scope, timedelta(days=5), (touch_column("channel"),))
         )
         counts_by_path = {path.keys: (path.converted, path.unconverted) for path in paths}
@@ -213,9 +217,9 @@ class Invariants(Kit):
     ) -> None:
         """Limit and offset select rows of the unlimited answer; total rows and totals stay the same."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
+        await append_dataset_in_random_batches(dataset, random, store)
         plan = AggregateQuery(
-            random_scan(random, dataset), (VISITORS, EVENTS), DAY, order=(ColumnSort("m0"),)
+            random_query_scope(random, dataset), (VISITORS, EVENTS), BY_COUNTRY, order=(ColumnSort("m0"),)
         )
         whole = await store.aggregate(plan)
         for limit in (1, 2):
@@ -231,8 +235,8 @@ class Invariants(Kit):
     ) -> None:
         """Event pages of seven, joined, equal one page of all events; its total is their number."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
-        scope = random_scan(random, dataset)
+        await append_dataset_in_random_batches(dataset, random, store)
+        scope = random_query_scope(random, dataset)
         whole = await store.list_events(EventPageQuery(scope, 1000))
         listed = []
         for offset in range(0, len(whole.events), 7):
@@ -247,20 +251,22 @@ class Invariants(Kit):
     ) -> None:
         """Each measure has the same value queried alone and together with others."""
         dataset, random = drawn
-        await load_dataset(dataset, random, store)
-        scope = random_scan(random, dataset)
+        await append_dataset_in_random_batches(dataset, random, store)
+        scope = random_query_scope(random, dataset)
         aggregations: tuple[Aggregation, ...] = (VISITORS, SESSIONS, PERSONS, *ADDITIVE)
-        together = await measure(store, scope, *aggregations)
-        assert together == tuple([await measure(store, scope, aggregation) for aggregation in aggregations])
+        together = await measure_value_or_row(store, scope, *aggregations)
+        assert together == tuple(
+            [await measure_value_or_row(store, scope, aggregation) for aggregation in aggregations]
+        )
 
     async def test_revenue_minus_a_full_refund_is_zero(self, store: Store, builder: EventBuilder) -> None:
         """The revenue of an order minus its full refund is 0."""
-        builder.add_event("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", **campaign_columns("google", "cpc"))
         builder.add_event("purchase", at="2026-03-03", visitor="A1", order_id="O1", revenue=33333)
         builder.add_event("refund", at="2026-03-04", visitor="A1", order_id="O1", revenue=-33333)
         await store.append(builder.events)
-        scope = builder.scan(whole_utc_days("2026-03-01", "2026-03-31"))
-        revenue, refunds = await measure(store, scope, REVENUE, REFUNDS)
+        scope = builder.query_scope(whole_utc_days("2026-03-01", "2026-03-31"))
+        revenue, refunds = await measure_value_or_row(store, scope, REVENUE, REFUNDS)
         assert revenue - refunds == 0
 
     async def test_a_value_in_another_case_matches_nothing_and_totals_are_zero(
@@ -269,8 +275,8 @@ class Invariants(Kit):
         """A measure condition with another letter case gives no rows and totals of 0."""
         builder.add_event("page_view", at="2026-03-02", visitor="A1", country="DE")
         await store.append(builder.events)
-        scope = builder.scan(whole_utc_days("2026-03-01", "2026-03-31"))
+        scope = builder.query_scope(whole_utc_days("2026-03-01", "2026-03-31"))
         misspelt = count_rows(Relation.EVENTS, Predicate("country", value="de"))
-        result = await store.aggregate(AggregateQuery(scope, (misspelt,), DAY))
+        result = await store.aggregate(AggregateQuery(scope, (misspelt,), BY_COUNTRY))
         assert (result.rows, result.total_rows, result.totals) == ([], 0, (0,))
-        assert await measure(store, scope, misspelt) == 0
+        assert await measure_value_or_row(store, scope, misspelt) == 0

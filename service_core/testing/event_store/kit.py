@@ -19,7 +19,7 @@ from service_core.analytics.ports import (
 )
 from service_core.ingestion.ports import EventStore
 from service_core.testing.event_builder import EventBuilder
-from service_core.testing.reference_store import reference_event_store
+from service_core.testing.reference_store import open_reference_event_store
 
 
 class Store(
@@ -37,7 +37,7 @@ class Store(
     """Combines all ports of an event store."""
 
 
-class Kit:
+class EventStoreKit:
     """Gives the fixtures of the kit's classes. Override ``store`` with an async fixture of the adapter under test.
 
     Each test uses new workspaces, so one store may serve a whole class.
@@ -51,7 +51,7 @@ class Kit:
     @pytest.fixture
     def oracle(self) -> Store:
         """Returns a new, empty ``memory://`` store, with whose answers the store under test is compared."""
-        opened: Store = reference_event_store()
+        opened: Store = open_reference_event_store()
         return opened
 
     @pytest.fixture
@@ -60,7 +60,7 @@ class Kit:
         return EventBuilder()
 
 
-async def measure(
+async def measure_value_or_row(
     store: AggregateReader, scope: QueryScope, *measures: Measure, credit: CreditRule | None = None
 ) -> Any:
     """Returns the values of measures over a scope as one row, or the bare value when there is one measure."""

@@ -14,8 +14,8 @@ from service_core.analytics.line_items.ports import LineItemQuery, LineItemReade
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit
 from service_core.testing.event_builder import EventBuilder, utc_instant, whole_utc_days
-from service_core.testing.event_store.differential import assert_same_answer, on_random_datasets
-from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_store.differential import assert_same_answer_as_reference, on_random_datasets
+from service_core.testing.event_store.kit import EventStoreKit, Store
 from service_core.testing.random_datasets import RandomDataset, random_datasets
 
 MARCH: Final = whole_utc_days("2026-03-01", "2026-03-31")
@@ -23,16 +23,18 @@ SHIRT: Final = {"sku": "SHIRT", "variant_id": 11, "quantity": 2, "price": "19.99
 CAP: Final = {"sku": "CAP", "quantity": 1, "price": 5}
 
 
-def event_with_items(*lines: Any, name: str = "items") -> dict[str, Any]:
+def item_list_properties(*items: Any, list_name: str = "items") -> dict[str, Any]:
     """Returns the `event_data` column of an event that lists items under a property name."""
-    return {"event_data": {name: list(lines)}}
+    return {"event_data": {list_name: list(items)}}
 
 
-async def item_quantities(store: LineItemReader, plan: LineItemQuery, *keys: str) -> dict[Any, float]:
+async def item_quantities_by_attribute(
+    store: LineItemReader, plan: LineItemQuery, *attributes: str
+) -> dict[Any, float]:
     """Returns the number of items by SKU, or by other attributes of the sums; several attributes give tuples."""
     quantities: dict[Any, float] = {}
     for line_item_sum in await store.sum_line_items(plan):
-        values = tuple(getattr(line_item_sum, attribute) for attribute in keys or ("sku",))
+        values = tuple(getattr(line_item_sum, attribute) for attribute in attributes or ("sku",))
         key = values if len(values) > 1 else values[0]
         quantities[key] = quantities.get(key, 0) + line_item_sum.quantity / MILLION
     return quantities
@@ -48,7 +50,7 @@ def _add_random_sale_or_refund(builder: EventBuilder, random: Random) -> None:
     lines = [SHIRT, CAP, {"sku": "SHIRT", "quantity": "1.5"}, {"variant_id": 7}, {"quantity": "?"}, None, {}]
     at = datetime(2026, 3, random.randint(1, 30), random.choice((0, 12)), tzinfo=UTC)
     data = random.choice(
-        ({}, {"product_id": "pro"}, event_with_items(*random.choices(lines, k=3))["event_data"])
+        ({}, {"product_id": "pro"}, item_list_properties(*random.choices(lines, k=3))["event_data"])
     )
     builder.add_event(
         random.choice(("purchase", "order_paid", "refund", "signup")),
@@ -63,7 +65,7 @@ def _add_random_sale_or_refund(builder: EventBuilder, random: Random) -> None:
     )
 
 
-class LineItems(Kit):
+class LineItems(EventStoreKit):
     """Tests of `sum_line_items`."""
 
     @pytest.mark.parametrize(
@@ -88,9 +90,11 @@ class LineItems(Kit):
 
         Unreadable values count as absent.
         """
-        builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, **event_with_items(line))
+        builder.add_event(
+            "purchase", at="2026-03-02", visitor="A1", revenue=100, **item_list_properties(line)
+        )
         await store.append(builder.events)
-        (answer,) = await store.sum_line_items(LineItemQuery(builder.scan(MARCH)))
+        (answer,) = await store.sum_line_items(LineItemQuery(builder.query_scope(MARCH)))
         amount = None if answer.lines_without_price else answer.amount / MILLION
         assert (answer.sku, answer.variant_id, answer.quantity / MILLION, amount) == known
 
@@ -102,7 +106,10 @@ class LineItems(Kit):
         data = {"items": [], "line_items": "none", "contents": {}, "products": 1, name: [SHIRT, CAP]}
         builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, event_data=data)
         await store.append(builder.events)
-        assert await item_quantities(store, LineItemQuery(builder.scan(MARCH))) == {"SHIRT": 2, "CAP": 1}
+        assert await item_quantities_by_attribute(store, LineItemQuery(builder.query_scope(MARCH))) == {
+            "SHIRT": 2,
+            "CAP": 1,
+        }
 
     async def test_a_charge_without_a_list_is_one_item_of_its_own_properties(
         self, store: Store, builder: EventBuilder
@@ -116,14 +123,16 @@ class LineItems(Kit):
         builder.add_event("purchase", at="2026-03-03", visitor="A1", revenue=500)
         builder.add_event("refund", at="2026-03-04", visitor="A1", revenue=-900, event_data=pro)
         builder.add_event(
-            "add_to_cart", at="2026-03-04", visitor="A1", revenue=900, **event_with_items(SHIRT)
+            "add_to_cart", at="2026-03-04", visitor="A1", revenue=900, **item_list_properties(SHIRT)
         )
-        builder.add_event("purchase", at="2026-03-04", visitor="A1", **event_with_items(SHIRT))
+        builder.add_event("purchase", at="2026-03-04", visitor="A1", **item_list_properties(SHIRT))
         builder.add_event(
-            "purchase", at="2026-03-04", visitor="A1", revenue=1, is_bot=True, **event_with_items(SHIRT)
+            "purchase", at="2026-03-04", visitor="A1", revenue=1, is_bot=True, **item_list_properties(SHIRT)
         )
         await store.append(builder.events)
-        assert sorted_sums(await store.sum_line_items(LineItemQuery(builder.scan(MARCH)))) == sorted_sums(
+        assert sorted_sums(
+            await store.sum_line_items(LineItemQuery(builder.query_scope(MARCH)))
+        ) == sorted_sums(
             [
                 LineItemSum(None, 0, "pro", None, "tracked", "USD", False, MILLION, 900, 0),
                 LineItemSum(None, 0, None, None, "tracked", "USD", False, MILLION, 500, 0),
@@ -136,7 +145,7 @@ class LineItems(Kit):
         """An order's items count once, from the preferred report that lists items within seven days, under the counted report's provider."""
 
         def add_report(source: str, order: str, *lines: Any, at: str = "2026-03-02T10:00") -> None:
-            listed = event_with_items(*lines) if lines else {}
+            listed = item_list_properties(*lines) if lines else {}
             builder.add_event(
                 "purchase", at=at, visitor="A1", source=source, revenue=1, order_id=order, **listed
             )
@@ -156,13 +165,13 @@ class LineItems(Kit):
             visitor="A1",
             revenue=1,
             order_id="pi_5",
-            **event_with_items({"sku": "PIN"}),
+            **item_list_properties({"sku": "PIN"}),
         )
         paid: Mapping[str, Any] = {"source": "till", "order_id": "in_5", "payment_id": "pi_5"}
         builder.add_event("purchase", at="2026-03-04", visitor="A1", revenue=1, **paid)
         await store.append(builder.events)
-        plan = LineItemQuery(builder.scan(MARCH))
-        assert await item_quantities(store, plan, "sku", "provider") == {
+        plan = LineItemQuery(builder.query_scope(MARCH))
+        assert await item_quantities_by_attribute(store, plan, "sku", "provider") == {
             ("SHIRT", "till"): 2,
             ("PIN", "till"): 1,
             ("MUG", "shop"): 1,
@@ -170,8 +179,8 @@ class LineItems(Kit):
             (None, "till"): 1,
             ("OTHER", "tracked"): 1,
         }
-        later = LineItemQuery(builder.scan(whole_utc_days("2026-03-03", "2026-03-03")))
-        assert await item_quantities(store, later) == {"EARLY": 1}
+        later = LineItemQuery(builder.query_scope(whole_utc_days("2026-03-03", "2026-03-03")))
+        assert await item_quantities_by_attribute(store, later) == {"EARLY": 1}
 
     async def test_returned_items_are_booked_in_the_period_of_their_sale(
         self, store: Store, builder: EventBuilder
@@ -181,32 +190,48 @@ class LineItems(Kit):
         With `order_refunds` only in the range of the sale.
         """
         order: Mapping[str, Any] = {"visitor": "A1", "order_id": "O1", "source": "shop"}
-        builder.add_event("order_paid", at="2026-03-02", revenue=4_000, **order, **event_with_items(SHIRT))
         builder.add_event(
-            "refund", at="2026-03-20", revenue=-2_000, **order, **event_with_items({**SHIRT, "quantity": 1})
+            "order_paid", at="2026-03-02", revenue=4_000, **order, **item_list_properties(SHIRT)
         )
         builder.add_event(
-            "refund", at="2026-03-21", visitor="A1", source="web", order_id="O1", **event_with_items(SHIRT)
+            "refund",
+            at="2026-03-20",
+            revenue=-2_000,
+            **order,
+            **item_list_properties({**SHIRT, "quantity": 1}),
+        )
+        builder.add_event(
+            "refund",
+            at="2026-03-21",
+            visitor="A1",
+            source="web",
+            order_id="O1",
+            **item_list_properties(SHIRT),
         )
         builder.add_event("refund", at="2026-03-22", revenue=-1, **order)
-        builder.add_event("refund", at="2026-03-23", visitor="A2", **event_with_items(CAP))
+        builder.add_event("refund", at="2026-03-23", visitor="A2", **item_list_properties(CAP))
         await store.append(builder.events)
         edges = (utc_instant("2026-03-10"), utc_instant("2026-03-15"))
-        plan = LineItemQuery(builder.scan(MARCH), edges)
-        assert await item_quantities(store, plan, "sku", "period") == {("SHIRT", 0): 1, ("CAP", 2): -1}
+        plan = LineItemQuery(builder.query_scope(MARCH), edges)
+        assert await item_quantities_by_attribute(store, plan, "sku", "period") == {
+            ("SHIRT", 0): 1,
+            ("CAP", 2): -1,
+        }
         late = whole_utc_days("2026-03-15", "2026-03-31")
-        assert await item_quantities(store, LineItemQuery(builder.scan(late), edges), "sku", "period") == {
+        assert await item_quantities_by_attribute(
+            store, LineItemQuery(builder.query_scope(late), edges), "sku", "period"
+        ) == {
             ("SHIRT", 0): -1,
             ("CAP", 2): -1,
         }
         by_order = LineItemQuery(
-            builder.scan(whole_utc_days("2026-03-01", "2026-03-05"), order_refunds=True), edges
+            builder.query_scope(whole_utc_days("2026-03-01", "2026-03-05"), order_refunds=True), edges
         )
-        assert await item_quantities(store, by_order, "sku", "period") == {("SHIRT", 0): 1}
+        assert await item_quantities_by_attribute(store, by_order, "sku", "period") == {("SHIRT", 0): 1}
         returns_only = LineItemQuery(
-            builder.scan(whole_utc_days("2026-03-20", "2026-03-21"), order_refunds=True), edges
+            builder.query_scope(whole_utc_days("2026-03-20", "2026-03-21"), order_refunds=True), edges
         )
-        assert await item_quantities(store, returns_only) == {}
+        assert await item_quantities_by_attribute(store, returns_only) == {}
 
     async def test_returns_without_an_amount_count_from_the_preferred_source_only(
         self, store: Store, builder: EventBuilder
@@ -222,13 +247,15 @@ class LineItems(Kit):
                 visitor="A1",
                 source=source,
                 order_id="O1",
-                **event_with_items(*lines),
+                **item_list_properties(*lines),
             )
-        builder.add_event("refund", at="2026-03-05", visitor="A1", is_test=True, **event_with_items(SHIRT))
+        builder.add_event(
+            "refund", at="2026-03-05", visitor="A1", is_test=True, **item_list_properties(SHIRT)
+        )
         await store.append(builder.events)
-        assert await item_quantities(store, LineItemQuery(builder.scan(MARCH)), "sku", "provider") == {
-            ("CAP", "shop"): -2
-        }
+        assert await item_quantities_by_attribute(
+            store, LineItemQuery(builder.query_scope(MARCH)), "sku", "provider"
+        ) == {("CAP", "shop"): -2}
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -245,8 +272,10 @@ class LineItems(Kit):
             first, last = sorted(random.sample(range(1, 31), 2))
             span = whole_utc_days(f"2026-03-{first:02}", f"2026-03-{last:02}")
             edges = tuple(utc_instant(f"2026-03-{day:02}") for day in sorted(random.sample(range(1, 31), 3)))
-            plan = LineItemQuery(builder.scan(span, order_refunds=order_refunds), edges)
-            await assert_same_answer(store, oracle, "sum_line_items", plan, normalize=sorted_sums)
+            plan = LineItemQuery(builder.query_scope(span, order_refunds=order_refunds), edges)
+            await assert_same_answer_as_reference(
+                store, oracle, "sum_line_items", plan, normalize=sorted_sums
+            )
 
     async def test_line_items_are_summed_per_local_day_bucket_across_a_clock_change(
         self, store: Store, builder: EventBuilder, oracle: Store
@@ -257,20 +286,22 @@ class LineItems(Kit):
             ("2026-03-07T06:00", "2026-03-08T04:59", "2026-03-08T05:00", "2026-03-09")
         ):
             order: Mapping[str, Any] = {"visitor": "A1", "order_id": f"O{number}", "currency": "EUR"}
-            builder.add_event("purchase", at=at, revenue=100, **order, **event_with_items(SHIRT, SHIRT, CAP))
             builder.add_event(
-                "refund", at="2026-03-09T12:00", revenue=-1, **order, **event_with_items({"sku": "CAP"})
+                "purchase", at=at, revenue=100, **order, **item_list_properties(SHIRT, SHIRT, CAP)
+            )
+            builder.add_event(
+                "refund", at="2026-03-09T12:00", revenue=-1, **order, **item_list_properties({"sku": "CAP"})
             )
         await store.append(builder.events)
         await oracle.append(builder.events)
         span = whole_utc_days("2026-03-07", "2026-03-09")
         plan = LineItemQuery(
-            builder.scan(span),
+            builder.query_scope(span),
             (datetime(2026, 3, 8, 5, tzinfo=UTC),),
             buckets_covering(span, BucketUnit.DAY, zone),
         )
         assert sorted_sums(await store.sum_line_items(plan)) == sorted_sums(await oracle.sum_line_items(plan))
-        assert await item_quantities(store, plan, "bucket") == {
+        assert await item_quantities_by_attribute(store, plan, "bucket") == {
             datetime(2026, 3, 7, 5, tzinfo=UTC): 10,
             datetime(2026, 3, 8, 5, tzinfo=UTC): 10,
             datetime(2026, 3, 9, 4, tzinfo=UTC): -4,

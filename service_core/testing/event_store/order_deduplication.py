@@ -16,17 +16,17 @@ from service_core.analytics.measures import (
     touch_column,
 )
 from service_core.analytics.ports import CreditRule, Weighting
-from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
+from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
 from service_core.testing.event_store.kit import (
     CONVERTED,
     CREDITED,
     CREDITED_MONEY,
     CREDITED_ORDERS,
     CREDITED_REFUNDS,
-    Kit,
+    EventStoreKit,
     Store,
-    measure,
     measure_by_columns,
+    measure_value_or_row,
 )
 
 MARCH: Final = whole_utc_days("2026-03-01", "2026-03-31")
@@ -36,7 +36,7 @@ CHARGES: Final = count_rows(Relation.PAYMENTS, CHARGE)
 REVENUE: Final = sum_column("amount", Relation.PAYMENTS, CHARGE)
 REFUNDS: Final = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, CHARGE)
-REPORTS: Final = {
+REPORTED_EVENT_AND_AMOUNT: Final = {
     "shop": ("order_paid", 9_500),
     "till": ("purchase", 10_800),
     "web": ("purchase", 10_000),
@@ -44,27 +44,36 @@ REPORTS: Final = {
 """Source -> event name and amount of one order: the shop without tax and shipping, the others with both."""
 
 
-class OrderDeduplication(Kit):
+class OrderDeduplication(EventStoreKit):
     """Tests of order, payment and refund deduplication."""
 
-    @pytest.mark.parametrize("order", list(permutations(REPORTS)))
+    @pytest.mark.parametrize("order", list(permutations(REPORTED_EVENT_AND_AMOUNT)))
     async def test_an_order_reported_by_shop_payment_provider_and_browser_counts_once_as_the_shops(
         self, store: Store, builder: EventBuilder, order: tuple[str, ...]
     ) -> None:
         """An order of three sources counts once in each measure with the shop's amount, in whatever order they report."""
-        builder.add_event("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", **campaign_columns("google", "cpc"))
         for minute, source in enumerate(order):
-            name, amount = REPORTS[source]
+            name, amount = REPORTED_EVENT_AND_AMOUNT[source]
             at = f"2026-03-02T10:0{minute}"
             builder.add_event(name, at=at, visitor="A1", source=source, revenue=amount, order_id="O1")
             await store.append(builder.events[-1:])
         await store.append(builder.events[:1])
-        scope = builder.scan(MARCH)
-        assert await measure(store, scope, CHARGES, REVENUE, CUSTOMERS, CONVERTED) == (1, 9_500, 1, 1)
+        scope = builder.query_scope(MARCH)
+        assert await measure_value_or_row(store, scope, CHARGES, REVENUE, CUSTOMERS, CONVERTED) == (
+            1,
+            9_500,
+            1,
+            1,
+        )
         assert await measure_by_columns(store, scope, REVENUE, "provider") == {"shop": 9_500}
         assert await measure_by_columns(store, scope, CONVERTED, "source") == {"shop": 1}
         credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
-        assert await measure(store, scope, *credited, credit=LAST) == (1_000_000, 1_000_000, 9_500)
+        assert await measure_value_or_row(store, scope, *credited, credit=LAST) == (
+            1_000_000,
+            1_000_000,
+            9_500,
+        )
 
     async def test_full_refunds_equal_revenue_whichever_sources_report(
         self, store: Store, builder: EventBuilder
@@ -79,10 +88,10 @@ class OrderDeduplication(Kit):
                 builder.add_event("refund", at="2026-03-20", source=source, revenue=-700, **order)
         await store.append(builder.events)
         for on_order in (False, True):
-            scope = builder.scan(MARCH, order_refunds=on_order)
-            assert await measure(store, scope, CHARGES, REVENUE, REFUNDS) == (12, 8_400, 8_400)
+            scope = builder.query_scope(MARCH, order_refunds=on_order)
+            assert await measure_value_or_row(store, scope, CHARGES, REVENUE, REFUNDS) == (12, 8_400, 8_400)
             credited = (CREDITED_MONEY, CREDITED_REFUNDS)
-            assert await measure(store, scope, *credited, credit=LAST) == (8_400, 8_400)
+            assert await measure_value_or_row(store, scope, *credited, credit=LAST) == (8_400, 8_400)
 
     async def test_partial_refunds_of_one_order_all_count_from_the_preferred_source_only(
         self, store: Store, builder: EventBuilder
@@ -94,7 +103,9 @@ class OrderDeduplication(Kit):
                     "refund", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
                 )
         await store.append(builder.events)
-        assert await measure_by_columns(store, builder.scan(MARCH), REFUNDS, "provider") == {"shop": 50}
+        assert await measure_by_columns(store, builder.query_scope(MARCH), REFUNDS, "provider") == {
+            "shop": 50
+        }
 
     async def test_reports_seven_days_apart_are_two_orders_and_a_later_preferred_report_wins(
         self, store: Store, builder: EventBuilder
@@ -109,14 +120,14 @@ class OrderDeduplication(Kit):
         builder.add_event("purchase", at="2026-03-12", source="web", revenue=300, **order)
         builder.add_event("order_paid", at="2026-03-18", source="shop", revenue=4_000, **order)
         await store.append(builder.events)
-        assert await measure_by_columns(store, builder.scan(MARCH), REVENUE, "provider") == {
+        assert await measure_by_columns(store, builder.query_scope(MARCH), REVENUE, "provider") == {
             "tracked": 1,
             "till": 20,
             "shop": 4_000,
         }
-        early = builder.scan(whole_utc_days("2026-03-10", "2026-03-13"))
-        assert await measure(store, early, CHARGES, CONVERTED) == (0, 0)
-        assert await measure(store, early, CREDITED, CREDITED_MONEY, credit=LAST) == (0, 0)
+        early = builder.query_scope(whole_utc_days("2026-03-10", "2026-03-13"))
+        assert await measure_value_or_row(store, early, CHARGES, CONVERTED) == (0, 0)
+        assert await measure_value_or_row(store, early, CREDITED, CREDITED_MONEY, credit=LAST) == (0, 0)
 
     async def test_payments_of_two_providers_for_one_order_count_once(
         self, store: Store, builder: EventBuilder
@@ -127,7 +138,9 @@ class OrderDeduplication(Kit):
                 "purchase", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
             )
         await store.append(builder.events)
-        assert await measure_by_columns(store, builder.scan(MARCH), REVENUE, "provider") == {"wallet": 20}
+        assert await measure_by_columns(store, builder.query_scope(MARCH), REVENUE, "provider") == {
+            "wallet": 20
+        }
 
     async def test_charge_components_sum_known_values_and_count_missing_ones(
         self, store: Store, builder: EventBuilder
@@ -143,7 +156,7 @@ class OrderDeduplication(Kit):
         builder.add_event("purchase", source="web", revenue=700, order_id="3", **day)
         builder.add_event("refund", source="shop", revenue=-100, order_id="1", **day)
         await store.append(builder.events)
-        scope = builder.scan(MARCH)
+        scope = builder.query_scope(MARCH)
         for component, amount, missing_count in (
             ("gross", 10_000 + 2_000 + 700, 0),
             ("discount", 1_000, 0),
@@ -154,7 +167,7 @@ class OrderDeduplication(Kit):
             charges_without_it = count_rows(
                 Relation.PAYMENTS, CHARGE, Predicate(component, FilterOperator.IS_NOT_SET)
             )
-            assert await measure(
+            assert await measure_value_or_row(
                 store, scope, sum_column(component, Relation.PAYMENTS), charges_without_it
             ) == (amount, missing_count), component
         fees = await measure_by_columns(
@@ -177,7 +190,11 @@ class OrderDeduplication(Kit):
             builder.add_event("purchase", at=at, visitor="A1", source="till", **messages[index])
         await store.append(builder.events)
         gross = sum_column("gross", Relation.PAYMENTS)
-        assert await measure(store, builder.scan(MARCH), CHARGES, REVENUE, gross) == (1, 10_000, 10_000)
+        assert await measure_value_or_row(store, builder.query_scope(MARCH), CHARGES, REVENUE, gross) == (
+            1,
+            10_000,
+            10_000,
+        )
 
     @pytest.mark.parametrize("tracked_first", [True, False])
     @pytest.mark.parametrize(
@@ -203,10 +220,14 @@ class OrderDeduplication(Kit):
             at = f"2026-03-03T10:0{minute}"
             builder.add_event("purchase", at=at, visitor="A1", source=source, revenue=amount, **ids)
             await store.append(builder.events[-1:])
-        scope = builder.scan(MARCH)
-        assert await measure(store, scope, CHARGES, REVENUE, CONVERTED) == (1, 10_000, 1)
+        scope = builder.query_scope(MARCH)
+        assert await measure_value_or_row(store, scope, CHARGES, REVENUE, CONVERTED) == (1, 10_000, 1)
         credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
-        assert await measure(store, scope, *credited, credit=LAST) == (1_000_000, 1_000_000, 10_000)
+        assert await measure_value_or_row(store, scope, *credited, credit=LAST) == (
+            1_000_000,
+            1_000_000,
+            10_000,
+        )
 
     async def test_repeated_payment_ids_count_once_and_different_order_ids_stay_apart(
         self, store: Store, builder: EventBuilder
@@ -218,17 +239,17 @@ class OrderDeduplication(Kit):
         for ids in ({"payment_id": "pi_1"}, {"payment_id": "pi_1"}, {"order_id": "1"}, {"order_id": "2"}):
             builder.add_event("purchase", at="2026-03-03", visitor="A1", source="api", revenue=500, **ids)
         await store.append(builder.events)
-        assert await measure(store, builder.scan(MARCH), CHARGES, CONVERTED) == (3, 3)
+        assert await measure_value_or_row(store, builder.query_scope(MARCH), CHARGES, CONVERTED) == (3, 3)
 
     async def test_a_refund_finds_its_order_by_payment_id(self, store: Store, builder: EventBuilder) -> None:
         """A refund whose payment id is that of a charge belongs to its order and is credited to its touch."""
-        builder.add_event("page_view", at="2026-03-01", visitor="A1", **campaign("google", "cpc"))
+        builder.add_event("page_view", at="2026-03-01", visitor="A1", **campaign_columns("google", "cpc"))
         paid = {"source": "till", "payment_id": "pi_1"}
         builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, order_id="1001", **paid)
         builder.add_event("refund", at="2026-03-20", visitor="B1", revenue=-900, order_id="pi_1", **paid)
         await store.append(builder.events)
-        early = builder.scan(whole_utc_days("2026-03-01", "2026-03-10"), order_refunds=True)
-        assert await measure(store, early, REVENUE, REFUNDS) == (900, 900)
+        early = builder.query_scope(whole_utc_days("2026-03-01", "2026-03-10"), order_refunds=True)
+        assert await measure_value_or_row(store, early, REVENUE, REFUNDS) == (900, 900)
         credited = await measure_by_columns(
             store, early, CREDITED_REFUNDS, touch_column("utm_source"), credit=LAST
         )

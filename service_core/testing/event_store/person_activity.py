@@ -5,12 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 from service_core.analytics.people.ports import PersonActivity, PersonActivityQuery, Profile
-from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
+from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
 from service_core.testing.event_store.identity_resolution import SPAN
-from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_store.kit import EventStoreKit, Store
 
 
-class PersonActivityKit(Kit):
+class PersonActivityKit(EventStoreKit):
     """Tests of `read_activity` and of limited reads of one person."""
 
     async def test_a_profile_has_all_anonymous_ids_and_the_latest_traits_of_all_time(
@@ -30,7 +30,7 @@ class PersonActivityKit(Kit):
                 event_data=data,
             )
         await store.append(builder.events)
-        plan = PersonActivityQuery(builder.scan(SPAN), "u:U1", timedelta(days=1), 1)
+        plan = PersonActivityQuery(builder.query_scope(SPAN), "u:U1", timedelta(days=1), 1)
         profile = (await store.read_activity(plan)).profile
         assert (profile.anonymous_ids, dict(profile.external_ids)) == (("A1", "A2"), {"crm": "2"})
         assert dict(profile.traits) == {"plan": "pro", "city": "Riga"}
@@ -42,7 +42,7 @@ class PersonActivityKit(Kit):
 
         Unknown persons have an empty one.
         """
-        google = campaign("google", "cpc", "spring")
+        google = campaign_columns("google", "cpc", "spring")
         builder.add_event("$identify", at="2026-03-02", visitor="A1", strong_id="U1")
         for hour, path in (("09:00", "/in"), ("09:30", "/out")):
             at = f"2026-03-03T{hour}"
@@ -54,7 +54,7 @@ class PersonActivityKit(Kit):
         foreign = {"revenue": 7, "currency": "EUR"}
         builder.add_event("purchase", at="2026-03-04", visitor="A1", session="s2", strong_id="U1", **foreign)
         await store.append(builder.events)
-        plan = PersonActivityQuery(builder.scan(SPAN), "u:U1", timedelta(days=1), 3)
+        plan = PersonActivityQuery(builder.query_scope(SPAN), "u:U1", timedelta(days=1), 3)
         answer = await store.read_activity(plan)
         assert [
             (s.first_event.event_id, f"{s.ended_at:%d %H:%M}", s.pageviews, s.events, s.exit_page, s.revenue)
@@ -72,9 +72,9 @@ class PersonActivityKit(Kit):
         assert answer.in_range
         assert (answer.in_range.events, answer.in_range.revenue) == (6, 500)
         assert answer.lifetime == answer.in_range
-        assert [answer.last_touch] == await store.list_person_touches(plan.scope, "u:U1", 1)
+        assert [answer.last_touch] == await store.list_latest_person_touches(plan.scope, "u:U1", 1)
         earlier = await store.read_activity(
-            replace(plan, scope=builder.scan(whole_utc_days("2026-03-05", "2026-03-07")))
+            replace(plan, scope=builder.query_scope(whole_utc_days("2026-03-05", "2026-03-07")))
         )
         assert (earlier.in_range, earlier.lifetime, earlier.sessions) == (None, answer.lifetime, ())
         nobody = PersonActivity(None, None, Profile((), {}, {}), None, (), ())
@@ -85,13 +85,13 @@ class PersonActivityKit(Kit):
     ) -> None:
         """With a limit, touches, events, sessions, conversions and their paths are the latest, and paths say that they are cut."""
         for day in range(1, 6):
-            touch = campaign(f"c{day}", "cpc")
+            touch = campaign_columns(f"c{day}", "cpc")
             builder.add_event("page_view", at=f"2026-03-0{day}", visitor="A1", session=f"s{day}", **touch)
             builder.add_event("signup", at=f"2026-03-0{day}T01:00", visitor="A1", session=f"s{day}")
         await store.append(builder.events)
-        scope, person = builder.scan(SPAN), "v:A1"
-        assert [t.source for t in await store.list_person_touches(scope, person, 2)] == ["c4", "c5"]
-        assert await store.list_person_events(scope, person, 3) == builder.events[-3:]
+        scope, person = builder.query_scope(SPAN), "v:A1"
+        assert [t.source for t in await store.list_latest_person_touches(scope, person, 2)] == ["c4", "c5"]
+        assert await store.list_latest_person_events(scope, person, 3) == builder.events[-3:]
         answer = await store.read_activity(PersonActivityQuery(scope, person, timedelta(days=9), 2))
         assert [s.first_event.session_id for s in answer.sessions] == ["s5", "s4"]
         assert [([t.source for t in c.path], c.is_truncated) for c in answer.conversions] == [

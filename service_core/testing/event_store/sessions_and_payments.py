@@ -16,17 +16,17 @@ from service_core.analytics.measures import (
 )
 from service_core.analytics.people.ports import PeoplePageQuery
 from service_core.analytics.ports import AggregateQuery, ColumnSort
-from service_core.testing.event_builder import EventBuilder, campaign, conversion_set, whole_utc_days
+from service_core.testing.event_builder import EventBuilder, campaign_columns, conversion_set, whole_utc_days
 from service_core.testing.event_store.kit import (
     CONVERTED,
     EVENTS,
     PERSONS,
     SESSION_STARTS,
     SESSIONS,
-    Kit,
+    EventStoreKit,
     Store,
-    measure,
     measure_by_columns,
+    measure_value_or_row,
 )
 
 SPAN = whole_utc_days("2026-03-02", "2026-03-03")
@@ -43,19 +43,21 @@ def trailing_active_persons(days: int) -> Aggregation:
     return Aggregation(Relation.EVENTS, Column("person"), distinct=True, trailing_days=days)
 
 
-class SessionsAndPayments(Kit):
+class SessionsAndPayments(EventStoreKit):
     """Tests of aggregates over sessions, conversions and payments."""
 
     async def test_a_session_over_midnight_starts_once_and_counts_in_both_ranges(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A session that began before the range counts as a session but not as a start, with its first entry source."""
-        builder.add_event("page_view", at="2026-03-01T23:59", visitor="A1", **campaign("google", "cpc"))
-        builder.add_event("page_view", at="2026-03-02T00:01", visitor="A1", **campaign("bing", "cpc"))
+        builder.add_event(
+            "page_view", at="2026-03-01T23:59", visitor="A1", **campaign_columns("google", "cpc")
+        )
+        builder.add_event("page_view", at="2026-03-02T00:01", visitor="A1", **campaign_columns("bing", "cpc"))
         builder.add_event("page_view", at="2026-03-02T00:02", visitor="A2")
         await store.append(builder.events)
-        scope = builder.scan(SPAN)
-        assert await measure(store, scope, SESSIONS, SESSION_STARTS) == (2, 1)
+        scope = builder.query_scope(SPAN)
+        assert await measure_value_or_row(store, scope, SESSIONS, SESSION_STARTS) == (2, 1)
         assert await measure_by_columns(store, scope, SESSIONS, entry_column("attribution_source")) == {
             "google": 1,
             "(direct)": 1,
@@ -68,7 +70,10 @@ class SessionsAndPayments(Kit):
         for visitor in ("A1", "A2"):
             builder.add_event("page_view", at="2026-03-02", visitor=visitor, session="same")
         await store.append(builder.events)
-        assert await measure(store, builder.scan(SPAN), SESSIONS, SESSION_STARTS) == (2, 2)
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), SESSIONS, SESSION_STARTS) == (
+            2,
+            2,
+        )
 
     async def test_the_entry_event_of_a_session_may_be_stored_after_later_events(
         self, store: Store, builder: EventBuilder
@@ -78,9 +83,9 @@ class SessionsAndPayments(Kit):
         builder.add_event("page_view", at="2026-03-02T09:00", visitor="A1", country="FR")
         await store.append(builder.events[:1])
         await store.append(builder.events[1:])
-        assert await measure_by_columns(store, builder.scan(SPAN), EVENTS, entry_column("country")) == {
-            "FR": 2
-        }
+        assert await measure_by_columns(
+            store, builder.query_scope(SPAN), EVENTS, entry_column("country")
+        ) == {"FR": 2}
 
     async def test_bots_are_left_out_unless_include_bots_and_never_convert(
         self, store: Store, builder: EventBuilder
@@ -91,12 +96,12 @@ class SessionsAndPayments(Kit):
         builder.add_event("purchase", at="2026-03-02T11:00", visitor="A2", revenue=100, is_bot=True)
         await store.append(builder.events)
         aggregations = (EVENTS, SESSIONS, PERSONS, CONVERTED, CHARGES)
-        assert await measure(store, builder.scan(SPAN), *aggregations) == (1, 1, 1, 0, 0)
-        with_bots = builder.scan(SPAN, include_bots=True)
-        assert await measure(store, with_bots, *aggregations) == (3, 2, 2, 0, 0)
-        assert await measure_by_columns(store, builder.scan(SPAN), SESSIONS, entry_column("country")) == {
-            "DE": 1
-        }
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), *aggregations) == (1, 1, 1, 0, 0)
+        with_bots = builder.query_scope(SPAN, include_bots=True)
+        assert await measure_value_or_row(store, with_bots, *aggregations) == (3, 2, 2, 0, 0)
+        assert await measure_by_columns(
+            store, builder.query_scope(SPAN), SESSIONS, entry_column("country")
+        ) == {"DE": 1}
         assert await measure_by_columns(store, with_bots, SESSIONS, entry_column("country")) == {
             "FR": 1,
             None: 1,
@@ -124,8 +129,8 @@ class SessionsAndPayments(Kit):
         add_session("converted", ("page_view", 0, {}), ("signup", 1, {}))
         add_session("no_view", ("click", 0, {}), ("click", 30, {}))
         await store.append(builder.events)
-        bounced = await measure_by_columns(store, builder.scan(SPAN), BOUNCED, "visitor_id")
-        engaged = await measure_by_columns(store, builder.scan(SPAN), ENGAGED, "visitor_id")
+        bounced = await measure_by_columns(store, builder.query_scope(SPAN), BOUNCED, "visitor_id")
+        engaged = await measure_by_columns(store, builder.query_scope(SPAN), ENGAGED, "visitor_id")
         assert {visitor for visitor, count in bounced.items() if count} == {"bounce", "system", "long"}
         assert {visitor for visitor, count in engaged.items() if count} == {"long", "two", "converted"}
 
@@ -139,9 +144,15 @@ class SessionsAndPayments(Kit):
         await store.append(builder.events)
         names = ("pageviews", "events", "duration", "has_cart", "has_purchase")
         aggregations = [sum_column(name, Relation.SESSIONS) for name in names]
-        assert await measure(store, builder.scan(SPAN), *aggregations) == (1, 3, 240.0, 1, 1)
-        assert await measure(
-            store, builder.scan(whole_utc_days("2026-03-04", "2026-03-04")), *aggregations
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), *aggregations) == (
+            1,
+            3,
+            240.0,
+            1,
+            1,
+        )
+        assert await measure_value_or_row(
+            store, builder.query_scope(whole_utc_days("2026-03-04", "2026-03-04")), *aggregations
         ) == (
             0,
             0,
@@ -162,8 +173,11 @@ class SessionsAndPayments(Kit):
             count_rows(Relation.SESSIONS, Predicate(name, FilterOperator.EQ, True))
             for name in ("has_cart", "has_purchase")
         ]
-        assert await measure(store, builder.scan(SPAN), *carts) == (1, 1)
-        assert await measure(store, builder.scan(SPAN, include_bots=True), *carts) == (2, 1)
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), *carts) == (1, 1)
+        assert await measure_value_or_row(store, builder.query_scope(SPAN, include_bots=True), *carts) == (
+            2,
+            1,
+        )
 
     async def test_trailing_active_persons_look_back_whole_local_days(
         self, store: Store, builder: EventBuilder
@@ -177,7 +191,11 @@ class SessionsAndPayments(Kit):
         await store.append(builder.events)
         span = whole_utc_days("2026-03-08", "2026-03-08")
         aggregations = (trailing_active_persons(1), trailing_active_persons(7), trailing_active_persons(30))
-        assert await measure(store, builder.scan(span, zone=zone), *aggregations) == (1, 2, 3)
+        assert await measure_value_or_row(store, builder.query_scope(span, zone=zone), *aggregations) == (
+            1,
+            2,
+            3,
+        )
 
     async def test_a_visitor_is_new_only_in_the_range_of_its_first_event(
         self, store: Store, builder: EventBuilder
@@ -188,7 +206,7 @@ class SessionsAndPayments(Kit):
             builder.add_event("x", at="2026-03-02", visitor=visitor, session="s2")
         await store.append(builder.events)
         visitors = count_distinct("visitor_id", Relation.EVENTS)
-        assert await measure_by_columns(store, builder.scan(SPAN), visitors, "visitor_is_new") == {
+        assert await measure_by_columns(store, builder.query_scope(SPAN), visitors, "visitor_is_new") == {
             True: 1,
             False: 1,
         }
@@ -206,8 +224,8 @@ class SessionsAndPayments(Kit):
             distinct=True,
             where=(Predicate("visitor_is_new", value=True),),
         )
-        assert await measure(store, builder.scan(SPAN), new) == 1
-        assert await measure(store, builder.scan(SPAN, include_bots=True), new) == 0
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), new) == 1
+        assert await measure_value_or_row(store, builder.query_scope(SPAN, include_bots=True), new) == 0
 
     async def test_a_person_is_identified_even_when_its_identification_is_after_the_range(
         self, store: Store, builder: EventBuilder
@@ -217,7 +235,7 @@ class SessionsAndPayments(Kit):
         builder.add_event("x", at="2026-03-02", visitor="A2")
         builder.add_event("$identify", at="2026-05-01", visitor="A1", strong_id="U1")
         await store.append(builder.events)
-        assert await measure_by_columns(store, builder.scan(SPAN), PERSONS, "identified") == {
+        assert await measure_by_columns(store, builder.query_scope(SPAN), PERSONS, "identified") == {
             True: 1,
             False: 1,
         }
@@ -237,10 +255,10 @@ class SessionsAndPayments(Kit):
         builder.add_event("purchase", at="2026-03-03T12:02", visitor="A1", revenue=5)
         builder.add_event("purchase", at="2026-03-10T12:02", visitor="A1", order_id="O2", revenue=9)
         await store.append(builder.events)
-        scope = builder.scan(SPAN)
-        assert await measure(store, scope, CONVERTED, CHARGES, REVENUE) == (4, 3, 80)
-        later = builder.scan(whole_utc_days("2026-03-04", "2026-03-31"))
-        assert await measure(store, later, CONVERTED, CHARGES, REVENUE) == (1, 1, 9)
+        scope = builder.query_scope(SPAN)
+        assert await measure_value_or_row(store, scope, CONVERTED, CHARGES, REVENUE) == (4, 3, 80)
+        later = builder.query_scope(whole_utc_days("2026-03-04", "2026-03-31"))
+        assert await measure_value_or_row(store, later, CONVERTED, CHARGES, REVENUE) == (1, 1, 9)
 
     async def test_conversions_are_the_configured_events_and_by_default_any_revenue(
         self, store: Store, builder: EventBuilder
@@ -256,9 +274,9 @@ class SessionsAndPayments(Kit):
             builder.add_event(name, at="2026-03-02", visitor="A1", revenue=100, is_test=True)
         builder.add_event("click", at="2026-03-02", visitor="A1", revenue=-100)
         await store.append(builder.events)
-        answer = await measure_by_columns(store, builder.scan(SPAN), CONVERTED, "event_name")
+        answer = await measure_by_columns(store, builder.query_scope(SPAN), CONVERTED, "event_name")
         assert answer == {"signup": 2, "lead": 2, "webinar": 1, "click": 1}
-        chosen = builder.scan(SPAN, conversions=conversion_set(["$deep_link"]))
+        chosen = builder.query_scope(SPAN, conversions=conversion_set(["$deep_link"]))
         assert await measure_by_columns(store, chosen, CONVERTED, "event_name") == {"$deep_link": 2}
 
     async def test_charges_and_refunds_are_counted_without_tests_carts_and_zero_amounts(
@@ -275,8 +293,8 @@ class SessionsAndPayments(Kit):
         builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=999, is_test=True)
         builder.add_event("charge", at="2026-03-02", visitor="A1", revenue=7, source="till")
         await store.append(builder.events)
-        scope = builder.scan(SPAN)
-        assert await measure(store, scope, CHARGES, REVENUE, REFUNDS) == (3, 57, 50)
+        scope = builder.query_scope(SPAN)
+        assert await measure_value_or_row(store, scope, CHARGES, REVENUE, REFUNDS) == (3, 57, 50)
         assert await measure_by_columns(store, scope, REVENUE, "provider") == {"tracked": 50, "till": 7}
 
     async def test_a_refund_counts_on_its_own_day_or_with_order_refunds_on_its_orders(
@@ -290,8 +308,10 @@ class SessionsAndPayments(Kit):
         builder.add_event("refund", at="2026-03-20", visitor="A1", order_id="O1", revenue=-500)
         builder.add_event("refund", at="2026-03-02", visitor="A1", order_id="O9", revenue=-1)
         await store.append(builder.events)
-        assert await measure(store, builder.scan(SPAN), REVENUE, REFUNDS) == (500, 1)
-        assert await measure(store, builder.scan(SPAN, order_refunds=True), REVENUE, REFUNDS) == (500, 501)
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), REVENUE, REFUNDS) == (500, 1)
+        assert await measure_value_or_row(
+            store, builder.query_scope(SPAN, order_refunds=True), REVENUE, REFUNDS
+        ) == (500, 501)
 
     async def test_order_refunds_book_a_refund_at_the_latest_charge_before_it(
         self, store: Store, builder: EventBuilder
@@ -304,8 +324,10 @@ class SessionsAndPayments(Kit):
             builder.add_event(name, at=f"2026-{day}", visitor="A1", order_id="O1", revenue=amount)
         await store.append(builder.events)
         for month, refunded in (("01", 4), ("02", 50), ("03", 7)):
-            scope = builder.scan(whole_utc_days(f"2026-{month}-01", f"2026-{month}-28"), order_refunds=True)
-            assert await measure(store, scope, REFUNDS) == refunded, month
+            scope = builder.query_scope(
+                whole_utc_days(f"2026-{month}-01", f"2026-{month}-28"), order_refunds=True
+            )
+            assert await measure_value_or_row(store, scope, REFUNDS) == refunded, month
 
     async def test_first_orders_are_first_per_person_over_all_time(
         self, store: Store, builder: EventBuilder
@@ -316,8 +338,8 @@ class SessionsAndPayments(Kit):
         builder.add_event("purchase", at="2026-03-02T03:00", visitor="A3", revenue=100)
         builder.add_event("purchase", at="2026-01-01T00:00", visitor="A4", strong_id="U1", revenue=100)
         await store.append(builder.events)
-        assert await measure(store, builder.scan(SPAN), FIRST_ORDERS) == 2
-        newness = await measure_by_columns(store, builder.scan(SPAN), CHARGES, "person_is_new")
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), FIRST_ORDERS) == 2
+        newness = await measure_by_columns(store, builder.query_scope(SPAN), CHARGES, "person_is_new")
         assert newness == {True: 2, False: 1}
 
     async def test_null_groups_sort_by_null_label_or_last_without_one(
@@ -329,7 +351,7 @@ class SessionsAndPayments(Kit):
         await store.append(builder.events)
         for absent, answer in (("(not set)", ["!", None, "DE"]), (None, ["!", "DE", None])):
             plan = AggregateQuery(
-                builder.scan(SPAN),
+                builder.query_scope(SPAN),
                 (EVENTS,),
                 dimensions=({Relation.EVENTS: entry_column("country")},),
                 order=(ColumnSort("m0"), ColumnSort("d0", descending=False, null_label=absent)),
@@ -353,12 +375,14 @@ class SessionsAndPayments(Kit):
             (FilterOperator.ENDS_WITH, "éclair", {"ÉCLAIR"}),
         ):
             for column in ("visitor_id", property_column("city")):
-                scope = builder.scan(SPAN, filters=(Predicate(column, op, text),))
+                scope = builder.query_scope(SPAN, filters=(Predicate(column, op, text),))
                 plan = AggregateQuery(scope, (EVENTS,), dimensions=({Relation.EVENTS: Column("visitor_id")},))
                 assert {row[0] for row in (await store.aggregate(plan)).rows} == expected, (op, text)
             if op is FilterOperator.STARTS_WITH:
-                page = PeoplePageQuery(builder.scan(SPAN), limit=9, offset=0, sort="events", search=text)
-                answer, _ = await store.list_people(page)
+                page = PeoplePageQuery(
+                    builder.query_scope(SPAN), limit=9, offset=0, sort="events", search=text
+                )
+                answer, _ = await store.list_people_and_total(page)
                 assert {person.visitor_id for person in answer} == expected
 
     async def test_filters_limit_rows_without_changing_session_and_visitor_columns(
@@ -393,5 +417,5 @@ class SessionsAndPayments(Kit):
             (property_column("n.of"), FilterOperator.BETWEEN, (3, 4), 1),
             (property_column("n.of"), FilterOperator.LT, 3, 0),
         ):
-            scope = builder.scan(SPAN, filters=(Predicate(column, op, value),))
-            assert await measure(store, scope, EVENTS) == expected, (column, op, value)
+            scope = builder.query_scope(SPAN, filters=(Predicate(column, op, value),))
+            assert await measure_value_or_row(store, scope, EVENTS) == expected, (column, op, value)

@@ -26,7 +26,7 @@ class _IndexedByDigest(Generic[_Value]):
     values: dict[UUID, _Value] = field(default_factory=dict)
     digests: dict[str, UUID] = field(default_factory=dict)
 
-    def of(self, digest: str) -> _Value | None:
+    def find_by_digest(self, digest: str) -> _Value | None:
         """Returns the value with a digest; None when the digest or its value is unknown."""
         value_id = self.digests.get(digest)
         return None if value_id is None else self.values.get(value_id)
@@ -50,7 +50,7 @@ class _State:
     retries: dict[str, KeyRequest] = field(default_factory=dict)
     signups: dict[UUID, tuple[Signup, SignupDigests]] = field(default_factory=dict)
 
-    def save_credential(self, credential: Credential, digest: str | None) -> None:
+    def save_credential_keeping_revocation(self, credential: Credential, digest: str | None) -> None:
         """Saves a credential but keeps an earlier revocation time, and increments the change version.
 
         Without a digest the saved digest stays.
@@ -66,7 +66,7 @@ class _State:
         self.workspaces[workspace.id] = workspace
         self.change_version += 1
 
-    def find_account(self, email: str) -> Account | None:
+    def find_account_by_email(self, email: str) -> Account | None:
         return next((account for account in self.accounts.values() if account.email == email), None)
 
 
@@ -82,7 +82,7 @@ class MemoryCredentials(_MemoryStore):
         return self._state.change_version
 
     async def find_auth_context(self, digest: str) -> AuthContext | None:
-        credential = self._state.credentials.of(digest)
+        credential = self._state.credentials.find_by_digest(digest)
         if credential is None or credential.revoked_at is not None:
             return None
         return AuthContext(credential, self._state.workspaces[credential.workspace_id])
@@ -93,8 +93,8 @@ class MemoryCredentials(_MemoryStore):
     async def list_workspaces(self) -> list[Workspace]:
         return list(self._state.workspaces.values())
 
-    async def save_credential(self, credential: Credential, digest: str | None = None) -> None:
-        self._state.save_credential(credential, digest)
+    async def save_credential(self, credential: Credential, new_digest: str | None = None) -> None:
+        self._state.save_credential_keeping_revocation(credential, new_digest)
 
     async def list_keys(self, workspace_id: UUID) -> list[Credential]:
         return [key for key in self._state.credentials.values.values() if key.workspace_id == workspace_id]
@@ -114,10 +114,10 @@ class MemoryAccounts(_MemoryStore):
         return self._state.accounts.get(account_id)
 
     async def find_account_by_email(self, email: str) -> Account | None:
-        return self._state.find_account(email)
+        return self._state.find_account_by_email(email)
 
-    async def save_account(self, account: Account) -> bool:
-        known = self._state.find_account(account.email)
+    async def save_account_unless_email_taken(self, account: Account) -> bool:
+        known = self._state.find_account_by_email(account.email)
         if known is not None and known.id != account.id:
             return False
         self._state.accounts[account.id] = account
@@ -126,7 +126,7 @@ class MemoryAccounts(_MemoryStore):
     async def save_password_link(self, link: PasswordLink, digest: str) -> None:
         self._state.password_links[digest] = link
 
-    async def consume_password_link(
+    async def consume_unexpired_password_link(
         self, digest: str, purpose: Purpose, now: datetime
     ) -> PasswordLink | None:
         link = self._state.password_links.get(digest)
@@ -139,17 +139,17 @@ class MemoryAccounts(_MemoryStore):
 class MemorySessions(_MemoryStore):
     """Implements the port `Sessions`."""
 
-    async def save_session(self, session: Session, digest: str) -> None:
+    async def add_session_and_delete_expired(self, session: Session, digest: str) -> None:
         self._state.sessions.values[session.id] = session
         self._state.sessions.digests[digest] = session.id
 
     async def get_session(self, digest: str) -> Session | None:
-        return self._state.sessions.of(digest)
+        return self._state.sessions.find_by_digest(digest)
 
     async def end_session(self, digest: str) -> None:
         self._state.sessions.digests.pop(digest, None)
 
-    async def end_sessions(self, account_id: UUID, except_digest: str | None = None) -> None:
+    async def end_account_sessions(self, account_id: UUID, except_digest: str | None = None) -> None:
         excepted_id = self._state.sessions.digests.get(except_digest or "")
         self._state.sessions.values = {
             session_id: session
@@ -171,18 +171,18 @@ class MemoryMembers(_MemoryStore):
         members = [member for member in self._state.members.values() if member.account_id == account_id]
         return [(self._state.workspaces[member.workspace_id], member) for member in members]
 
-    async def save_member(self, member: Member) -> bool:
-        if member.role is not Role.OWNER and self._only_owner(member.workspace_id, member.account_id):
+    async def save_member_unless_no_owner_left(self, member: Member) -> bool:
+        if member.role is not Role.OWNER and self._is_only_owner(member.workspace_id, member.account_id):
             return False
         self._state.members[member.workspace_id, member.account_id] = member
         return True
 
-    async def remove_member(self, workspace_id: UUID, account_id: UUID) -> bool:
-        if self._only_owner(workspace_id, account_id):
+    async def remove_member_unless_last_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
+        if self._is_only_owner(workspace_id, account_id):
             return False
         return self._state.members.pop((workspace_id, account_id), None) is not None
 
-    def _only_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
+    def _is_only_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
         """Returns whether the account is the workspace's only owner."""
         owners = [
             member.account_id
@@ -195,7 +195,7 @@ class MemoryMembers(_MemoryStore):
 class MemoryInvitations(_MemoryStore):
     """Implements the port `Invitations`."""
 
-    async def save_invitation(self, invitation: Invitation, digest: str) -> None:
+    async def replace_open_invitation(self, invitation: Invitation, digest: str) -> None:
         for former in await self.list_open_invitations(invitation.workspace_id):
             if former.email == invitation.email:
                 del self._state.invitations.values[former.id]
@@ -203,7 +203,7 @@ class MemoryInvitations(_MemoryStore):
         self._state.invitations.digests[digest] = invitation.id
 
     async def get_invitation(self, digest: str) -> Invitation | None:
-        return self._state.invitations.of(digest)
+        return self._state.invitations.find_by_digest(digest)
 
     async def list_open_invitations(self, workspace_id: UUID) -> list[Invitation]:
         return [
@@ -212,7 +212,7 @@ class MemoryInvitations(_MemoryStore):
             if invitation.workspace_id == workspace_id and invitation.accepted_at is None
         ]
 
-    async def accept_invitation(self, invitation_id: UUID, member: Member) -> bool:
+    async def accept_open_invitation(self, invitation_id: UUID, member: Member) -> bool:
         invitation = self._state.invitations.values.get(invitation_id)
         if (
             invitation is None
@@ -248,14 +248,14 @@ class MemoryPasskeys(_MemoryStore):
             None,
         )
 
-    async def add_passkey(self, passkey: Passkey, max_passkeys: int) -> bool:
+    async def add_passkey(self, passkey: Passkey, max_per_account: int) -> bool:
         owned = await self.list_passkeys(passkey.account_id)
-        if await self.find_passkey(passkey.credential_id) is not None or len(owned) >= max_passkeys:
+        if await self.find_passkey(passkey.credential_id) is not None or len(owned) >= max_per_account:
             return False
         self._state.passkeys[passkey.id] = passkey
         return True
 
-    async def record_passkey_use(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
+    async def record_passkey_use_if_counter_rose(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
         passkey = self._state.passkeys.get(passkey_id)
         if passkey is None or not (passkey.counter < counter or passkey.counter == counter == 0):
             return False
@@ -274,7 +274,9 @@ class MemoryPasskeys(_MemoryStore):
 class MemoryPasskeyChallenges(_MemoryStore):
     """Implements the port `PasskeyChallenges`."""
 
-    async def add_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
+    async def add_challenge_and_delete_expired(
+        self, challenge: Challenge, digest: str, now: datetime
+    ) -> None:
         self._state.challenges = {
             known_digest: known
             for known_digest, known in self._state.challenges.items()
@@ -282,7 +284,7 @@ class MemoryPasskeyChallenges(_MemoryStore):
         }
         self._state.challenges[digest] = challenge
 
-    async def take_challenge(self, digest: str, now: datetime) -> Challenge | None:
+    async def delete_and_return_unexpired_challenge(self, digest: str, now: datetime) -> Challenge | None:
         challenge = self._state.challenges.pop(digest, None)
         return challenge if challenge is not None and now < challenge.expires_at else None
 
@@ -290,7 +292,7 @@ class MemoryPasskeyChallenges(_MemoryStore):
 class MemoryKeyRequests(_MemoryStore):
     """Implements the port `KeyRequests`."""
 
-    async def add_key_request(
+    async def add_key_request_or_get_retried(
         self, request: KeyRequest, link_digest: str, retry_digest: str | None
     ) -> KeyRequest:
         former = self._state.retries.get(retry_digest) if retry_digest is not None else None
@@ -306,9 +308,9 @@ class MemoryKeyRequests(_MemoryStore):
         return self._state.key_requests.values.get(request_id)
 
     async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
-        return self._state.key_requests.of(link_digest)
+        return self._state.key_requests.find_by_digest(link_digest)
 
-    async def save_key_decision(self, decided: KeyRequest) -> bool:
+    async def save_decision_if_pending(self, decided: KeyRequest) -> bool:
         known = self._state.key_requests.values.get(decided.id)
         if known is None or decided.decided_at is None:
             return False
@@ -317,13 +319,15 @@ class MemoryKeyRequests(_MemoryStore):
         self._state.key_requests.values[decided.id] = decided
         return True
 
-    async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
+    async def collect_approved_key_once(
+        self, request: KeyRequest, new_credential: Credential, key_digest: str
+    ) -> bool:
         known = self._state.key_requests.values.get(request.id)
-        if known is None or known.status_at(credential.created_at) is not RequestStatus.APPROVED:
+        if known is None or known.status_at(new_credential.created_at) is not RequestStatus.APPROVED:
             return False
-        collected = replace(known, status=RequestStatus.COLLECTED, key_id=credential.id)
+        collected = replace(known, status=RequestStatus.COLLECTED, key_id=new_credential.id)
         self._state.key_requests.values[request.id] = collected
-        self._state.save_credential(credential, digest)
+        self._state.save_credential_keeping_revocation(new_credential, key_digest)
         return True
 
     async def list_pending_requests(self, workspace_id: UUID) -> list[KeyRequest]:
@@ -344,11 +348,17 @@ class MemorySignups(_MemoryStore):
         if key_request is not None:
             self._state.key_requests.values[key_request.id] = key_request
 
-    async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
-        if by is SignupLookup.ID:
-            return self._state.signups[UUID(value)][0] if UUID(value) in self._state.signups else None
+    async def find_signup(self, lookup: SignupLookup, id_or_digest: str) -> Signup | None:
+        if lookup is SignupLookup.ID:
+            return (
+                self._state.signups[UUID(id_or_digest)][0]
+                if UUID(id_or_digest) in self._state.signups
+                else None
+            )
         matching = (
-            signup for signup, secrets in self._state.signups.values() if getattr(secrets, by.value) == value
+            signup
+            for signup, secrets in self._state.signups.values()
+            if getattr(secrets, lookup.value) == id_or_digest
         )
         return next(matching, None)
 
@@ -360,7 +370,7 @@ class MemorySignups(_MemoryStore):
         signup, secrets = self._state.signups[signup_id]
         self._state.signups[signup_id] = signup, replace(secrets, welcome=welcome)
 
-    async def cancel_signup(self, signup_id: UUID) -> bool:
+    async def cancel_pending_signup(self, signup_id: UUID) -> bool:
         signup, secrets = self._state.signups[signup_id]
         if signup.status is not SignupStatus.PENDING:
             return False
@@ -375,12 +385,12 @@ class MemorySignups(_MemoryStore):
             return None
         signup, secrets = self._state.signups[signup_id]
         workspace, now = provisioning.workspace, provisioning.paid_at
-        account = self._state.find_account(provisioning.account.email) or provisioning.account
+        account = self._state.find_account_by_email(provisioning.account.email) or provisioning.account
         self._state.accounts[account.id] = account
         self._state.workspaces[workspace.id] = workspace
         self._state.members[workspace.id, account.id] = Member(workspace.id, account.id, Role.OWNER, now)
         for credential, digest in provisioning.credentials:
-            self._state.save_credential(credential, digest)
+            self._state.save_credential_keeping_revocation(credential, digest)
         paid = replace(signup, status=SignupStatus.PAID, paid_at=now, workspace_id=workspace.id)
         self._state.signups[signup_id] = paid, secrets
         if signup.key_request_id is not None:

@@ -17,24 +17,26 @@ class MemoryRates:
         self._rates: dict[tuple[str, str, date], DayRate] = {}
         self._read: dict[str, datetime] = {}
 
-    async def save_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
-        self._rates |= {(source, rate.currency, rate.day): rate for rate in rates}
-        self._read[source] = read_at
+    async def save_rates(self, source_id: str, rates: Sequence[DayRate], read_at: datetime) -> None:
+        self._rates |= {(source_id, rate.currency, rate.day): rate for rate in rates}
+        self._read[source_id] = read_at
 
-    async def rates(self, source: str, currencies: Collection[str], first: date, last: date) -> list[DayRate]:
+    async def list_rates_published_between(
+        self, source_id: str, currencies: Collection[str], first_day: date, last_day: date
+    ) -> list[DayRate]:
         return [
             rate
             for (rate_source, currency, day), rate in self._rates.items()
-            if rate_source == source and currency in currencies and first <= day <= last
+            if rate_source == source_id and currency in currencies and first_day <= day <= last_day
         ]
 
-    async def rate_coverage(self, source: str) -> RateCoverage | None:
-        if source not in self._read:
+    async def rate_coverage_or_none_if_never_read(self, source_id: str) -> RateCoverage | None:
+        if source_id not in self._read:
             return None
-        own = [rate for (rate_source, _, _), rate in self._rates.items() if rate_source == source]
+        own = [rate for (rate_source, _, _), rate in self._rates.items() if rate_source == source_id]
         days = sorted({rate.day for rate in own})
         first, last = (days[0], days[-1]) if days else (None, None)
-        return RateCoverage(self._read[source], first, last, len({rate.currency for rate in own}))
+        return RateCoverage(self._read[source_id], first, last, len({rate.currency for rate in own}))
 
 
 class StaticRateSource:
@@ -48,18 +50,18 @@ class StaticRateSource:
 
     id = "told"
 
-    def __init__(self, *told: DayRate) -> None:
-        self.told = list(told)
+    def __init__(self, *rates: DayRate) -> None:
+        self.rates = list(rates)
         self.down = False
-        self.asked: list[RateCoverage | None] = []
+        self.requested_coverages: list[RateCoverage | None] = []
 
     async def fetch_rates(self, coverage: RateCoverage | None) -> Sequence[DayRate]:
-        self.asked.append(coverage)
+        self.requested_coverages.append(coverage)
         if self.down:
             raise RateSourceUnavailable("Nobody answers.")
-        return self.told
+        return self.rates
 
 
-def aggregates_without_rates(events: AggregateReader) -> CurrencyConverter:
+def converter_without_rates(events: AggregateReader) -> CurrencyConverter:
     """Returns the currency converter of an event store in a deployment without exchange rates."""
     return CurrencyConverter(events, RateLookup(MemoryRates(), None))

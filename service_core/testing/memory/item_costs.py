@@ -12,10 +12,10 @@ class MemoryCosts:
     """Implements the port `ItemCostStore`; while ``down`` it cannot be read."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[UUID, ItemIdType, str, date], ItemCost] = {}
+        self._costs: dict[tuple[UUID, ItemIdType, str, date], ItemCost] = {}
         self.down = False
 
-    async def save_costs(
+    async def save_or_replace_costs(
         self,
         workspace_id: UUID,
         import_id: UUID,  # noqa: ARG002 - stores keep it for operators only
@@ -23,15 +23,15 @@ class MemoryCosts:
         imported_at: datetime,  # noqa: ARG002 - likewise
     ) -> None:
         for cost in costs:
-            self._kept[workspace_id, cost.known_by, cost.item, cost.effective_from] = cost
+            self._costs[workspace_id, cost.known_by, cost.item, cost.effective_from] = cost
 
-    async def costs(self, workspace_id: UUID) -> list[ItemCost]:
-        self._check()
-        return [cost for key, cost in sorted(self._kept.items()) if key[0] == workspace_id]
+    async def list_costs(self, workspace_id: UUID) -> list[ItemCost]:
+        self._raise_if_down()
+        return [cost for key, cost in sorted(self._costs.items()) if key[0] == workspace_id]
 
     async def has_costs(self, workspace_id: UUID) -> bool:
-        return bool(await self.costs(workspace_id))
+        return bool(await self.list_costs(workspace_id))
 
-    def _check(self) -> None:
+    def _raise_if_down(self) -> None:
         if self.down:
             raise StoreUnavailable

@@ -8,10 +8,12 @@ from service_core.analytics.postbacks.ports import PostbackCount, PostbackSummar
 class NoPostbacks:
     """Implements the port `Deliveries`."""
 
-    async def list_event_postbacks(
+    async def list_postbacks_by_event(
         self, _workspace_id: UUID, _event_ids: object
     ) -> dict[str, list[PostbackSummary]]:
         return {}
 
-    async def count_postbacks(self, _workspace_id: UUID, _bucket_edges: object) -> list[PostbackCount]:
+    async def count_final_postbacks_by_bucket(
+        self, _workspace_id: UUID, _bucket_edges: object
+    ) -> list[PostbackCount]:
         return []

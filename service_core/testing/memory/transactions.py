@@ -22,9 +22,9 @@ from service_core.kernel.paging import KeysetCursor
 class _State:
     """The content of all workspaces."""
 
-    live: dict[tuple[UUID, UUID], Resource] = field(default_factory=dict)
-    keys: dict[str, UUID] = field(default_factory=dict)
-    entries: dict[tuple[UUID, UUID], AuditEntry] = field(default_factory=dict)
+    resources: dict[tuple[UUID, UUID], Resource] = field(default_factory=dict)
+    unique_keys: dict[str, UUID] = field(default_factory=dict)
+    audit_entries: dict[tuple[UUID, UUID], AuditEntry] = field(default_factory=dict)
     triggers: dict[UUID, frozenset[str]] = field(default_factory=dict)
     answers: dict[tuple[UUID, str], tuple[datetime, Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -34,7 +34,7 @@ class _Resources:
         self._state, self._workspace_id = state, workspace_id
 
     async def get(self, model: type[R], resource_id: UUID) -> R | None:
-        record = self._state.live.get((self._workspace_id, resource_id))
+        record = self._state.resources.get((self._workspace_id, resource_id))
         return record if isinstance(record, model) else None
 
     async def get_many(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
@@ -50,7 +50,7 @@ class _Resources:
     ) -> list[R]:
         matching = [
             record
-            for (workspace_id, _), record in self._state.live.items()
+            for (workspace_id, _), record in self._state.resources.items()
             if workspace_id == self._workspace_id
             and isinstance(record, model)
             and field_filters.items() <= record.state.items()
@@ -73,7 +73,7 @@ class _Resources:
         ]
         return matching[:limit]
 
-    async def search_by_name(self, model: type[R], text: str, limit: int) -> list[R]:
+    async def search_by_name_prefix_first(self, model: type[R], text: str, limit: int) -> list[R]:
         lower_text = text.lower()
         matching = [record for record in await self.list_all(model) if lower_text in record.search_text]
         matching.sort(
@@ -83,94 +83,94 @@ class _Resources:
 
     async def save(self, record: Resource) -> None:
         for key in record.unique_keys():
-            if self._state.keys.get(key, record.id) != record.id:
+            if self._state.unique_keys.get(key, record.id) != record.id:
                 raise UniqueKeyConflict(key)
-        self._release(record.id)
-        self._state.keys |= dict.fromkeys(record.unique_keys(), record.id)
-        self._state.live[self._workspace_id, record.id] = record
+        self._release_unique_keys(record.id)
+        self._state.unique_keys |= dict.fromkeys(record.unique_keys(), record.id)
+        self._state.resources[self._workspace_id, record.id] = record
 
     async def remove(self, record: Resource, now: datetime) -> None:  # noqa: ARG002 - the time of removal is not stored here
-        self._release(record.id)
-        self._state.live.pop((self._workspace_id, record.id), None)
+        self._release_unique_keys(record.id)
+        self._state.resources.pop((self._workspace_id, record.id), None)
 
     async def is_key_in_use(self, key: str) -> bool:
-        return key in self._state.keys
+        return key in self._state.unique_keys
 
-    def _release(self, resource_id: UUID) -> None:
+    def _release_unique_keys(self, resource_id: UUID) -> None:
         """Frees the unique keys of a resource."""
-        keys = self._state.keys
-        self._state.keys = {key: owner_id for key, owner_id in keys.items() if owner_id != resource_id}
+        keys = self._state.unique_keys
+        self._state.unique_keys = {key: owner_id for key, owner_id in keys.items() if owner_id != resource_id}
 
 
-class _Audit:
+class _AuditLog:
     def __init__(self, state: _State, workspace_id: UUID) -> None:
         self._state, self._workspace_id = state, workspace_id
 
     async def add(self, entry: AuditEntry) -> None:
-        self._state.entries[self._workspace_id, entry.id] = entry
+        self._state.audit_entries[self._workspace_id, entry.id] = entry
 
     async def get(self, entry_id: UUID) -> AuditEntry | None:
-        return self._state.entries.get((self._workspace_id, entry_id))
+        return self._state.audit_entries.get((self._workspace_id, entry_id))
 
     async def list_entries(self, audit_filter: AuditFilter, limit: int, offset: int) -> list[AuditEntry]:
         matching = [
             entry
-            for (workspace_id, _), entry in self._state.entries.items()
-            if workspace_id == self._workspace_id and _matches_query(entry, audit_filter)
+            for (workspace_id, _), entry in self._state.audit_entries.items()
+            if workspace_id == self._workspace_id and _matches_audit_filter(entry, audit_filter)
         ]
         matching.sort(key=lambda entry: (entry.created_at, entry.id), reverse=True)
         return matching[offset : offset + limit]
 
-    async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
-        entry = self._state.entries[self._workspace_id, entry_id]
+    async def mark_undone_if_not_yet(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
+        entry = self._state.audit_entries[self._workspace_id, entry_id]
         if entry.undone_by is not None:
             return False
         values = {name: getattr(entry, name) for name in AuditEntry.model_fields}
         marked = AuditEntry.model_validate({**values, "undone_by": undone_by, "undone_at": now})
-        self._state.entries[self._workspace_id, entry_id] = marked
+        self._state.audit_entries[self._workspace_id, entry_id] = marked
         return True
 
 
-def _matches_query(entry: AuditEntry, question: AuditFilter) -> bool:
+def _matches_audit_filter(entry: AuditEntry, audit_filter: AuditFilter) -> bool:
     """Returns whether an entry is in the filter's times and has each resource and actor value that is not None."""
     wanted_and_actual = (
-        (question.resource_type, entry.resource.type),
-        (question.resource_id, entry.resource.id),
-        (question.actor_id, entry.actor.id),
+        (audit_filter.resource_type, entry.resource.type),
+        (audit_filter.resource_id, entry.resource.id),
+        (audit_filter.actor_id, entry.actor.id),
     )
-    is_since = question.since is None or entry.created_at >= question.since
+    is_since = audit_filter.since is None or entry.created_at >= audit_filter.since
     is_matching = all(wanted is None or wanted == actual for wanted, actual in wanted_and_actual)
-    return is_since and is_matching and entry.created_at <= question.until
+    return is_since and is_matching and entry.created_at <= audit_filter.until
 
 
-class _Replays:
+class _IdempotentAnswers:
     def __init__(self, state: _State, workspace_id: UUID) -> None:
         self._state, self._workspace_id = state, workspace_id
 
-    async def find_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
+    async def find_unexpired_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
         until, answer = self._state.answers.get((self._workspace_id, digest), (now, None))
         return answer if now < until else None
 
-    async def save_answer(
-        self, digest: str, answer: Mapping[str, Any], now: datetime, until: datetime
+    async def save_answer_and_delete_expired(
+        self, digest: str, answer: Mapping[str, Any], now: datetime, expires_at: datetime
     ) -> None:
         unexpired = {
             key: (expires_at, known)
             for key, (expires_at, known) in self._state.answers.items()
             if now < expires_at
         }
-        self._state.answers = unexpired | {(self._workspace_id, digest): (until, answer)}
+        self._state.answers = unexpired | {(self._workspace_id, digest): (expires_at, answer)}
 
 
-class _Owner:
+class _WorkspaceTriggers:
     def __init__(self, state: _State, workspace_id: UUID) -> None:
         self._state, self._workspace_id = state, workspace_id
 
-    async def set_triggers(self, names: Collection[str]) -> None:
-        self._state.triggers[self._workspace_id] = frozenset(names)
+    async def replace_trigger_event_names(self, event_names: Collection[str]) -> None:
+        self._state.triggers[self._workspace_id] = frozenset(event_names)
 
 
-class MemoryUnits:
+class MemoryTransactions:
     """Implements the port `Units`."""
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class MemoryUnits:
 def _transaction(state: _State, workspace_id: UUID) -> Transaction:
     return Transaction(
         _Resources(state, workspace_id),
-        _Audit(state, workspace_id),
-        _Replays(state, workspace_id),
-        _Owner(state, workspace_id),
+        _AuditLog(state, workspace_id),
+        _IdempotentAnswers(state, workspace_id),
+        _WorkspaceTriggers(state, workspace_id),
     )

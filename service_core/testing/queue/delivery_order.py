@@ -7,18 +7,20 @@ from uuid import uuid4
 
 from service_core.ingestion.models import QuarantinedEvent
 from service_core.ingestion.ports import EnqueueResult, IngestQueue
-from service_core.testing.queue.kit import NOON, Kit, OpenQueue, WriteKeyClient, stored_event
+from service_core.testing.queue.kit import NOON, IngestQueueKit, OpenQueue, WriteKeyClient, make_stored_event
 
 
-class DeliveryOrder(Kit):
+class DeliveryOrder(IngestQueueKit):
     """Tests of `offer`, `take`, `acknowledge`, quarantine and `state`."""
 
     async def test_taken_events_equal_offered_ones_with_growing_sequence(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """`take` returns offered events unchanged, with and without optional fields, in growing sequence."""
-        sent = client.received_event("ürder_\x00_1", user_agent="Ä", body=b' {"event":"\xc3\xa4\\u0000"} ')
-        minimal = client.received_event("b", claimed=False, user_agent=None, address=None, headers={})
+        sent = client.make_received_event(
+            "ürder_\x00_1", user_agent="Ä", body=b' {"event":"\xc3\xa4\\u0000"} '
+        )
+        minimal = client.make_received_event("b", claimed=False, user_agent=None, address=None, headers={})
         assert await queue.offer(sent) is EnqueueResult.QUEUED
         assert await queue.offer(minimal) is EnqueueResult.QUEUED
         first, second = await queue.take(10)
@@ -30,18 +32,18 @@ class DeliveryOrder(Kit):
     ) -> None:
         """`take` returns the oldest events again until they are acknowledged."""
         for number in range(5):
-            await queue.offer(client.received_event(f"e{number}"))
+            await queue.offer(client.make_received_event(f"e{number}"))
         taken = await queue.take(3)
         assert [queued.arrival.event_id for queued in taken] == ["e0", "e1", "e2"]
         assert (await queue.take(3)) == taken
-        await queue.acknowledge([stored_event(queued) for queued in taken[:2]], [])
+        await queue.acknowledge([make_stored_event(queued) for queued in taken[:2]], [])
         assert [queued.arrival.event_id for queued in await queue.take(10)] == ["e2", "e3", "e4"]
 
     async def test_a_quarantined_event_leaves_the_queue(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """An event acknowledged as quarantined is not taken again."""
-        await queue.offer(client.received_event())
+        await queue.offer(client.make_received_event())
         (waiting,) = await queue.take(10)
         await queue.acknowledge([], [QuarantinedEvent(waiting, "no event name")])
         assert await queue.take(10) == []
@@ -54,17 +56,17 @@ class DeliveryOrder(Kit):
         `replay` puts all back with their sequence.
         """
         for number in range(3):
-            await queue.offer(client.received_event(f"e{number}"))
+            await queue.offer(client.make_received_event(f"e{number}"))
         taken = await queue.take(10)
         quarantined = [
             QuarantinedEvent(waiting, f"no event name {waiting.arrival.event_id} ä") for waiting in taken[:2]
         ]
         await queue.acknowledge([], quarantined)
-        assert await queue.list_quarantined(client.workspace, 10) == quarantined
-        assert await queue.list_quarantined(client.workspace, 1) == quarantined[:1]
+        assert await queue.list_quarantined(client.workspace_id, 10) == quarantined
+        assert await queue.list_quarantined(client.workspace_id, 1) == quarantined[:1]
         assert await queue.list_quarantined(uuid4(), 10) == []
-        assert await queue.replay(client.workspace) == 2
-        assert await queue.list_quarantined(client.workspace, 10) == []
+        assert await queue.replay(client.workspace_id) == 2
+        assert await queue.list_quarantined(client.workspace_id, 10) == []
         assert sorted(waiting.seq for waiting in await queue.take(10)) == [queued.seq for queued in taken]
 
     async def test_delete_before_removes_old_quarantined_events_and_keeps_ledger_counts(
@@ -76,26 +78,26 @@ class DeliveryOrder(Kit):
         """
         other = WriteKeyClient()
         for owner, days in ((client, 0), (client, 1), (client, 2), (other, 0)):
-            await queue.offer(owner.received_event(f"e{days}", at=NOON + timedelta(days=days)))
+            await queue.offer(owner.make_received_event(f"e{days}", received_at=NOON + timedelta(days=days)))
         taken = await queue.take(10)
         await queue.acknowledge(
             [], [QuarantinedEvent(queued, "no event name") for queued in (taken[2], *taken[:2], taken[3])]
         )
         deleted = await queue.delete_before(NOON + timedelta(days=1, hours=1))
-        assert (deleted[client.workspace], deleted[other.workspace]) == (2, 1)
+        assert (deleted[client.workspace_id], deleted[other.workspace_id]) == (2, 1)
         assert await queue.delete_before(NOON) == {}
-        (remaining,) = await queue.list_quarantined(client.workspace, 10)
+        (remaining,) = await queue.list_quarantined(client.workspace_id, 10)
         assert remaining.queued.arrival.event_id == "e2"
-        assert [row.quarantined for row in await client.ledger_rows(queue)] == [1, 1, 1]
+        assert [row.quarantined for row in await client.own_ledger_rows(queue)] == [1, 1, 1]
 
     async def test_events_offered_by_one_process_are_taken_by_another(
         self, open_queue: OpenQueue, client: WriteKeyClient
     ) -> None:
         """Another process takes and acknowledges an offered event, and the first sees an empty queue."""
         async with open_queue() as ingest, open_queue() as consumer:
-            await ingest.offer(client.received_event())
+            await ingest.offer(client.make_received_event())
             (waiting,) = await consumer.take(10)
-            await consumer.acknowledge([stored_event(waiting)], [])
+            await consumer.acknowledge([make_stored_event(waiting)], [])
             assert (await ingest.state()).waiting_count == 0
 
     async def test_sequence_numbers_grow_over_reopened_queues(
@@ -105,9 +107,9 @@ class DeliveryOrder(Kit):
         seen: list[int] = []
         for number in range(3):
             async with open_queue() as queue:
-                await queue.offer(client.received_event(f"e{number}"))
+                await queue.offer(client.make_received_event(f"e{number}"))
                 (waiting,) = await queue.take(1)
-                await queue.acknowledge([stored_event(waiting)], [])
+                await queue.acknowledge([make_stored_event(waiting)], [])
                 seen.append(waiting.seq)
         assert seen == sorted(set(seen))
 
@@ -116,7 +118,9 @@ class DeliveryOrder(Kit):
     ) -> None:
         """Offers still pending when the queue closes are queued and found when it opens again."""
         async with open_queue() as queue:
-            pending = [asyncio.create_task(queue.offer(client.received_event(f"e{n}"))) for n in range(300)]
+            pending = [
+                asyncio.create_task(queue.offer(client.make_received_event(f"e{n}"))) for n in range(300)
+            ]
             await asyncio.sleep(0)
         assert {await task for task in pending} == {EnqueueResult.QUEUED}
         async with open_queue() as queue:
@@ -131,7 +135,7 @@ class DeliveryOrder(Kit):
         """
         empty = await queue.state()
         assert (empty.waiting_count, empty.oldest_received_at) == (0, None)
-        await queue.offer(client.received_event("a"))
-        await queue.offer(client.received_event("b", at=NOON + timedelta(minutes=1)))
+        await queue.offer(client.make_received_event("a"))
+        await queue.offer(client.make_received_event("b", received_at=NOON + timedelta(minutes=1)))
         behind = await queue.state()
         assert (behind.waiting_count, behind.oldest_received_at) == (2, NOON)

@@ -17,7 +17,7 @@ OpenQueue = Callable[[], AbstractAsyncContextManager[IngestQueue]]
 NOON: Final = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
 
 
-class Kit:
+class IngestQueueKit:
     """Gives the fixtures of the kit's classes; override ``open_queue``."""
 
     @pytest.fixture
@@ -41,38 +41,38 @@ class WriteKeyClient:
     """A workspace and a write key, with the events that they send."""
 
     def __init__(self) -> None:
-        self.workspace: Final = uuid4()
-        self.key: Final = uuid4()
+        self.workspace_id: Final = uuid4()
+        self.key_id: Final = uuid4()
 
-    def received_event(
-        self, event_id: str = "order_1", *, at: datetime = NOON, **changes: Any
+    def make_received_event(
+        self, event_id: str = "order_1", *, received_at: datetime = NOON, **overrides: Any
     ) -> ReceivedEvent:
         """Returns a purchase received from this client with a claimed id, with fields overridden."""
         fields: dict[str, Any] = {
-            "workspace_id": self.workspace,
-            "key_id": self.key,
+            "workspace_id": self.workspace_id,
+            "key_id": self.key_id,
             "channel": IngestEndpoint.TRACK,
             "event_id": event_id,
             "claimed": True,
-            "received_at": at,
+            "received_at": received_at,
             "body": b'{"event":"purchase","user_id":"u"}',
             "user_agent": "Mozilla/5.0",
             "address": "203.0.113.7",
             "headers": {"accept-language": "de"},
         }
-        return ReceivedEvent(**fields | changes)
+        return ReceivedEvent(**fields | overrides)
 
-    async def ledger_rows(self, queue: IngestQueue) -> list[LedgerRow]:
+    async def own_ledger_rows(self, queue: IngestQueue) -> list[LedgerRow]:
         """Returns the ledger rows of the workspace from 9 days before to 40 days after `NOON`."""
-        return await queue.ledger_rows(self.workspace, NOON - timedelta(days=9), NOON + timedelta(days=40))
+        return await queue.ledger_rows(self.workspace_id, NOON - timedelta(days=9), NOON + timedelta(days=40))
 
-    async def ledger_row(self, queue: IngestQueue) -> LedgerRow:
+    async def only_ledger_row(self, queue: IngestQueue) -> LedgerRow:
         """Returns the only ledger row of the workspace; fails when there are more."""
-        (row,) = await self.ledger_rows(queue)
+        (row,) = await self.own_ledger_rows(queue)
         return row
 
 
-def stored_event(queued: QueuedEvent, **changes: Any) -> Event:
+def make_stored_event(queued: QueuedEvent, **overrides: Any) -> Event:
     """Returns an event row for a queued event, with fields overridden."""
     arrival = queued.arrival
     fields: dict[str, Any] = {
@@ -85,4 +85,4 @@ def stored_event(queued: QueuedEvent, **changes: Any) -> Event:
         "workspace_id": arrival.workspace_id,
         "seq": queued.seq,
     }
-    return Event(**fields | changes)
+    return Event(**fields | overrides)

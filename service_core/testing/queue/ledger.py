@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, RejectionReason
 from service_core.ingestion.ports import EnqueueResult, IngestQueue
-from service_core.testing.queue.kit import NOON, Kit, OpenQueue, WriteKeyClient, stored_event
+from service_core.testing.queue.kit import NOON, IngestQueueKit, OpenQueue, WriteKeyClient, make_stored_event
 
-STEPS: Final = st.lists(
+OPERATIONS: Final = st.lists(
     st.one_of(
         st.tuples(st.just("offer"), st.lists(st.integers(0, 6), min_size=1, max_size=40)),
         st.tuples(st.just("offer all"), st.lists(st.integers(0, 6), max_size=40)),
@@ -27,7 +27,7 @@ STEPS: Final = st.lists(
 
 ENDPOINTS: Final = {"offer": IngestEndpoint.TRACK, "offer all": IngestEndpoint.BATCH}
 
-SHARED: Final = (
+SUPPRESSED_HEALTH_CHECKS: Final = (
     HealthCheck.function_scoped_fixture,
     HealthCheck.differing_executors,
     HealthCheck.too_slow,
@@ -35,28 +35,28 @@ SHARED: Final = (
 """One queue serves all examples; each example has a client of its own."""
 
 
-class LedgerCounts(Kit):
+class LedgerCounts(IngestQueueKit):
     """Tests of ledger counts and of their balance."""
 
     async def test_a_ledger_row_balances_over_stored_duplicate_rejected_and_quarantined_events(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """One hour's row counts each state, rejections by reason, late events and bots, and balances."""
-        await asyncio.gather(*(queue.offer(client.received_event(f"e{n}")) for n in range(5)))
-        await queue.offer(client.received_event("e0"))
+        await asyncio.gather(*(queue.offer(client.make_received_event(f"e{n}")) for n in range(5)))
+        await queue.offer(client.make_received_event("e0"))
         for reason in (RejectionReason.NO_BODY, RejectionReason.INVALID_JSON):
-            await queue.count_rejected(client.workspace, client.key, IngestEndpoint.TRACK, reason, NOON)
-        await queue.offer(client.received_event("e5"))
+            await queue.count_rejected(client.workspace_id, client.key_id, IngestEndpoint.TRACK, reason, NOON)
+        await queue.offer(client.make_received_event("e5"))
         bot, late, poison, *rest = await queue.take(10)
         await queue.acknowledge(
             [
-                stored_event(bot, is_bot=True),
-                stored_event(late, timestamp=NOON - timedelta(hours=25)),
-                stored_event(rest[0]),
+                make_stored_event(bot, is_bot=True),
+                make_stored_event(late, timestamp=NOON - timedelta(hours=25)),
+                make_stored_event(rest[0]),
             ],
             [QuarantinedEvent(poison, "bad")],
         )
-        row = await client.ledger_row(queue)
+        row = await client.only_ledger_row(queue)
         assert row.rejected_by_reason == {RejectionReason.NO_BODY: 1, RejectionReason.INVALID_JSON: 1}
         assert (row.received, row.stored, row.duplicate, row.quarantined, row.in_flight) == (9, 3, 1, 1, 2)
         assert (row.late, row.bots, row.is_balanced) == (1, 1, True)
@@ -64,11 +64,11 @@ class LedgerCounts(Kit):
 
     async def test_acknowledging_twice_counts_once(self, queue: IngestQueue, client: WriteKeyClient) -> None:
         """Acknowledging an event twice counts it as stored once."""
-        await queue.offer(client.received_event())
+        await queue.offer(client.make_received_event())
         (waiting,) = await queue.take(10)
-        await queue.acknowledge([stored_event(waiting)], [])
-        await queue.acknowledge([stored_event(waiting)], [])
-        row = await client.ledger_row(queue)
+        await queue.acknowledge([make_stored_event(waiting)], [])
+        await queue.acknowledge([make_stored_event(waiting)], [])
+        row = await client.only_ledger_row(queue)
         assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
 
     async def test_a_rejection_becomes_visible_to_other_processes_without_further_events(
@@ -77,10 +77,10 @@ class LedgerCounts(Kit):
         """A counted rejection reaches another process within 30 seconds although no event follows."""
         async with open_queue() as queue, open_queue() as reader:
             await queue.count_rejected(
-                client.workspace, client.key, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON
+                client.workspace_id, client.key_id, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON
             )
             async with asyncio.timeout(30):
-                while not (rows := await client.ledger_rows(reader)):  # noqa: ASYNC110 - it happens by itself
+                while not (rows := await client.own_ledger_rows(reader)):  # noqa: ASYNC110 - it happens by itself
                     await asyncio.sleep(0.01)
         (row,) = rows
         assert (row.received, row.rejected_by_reason) == (1, {RejectionReason.RATE_LIMITED: 1})
@@ -89,20 +89,20 @@ class LedgerCounts(Kit):
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """`count_duplicate` counts one received and one duplicate event."""
-        await queue.count_duplicate(client.workspace, client.key, IngestEndpoint.WEBHOOK, NOON)
-        await queue.offer(client.received_event(channel=IngestEndpoint.WEBHOOK))
-        row = await client.ledger_row(queue)
+        await queue.count_duplicate(client.workspace_id, client.key_id, IngestEndpoint.WEBHOOK, NOON)
+        await queue.offer(client.make_received_event(channel=IngestEndpoint.WEBHOOK))
+        row = await client.only_ledger_row(queue)
         assert (row.received, row.duplicate, row.rejected_by_reason, row.in_flight) == (2, 1, {}, 1)
 
     async def test_ledger_rows_are_separate_per_endpoint_key_and_hour(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """Each endpoint, write key and hour has a row; rows come by hour."""
-        await queue.offer(client.received_event("a"))
-        await queue.offer(client.received_event("b", channel=IngestEndpoint.WEBHOOK))
-        await queue.offer(client.received_event("c", key_id=WriteKeyClient().key))
-        await queue.offer(client.received_event("d", at=NOON + timedelta(hours=1)))
-        rows = await client.ledger_rows(queue)
+        await queue.offer(client.make_received_event("a"))
+        await queue.offer(client.make_received_event("b", channel=IngestEndpoint.WEBHOOK))
+        await queue.offer(client.make_received_event("c", key_id=WriteKeyClient().key_id))
+        await queue.offer(client.make_received_event("d", received_at=NOON + timedelta(hours=1)))
+        rows = await client.own_ledger_rows(queue)
         assert [row.received for row in rows] == [1, 1, 1, 1]
         assert [row.hour for row in rows] == sorted(row.hour for row in rows)
 
@@ -113,32 +113,36 @@ class LedgerCounts(Kit):
 
         The end is left out.
         """
-        await queue.offer(client.received_event())
-        await queue.offer(WriteKeyClient().received_event())
+        await queue.offer(client.make_received_event())
+        await queue.offer(WriteKeyClient().make_received_event())
         hour = NOON.replace(minute=0)
-        assert len(await queue.ledger_rows(client.workspace, hour, NOON)) == 1
-        assert await queue.ledger_rows(client.workspace, NOON, NOON + timedelta(hours=1)) == []
-        assert await queue.ledger_rows(client.workspace, hour - timedelta(hours=1), hour) == []
+        assert len(await queue.ledger_rows(client.workspace_id, hour, NOON)) == 1
+        assert await queue.ledger_rows(client.workspace_id, NOON, NOON + timedelta(hours=1)) == []
+        assert await queue.ledger_rows(client.workspace_id, hour - timedelta(hours=1), hour) == []
 
-    @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=SHARED)
-    @given(steps=STEPS)
+    @settings(
+        max_examples=15, deadline=None, derandomize=True, suppress_health_check=SUPPRESSED_HEALTH_CHECKS
+    )
+    @given(steps=OPERATIONS)
     def test_the_ledger_balances_after_any_sequence_of_queue_operations(
         self, open_queue: OpenQueue, steps: list[tuple[str, Any]]
     ) -> None:
         """After any sequence of offers, rejections, acknowledgements, quarantines and reopenings each row balances."""
-        asyncio.run(_run_steps(open_queue, steps))
+        asyncio.run(_run_operations_and_check_ledger(open_queue, steps))
 
 
-async def _run_steps(open_queue: OpenQueue, steps: list[tuple[str, Any]]) -> None:
+async def _run_operations_and_check_ledger(open_queue: OpenQueue, operations: list[tuple[str, Any]]) -> None:
     """Runs the operations on one queue; asserts after each one that the ledger balances, and at the end its counts."""
     client = WriteKeyClient()
     queued_numbers: set[int] = set()
     received = duplicate = 0
     async with _reopenable_queue(open_queue) as reopen:
         queue = await reopen()
-        for operation, argument in steps:
+        for operation, argument in operations:
             if operation.startswith("offer"):
-                arrivals = [client.received_event(f"e{n}", channel=ENDPOINTS[operation]) for n in argument]
+                arrivals = [
+                    client.make_received_event(f"e{n}", channel=ENDPOINTS[operation]) for n in argument
+                ]
                 one_by_one = operation == "offer"
                 results = await (
                     asyncio.gather(*map(queue.offer, arrivals)) if one_by_one else queue.offer_all(arrivals)
@@ -149,19 +153,21 @@ async def _run_steps(open_queue: OpenQueue, steps: list[tuple[str, Any]]) -> Non
                 duplicate += results.count(EnqueueResult.DUPLICATE)
             elif operation == "reject":
                 await queue.count_rejected(
-                    client.workspace, client.key, IngestEndpoint.BATCH, argument, NOON, events=3
+                    client.workspace_id, client.key_id, IngestEndpoint.BATCH, argument, NOON, events=3
                 )
                 received += 3
             elif operation == "acknowledge":
-                await queue.acknowledge([stored_event(queued) for queued in await queue.take(argument)], [])
+                await queue.acknowledge(
+                    [make_stored_event(queued) for queued in await queue.take(argument)], []
+                )
             elif operation == "quarantine":
                 await queue.acknowledge(
                     [], [QuarantinedEvent(queued, "r") for queued in await queue.take(argument)]
                 )
             else:
                 queue = await reopen()
-            assert all(row.is_balanced for row in await client.ledger_rows(queue))
-        rows = await client.ledger_rows(await reopen())
+            assert all(row.is_balanced for row in await client.own_ledger_rows(queue))
+        rows = await client.own_ledger_rows(await reopen())
         assert (sum(r.received for r in rows), sum(r.duplicate for r in rows)) == (received, duplicate)
         assert all(row.is_balanced for row in rows)
 

@@ -31,7 +31,7 @@ def embedded_report_ids(body_md: str) -> Iterator[str]:
     return (match.group(1).strip() for match in _EMBED.finditer(body_md))
 
 
-def split_embeds(body_md: str) -> Iterator[tuple[str, str | None]]:
+def split_at_embeds(body_md: str) -> Iterator[tuple[str, str | None]]:
     """Splits a body at its embeds into pairs of a text and the report id after it; None after the last text."""
     texts = iter(_EMBED.split(body_md))
     for text in texts:

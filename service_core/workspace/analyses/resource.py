@@ -27,7 +27,7 @@ _FIELDS: Final = ("title", "body_md", "plans", "report_ids", "date_range")
 _EMPTY_VALUES: Final[Mapping[str, Any]] = {"title": "", "body_md": "", "plans": (), "report_ids": ()}
 
 
-def prepare_validator(
+def validate_range_and_build_validator(
     body: NewAnalysis | AnalysisPatch, *, caller: Caller, queries: MetricQueries, models: AttributionModels
 ) -> DefinitionValidator:
     """Returns the checks of query plans, after checking the date range.
@@ -43,8 +43,8 @@ def prepare_validator(
 async def create_analysis(new: NewAnalysis, write: WriteContext[DefinitionValidator]) -> Analysis:
     """Write an analysis in Markdown; a line `::report[<report_id>]` embeds a report that is listed."""
     sent = {name: getattr(new, name) for name in _FIELDS}
-    analysis = Analysis(**write.new_fields(), **_record_fields(sent))
-    await _validate_analysis(analysis, sent, write)
+    analysis = Analysis(**write.new_fields(), **_to_record_fields(sent))
+    await _validate_sent_fields(analysis, sent, write)
     return analysis
 
 
@@ -53,12 +53,12 @@ async def update_analysis(
 ) -> Analysis:
     """Change the fields sent."""
     sent = sent_fields(patch)
-    changed = analysis.with_fields(write.caller.now, **_record_fields(sent))
-    await _validate_analysis(changed, sent, write)
+    changed = analysis.with_fields(write.caller.now, **_to_record_fields(sent))
+    await _validate_sent_fields(changed, sent, write)
     return changed
 
 
-def _record_fields(sent: Mapping[str, Any]) -> dict[str, Any]:
+def _to_record_fields(sent: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields as the record names them; a null text or list is stored as an empty one."""
     fields = {name: _EMPTY_VALUES.get(name) if value is None else value for name, value in sent.items()}
     if "title" in fields:
@@ -66,7 +66,7 @@ def _record_fields(sent: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-async def _validate_analysis(
+async def _validate_sent_fields(
     analysis: Analysis, sent: Mapping[str, Any], write: WriteContext[DefinitionValidator]
 ) -> None:
     validate_text("analysis.title", analysis.name, MAX_TITLE_LENGTH)
@@ -74,7 +74,7 @@ async def _validate_analysis(
     if "plans" in sent:
         _validate_plans(analysis, write)
     if "report_ids" in sent or "body_md" in sent:
-        _validate_embeds(analysis)
+        _refuse_embeds_not_listed(analysis)
     if "report_ids" in sent:
         await _validate_report_ids(analysis.report_ids, write.records)
 
@@ -92,7 +92,7 @@ def _validate_plans(analysis: Analysis, write: WriteContext[DefinitionValidator]
         write.prepared.validate_plan(plan, date_range, write.caller, f"analysis.plans[{position}]")
 
 
-def _validate_embeds(analysis: Analysis) -> None:
+def _refuse_embeds_not_listed(analysis: Analysis) -> None:
     """Refuses a body that embeds a report which is not listed."""
     listed = {str(report_id) for report_id in analysis.report_ids}
     for report_id in embedded_report_ids(analysis.body_md):
@@ -128,6 +128,6 @@ ANALYSES: Final = resource(
     create=create_analysis,
     update=update_analysis,
     delete="Hide an analysis; an undo brings it back under its id.",
-    prepare=prepare_validator,
+    prepare=validate_range_and_build_validator,
     answer=AnalysisAnswer,
 )

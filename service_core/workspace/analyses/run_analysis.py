@@ -30,7 +30,7 @@ async def run_analysis(
     """Runs the embedded reports within one time budget, over the range of the analysis or else of each report."""
     ids = dict.fromkeys(UUID(name) for name in embedded_report_ids(analysis.body_md))
     requests = [ReportRunRequest(report_id, reports.get(report_id), analysis.date_range) for report_id in ids]
-    outcomes = await runner.run(caller, requests)
+    outcomes = await runner.run_within_budget(caller, requests)
     return AnalysisRun(
         analysis_id=analysis.id,
         title=analysis.name,

@@ -10,7 +10,7 @@ from service_core.changes.optimistic_locking import VersionedBody
 from service_core.kernel.schemas import BodyModel
 from service_core.workspace.analyses.models import Analysis
 from service_core.workspace.reports.models import SavedRange
-from service_core.workspace.reports.schemas import refuse_request_fields
+from service_core.workspace.reports.schemas import refuse_request_only_fields
 
 
 class AnalysisFields(BodyModel):
@@ -28,7 +28,7 @@ class AnalysisFields(BodyModel):
     @classmethod
     def _refuse_request_fields(cls, sent: Any) -> Any:
         for position, plan in enumerate(sent if isinstance(sent, list) else ()):
-            refuse_request_fields(plan, f"analysis.plans[{position}]")
+            refuse_request_only_fields(plan, f"analysis.plans[{position}]")
         return sent
 
 

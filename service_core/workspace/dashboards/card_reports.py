@@ -14,7 +14,7 @@ async def load_card_reports(records: RecordReader, *dashboards: Dashboard) -> Re
     return await records.get_many(Report, listed)
 
 
-async def hidden_card_effects(
+async def describe_cards_hidden_by_deletion(
     records: RecordReader, prior: State | None, new: State | None
 ) -> Sequence[State]:
     """Returns, for a deleted report, the dashboards that no longer show it."""

@@ -48,7 +48,7 @@ async def reorder_dashboard(
         action=Action.REORDER,
         expected_updated_at=body.expected_updated_at,
     )
-    return await changes.execute(caller, plan, dry_run=body.dry_run)
+    return await changes.preview_or_apply_change(caller, plan, dry_run=body.dry_run)
 
 
 @operation(

@@ -15,7 +15,7 @@ from service_core.workspace.dashboards.card_reports import load_card_reports
 from service_core.workspace.dashboards.models import Dashboard, Layout
 from service_core.workspace.dashboards.operations import reorder_dashboard, run_dashboard_cards
 from service_core.workspace.dashboards.schemas import DashboardAnswer, DashboardPatch, NewDashboard
-from service_core.workspace.dashboards.validate_layout import validate_filters, validate_layout
+from service_core.workspace.dashboards.validate_layout import validate_equality_filters, validate_layout
 from service_core.workspace.reports.models import DEFAULT_RANGE, Report
 from service_core.workspace.reports.schemas import ReportSummary
 from service_core.workspace.validation import validate_date_range, validate_text
@@ -24,7 +24,9 @@ MAX_NAME_LENGTH: Final = 120
 _FIELDS: Final = ("name", "date_range", "filters", "layout")
 
 
-def prepare_catalog(body: NewDashboard | DashboardPatch, *, caller: Caller, catalog: Catalog) -> Catalog:
+def validate_range_and_provide_catalog(
+    body: NewDashboard | DashboardPatch, *, caller: Caller, catalog: Catalog
+) -> Catalog:
     """Returns the catalog that filters are checked with, after checking the date range.
 
     Raises:
@@ -40,7 +42,7 @@ async def create_dashboard(new: NewDashboard, write: WriteContext[Catalog]) -> D
 
     A card without a size is `sm` for a metric, `lg` for a funnel, otherwise `md`.
     """
-    fields = await _validate_fields({name: getattr(new, name) for name in _FIELDS}, write)
+    fields = await _validate_and_complete_fields({name: getattr(new, name) for name in _FIELDS}, write)
     return Dashboard(**write.new_fields(), **fields)
 
 
@@ -48,11 +50,13 @@ async def update_dashboard(
     dashboard: Dashboard, patch: DashboardPatch, write: WriteContext[Catalog]
 ) -> Dashboard:
     """Change the fields sent; a layout replaces the former one."""
-    fields = await _validate_fields(sent_fields(patch), write)
+    fields = await _validate_and_complete_fields(sent_fields(patch), write)
     return dashboard.with_fields(write.caller.now, **fields)
 
 
-async def _validate_fields(sent: Mapping[str, Any], write: WriteContext[Catalog]) -> dict[str, Any]:
+async def _validate_and_complete_fields(
+    sent: Mapping[str, Any], write: WriteContext[Catalog]
+) -> dict[str, Any]:
     """Returns the fields as they are stored; null gives a field its default."""
     fields = dict(sent)
     if "name" in fields:
@@ -60,7 +64,7 @@ async def _validate_fields(sent: Mapping[str, Any], write: WriteContext[Catalog]
     if "date_range" in fields:
         fields["date_range"] = fields["date_range"] or DEFAULT_RANGE
     if "filters" in fields:
-        fields["filters"] = validate_filters(fields["filters"] or (), write.prepared)
+        fields["filters"] = validate_equality_filters(fields["filters"] or (), write.prepared)
     if "layout" in fields:
         layout = fields["layout"]
         fields["layout"] = await validate_layout(layout, write.records) if layout else Layout()
@@ -93,7 +97,7 @@ DASHBOARDS: Final = resource(
     create=create_dashboard,
     update=update_dashboard,
     delete="Hide a dashboard; an undo brings it back with its cards under its id.",
-    prepare=prepare_catalog,
+    prepare=validate_range_and_provide_catalog,
     answer=DashboardAnswer,
     operations=(reorder_dashboard, run_dashboard_cards),
 )

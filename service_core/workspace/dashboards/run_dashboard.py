@@ -5,8 +5,8 @@ from typing import Final
 from uuid import UUID
 
 from service_core.access.models import Caller
-from service_core.analytics.query.schemas import FilterBody, validate_filters
-from service_core.analytics.reads.metric_values import resolve_range
+from service_core.analytics.query.schemas import FilterBody, parse_filters_accepted_by_metrics
+from service_core.analytics.reads.metric_values import resolve_date_range_or_all_time
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest, Unprocessable
 from service_core.kernel.schemas import ResponseModel
@@ -60,12 +60,12 @@ async def run_dashboard(
     """
     if overrides.date_range is not None:
         validate_date_range(overrides.date_range, caller, f"{_OVERRIDES_FIELD}.date_range")
-    validate_filters(
+    parse_filters_accepted_by_metrics(
         runner.reports.queries.catalog, (), overrides.filters or (), f"{_OVERRIDES_FIELD}.filters"
     )
     filters = list(dashboard.filters) if overrides.filters is None else overrides.filters
-    cards = _select_cards(dashboard.layout.cards, overrides.card_ids)
-    date_range = await resolve_range(
+    cards = _select_cards_in_layout_order(dashboard.layout.cards, overrides.card_ids)
+    date_range = await resolve_date_range_or_all_time(
         overrides.date_range or dashboard.date_range, caller, runner.reports.event_reader
     )
     explicit_range = to_explicit_range(date_range)
@@ -75,7 +75,7 @@ async def run_dashboard(
         )
         for card in cards
     ]
-    outcomes = await runner.run(caller, requests)
+    outcomes = await runner.run_within_budget(caller, requests)
     return DashboardRun(
         dashboard_id=dashboard.id,
         name=dashboard.name,
@@ -88,14 +88,14 @@ async def run_dashboard(
     )
 
 
-def _select_cards(cards: Sequence[Card], ids: Sequence[UUID] | None) -> list[Card]:
+def _select_cards_in_layout_order(cards: Sequence[Card], report_ids: Sequence[UUID] | None) -> list[Card]:
     """Returns the cards to run, in the order of the layout."""
-    if ids is None:
+    if report_ids is None:
         return list(cards)
-    if len(ids) > MAX_CARDS:
+    if len(report_ids) > MAX_CARDS:
         raise BadRequest(f"At most {MAX_CARDS} cards", "too_many_cards", field=f"{_OVERRIDES_FIELD}.card_ids")
     on_dashboard = {card.report_id for card in cards}
-    for position, report_id in enumerate(ids):
+    for position, report_id in enumerate(report_ids):
         if report_id not in on_dashboard:
             raise Unprocessable(
                 "The dashboard has no card of this report",
@@ -103,4 +103,4 @@ def _select_cards(cards: Sequence[Card], ids: Sequence[UUID] | None) -> list[Car
                 field=f"{_OVERRIDES_FIELD}.card_ids[{position}]",
                 hint="card_ids are the report_id values of its layout.",
             )
-    return [card for card in cards if card.report_id in set(ids)]
+    return [card for card in cards if card.report_id in set(report_ids)]

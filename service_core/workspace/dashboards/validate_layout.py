@@ -19,14 +19,14 @@ MAX_CARDS: Final = 24
 _CARDS_FIELD: Final = "dashboard.layout.cards"
 
 
-def validate_filters(filters: Sequence[FilterBody], catalog: Catalog) -> tuple[FilterBody, ...]:
+def validate_equality_filters(filters: Sequence[FilterBody], catalog: Catalog) -> tuple[FilterBody, ...]:
     """Returns the filters if a dashboard can store them: those of `/query` with the operator ``eq``.
 
     Raises:
         Unprocessable: ``invalid_filter``.
     """
     with bad_request_as_unprocessable("dashboard", "invalid_filter"):
-        schemas.validate_filters(catalog, (), filters)
+        schemas.parse_filters_accepted_by_metrics(catalog, (), filters)
     for position, condition in enumerate(filters):
         if condition.op != FilterOperator.EQ:
             raise Unprocessable(
@@ -60,12 +60,12 @@ async def validate_layout(layout: NewLayout, records: RecordReader) -> Layout:
             )
         seen.add(card.report_id)
     reports = await records.get_many(Report, seen)
-    cards = [_resolve_card(card, position, reports) for position, card in enumerate(layout.cards)]
+    cards = [_card_of_live_report(card, position, reports) for position, card in enumerate(layout.cards)]
     return Layout(cards=tuple(cards))
 
 
-def _resolve_card(card: NewCard, position: int, reports: Mapping[UUID, Report]) -> Card:
-    report = reports.get(card.report_id)
+def _card_of_live_report(card: NewCard, position: int, live_reports: Mapping[UUID, Report]) -> Card:
+    report = live_reports.get(card.report_id)
     if report is None:
         raise Unprocessable(
             "A card names a report that is not live",

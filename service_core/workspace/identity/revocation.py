@@ -6,7 +6,10 @@ from typing import Final
 
 from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator, Predicate
-from service_core.analytics.people.identity_resolution import get_aliased_user_id, get_email_matched_visitor
+from service_core.analytics.people.identity_resolution import (
+    previous_user_id_of_alias_event,
+    web_visitor_of_email_match_event,
+)
 from service_core.analytics.ports import EventPageQuery, EventReader
 from service_core.analytics.scope import scope_for_caller
 from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
@@ -47,10 +50,15 @@ class IdentityFacts:
         """Returns the links of an event; a bot has none."""
         if event.is_bot:
             return cls(None, (), None, ())
-        web = get_email_matched_visitor(event)
+        web = web_visitor_of_email_match_event(event)
         matched = (event.visitor_id, web) if web else ()
         external = tuple(f"{namespace}:{id_}" for namespace, id_ in (event.external_ids or {}).items())
-        return cls(event.strong_id, event.weak_ids or matched, get_aliased_user_id(event), external)
+        return cls(
+            event.strong_id,
+            event.weak_ids_joined_to_strong_id or matched,
+            previous_user_id_of_alias_event(event),
+            external,
+        )
 
     @property
     def has_links(self) -> bool:
@@ -58,7 +66,7 @@ class IdentityFacts:
         return bool(self.device_ids or self.previous_id or self.external_ids)
 
 
-async def find_event(caller: Caller, event_id: str, event_reader: EventReader) -> Event | None:
+async def find_newest_event(caller: Caller, event_id: str, event_reader: EventReader) -> Event | None:
     """Returns the newest event of the workspace with this id; None when there is none."""
     by_id = Predicate("event_id", FilterOperator.EQ, event_id)
     scan = scope_for_caller(
@@ -92,17 +100,19 @@ async def revoke_identity_links(
         Conflict: the event links no ids.
         StoreUnavailable: the event store cannot be reached.
     """
-    event = await find_event(caller, event_id, event_reader)
+    event = await find_newest_event(caller, event_id, event_reader)
     if event is None:
         raise NotFound
     if not IdentityFacts.from_event(event).has_links:
         raise Conflict("This event links no ids")
-    reply = await changes.execute(caller, _plan_revocation(caller, event), dry_run=False)
+    reply = await changes.preview_or_apply_change(
+        caller, _plan_revocation_unless_revoked(caller, event), dry_run=False
+    )
     await event_store.revoke_identity_link(caller.workspace.id, event_id)
     return reply
 
 
-def _plan_revocation(caller: Caller, event: Event) -> ChangePlanner:
+def _plan_revocation_unless_revoked(caller: Caller, event: Event) -> ChangePlanner:
     async def record_revocation_unless_present(transaction: Transaction) -> Change:
         existing = await find_revocation(transaction.resources, event.event_id)
         if existing is not None:

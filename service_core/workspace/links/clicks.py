@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from service_core.access.ip_prefixes import truncate_ip
+from service_core.access.ip_prefixes import truncate_to_ipv4_24_or_ipv6_48
 from service_core.ingestion.bot_detection import classify_bot
-from service_core.ingestion.campaign import parse_campaign
-from service_core.ingestion.event_source import BROWSER, client_ip
-from service_core.ingestion.page_urls import MAX_URL_LENGTH, redact_secrets
+from service_core.ingestion.campaign import parse_campaign_and_install_referrer
+from service_core.ingestion.event_source import BROWSER, reported_or_connection_ip
+from service_core.ingestion.page_urls import MAX_URL_LENGTH, redact_secret_query_values
 from service_core.ingestion.ports import GeoLocator, UserAgentParser
-from service_core.ingestion.validation import to_text
+from service_core.ingestion.validation import text_of_string_or_number
 from service_core.kernel.ids import new_id
 from service_core.workspace.links.link_url import parse_query
 from service_core.workspace.links.redirect import Redirect
@@ -87,10 +87,13 @@ class ClickEnricher:
         self._devices = user_agent_parser
         self._geo = geo
 
-    def enrich(self, redirect: Redirect, request: ClickRequest, clicked_at: datetime) -> Click:
+    def build_click(self, redirect: Redirect, request: ClickRequest, clicked_at: datetime) -> Click:
         """Returns the click of a redirected request, with the full IP address; ``clicked_at`` has a time zone."""
-        agent, referrer = to_text(request.user_agent), to_text(request.referrer)
-        address = client_ip(None, request.address, BROWSER)
+        agent, referrer = (
+            text_of_string_or_number(request.user_agent),
+            text_of_string_or_number(request.referrer),
+        )
+        address = reported_or_connection_ip(None, request.address, BROWSER)
         device = self._devices.parse(agent) if agent else None
         place = self._geo.locate(address) if address else None
         is_bot, _ = classify_bot(device, request.headers)
@@ -102,10 +105,10 @@ class ClickEnricher:
             clicked_at=clicked_at,
             user_agent=agent[:MAX_USER_AGENT_LENGTH] if agent else None,
             ip=address,
-            network=truncate_ip(address),
+            network=truncate_to_ipv4_24_or_ipv6_48(address),
             country=place.country if place else None,
             device_type=device.device_type if device else None,
-            referrer=redact_secrets(referrer[:MAX_URL_LENGTH]) if referrer else None,
-            click_ids=parse_campaign(dict(parse_query(request.query))).click_ids,
+            referrer=redact_secret_query_values(referrer[:MAX_URL_LENGTH]) if referrer else None,
+            click_ids=parse_campaign_and_install_referrer(dict(parse_query(request.query))).click_ids,
             is_bot=is_bot,
         )

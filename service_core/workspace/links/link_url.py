@@ -18,7 +18,7 @@ def parse_query(query: str) -> list[tuple[str, str]]:
     return parse_qsl(query, keep_blank_values=True, errors=_UNDECODABLE_BYTES)
 
 
-def append_link_parameters(
+def append_missing_link_parameters(
     url: str, lyr: str, utm: Mapping[str, str], request_params: QueryPairs = ()
 ) -> str:
     """Returns a URL with the parameters of a link; its own parameters are kept, except ``lyr``.
@@ -39,7 +39,7 @@ def append_link_parameters(
     return urlunsplit(parts._replace(query=query))
 
 
-def set_parameter(url: str, name: str, value: str) -> str:
+def replace_parameter(url: str, name: str, value: str) -> str:
     """Returns a URL with one parameter set; others of the same name are removed."""
     parts = urlsplit(url)
     others = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != name]

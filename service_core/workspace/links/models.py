@@ -12,7 +12,7 @@ from pydantic import Field
 from service_core.changes.resource import Resource
 from service_core.kernel.errors import ApiError, Conflict
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.link_url import append_link_parameters
+from service_core.workspace.links.link_url import append_missing_link_parameters
 
 UTM_PARAMETERS: Final = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
 TRACKING_IDENTIFIER_LENGTH: Final = 8
@@ -104,16 +104,18 @@ def new_slug() -> str:
     return "".join(secrets.choice(_SLUG_ALPHABET) for _ in range(SLUG_LENGTH))
 
 
-def public_url(state: Mapping[str, Any], host: str | None) -> str | None:
+def public_url_if_known(link_state: Mapping[str, Any], host: str | None) -> str | None:
     """Returns the URL to publish; None while a dry run does not know it.
 
     Args:
         link_state: state of the link.
         host: host of its domain; None when the link has no domain, or the domain is gone.
     """
-    if state["domain_id"] is not None:
-        return f"https://{host}/{state['slug']}" if host and state["slug"] else None
-    if state["tracking_identifier"] is None:
+    if link_state["domain_id"] is not None:
+        return f"https://{host}/{link_state['slug']}" if host and link_state["slug"] else None
+    if link_state["tracking_identifier"] is None:
         return None
-    utm = {name: state[name] for name in UTM_PARAMETERS if state[name]}
-    return append_link_parameters(state["destination_url"], state["tracking_identifier"], utm)
+    utm = {name: link_state[name] for name in UTM_PARAMETERS if link_state[name]}
+    return append_missing_link_parameters(
+        link_state["destination_url"], link_state["tracking_identifier"], utm
+    )

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from service_core.ingestion.campaign import parse_campaign
+from service_core.ingestion.campaign import parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules.sources import ANDROID_STORE_HOSTS
 from service_core.workspace.links.link_url import (
-    append_link_parameters,
+    append_missing_link_parameters,
     encode_query,
     parse_query,
-    set_parameter,
+    replace_parameter,
     to_ascii_url,
 )
 from service_core.workspace.links.models import UTM_PARAMETERS, TrackingLink
@@ -56,27 +56,29 @@ class Redirect(BaseModel):
             query: query string of the request, as received.
             user_agent: selects the URL for iOS, Android or the web.
         """
-        target = self._device_url((user_agent or "").lower())
+        target = self._url_for_device((user_agent or "").lower())
         params = parse_query(query)
         if not _is_play_store_url(target):
-            return to_ascii_url(append_link_parameters(target, self.lyr, self.utm, params))
-        referrer = self._install_referrer(target, params)
+            return to_ascii_url(append_missing_link_parameters(target, self.lyr, self.utm, params))
+        referrer = self._merged_install_referrer(target, params)
         outer = [(name, value) for name, value in params if name != PLAY_REFERRER]
         return to_ascii_url(
-            set_parameter(append_link_parameters(target, self.lyr, self.utm, outer), PLAY_REFERRER, referrer)
+            replace_parameter(
+                append_missing_link_parameters(target, self.lyr, self.utm, outer), PLAY_REFERRER, referrer
+            )
         )
 
-    def _device_url(self, agent: str) -> str:
-        if self.ios_url and any(device in agent for device in _APPLE_DEVICES):
+    def _url_for_device(self, lower_case_user_agent: str) -> str:
+        if self.ios_url and any(device in lower_case_user_agent for device in _APPLE_DEVICES):
             return self.ios_url
-        if self.android_url and "android" in agent:
+        if self.android_url and "android" in lower_case_user_agent:
             return self.android_url
         return self.destination_url
 
-    def _install_referrer(self, target: str, params: list[tuple[str, str]]) -> str:
+    def _merged_install_referrer(self, target: str, params: list[tuple[str, str]]) -> str:
         """Returns the install referrer: the one of the target URL with tag, UTM values and click id added."""
         own = parse_query(dict(parse_query(urlsplit(target).query)).get(PLAY_REFERRER, ""))
-        sent = parse_campaign(dict(params))
+        sent = parse_campaign_and_install_referrer(dict(params))
         click, kind = sent.first_click_id
         added = {**self.utm, **sent.utm}
         if click and kind:

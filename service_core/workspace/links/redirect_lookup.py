@@ -32,7 +32,7 @@ class DatabaseRedirects:
     async def find(self, key: str) -> Redirect | None:
         """Returns the redirect of ``<host>/<slug>``; None when there is none."""
         host, slug = key.split("/", 1)
-        workspace_and_link = await self._unique_keys.find_by_unique_key(
+        workspace_and_link = await self._unique_keys.find_live_by_unique_key(
             TrackingLink, slug_key(LinkDomain(host).id, slug)
         )
         return Redirect.from_link(workspace_and_link[1]) if workspace_and_link else None
@@ -78,7 +78,7 @@ class CachedRedirects:
         return redirect
 
 
-async def write_to_cache(
+async def write_changed_redirect_to_cache(
     cache: RedirectCache, host: str | None, prior: State | None, new: State | None
 ) -> None:
     """Writes the redirect of a changed link into the cache.

@@ -12,22 +12,22 @@ from service_core.changes.resource_definition import Listing, WriteContext, reso
 from service_core.kernel.errors import Conflict, Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.domains.link_hosts import LinkHosts, load_link_hosts, require_active_domain
+from service_core.workspace.links.domains.link_hosts import LinkHosts, load_link_hosts, refuse_lapsed_domain
 from service_core.workspace.links.models import (
     UTM_PARAMETERS,
     LinkDomain,
     TrackingLink,
     new_slug,
     new_tracking_identifier,
-    public_url,
+    public_url_if_known,
     shared_link_domain,
     slug_key,
     tracking_identifier_key,
 )
 from service_core.workspace.links.ports import ClickCount, ClickStore, RedirectCache
-from service_core.workspace.links.redirect_lookup import write_to_cache
+from service_core.workspace.links.redirect_lookup import write_changed_redirect_to_cache
 from service_core.workspace.links.schemas import IMMUTABLE_FIELDS, LinkAnswer, LinkPatch, NewLink
-from service_core.workspace.url_rules import APP_STORE_SCHEMES, validate_slug, validate_url
+from service_core.workspace.url_rules import APP_STORE_SCHEMES, validate_public_url, validate_slug
 
 MAX_TEXT_LENGTH: Final = 255
 _REQUIRED_FIELDS: Final = ("name", "destination_url")
@@ -46,9 +46,9 @@ async def create_link(new: NewLink, write: WriteContext[LinkDomain | None]) -> C
     `url` is the destination with the tag and the UTM values appended.
     """
     records, workspace_id = write.records, write.caller.workspace.id
-    domain_id = _choose_domain(new, write.prepared, await load_link_hosts(records, write.prepared))
+    domain_id = _choose_redirect_domain(new, write.prepared, await load_link_hosts(records, write.prepared))
     if domain_id is not None:
-        await require_active_domain(records, domain_id)
+        await refuse_lapsed_domain(records, domain_id)
     slug = new.slug or None
     if slug:
         validate_slug(slug)
@@ -63,7 +63,7 @@ async def create_link(new: NewLink, write: WriteContext[LinkDomain | None]) -> C
         slug=slug,
         tracking_identifier=identifier,
         target=new.target,
-        **_clear_empty_texts(new.model_dump(include=_TEXT_FIELDS)),
+        **_clear_optional_and_require_other_texts(new.model_dump(include=_TEXT_FIELDS)),
     )
     generated = {"tracking_identifier"} | (set() if new.slug or domain_id is None else {"slug"})
     return Change(Action.CREATE, None, _validate_link(link), GENERATED_FIELDS | generated)
@@ -73,11 +73,11 @@ async def update_link(link: TrackingLink, patch: LinkPatch, write: WriteContext[
     """Change the fields sent; the redirect follows in the same call."""
     for name in sorted(patch.model_fields_set & IMMUTABLE_FIELDS):
         raise Unprocessable(f"{name} never changes", "immutable_field", field=f"link.{name}")
-    fields = _clear_empty_texts(dict(sent_fields(patch)))
+    fields = _clear_optional_and_require_other_texts(dict(sent_fields(patch)))
     return _validate_link(link.with_fields(write.caller.now, **fields))
 
 
-def _clear_empty_texts(sent: dict[str, Any]) -> dict[str, Any]:
+def _clear_optional_and_require_other_texts(sent: dict[str, Any]) -> dict[str, Any]:
     """Returns the texts as they are stored: an empty text clears an optional field."""
     for name in _REQUIRED_FIELDS:
         if name in sent and not (sent[name] or "").strip():
@@ -86,10 +86,10 @@ def _clear_empty_texts(sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _validate_link(link: TrackingLink) -> TrackingLink:
-    validate_url("destination_url", link.destination_url)
+    validate_public_url("destination_url", link.destination_url)
     for name, url in (("ios_url", link.ios_url), ("android_url", link.android_url)):
         if url is not None:
-            validate_url(name, url, APP_STORE_SCHEMES)
+            validate_public_url(name, url, APP_STORE_SCHEMES)
     for name in ("name", *UTM_PARAMETERS):
         if len(getattr(link, name) or "") > MAX_TEXT_LENGTH:
             raise Unprocessable(
@@ -102,14 +102,14 @@ def _validate_link(link: TrackingLink) -> TrackingLink:
     return link
 
 
-def _choose_domain(new: NewLink, shared: LinkDomain | None, hosts: LinkHosts) -> UUID | None:
+def _choose_redirect_domain(new: NewLink, shared_domain: LinkDomain | None, hosts: LinkHosts) -> UUID | None:
     """Returns the domain of a redirect link; None for a direct one."""
     if new.domain_id is None and not new.slug:
         return None
-    domain_id = new.domain_id or (shared.id if shared else None)
+    domain_id = new.domain_id or (shared_domain.id if shared_domain else None)
     if domain_id not in hosts:
         raise Unprocessable(
-            "There is no such link domain" if shared else "This deployment has no link domain",
+            "There is no such link domain" if shared_domain else "This deployment has no link domain",
             "unknown_domain",
             field="link.domain_id",
             hint="Leave domain_id and slug out for a direct link.",
@@ -147,7 +147,7 @@ async def load_link_serializer(
         count = counts.get(state["id"], ClickCount())
         return {
             **state,
-            "url": public_url(state, _redirect_host(state, hosts)),
+            "url": public_url_if_known(state, _redirect_host(state, hosts)),
             "kind": "redirect" if redirects else "direct",
             "clicks": count.clicks if redirects else None,
             "unique_clicks": count.unique_clicks if redirects else None,
@@ -156,7 +156,7 @@ async def load_link_serializer(
     return add_url_and_clicks
 
 
-async def redirect_effects(
+async def describe_redirect_effect(
     records: RecordReader, prior: State | None, new: State | None, *, settings: Settings
 ) -> Sequence[State]:
     """Returns what the change does to the redirect; nothing for a link without one."""
@@ -182,10 +182,12 @@ async def update_redirect_cache(
 ) -> None:
     """Writes the redirect of a changed link into the shared cache."""
     hosts = await load_link_hosts(records, shared_link_domain(settings))
-    await write_to_cache(cache, _redirect_host(new or prior or {}, hosts), prior, new)
+    await write_changed_redirect_to_cache(cache, _redirect_host(new or prior or {}, hosts), prior, new)
 
 
-async def check_domain_exists(records: RecordReader, link: TrackingLink, *, settings: Settings) -> None:
+async def refuse_restore_without_domain(
+    records: RecordReader, link: TrackingLink, *, settings: Settings
+) -> None:
     """Refuses to restore a link whose domain is gone.
 
     Raises:
@@ -204,10 +206,10 @@ LINKS: Final = resource(
     ResourceType(
         TrackingLink,
         Scope.WRITE_LINKS,
-        effects=redirect_effects,
+        effects=describe_redirect_effect,
         serializer=load_link_serializer,
         on_change=update_redirect_cache,
-        check_restorable=check_domain_exists,
+        check_restorable=refuse_restore_without_domain,
     ),
     "/links/{linkId}",
     label="trackable link",

@@ -35,7 +35,7 @@ class Report(Resource):
     """A stored report.
 
     A catalog report names a metric, and a chart or a grouping; a query report has a plan, or the
-    steps of a funnel. `complete_definition` enforces this.
+    steps of a funnel. `derive_kind_and_funnel_defaults` enforces this.
     """
 
     resource_type: ClassVar[str] = "report"

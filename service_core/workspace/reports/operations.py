@@ -5,7 +5,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from service_core.access.models import Caller
-from service_core.analytics.query.schemas import validate_filters
+from service_core.analytics.query.schemas import parse_filters_accepted_by_metrics
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.record_plans import get_or_404
 from service_core.kernel.operations import operation
@@ -30,5 +30,5 @@ async def run_report(
     """
     async with changes.transactions.read(caller.workspace.id) as transaction:
         report = await get_or_404(transaction.resources, Report, path.reportId)
-    validate_filters(runner.queries.catalog, (), body.filters)
-    return await runner.for_one_request().run(caller, report, body)
+    parse_filters_accepted_by_metrics(runner.queries.catalog, (), body.filters)
+    return await runner.for_one_request().run_with_supported_filters(caller, report, body)

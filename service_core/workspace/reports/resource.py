@@ -13,14 +13,17 @@ from service_core.kernel.operations import Scope
 from service_core.workspace.reports.models import DEFAULT_RANGE, Report
 from service_core.workspace.reports.operations import run_report
 from service_core.workspace.reports.schemas import NewReport, ReportAnswer, ReportPatch, ReportsQuery
-from service_core.workspace.reports.validate_definition import DefinitionValidator, complete_definition
+from service_core.workspace.reports.validate_definition import (
+    DefinitionValidator,
+    derive_kind_and_funnel_defaults,
+)
 from service_core.workspace.validation import load_saved_serializer, validate_date_range, validate_text
 
 MAX_NAME_LENGTH: Final = 120
 MAX_DESCRIPTION_LENGTH: Final = 2_000
 
 
-def prepare_validator(
+def validate_range_and_build_validator(
     body: NewReport | ReportPatch, *, caller: Caller, queries: MetricQueries, models: AttributionModels
 ) -> DefinitionValidator:
     """Returns the checks of definitions, after checking the date range.
@@ -39,7 +42,7 @@ async def create_report(new: NewReport, write: WriteContext[DefinitionValidator]
     It is checked as if it were asked now; its `kind` follows from its definition.
     """
     fields = {name: value for name, value in new if name not in VersionedBody.model_fields}
-    return _validate_report({**fields, **write.new_fields()}, new.model_fields_set, write)
+    return _validate_and_complete_report({**fields, **write.new_fields()}, new.model_fields_set, write)
 
 
 async def update_report(
@@ -48,20 +51,20 @@ async def update_report(
     """Change the fields sent; every dashboard that shows the report shows the new one."""
     sent = sent_fields(patch)
     updated_at = report.next_updated_at(write.caller.now)
-    return _validate_report({**dict(report), **sent, "updated_at": updated_at}, sent, write)
+    return _validate_and_complete_report({**dict(report), **sent, "updated_at": updated_at}, sent, write)
 
 
-def _validate_report(
+def _validate_and_complete_report(
     fields: Mapping[str, Any], sent: Collection[str], write: WriteContext[DefinitionValidator]
 ) -> Report:
     """Returns the report of these fields; null gives a field its default.
 
     Raises:
-        Unprocessable: ``invalid_field``, and what `DefinitionValidator` and `complete_definition` refuse.
+        Unprocessable: ``invalid_field``, and what `DefinitionValidator` and `derive_kind_and_funnel_defaults` refuse.
     """
     validate_text("report.name", fields["name"], MAX_NAME_LENGTH)
     validate_text("report.description", fields["description"], MAX_DESCRIPTION_LENGTH, min_length=0)
-    completed = complete_definition(fields, sent)
+    completed = derive_kind_and_funnel_defaults(fields, sent)
     defaults = {
         "description": completed["description"] or None,
         "default_range": completed["default_range"] or DEFAULT_RANGE,
@@ -79,7 +82,7 @@ REPORTS: Final = resource(
     create=create_report,
     update=update_report,
     delete="Hide a report; its cards stay on dashboards, and an undo brings it back under its id.",
-    prepare=prepare_validator,
+    prepare=validate_range_and_build_validator,
     answer=ReportAnswer,
     operations=(run_report,),
 )

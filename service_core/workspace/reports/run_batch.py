@@ -81,34 +81,38 @@ class ReportBatchRunner:
     reports: ReportRunner
     sleep: Sleep = asyncio.sleep
 
-    async def run(self, caller: Caller, requests: Sequence[ReportRunRequest]) -> list[ReportOutcome]:
+    async def run_within_budget(
+        self, caller: Caller, requests: Sequence[ReportRunRequest]
+    ) -> list[ReportOutcome]:
         """Returns the outcome of each report in the order of the requests; an error of one does not affect the others."""
         started = perf_counter()
         runner = self.reports.for_one_request()
         outcomes = await gather_within_budget(
-            [partial(_run_report, caller, request, runner) for request in requests], self.sleep
+            [partial(_run_report_as_outcome, caller, request, runner) for request in requests], self.sleep
         )
         duration = _elapsed_ms(started)
         return [
-            outcome or _failed_outcome(request, "timeout", self.reports, duration)
+            outcome or _outcome_without_result(request, "timeout", self.reports, duration)
             for request, outcome in zip(requests, outcomes, strict=True)
         ]
 
 
-async def _run_report(caller: Caller, request: ReportRunRequest, runner: ReportRunner) -> ReportOutcome:
+async def _run_report_as_outcome(
+    caller: Caller, request: ReportRunRequest, runner: ReportRunner
+) -> ReportOutcome:
     if request.report is None:
-        return _failed_outcome(request, "missing", runner, 0)
+        return _outcome_without_result(request, "missing", runner, 0)
     started = perf_counter()
-    limit = _engine_row_limit(request.report, request.row_limit)
+    limit = _row_limit_below_plan_limit(request.report, request.row_limit)
     body = RunReport(date_range=request.date_range, filters=list(request.filters), limit=limit)
     try:
-        run = await runner.run(caller, request.report, body)
+        run = await runner.run_with_supported_filters(caller, request.report, body)
     except QueryTimeout:
-        return _failed_outcome(request, "timeout", runner, _elapsed_ms(started))
+        return _outcome_without_result(request, "timeout", runner, _elapsed_ms(started))
     except ApiError as refusal:
         error = OutcomeError(error=refusal.message, code=refusal.code)
-        return _failed_outcome(request, "error", runner, _elapsed_ms(started), error)
-    result, is_truncated = _truncate_rows(run, request, limit)
+        return _outcome_without_result(request, "error", runner, _elapsed_ms(started), error)
+    result, is_truncated = _truncate_breakdown_rows(run, request, limit)
     return ReportOutcome(
         report_id=request.report_id,
         status="ok",
@@ -120,14 +124,14 @@ async def _run_report(caller: Caller, request: ReportRunRequest, runner: ReportR
     )
 
 
-def _engine_row_limit(report: Report, row_limit: int | None) -> int | None:
+def _row_limit_below_plan_limit(report: Report, row_limit: int | None) -> int | None:
     """Returns the row limit that the query engine applies; None for the one of the report."""
     if report.plan is None or row_limit is None or row_limit >= report.plan.limit:
         return None
     return row_limit
 
 
-def _truncate_rows(
+def _truncate_breakdown_rows(
     run: ReportRun, request: ReportRunRequest, engine_limit: int | None
 ) -> tuple[ReportRun, bool]:
     """Returns the result with at most the requested rows, and whether rows were left out."""
@@ -140,7 +144,7 @@ def _truncate_rows(
     return run.model_copy(update={"data": rows}), True
 
 
-def _failed_outcome(
+def _outcome_without_result(
     request: ReportRunRequest,
     status: OutcomeStatus,
     runner: ReportRunner,

@@ -24,17 +24,21 @@ from service_core.analytics.reads.breakdowns import (
     get_locations,
     get_traffic,
 )
-from service_core.analytics.reads.metric_values import MetricsRequest, post_metrics, resolve_range
+from service_core.analytics.reads.metric_values import (
+    MetricsRequest,
+    post_metrics,
+    resolve_date_range_or_all_time,
+)
 from service_core.analytics.reads.query.operations import post_query
 from service_core.analytics.reads.query.response import QueryResponse
 from service_core.analytics.reads.query.schemas import QueryRequest, SavedQuery
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import (
     MAX_BUCKETS,
-    build_bucket_series,
-    choose_bucket_unit,
-    partial_bucket_flags,
-    started_buckets,
+    buckets_started_by_now,
+    build_series_of_at_most_1000_buckets,
+    choose_bucket_unit_by_range_length,
+    cut_or_unfinished_bucket_flags,
 )
 from service_core.kernel.date_range import DateRange, RangeResponse
 from service_core.kernel.errors import BadRequest
@@ -80,7 +84,9 @@ class ReportRunner:
         queries = SharedSnapshotQueries(self.queries.catalog, self.queries.sources)
         return replace(self, queries=queries, queue=SharedQueueState(self.queue))
 
-    async def run(self, caller: Caller, report: Report, request: RunReport) -> ReportRun:
+    async def run_with_supported_filters(
+        self, caller: Caller, report: Report, request: RunReport
+    ) -> ReportRun:
         """Returns the data of a report.
 
         Args:
@@ -93,7 +99,9 @@ class ReportRunner:
             ServiceUnavailable: the data cannot be read, or not in time.
         """
         accepted, skipped = split_supported_filters(report, request.filters, self.queries.catalog)
-        data, over, complete = await self._run_by_source(caller, report, request, accepted)
+        data, over, complete = await self._run_plan_breakdown_funnel_or_chart(
+            caller, report, request, accepted
+        )
         return ReportRun(
             report=ReportSummary.from_report(report),
             range=over,
@@ -102,17 +110,17 @@ class ReportRunner:
             complete=complete,
         )
 
-    async def _run_by_source(
-        self, caller: Caller, report: Report, request: RunReport, accepted: Sequence[FilterBody]
+    async def _run_plan_breakdown_funnel_or_chart(
+        self, caller: Caller, report: Report, request: RunReport, accepted_filters: Sequence[FilterBody]
     ) -> _RunResult:
         if report.plan is not None:
             answer = await self._run_query(
-                caller, _build_query_request(report, report.plan, request, accepted)
+                caller, _build_query_request(report, report.plan, request, accepted_filters)
             )
             return answer, answer.meta.resolved.date_range, answer.meta.complete
         if request.cursor is not None:
             raise BadRequest("Only reports with a plan have pages", "invalid_cursor", field="cursor")
-        date_range = await resolve_range(
+        date_range = await resolve_date_range_or_all_time(
             request.date_range or report.default_range, caller, self.event_reader
         )
         if report.dimension is not None:
@@ -121,7 +129,7 @@ class ReportRunner:
         if report.steps is not None:
             funnel = await self._run_funnel(caller, report, date_range)
             return funnel, funnel.range, funnel.complete
-        return await self._run_chart(caller, report, date_range, request.compare)
+        return await self._run_metric_and_series(caller, report, date_range, request.compare)
 
     async def _run_query(self, caller: Caller, request: QueryRequest) -> QueryResponse:
         answer: QueryResponse = await post_query(
@@ -153,7 +161,7 @@ class ReportRunner:
         query = model.model_validate({**_date_parameters(date_range), **sent})
         return await read(query, caller=caller, queries=self.queries)
 
-    async def _run_chart(
+    async def _run_metric_and_series(
         self, caller: Caller, report: Report, date_range: ResolvedRange, compare: Compare
     ) -> _RunResult:
         metrics, over = [report.metric_id or ""], to_explicit_range(date_range)
@@ -166,24 +174,27 @@ class ReportRunner:
                 models=self.models,
                 event_reader=self.event_reader,
             ),
-            self._run_series(caller, metrics, date_range)
+            self._run_series_with_partial_flags(caller, metrics, date_range)
             if report.chart not in _WITHOUT_SERIES
             else _no_series(),
         )
         return ChartData(metric=values.metrics[0], series=points), values.range, values.complete
 
-    async def _run_series(
+    async def _run_series_with_partial_flags(
         self, caller: Caller, metrics: list[str], date_range: ResolvedRange
     ) -> list[ChartPoint]:
         over = to_explicit_range(date_range)
         request = QueryRequest(metrics=metrics, date_range=over, interval="auto", limit=MAX_BUCKETS)
         answer = await self._run_query(caller, request)
-        buckets = started_buckets(
-            build_bucket_series(date_range, choose_bucket_unit(date_range)), date_range.now
+        buckets = buckets_started_by_now(
+            build_series_of_at_most_1000_buckets(date_range, choose_bucket_unit_by_range_length(date_range)),
+            date_range.now,
         )
         return [
             ChartPoint(timestamp=row["bucket"], value=row[metrics[0]], partial=is_partial)
-            for row, is_partial in zip(answer.rows, partial_bucket_flags(buckets, date_range), strict=True)
+            for row, is_partial in zip(
+                answer.rows, cut_or_unfinished_bucket_flags(buckets, date_range), strict=True
+            )
             if isinstance(row, dict)
         ]
 
@@ -194,7 +205,7 @@ def split_supported_filters(
     """Returns the filters that a report accepts, and those it skips with the reason."""
     accepted, skipped = [], []
     for condition in filters:
-        reason = _skip_reason(report, condition.dimension, catalog)
+        reason = _unsupported_dimension_reason(report, condition.dimension, catalog)
         if reason is None:
             accepted.append(condition)
         else:
@@ -203,12 +214,14 @@ def split_supported_filters(
 
 
 def _build_query_request(
-    report: Report, plan: SavedQuery, request: RunReport, accepted: Sequence[FilterBody]
+    report: Report, plan: SavedQuery, request: RunReport, accepted_filters: Sequence[FilterBody]
 ) -> QueryRequest:
     options: dict[str, Any] = {"compare": request.compare, "cursor": request.cursor}
     if request.limit is not None:
         options["limit"] = request.limit
-    return plan.to_request(request.date_range or report.default_range, filters=accepted, **options)
+    return plan.to_request_with_more_filters(
+        request.date_range or report.default_range, extra_filters=accepted_filters, **options
+    )
 
 
 def to_explicit_range(date_range: ResolvedRange) -> DateRange:
@@ -218,7 +231,7 @@ def to_explicit_range(date_range: ResolvedRange) -> DateRange:
     )
 
 
-def _skip_reason(report: Report, dimension: str, catalog: Catalog) -> SkipReason | None:
+def _unsupported_dimension_reason(report: Report, dimension: str, catalog: Catalog) -> SkipReason | None:
     """Returns why a report cannot be filtered by a dimension: a catalog report, a funnel, or a metric without it."""
     if report.source == "catalog":
         return "catalog_report"

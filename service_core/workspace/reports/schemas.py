@@ -31,27 +31,27 @@ FUNNEL_FIELDS: Final = ("window_days", "order", "unit")
 """Optional fields of a funnel."""
 
 
-def refuse_request_fields(sent: Any, field: str) -> Any:
+def refuse_request_only_fields(saved_query: Any, field_path: str) -> Any:
     """Refuses fields of a saved query that belong to the request or to the credential.
 
     Raises:
         BadRequest: ``workspace_id_not_allowed``.
         Unprocessable: ``invalid_plan``.
     """
-    names = sent if isinstance(sent, dict) else {}
+    names = saved_query if isinstance(saved_query, dict) else {}
     if "workspace_id" in names:
         raise BadRequest(
-            "workspace_id is not allowed", "workspace_id_not_allowed", field=f"{field}.workspace_id"
+            "workspace_id is not allowed", "workspace_id_not_allowed", field=f"{field_path}.workspace_id"
         )
     for name in REQUEST_ONLY:
         if name in names:
             raise Unprocessable(
                 f"A stored plan has no {name}",
                 "invalid_plan",
-                field=f"{field}.{name}",
+                field=f"{field_path}.{name}",
                 hint="The request that runs the plan says it.",
             )
-    return sent
+    return saved_query
 
 
 class Definition(BodyModel):
@@ -71,7 +71,7 @@ class Definition(BodyModel):
     @field_validator("plan", mode="before")
     @classmethod
     def _refuse_request_fields(cls, sent: Any) -> Any:
-        return refuse_request_fields(sent, "report.plan")
+        return refuse_request_only_fields(sent, "report.plan")
 
 
 class NewReport(Definition):

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.funnels.operations import FunnelQuery
-from service_core.analytics.funnels.parse_steps import parse_steps
+from service_core.analytics.funnels.parse_steps import parse_2_to_5_funnel_steps
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.schemas import MetricsRequestBase
 from service_core.analytics.reads.breakdowns import CountedMetric
@@ -53,18 +53,18 @@ class DefinitionValidator:
         """
         resolved = date_range.resolve(caller.workspace.zone, caller.now)
         with bad_request_as_unprocessable(field, "invalid_plan", kept_codes=("unknown_metric",)):
-            plan.metric_query(self.queries, self.models, resolved, caller.workspace)
+            plan.validate_and_build_metric_query(self.queries, self.models, resolved, caller.workspace)
 
     def _validate_catalog_report(self, report: Report, metric: str) -> None:
         with bad_request_as_unprocessable("report.metric_id", "unknown_metric", ignore_subfield=True):
-            MetricsRequestBase(metrics=[metric]).metric_ids(self.queries.catalog, 1)
+            MetricsRequestBase(metrics=[metric]).unique_known_metric_ids(self.queries.catalog, 1)
         if report.dimension is not None and metric not in _BREAKDOWN_METRICS:
             raise _invalid_definition(
                 "metric_id", f"A grouping counts one of {', '.join(_BREAKDOWN_METRICS)}"
             )
 
 
-def complete_definition(fields: Mapping[str, Any], sent: Collection[str]) -> dict[str, Any]:
+def derive_kind_and_funnel_defaults(fields: Mapping[str, Any], sent: Collection[str]) -> dict[str, Any]:
     """Returns the fields of a definition with the derived kind and the defaults of a funnel.
 
     Args:
@@ -74,8 +74,8 @@ def complete_definition(fields: Mapping[str, Any], sent: Collection[str]) -> dic
     Raises:
         Unprocessable: ``invalid_definition``, ``invalid_steps``, ``kind_mismatch``.
     """
-    steps = None if fields["steps"] is None else validate_steps(fields["steps"])
-    kind = _derive_kind(fields)
+    steps = None if fields["steps"] is None else validate_funnel_steps(fields["steps"])
+    kind = _derive_kind_or_refuse(fields)
     if "kind" in sent and fields["kind"] not in (None, kind):
         raise Unprocessable(
             f"This is a report of the kind {kind}",
@@ -93,17 +93,17 @@ def complete_definition(fields: Mapping[str, Any], sent: Collection[str]) -> dic
     return {**fields, **funnel, "steps": steps, "kind": kind}
 
 
-def validate_steps(steps: Sequence[str]) -> tuple[str, ...]:
+def validate_funnel_steps(steps: Sequence[str]) -> tuple[str, ...]:
     """Returns the steps of a funnel, one event name each.
 
     Raises:
         Unprocessable: ``invalid_steps``.
     """
     with bad_request_as_unprocessable("report", "invalid_steps"):
-        return parse_steps([json.dumps(list(steps))])
+        return parse_2_to_5_funnel_steps([json.dumps(list(steps))])
 
 
-def _derive_kind(fields: Mapping[str, Any]) -> ReportKind:
+def _derive_kind_or_refuse(fields: Mapping[str, Any]) -> ReportKind:
     """Returns the kind of report that the fields define."""
     if fields["source"] is None:
         raise _invalid_definition("source", "The source of a report is catalog or query")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from service_core.kernel.unique_index import index_unique
+from service_core.kernel.unique_index import index_unique_or_startup_error
 
 CUSTOM_EVENT: Final = "custom"
 """The platform event whose name is chosen by the rule."""
@@ -38,10 +38,12 @@ class PostbackPlatforms:
     by_id: Mapping[str, PostbackPlatform]
 
     @classmethod
-    def of(cls, platforms: Iterable[PostbackPlatform]) -> "PostbackPlatforms":
+    def from_platforms(cls, platforms: Iterable[PostbackPlatform]) -> "PostbackPlatforms":
         """Returns the platforms by id.
 
         Raises:
             StartupError: two platforms have the same id.
         """
-        return cls(index_unique(platforms, lambda p: p.id, lambda p: f"the ad platform {p.id!r}"))
+        return cls(
+            index_unique_or_startup_error(platforms, lambda p: p.id, lambda p: f"the ad platform {p.id!r}")
+        )

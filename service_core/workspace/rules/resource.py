@@ -14,7 +14,7 @@ from service_core.workspace.rules.models import ConversionRule
 from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT, PostbackPlatform, PostbackPlatforms
 from service_core.workspace.rules.rule_targets import RuleTargets
 from service_core.workspace.rules.schemas import ANY_SOURCE, NewRule, RulePatch
-from service_core.workspace.rules.validate_rule import validate_rule, validate_without_target
+from service_core.workspace.rules.validate_rule import validate_all_but_target, validate_rule
 
 _TARGET_FIELDS: Final = frozenset({"platform", "ad_account_id", "asset_id", "platform_event"})
 _ASSET_FIELDS: Final = frozenset({"ad_account_id", "asset_id"})
@@ -25,7 +25,7 @@ _DEFAULTS: Final = {
 }
 
 
-async def load_targets(
+async def load_rule_targets(
     _: NewRule | RulePatch,
     *,
     caller: Caller,
@@ -34,7 +34,9 @@ async def load_targets(
     providers: InstalledProviders,
 ) -> RuleTargets:
     """Returns the accounts and assets that the workspace has connected."""
-    return RuleTargets(platforms, await connections.list_connections(caller.workspace.id), providers)
+    return RuleTargets(
+        platforms, await connections.list_connections_oldest_first(caller.workspace.id), providers
+    )
 
 
 async def create_rule(new: NewRule, write: WriteContext[RuleTargets]) -> ConversionRule:
@@ -42,7 +44,7 @@ async def create_rule(new: NewRule, write: WriteContext[RuleTargets]) -> Convers
 
     The effect `postback_target` names the platform, the ad account and the pixel, in a dry run too.
     """
-    fields = _fill_destination(_fill_defaults(dict(new)), write.prepared)
+    fields = _fill_only_connected_destination(_fill_defaults_for_empty_values(dict(new)), write.prepared)
     rule = ConversionRule.model_validate({**fields, **write.new_fields()})
     return validate_rule(rule, write.prepared)
 
@@ -52,18 +54,22 @@ async def update_rule(
 ) -> ConversionRule:
     """Change the fields sent; the effect names where conversions go from then on."""
     # A target that stays is not looked up again: a rule can be paused while its platform is not connected.
-    sent, now, targets = _fill_defaults(dict(sent_fields(patch))), write.caller.now, write.prepared
+    sent, now, targets = (
+        _fill_defaults_for_empty_values(dict(sent_fields(patch))),
+        write.caller.now,
+        write.prepared,
+    )
     if not any(name in sent and sent[name] != getattr(rule, name) for name in _TARGET_FIELDS):
         changed = {name: value for name, value in sent.items() if name not in _TARGET_FIELDS}
-        return validate_without_target(rule.with_fields(now, **changed), targets)
+        return validate_all_but_target(rule.with_fields(now, **changed), targets)
     # Another platform or asset is a new target: what the request leaves out is chosen as for a new rule.
     if sent.get("platform", rule.platform) != rule.platform or sent.keys() & _ASSET_FIELDS:
         sent = dict.fromkeys(_ASSET_FIELDS) | sent
-    fields = _fill_destination({**dict(rule), **sent}, targets)
+    fields = _fill_only_connected_destination({**dict(rule), **sent}, targets)
     return validate_rule(rule.with_fields(now, **fields), targets)
 
 
-def _fill_defaults(sent: dict[str, Any]) -> dict[str, Any]:
+def _fill_defaults_for_empty_values(sent: dict[str, Any]) -> dict[str, Any]:
     """Returns the values as they are stored: null or an empty text gives an optional field its default."""
     fields = {
         name: _DEFAULTS[name] if value in (None, "") and name in _DEFAULTS else value
@@ -74,10 +80,12 @@ def _fill_defaults(sent: dict[str, Any]) -> dict[str, Any]:
     return {name: "" if value is None and name not in _DEFAULTS else value for name, value in fields.items()}
 
 
-def _fill_destination(fields: dict[str, Any], targets: RuleTargets) -> dict[str, Any]:
+def _fill_only_connected_destination(fields: dict[str, Any], targets: RuleTargets) -> dict[str, Any]:
     """Returns the fields with account and asset filled in."""
-    platform = targets.get_platform(fields["platform"])
-    account_id, asset_id = targets.resolve_destination(platform, fields["ad_account_id"], fields["asset_id"])
+    platform = targets.require_platform(fields["platform"])
+    account_id, asset_id = targets.resolve_only_destination(
+        platform, fields["ad_account_id"], fields["asset_id"]
+    )
     return fields | {"ad_account_id": account_id, "asset_id": asset_id}
 
 
@@ -86,7 +94,7 @@ async def list_active_triggers(records: RecordReader) -> frozenset[str]:
     return frozenset(rule.trigger_event for rule in await records.list_all(ConversionRule) if rule.active)
 
 
-async def postback_effects(
+async def describe_postback_target_effect(
     _: RecordReader, prior: State | None, new: State | None, *, platforms: PostbackPlatforms
 ) -> Sequence[State]:
     """Returns where conversions go after the change; nothing for a platform that is not installed."""
@@ -127,13 +135,18 @@ def _summarize_target(platform: PostbackPlatform, state: State, *, is_deleted: b
 
 
 RULES: Final = resource(
-    ResourceType(ConversionRule, Scope.WRITE_RULES, effects=postback_effects, triggers=list_active_triggers),
+    ResourceType(
+        ConversionRule,
+        Scope.WRITE_RULES,
+        effects=describe_postback_target_effect,
+        triggers=list_active_triggers,
+    ),
     "/rules/{ruleId}",
     label="conversion rule",
     listing=Listing("Every conversion rule, newest first."),
     create=create_rule,
     update=update_rule,
     delete="Delete a rule: nothing is sent from then on; an undo brings it back, not what passed meanwhile.",
-    prepare=load_targets,
+    prepare=load_rule_targets,
     errors=(503,),
 )

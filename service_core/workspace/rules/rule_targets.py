@@ -19,7 +19,7 @@ class RuleTargets:
     connections: Sequence[Connection]
     providers: InstalledProviders
 
-    def get_platform(self, platform_id: str) -> PostbackPlatform:
+    def require_platform(self, platform_id: str) -> PostbackPlatform:
         """Returns the platform with this id.
 
         Raises:
@@ -34,7 +34,7 @@ class RuleTargets:
             )
         return self.platforms.by_id[platform_id]
 
-    def resolve_destination(
+    def resolve_only_destination(
         self, platform: PostbackPlatform, account_id: str | None, asset_id: str | None
     ) -> tuple[str, str]:
         """Returns the ids of the account and the asset; None selects the only one that is connected.
@@ -61,7 +61,7 @@ class RuleTargets:
         wrong = _AssetErrors(platform, every)
         raise wrong.ambiguous_error(asset_id) if meant else wrong.unknown_asset_error(account_id, asset_id)
 
-    def check_platform_event(self, platform: PostbackPlatform, account_id: str, name: str) -> None:
+    def require_accepted_event(self, platform: PostbackPlatform, account_id: str, event_name: str) -> None:
         """Refuses an event that the platform does not accept.
 
         Raises:
@@ -74,7 +74,7 @@ class RuleTargets:
             for text in (asset.name, asset.id)
             if text
         )
-        if name not in accepted:
+        if event_name not in accepted:
             raise Unprocessable(
                 f"{platform.label} takes no such event",
                 "invalid_platform_event",
@@ -82,7 +82,7 @@ class RuleTargets:
                 hint=f"It takes {', '.join(accepted)}.",
             )
 
-    def check_event_source(self, name: str) -> None:
+    def require_known_event_source(self, source_name: str) -> None:
         """Refuses a source that no event can have.
 
         Raises:
@@ -92,7 +92,7 @@ class RuleTargets:
         providers |= {
             connection.provider for connection in self.connections if connection.kind is ProviderKind.REVENUE
         }
-        if name not in {ANY_SOURCE, *TRACKED_SOURCES, *providers}:
+        if source_name not in {ANY_SOURCE, *TRACKED_SOURCES, *providers}:
             raise BadRequest(
                 "trigger_event_source names no source of events",
                 "invalid_parameter",

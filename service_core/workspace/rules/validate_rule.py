@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from service_core.analytics.query.parse_filters import parse_operand
+from service_core.analytics.query.parse_filters import parse_operand_for_operator
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.money import currency_decimals
 from service_core.workspace.rules.models import ConversionRule
@@ -26,11 +26,13 @@ def validate_rule(rule: ConversionRule, targets: RuleTargets) -> ConversionRule:
         BadRequest: ``invalid_parameter``.
         Unprocessable: ``invalid_platform_event``, ``invalid_field``, ``invalid_filter``.
     """
-    targets.check_platform_event(targets.get_platform(rule.platform), rule.ad_account_id, rule.platform_event)
-    return validate_without_target(rule, targets)
+    targets.require_accepted_event(
+        targets.require_platform(rule.platform), rule.ad_account_id, rule.platform_event
+    )
+    return validate_all_but_target(rule, targets)
 
 
-def validate_without_target(rule: ConversionRule, targets: RuleTargets) -> ConversionRule:
+def validate_all_but_target(rule: ConversionRule, targets: RuleTargets) -> ConversionRule:
     """Returns the rule if everything but its target is valid.
 
     Raises:
@@ -39,7 +41,7 @@ def validate_without_target(rule: ConversionRule, targets: RuleTargets) -> Conve
     """
     validate_text("rule.name", rule.name, MAX_NAME_LENGTH)
     validate_text("rule.trigger_event", rule.trigger_event, MAX_TEXT_LENGTH)
-    targets.check_event_source(rule.trigger_event_source)
+    targets.require_known_event_source(rule.trigger_event_source)
     if rule.platform_event == CUSTOM_EVENT or rule.custom_event_name is not None:
         validate_text("rule.custom_event_name", rule.custom_event_name, MAX_TEXT_LENGTH)
     if rule.test_event_code is not None:
@@ -79,7 +81,7 @@ def _validate_conditions(rule: ConversionRule) -> None:
         field = f"conditions[{index}]"
         _validate_dot_path(f"{field}.property", condition.property)
         with bad_request_as_unprocessable(f"rule.{field}", "invalid_filter"):
-            parse_operand(condition.op, condition.value, "invalid_filter", "value")
+            parse_operand_for_operator(condition.op, condition.value, "invalid_filter", "value")
 
 
 def _validate_dot_path(field: str, path: str) -> None:

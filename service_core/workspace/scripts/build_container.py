@@ -46,12 +46,14 @@ async def build_container(
         pixels_by_id = {
             proposal.id: pixel for proposal in latest if (pixel := _parse_pixel(proposal, pixel_platforms))
         }
-        pixels = await _build_pixels(transaction.resources, pixels_by_id.values())
+        pixels = await _build_pixels_with_event_mappings(transaction.resources, pixels_by_id.values())
     scripts = [_serialize_script(proposal) for proposal in latest if proposal.id not in pixels_by_id]
     return {"scripts": scripts, "pixels": pixels, "config": dict(_CONFIG)}
 
 
-async def _build_pixels(records: RecordReader, pixel_ids: Iterable[tuple[str, str]]) -> dict[str, Any]:
+async def _build_pixels_with_event_mappings(
+    records: RecordReader, pixel_ids: Iterable[tuple[str, str]]
+) -> dict[str, Any]:
     """Returns the last approved pixel of each platform, with the events that conversion rules send to it."""
     pixels: dict[str, Any] = {}
     for platform, pixel_id in pixel_ids:

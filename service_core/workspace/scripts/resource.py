@@ -12,7 +12,7 @@ from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
 from service_core.workspace.scripts.models import ProposalStatus, ScriptProposal
 from service_core.workspace.scripts.schemas import ListedProposal, NewProposal, WholeProposal
-from service_core.workspace.url_rules import validate_url
+from service_core.workspace.url_rules import validate_public_url
 from service_core.workspace.validation import validate_text
 
 MAX_CONTENT_LENGTH: Final = 50_000
@@ -56,7 +56,7 @@ def _validate_proposal(new: NewProposal) -> None:
         if condition.type == "url_parameter":
             validate_text(f"{field}.parameter", condition.parameter, MAX_TEXT_LENGTH)
     if new.type == "external":
-        validate_url("content", new.content, _HTTPS, within="proposal")
+        validate_public_url("content", new.content, _HTTPS, parent_field="proposal")
         if not _INTEGRITY.fullmatch(new.settings.integrity or ""):
             raise _invalid_field("settings.integrity", "must be the hash of the file, such as sha384-…")
 
@@ -65,7 +65,7 @@ def _invalid_field(field: str, rule: str) -> Unprocessable:
     return Unprocessable(f"{field} {rule}", "invalid_field", field=f"proposal.{field}")
 
 
-async def approval_effects(
+async def describe_approval_of_new_proposal(
     _: RecordReader, prior: State | None, new: State | None, *, settings: Settings
 ) -> Sequence[State]:
     """Returns, for a new proposal, who has to approve it and where."""
@@ -85,7 +85,7 @@ async def approval_effects(
 
 
 SCRIPT_PROPOSALS: Final = resource(
-    ResourceType(ScriptProposal, Scope.PROPOSE_SCRIPTS, effects=approval_effects),
+    ResourceType(ScriptProposal, Scope.PROPOSE_SCRIPTS, effects=describe_approval_of_new_proposal),
     "/scripts/proposals/{proposalId}",
     names=("script_proposal", "script_proposals"),
     listing=Listing("Every proposal, newest first, with its verdict.", ListedProposal),

@@ -13,7 +13,7 @@ from service_core.workspace.scripts.models import ProposalStatus, ReviewDecision
 from service_core.workspace.scripts.resource import MAX_NOTE_LENGTH
 
 
-def plan_review(
+def plan_review_of_pending_proposal(
     caller: Caller, proposal_id: UUID, verdict: ReviewDecision, note: str | None
 ) -> ChangePlanner:
     """Returns the plan that stores the decision about a proposal.

@@ -49,7 +49,7 @@ class ShareLinkAccess:
     limiter: RateLimiter
     clock: Clock
 
-    async def check_rate_limit(self, network: str | None) -> None:
+    async def count_request_and_check_limit(self, network: str | None) -> None:
         """Counts a request of a network; an unknown network and an unreachable limit store are not limited.
 
         Raises:
@@ -70,7 +70,7 @@ class ShareLinkAccess:
                 headers={"Retry-After": str(MINUTE_SECONDS)},
             )
 
-    async def resolve_token(self, token: str) -> SharedObject:
+    async def resolve_token_of_active_link(self, token: str) -> SharedObject:
         """Returns the object that a token shares.
 
         Raises:
@@ -80,13 +80,13 @@ class ShareLinkAccess:
         if not ONE_TIME_TOKEN_PATTERN.fullmatch(token):
             raise NotFound
         token_digest = sha256_hex(token)
-        workspace_and_link = await self.unique_keys.find_by_unique_key(
+        workspace_and_link = await self.unique_keys.find_live_by_unique_key(
             ShareLink, share_token_key(token_digest)
         )
         if workspace_and_link is None or not hmac.compare_digest(workspace_and_link[1].digest, token_digest):
             raise NotFound
         workspace, link = workspace_and_link
-        if link.as_of(self.clock()).status is not ShareLinkStatus.ACTIVE:
+        if link.with_status_at(self.clock()).status is not ShareLinkStatus.ACTIVE:
             raise Gone("This page is not shared any more")
         async with self.transactions.read(workspace.id) as transaction:
             record = await transaction.resources.get(SHAREABLE_TYPES[link.object_type], link.object_id)
@@ -109,7 +109,7 @@ class ViewCounter:
     devices: UserAgentParser
     clock: Clock
 
-    async def count_view(self, link: ShareLink, headers: Mapping[str, str]) -> None:
+    async def count_view_unless_bot(self, link: ShareLink, headers: Mapping[str, str]) -> None:
         """Counts a view, unless a bot, a prefetch or a preview sent the request.
 
         Args:

@@ -52,7 +52,7 @@ class SharedResults:
         self._clock = clock
         self._cache = TtlCache[UUID, SharedResult](RESULT_LIFETIME, clock)
 
-    async def get(self, publication: SharedObject) -> SharedResult:
+    async def get_result_at_most_a_minute_old(self, shared_object: SharedObject) -> SharedResult:
         """Returns the result of an object, at most a minute old.
 
         Raises:
@@ -60,12 +60,12 @@ class SharedResults:
         """
 
         async def run_again() -> SharedResult:
-            return await self._run(publication)
+            return await self._run_and_load_reports(shared_object)
 
-        return await self._cache.get(publication.record.id, run_again)
+        return await self._cache.get_or_compute(shared_object.record.id, run_again)
 
-    async def _run(self, publication: SharedObject) -> SharedResult:
-        workspace, link, now = publication.workspace, publication.link, self._clock()
+    async def _run_and_load_reports(self, shared_object: SharedObject) -> SharedResult:
+        workspace, link, now = shared_object.workspace, shared_object.link, self._clock()
         try:
             run = await run_shared_object(
                 workspace,

@@ -18,7 +18,7 @@ from service_core.kernel.errors import Unprocessable
 from service_core.kernel.ids import new_token, sha256_hex
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
 from service_core.kernel.settings import Settings
-from service_core.kernel.timestamps import parse_date_or_timestamp
+from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus
 from service_core.workspace.share_links.schemas import CreateShareLink, NewShareLink
 from service_core.workspace.share_links.shareable_types import SHAREABLE_TYPES
@@ -70,7 +70,7 @@ async def create_share_link(
         )
         return Change(Action.CREATE, None, link, GENERATED_FIELDS | {"token_hint"})
 
-    response = await changes.execute(caller, create_link_to_live_object, dry_run=body.dry_run)
+    response = await changes.preview_or_apply_change(caller, create_link_to_live_object, dry_run=body.dry_run)
     envelope = response.body
     url = f"{settings.http.effective_app_url}/share/{token}" if envelope.applied else None
     data = {**(envelope.data or {}), "url": url}
@@ -90,7 +90,9 @@ async def revoke_share_link(
     """Revoke a link, for good: its page answers 410 from the next request on."""
 
     async def revoke_unless_revoked(transaction: Transaction) -> Change:
-        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(caller.now)
+        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).with_status_at(
+            caller.now
+        )
         revoked = link
         if link.status is not ShareLinkStatus.REVOKED:
             revoked = link.with_fields(caller.now, status=ShareLinkStatus.REVOKED, revoked_at=caller.now)
@@ -99,7 +101,9 @@ async def revoke_share_link(
             Action.REVOKE, link, revoked, generated_fields=generated, always_shown_fields=("status",)
         )
 
-    return await changes.execute(caller, revoke_unless_revoked, dry_run=requested_dry_run(query, body))
+    return await changes.preview_or_apply_change(
+        caller, revoke_unless_revoked, dry_run=requested_dry_run(query, body)
+    )
 
 
 def _parse_expiry(new: NewShareLink, caller: Caller) -> datetime | None:
@@ -116,7 +120,7 @@ def _parse_expiry(new: NewShareLink, caller: Caller) -> datetime | None:
         return caller.now + timedelta(days=new.expires_in_days)
     if not new.expires_at:
         return None
-    span = parse_date_or_timestamp(new.expires_at, caller.workspace.zone)
+    span = parse_span_of_date_or_timestamp(new.expires_at, caller.workspace.zone)
     if span is None:
         raise _invalid_field("expires_at", "must be a date or an instant (ISO 8601)")
     is_date = len(new.expires_at.strip()) == len("2026-07-01")

@@ -35,7 +35,9 @@ async def load_share_link_serializer(
     return add_views_without_updated_at
 
 
-async def public_page_effects(_: RecordReader, prior: State | None, new: State | None) -> Sequence[State]:
+async def describe_public_page_effect(
+    _: RecordReader, prior: State | None, new: State | None
+) -> Sequence[State]:
     """Returns what the change does to the public page; its path shows the last characters of the token only."""
     state, is_new = new or prior or {}, prior is None
     shared = f"{state['object_type']} '{state['object_name']}'"
@@ -54,7 +56,7 @@ SHARE_LINKS: Final = resource(
     ResourceType(
         ShareLink,
         Scope.WRITE_REPORTS,
-        effects=public_page_effects,
+        effects=describe_public_page_effect,
         serializer=load_share_link_serializer,
     ),
     "/share-links/{shareLinkId}",

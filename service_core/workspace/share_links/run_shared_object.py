@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from service_core.access.internal_callers import read_only_caller
+from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.models import Caller, Workspace
 from service_core.changes.ports import Transactions
 from service_core.changes.resource import RecordReader
@@ -53,20 +53,22 @@ async def run_shared_object(
     """
     async with transactions.read(workspace.id) as transaction:
         run = await _LOADERS[object_type](object_id, transaction.resources)
-    return run and await run(read_only_caller(workspace, now, "Public page"), runner)
+    return run and await run(build_unlimited_read_only_caller(workspace, now, "Public page"), runner)
 
 
 _RunFunction = Callable[[Caller, ReportBatchRunner], Awaitable[SharedObjectRun]]
 
 
-async def _load_report(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+async def _prepare_report_run(object_id: UUID, records: RecordReader) -> _RunFunction | None:
     report = await records.get(Report, object_id)
     if report is None:
         return None
-    return lambda caller, runner: runner.reports.for_one_request().run(caller, report, RunReport())
+    return lambda caller, runner: runner.reports.for_one_request().run_with_supported_filters(
+        caller, report, RunReport()
+    )
 
 
-async def _load_dashboard(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+async def _prepare_dashboard_run(object_id: UUID, records: RecordReader) -> _RunFunction | None:
     dashboard = await records.get(Dashboard, object_id)
     if dashboard is None:
         return None
@@ -74,7 +76,7 @@ async def _load_dashboard(object_id: UUID, records: RecordReader) -> _RunFunctio
     return lambda caller, runner: run_dashboard(caller, dashboard, reports, RunOverrides(), runner)
 
 
-async def _load_analysis(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+async def _prepare_analysis_run(object_id: UUID, records: RecordReader) -> _RunFunction | None:
     analysis = await records.get(Analysis, object_id)
     if analysis is None:
         return None
@@ -82,4 +84,8 @@ async def _load_analysis(object_id: UUID, records: RecordReader) -> _RunFunction
     return lambda caller, runner: run_analysis(caller, analysis, reports, runner)
 
 
-_LOADERS: Final = {"report": _load_report, "dashboard": _load_dashboard, "analysis": _load_analysis}
+_LOADERS: Final = {
+    "report": _prepare_report_run,
+    "dashboard": _prepare_dashboard_run,
+    "analysis": _prepare_analysis_run,
+}

@@ -37,9 +37,9 @@ class ShareLinkQuery(ListQuery):
     object_id: UUID | None = None
     status: ShareLinkStatus | None = None
 
-    def record_filters(self) -> Mapping[str, str]:
+    def filters_by_record_field(self) -> Mapping[str, str]:
         """Returns the filters of stored fields; an expired link is stored as active."""
-        filters = dict(super().record_filters())
+        filters = dict(super().filters_by_record_field())
         if self.status is ShareLinkStatus.EXPIRED:
             filters["status"] = ShareLinkStatus.ACTIVE
         return filters

@@ -31,7 +31,7 @@ class TtlCache(Generic[K, V]):
         self._capacity = capacity
         self._entries: OrderedDict[K, tuple[datetime, asyncio.Task[V]]] = OrderedDict()
 
-    async def get(self, key: K, compute: Callable[[], Awaitable[V]]) -> V:
+    async def get_or_compute(self, key: K, compute: Callable[[], Awaitable[V]]) -> V:
         """Returns the cached value of a key, or computes it.
 
         Args:

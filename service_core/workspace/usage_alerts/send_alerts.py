@@ -50,13 +50,13 @@ class UsageAlerts:
             if limit is None or not workspace.active:
                 continue
             try:
-                await self._check_workspace(workspace, limit, period)
+                await self._send_alert_once_per_period(workspace, limit, period)
             except EmailSenderUnavailable as fault:
                 refused = fault
         if refused is not None:
             raise refused
 
-    async def _check_workspace(self, workspace: Workspace, limit: int, period: TimeRange) -> None:
+    async def _send_alert_once_per_period(self, workspace: Workspace, limit: int, period: TimeRange) -> None:
         used = await count_billed_events(self.events, workspace, period)
         percent = next((step for step in ALERT_PERCENTAGES if used * 100 >= limit * step), None)
         if percent is None or not await self.alert_log.claim_alert(workspace.id, period.start, percent):
@@ -68,12 +68,12 @@ class UsageAlerts:
             raise
 
     async def _email_owners(
-        self, workspace: Workspace, used: int, limit: int, percent: int, period: TimeRange
+        self, workspace: Workspace, used_events: int, event_limit: int, percent: int, period: TimeRange
     ) -> None:
         name = " ".join(workspace.name.split())
         subject = f"{name} has used {percent} percent of its events"
         text = (
-            f"{name} has used {used:,} of the {limit:,} events its plan covers from "
+            f"{name} has used {used_events:,} of the {event_limit:,} events its plan covers from "
             f"{period.start:%Y-%m-%d} to {period.end:%Y-%m-%d}.\n\n"
             "Events are taken above the limit, too: nothing is lost or refused.\n"
         )

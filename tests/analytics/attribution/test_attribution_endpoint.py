@@ -13,12 +13,18 @@ from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
 from service_core.kernel.errors import BadRequest, Unprocessable
-from service_core.kernel.request_parsing import parse_query_parameters
-from service_core.testing.event_builder import EventBuilder, campaign, referral, reported_touch, utc_instant
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
+from service_core.testing.event_builder import (
+    EventBuilder,
+    campaign_columns,
+    referral_columns,
+    reported_touch_columns,
+    utc_instant,
+)
 
 JULY = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-07T23:59Z"}
 RULES = ["first_touch", "last_touch", "last_non_direct", "linear", "position_based", "time_decay"]
-FITTED = ["markov", "shapley"]
+DATA_DRIVEN_MODELS = ["markov", "shapley"]
 
 
 @pytest.fixture
@@ -32,11 +38,11 @@ def get_attribution_report(caller, queue, event_builder):
         store = MemoryEventStore()
         await store.append(event_builder.events)
         return await get_attribution(
-            parse_query_parameters(AttributionQuery, (JULY | parameters).items()),
+            parse_query_parameters_leniently(AttributionQuery, (JULY | parameters).items()),
             caller=caller,
             aggregates=store,
             paths=store,
-            models=AttributionModels(AttributionModels.of(MODELS).by_id, floor),
+            models=AttributionModels(AttributionModels.index_by_unique_id(MODELS).by_id, floor),
             queue=queue,
         )
 
@@ -49,36 +55,36 @@ _sessions = count()
 DIRECT = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": "direct"}
 
 
-def comes(event_builder, at, visitor, **columns):
+def add_page_view(event_builder, at, visitor, **columns):
     event_builder.add_event(
         "page_view", at=at, visitor=visitor, session=f"s{next(_sessions)}", **(DIRECT | columns)
     )
 
 
-def buys(event_builder, at, visitor, revenue, name="purchase", **columns):
+def add_purchase(event_builder, at, visitor, revenue, name="purchase", **columns):
     event_builder.add_event(
         name, at=at, visitor=visitor, session="till", revenue=revenue, **(DIRECT | columns)
     )
 
 
-def google(name="spring"):
-    return campaign("google", "cpc", name)
+def google_touch(name="spring"):
+    return campaign_columns("google", "cpc", name)
 
 
-def facebook(name="reels"):
-    return campaign("facebook", "cpc", name, channel="paid_social")
+def facebook_touch(name="reels"):
+    return campaign_columns("facebook", "cpc", name, channel="paid_social")
 
 
-def the_four_touches(event_builder):
+def add_four_touches_and_purchase(event_builder):
     """Google, direct, facebook, direct; then an order of 100.00."""
-    comes(event_builder, "2026-06-30", "A", **google())
-    comes(event_builder, "2026-07-01", "A")
-    comes(event_builder, "2026-07-02", "A", **facebook())
-    comes(event_builder, "2026-07-03", "A")
-    buys(event_builder, "2026-07-04", "A", 10_000)
+    add_page_view(event_builder, "2026-06-30", "A", **google_touch())
+    add_page_view(event_builder, "2026-07-01", "A")
+    add_page_view(event_builder, "2026-07-02", "A", **facebook_touch())
+    add_page_view(event_builder, "2026-07-03", "A")
+    add_purchase(event_builder, "2026-07-04", "A", 10_000)
 
 
-def credited(rows, key="channel"):
+def credit_by_key(rows, key="channel"):
     return {
         getattr(row, key): (row.conversions, row.revenue) for row in rows if row.conversions or row.revenue
     }
@@ -95,15 +101,15 @@ def credited(rows, key="channel"):
     ],
 )
 async def test_each_model_credits_its_touches(get_attribution_report, event_builder, model, expected):
-    the_four_touches(event_builder)
-    assert credited((await get_attribution_report(model=model)).channels) == expected
+    add_four_touches_and_purchase(event_builder)
+    assert credit_by_key((await get_attribution_report(model=model)).channels) == expected
 
 
 async def test_time_decay_splits_money_to_the_last_cent(get_attribution_report, event_builder):
     for n, day in enumerate(("2026-06-20", "2026-06-27", "2026-07-03")):
-        comes(event_builder, day, "A", **campaign(f"source{n}", "cpc"))
-    comes(event_builder, "2026-07-04", "A", **campaign("source3", "cpc"))
-    buys(event_builder, "2026-07-04", "A", 10_000)
+        add_page_view(event_builder, day, "A", **campaign_columns(f"source{n}", "cpc"))
+    add_page_view(event_builder, "2026-07-04", "A", **campaign_columns("source3", "cpc"))
+    add_purchase(event_builder, "2026-07-04", "A", 10_000)
     rows = (await get_attribution_report(model="time_decay", group_by="source")).campaigns
     assert {r.attribution_source: (r.conversions, r.revenue) for r in rows if r.revenue} == {
         "source0": (Decimal("0.094136"), Decimal("9.41")),
@@ -113,23 +119,23 @@ async def test_time_decay_splits_money_to_the_last_cent(get_attribution_report, 
     }
 
 
-async def test_a_conversion_without_a_touch_in_the_window_is_unattributed(
+async def test_conversion_without_a_touch_in_the_window_is_unattributed(
     get_attribution_report, event_builder
 ):
-    comes(event_builder, "2026-06-25", "A", **google())
-    buys(event_builder, "2026-07-04", "A", 5_000)
+    add_page_view(event_builder, "2026-06-25", "A", **google_touch())
+    add_purchase(event_builder, "2026-07-04", "A", 5_000)
     answer = await get_attribution_report(window_days="5")
     assert (answer.unattributed.conversions, answer.unattributed.revenue) == (1, 50)
-    assert credited(answer.channels) == {}
+    assert credit_by_key(answer.channels) == {}
     assert answer.attribution.model_dump() == {"model": "last_non_direct", "window_days": 5}
 
 
-async def test_what_has_no_campaign_shows_source_and_medium_as_inferred(
+async def test_rows_without_campaign_mark_source_and_medium_as_inferred(
     get_attribution_report, event_builder
 ):
-    comes(event_builder, "2026-07-01", "A")
-    comes(event_builder, "2026-07-01", "B", **referral("google", "organic", "organic_search"))
-    comes(event_builder, "2026-07-01", "C", **google())
+    add_page_view(event_builder, "2026-07-01", "A")
+    add_page_view(event_builder, "2026-07-01", "B", **referral_columns("google", "organic", "organic_search"))
+    add_page_view(event_builder, "2026-07-01", "C", **google_touch())
     rows = (await get_attribution_report()).campaigns
     assert {(r.utm_source, r.utm_medium, r.utm_campaign) for r in rows} == {
         ("(direct)", "(none)", "(not set)"), ("google", "organic", "(not set)"), ("google", "cpc", "spring"),
@@ -144,10 +150,10 @@ async def test_what_has_no_campaign_shows_source_and_medium_as_inferred(
         ("campaign", {"utm_source", "utm_medium", "utm_campaign"}),
     ],
 )  # fmt: skip
-async def test_only_the_keys_of_the_grouping_are_present(
+async def test_rows_have_only_the_columns_of_the_grouping(
     get_attribution_report, event_builder, group_by, fields
 ):
-    the_four_touches(event_builder)
+    add_four_touches_and_purchase(event_builder)
     measures = {
         "visitors",
         "sessions",
@@ -161,21 +167,21 @@ async def test_only_the_keys_of_the_grouping_are_present(
     assert row.model_dump().keys() == measures | fields
 
 
-async def test_rates_are_per_visitor_of_the_row(get_attribution_report, event_builder):
+async def test_conversion_rate_divides_by_the_visitors_of_the_row(get_attribution_report, event_builder):
     for visitor in "ABC":
-        comes(event_builder, "2026-07-01", visitor, **google())
-    buys(event_builder, "2026-07-02", "A", 1_000)
+        add_page_view(event_builder, "2026-07-01", visitor, **google_touch())
+    add_purchase(event_builder, "2026-07-02", "A", 1_000)
     row = (await get_attribution_report()).campaigns[0]
     assert (row.visitors, row.sessions, row.conversions) == (3, 3, 1)
     assert (row.conversion_rate, row.revenue_per_visitor) == (Decimal("0.333333"), Decimal("3.33"))
 
 
-async def test_a_refund_follows_its_order_on_its_own_day_or_on_that_of_the_order(
+async def test_refund_is_credited_like_its_order_on_the_refund_day_or_the_order_day(
     get_attribution_report, event_builder
 ):
-    comes(event_builder, "2026-07-01", "A", **google())
-    buys(event_builder, "2026-07-02", "A", 9_000, order_id="o1")
-    buys(event_builder, "2026-07-09T12:00", "A", -3_000, name="refund", order_id="o1")
+    add_page_view(event_builder, "2026-07-01", "A", **google_touch())
+    add_purchase(event_builder, "2026-07-02", "A", 9_000, order_id="o1")
+    add_purchase(event_builder, "2026-07-09T12:00", "A", -3_000, name="refund", order_id="o1")
     by_day, by_order = await get_attribution_report(), await get_attribution_report(refund_basis="order")
     assert [(r.channel, r.revenue, r.net_revenue) for r in by_day.channels if r.revenue] == [
         ("paid_search", 90, 90)
@@ -189,39 +195,37 @@ async def test_a_refund_follows_its_order_on_its_own_day_or_on_that_of_the_order
     ]
 
 
-async def test_money_of_another_currency_is_unknown_not_partial(get_attribution_report, event_builder):
-    comes(event_builder, "2026-07-01", "A", **google())
-    buys(event_builder, "2026-07-02", "A", 9_000)
-    buys(event_builder, "2026-07-02T01:00", "A", 5_000, currency="EUR")
+async def test_foreign_currency_makes_revenue_null(get_attribution_report, event_builder):
+    add_page_view(event_builder, "2026-07-01", "A", **google_touch())
+    add_purchase(event_builder, "2026-07-02", "A", 9_000)
+    add_purchase(event_builder, "2026-07-02T01:00", "A", 5_000, currency="EUR")
     answer = await get_attribution_report()
     assert (answer.totals.conversions, answer.totals.revenue, answer.totals.net_revenue) == (2, None, None)
     assert (answer.campaigns[0].conversions, answer.campaigns[0].revenue_per_visitor) == (2, None)
 
 
-async def test_a_refund_in_another_currency_leaves_the_revenue_known_and_nothing_net_of_it(
-    get_attribution_report, event_builder
-):
-    comes(event_builder, "2026-07-01", "A", **google())
-    buys(event_builder, "2026-07-02", "A", 9_000, order_id="1")
-    buys(event_builder, "2026-07-03", "A", -1_000, name="refund", order_id="1", currency="EUR")
+async def test_foreign_currency_refund_makes_only_net_revenue_null(get_attribution_report, event_builder):
+    add_page_view(event_builder, "2026-07-01", "A", **google_touch())
+    add_purchase(event_builder, "2026-07-02", "A", 9_000, order_id="1")
+    add_purchase(event_builder, "2026-07-03", "A", -1_000, name="refund", order_id="1", currency="EUR")
     answer = await get_attribution_report()
     for earned in (answer.totals, answer.campaigns[0], answer.channels[0]):
         assert (earned.conversions, earned.revenue, earned.net_revenue) == (1, 90, None)
     assert answer.unattributed.net_revenue == 0
 
 
-async def test_an_event_named_in_the_request_converts(get_attribution_report, event_builder):
-    comes(event_builder, "2026-07-01", "A", **google())
-    buys(event_builder, "2026-07-02", "A", 9_000)
+async def test_conversion_event_can_be_named_in_the_request(get_attribution_report, event_builder):
+    add_page_view(event_builder, "2026-07-01", "A", **google_touch())
+    add_purchase(event_builder, "2026-07-02", "A", 9_000)
     event_builder.add_event("demo_booked", at="2026-07-03", visitor="A")
     answer = await get_attribution_report(conversion_event="demo_booked")
     assert (answer.totals.conversions, answer.totals.revenue) == (1, 0)
     assert (await get_attribution_report(event_name="order_paid")).totals.revenue == 90
 
 
-async def test_credit_can_be_booked_on_the_day_of_the_touch(get_attribution_report, event_builder):
-    comes(event_builder, "2026-07-01T12:00", "A", **google())
-    buys(event_builder, "2026-07-06", "A", 9_000)
+async def test_credit_by_touch_date_is_booked_on_the_day_of_the_touch(get_attribution_report, event_builder):
+    add_page_view(event_builder, "2026-07-01T12:00", "A", **google_touch())
+    add_purchase(event_builder, "2026-07-06", "A", 9_000)
     first_days = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
     assert (await get_attribution_report(**first_days)).totals.conversions == 0
     by_touch = await get_attribution_report(**first_days, basis="touch")
@@ -230,19 +234,17 @@ async def test_credit_can_be_booked_on_the_day_of_the_touch(get_attribution_repo
     assert (await get_attribution_report(**first_days, basis="touch", window_days="1")).complete
 
 
-async def test_credit_by_touch_is_settled_when_the_window_has_passed_since_the_end(
-    get_attribution_report, caller
-):
+async def test_credit_by_touch_date_is_final_when_the_window_has_passed(get_attribution_report, caller):
     last = caller.now - timedelta(days=7)
     for end, settled in ((last - timedelta(milliseconds=1), True), (last, False)):
         span = {"start_date": "2026-06-30", "end_date": end.isoformat(timespec="milliseconds")}
         assert (await get_attribution_report(**span, basis="touch", window_days="7")).complete is settled
 
 
-async def test_the_best_rows_come_first_and_the_rest_is_cut(get_attribution_report, event_builder):
+async def test_rows_are_sorted_by_revenue_and_cut_to_the_limit(get_attribution_report, event_builder):
     for n, revenue in enumerate((1_000, 3_000, 2_000)):
-        comes(event_builder, "2026-07-01", f"V{n}", **google(f"c{n}"))
-        buys(event_builder, "2026-07-02", f"V{n}", revenue)
+        add_page_view(event_builder, "2026-07-01", f"V{n}", **google_touch(f"c{n}"))
+        add_purchase(event_builder, "2026-07-02", f"V{n}", revenue)
     answer = await get_attribution_report(limit="2")
     assert ([r.utm_campaign for r in answer.campaigns], answer.truncated) == (["c1", "c2"], True)
     whole = await get_attribution_report()
@@ -256,9 +258,9 @@ async def test_rows_of_equal_revenue_are_ordered_by_conversions_then_visitors_th
     came_and_bought = {"a": (4, 1), "b": (2, 2), "c": (3, 2), "y": (1, 0), "x": (1, 0)}
     for name, (came, bought) in came_and_bought.items():
         for n in range(came):
-            comes(event_builder, "2026-07-01", f"{name}{n}", **google(name))
+            add_page_view(event_builder, "2026-07-01", f"{name}{n}", **google_touch(name))
             if n < bought:
-                buys(event_builder, "2026-07-02", f"{name}{n}", 0)
+                add_purchase(event_builder, "2026-07-02", f"{name}{n}", 0)
     rows = (await get_attribution_report(model=model, floor=1)).campaigns
     assert [row.utm_campaign for row in rows if row.utm_source == "google"] == ["c", "b", "a", "x", "y"]
 
@@ -269,35 +271,37 @@ async def test_an_unknown_model_is_refused(get_attribution_report):
     assert (refused.value.code, refused.value.field) == ("invalid_attribution", "model")
 
 
-@pytest.mark.parametrize("model", FITTED)
-async def test_a_data_driven_model_without_enough_data_says_so(get_attribution_report, event_builder, model):
-    the_four_touches(event_builder)
+@pytest.mark.parametrize("model", DATA_DRIVEN_MODELS)
+async def test_data_driven_model_without_enough_conversions_is_refused(
+    get_attribution_report, event_builder, model
+):
+    add_four_touches_and_purchase(event_builder)
     with pytest.raises(Unprocessable) as refused:
         await get_attribution_report(model=model)
     assert refused.value.code == "insufficient_data"
 
 
-@pytest.mark.parametrize("model", FITTED)
-async def test_a_data_driven_model_has_no_single_touches_to_book_on(get_attribution_report, model):
+@pytest.mark.parametrize("model", DATA_DRIVEN_MODELS)
+async def test_data_driven_model_cannot_credit_by_touch_date(get_attribution_report, model):
     with pytest.raises(BadRequest) as refused:
         await get_attribution_report(model=model, basis="touch")
     assert refused.value.field == "basis"
 
 
-def the_three_paths(event_builder):
+def add_three_paths(event_builder):
     """Paths of channels A (2 convert, 1 does not), B (1 converts) and A, B (1 converts)."""
     for visitor, channels, converts in (
         ("V1", "A", True), ("V2", "A", True), ("V3", "A", False), ("V4", "B", True), ("V5", "AB", True),
     ):  # fmt: skip
         for hour, channel in enumerate(channels):
-            comes(
+            add_page_view(
                 event_builder,
                 f"2026-07-01T{hour:02}:00",
                 visitor,
-                **campaign(channel, "cpc", channel=channel),
+                **campaign_columns(channel, "cpc", channel=channel),
             )
         if converts:
-            buys(event_builder, "2026-07-02", visitor, 1_000)
+            add_purchase(event_builder, "2026-07-02", visitor, 1_000)
 
 
 @pytest.mark.parametrize(
@@ -307,17 +311,17 @@ def the_three_paths(event_builder):
         ("shapley", {"A": (2.5, 25), "B": (1.5, 15)}),
     ],
 )
-async def test_data_driven_models_share_out_conversions_and_money(
+async def test_data_driven_models_split_conversions_and_revenue(
     get_attribution_report, event_builder, model, expected
 ):
-    the_three_paths(event_builder)
+    add_three_paths(event_builder)
     answer = await get_attribution_report(model=model, floor=1)
-    assert credited(answer.channels) == expected
+    assert credit_by_key(answer.channels) == expected
     assert [(row.channel, row.visitors) for row in answer.channels] == [("A", 4), ("B", 2), ("direct", 4)]
-    assert credited(answer.campaigns, "utm_source") == expected
+    assert credit_by_key(answer.campaigns, "utm_source") == expected
 
 
-async def test_a_range_without_data_is_empty_and_not_an_error(get_attribution_report):
+async def test_range_without_data_returns_empty_rows(get_attribution_report):
     answer = await get_attribution_report()
     assert (answer.campaigns, answer.channels, answer.truncated) == ([], [], False)
     assert answer.totals.model_dump() == {
@@ -330,9 +334,15 @@ async def test_a_range_without_data_is_empty_and_not_an_error(get_attribution_re
 
 
 CAMPAIGNS = st.sampled_from(
-    [None, google(), google("autumn"), facebook(), campaign("mail", "email", channel="email")]
+    [
+        None,
+        google_touch(),
+        google_touch("autumn"),
+        facebook_touch(),
+        campaign_columns("mail", "email", channel="email"),
+    ]
 )
-HAPPENINGS = st.lists(
+GENERATED_EVENTS = st.lists(
     st.tuples(
         st.sampled_from("ABCD"),
         st.integers(0, 14 * 24),
@@ -347,22 +357,24 @@ HAPPENINGS = st.lists(
 )
 
 
-def tell(event_builder, happenings):
+def add_generated_events(event_builder, happenings):
     for n, (visitor, hour, (kind, value)) in enumerate(happenings):
         at = utc_instant("2026-06-25") + timedelta(hours=hour)
         if kind == "visit":
-            comes(event_builder, at, visitor, **(value or {}))
+            add_page_view(event_builder, at, visitor, **(value or {}))
         elif kind == "signup":
             event_builder.add_event("signup", at=at, visitor=visitor, session=f"x{n}")
         else:
             sign = 1 if kind == "order" else -1
             name = "purchase" if kind == "order" else "refund"
-            buys(event_builder, at, visitor, sign * value, name=name, order_id=f"o{value % 3}{visitor}")
+            add_purchase(
+                event_builder, at, visitor, sign * value, name=name, order_id=f"o{value % 3}{visitor}"
+            )
 
 
 QUESTIONS = st.fixed_dictionaries(
     {
-        "model": st.sampled_from(RULES + FITTED),
+        "model": st.sampled_from(RULES + DATA_DRIVEN_MODELS),
         "group_by": st.sampled_from(["campaign", "source", "channel", "lyr"]),
         "basis": st.sampled_from(["conversion", "touch"]),
         "refund_basis": st.sampled_from(["refund", "order"]),
@@ -370,16 +382,16 @@ QUESTIONS = st.fixed_dictionaries(
 ).filter(lambda asked: asked["model"] in RULES or asked["basis"] == "conversion")
 
 
-@given(happenings=HAPPENINGS, asked=QUESTIONS)
-async def test_rows_and_the_unattributed_add_up_to_the_totals(
+@given(happenings=GENERATED_EVENTS, asked=QUESTIONS)
+async def test_rows_and_unattributed_add_up_to_the_totals(
     get_attribution_report, event_builder, happenings, asked
 ):
     event_builder.events.clear()
-    tell(event_builder, happenings)
+    add_generated_events(event_builder, happenings)
     try:
         answer = await get_attribution_report(1, **asked, limit="500")
     except Unprocessable:
-        assert asked["model"] in FITTED
+        assert asked["model"] in DATA_DRIVEN_MODELS
         return
     for rows in (answer.campaigns, answer.channels):
         for measure in ("conversions", "revenue", "net_revenue"):
@@ -389,9 +401,9 @@ async def test_rows_and_the_unattributed_add_up_to_the_totals(
         assert answer.totals.conversions == int(answer.totals.conversions)
 
 
-async def test_every_rule_agrees_on_the_totals(get_attribution_report, event_builder):
-    the_four_touches(event_builder)
-    buys(event_builder, "2026-07-05", "B", 700)
+async def test_every_attribution_model_has_the_same_totals(get_attribution_report, event_builder):
+    add_four_touches_and_purchase(event_builder)
+    add_purchase(event_builder, "2026-07-05", "B", 700)
     answers = [await get_attribution_report(model=model) for model in RULES]
     assert len({(a.totals.model_dump_json(), a.unattributed.model_dump_json()) for a in answers}) == 1
 
@@ -400,27 +412,28 @@ async def test_every_rule_agrees_on_the_totals(get_attribution_report, event_bui
 async def test_visitors_and_sessions_of_a_row_are_those_of_its_visits_under_every_model(
     get_attribution_report, event_builder, model
 ):
-    the_four_touches(event_builder)
+    add_four_touches_and_purchase(event_builder)
     rows = (await get_attribution_report(model=model, group_by="channel", window_days="30")).channels
     found = {row.channel: (row.visitors, row.sessions) for row in rows if row.sessions}
     assert found == {"paid_social": (1, 1), "direct": (1, 3)}
 
 
-async def test_what_the_client_told_of_a_person_without_a_visit_takes_the_credit(
-    get_attribution_report, event_builder
-):
-    said = reported_touch("first", "2026-06-20", "bing", "cpc", "paid_search")
-    said |= reported_touch("last", "2026-07-02", "news", "email", "email")
-    buys(event_builder, "2026-07-04", "A", 10_000, told=said)
-    comes(event_builder, "2026-07-05", "A", **google())
-    buys(event_builder, "2026-07-06", "A", 5_000)
-    buys(
+async def test_reported_touch_is_credited_for_a_person_without_visits(get_attribution_report, event_builder):
+    said = reported_touch_columns("first", "2026-06-20", "bing", "cpc", "paid_search")
+    said |= reported_touch_columns("last", "2026-07-02", "news", "email", "email")
+    add_purchase(event_builder, "2026-07-04", "A", 10_000, told=said)
+    add_page_view(event_builder, "2026-07-05", "A", **google_touch())
+    add_purchase(event_builder, "2026-07-06", "A", 5_000)
+    add_purchase(
         event_builder,
         "2026-07-06",
         "B",
         700,
-        told=reported_touch("last", "2026-05-01", "old", "cpc", "paid_search"),
+        told=reported_touch_columns("last", "2026-05-01", "old", "cpc", "paid_search"),
     )
     answer = await get_attribution_report(model="linear", group_by="channel", window_days="30")
-    assert credited(answer.channels) == {"paid_search": (Decimal("1.5"), 100), "email": (Decimal("0.5"), 50)}
+    assert credit_by_key(answer.channels) == {
+        "paid_search": (Decimal("1.5"), 100),
+        "email": (Decimal("0.5"), 50),
+    }
     assert (answer.unattributed.conversions, answer.unattributed.revenue) == (1, 7)

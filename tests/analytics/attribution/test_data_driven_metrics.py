@@ -8,7 +8,7 @@ import pytest
 from plugins.attribution_models.models import MODELS
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
-from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
@@ -16,12 +16,12 @@ from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, SortKey
 from service_core.analytics.query.sources import EventSource
 from service_core.kernel.availability import Measured, Unavailable, UnavailableReason
-from service_core.kernel.bucket_series import build_bucket_series
-from service_core.kernel.date_range import parse_start_end_dates
+from service_core.kernel.bucket_series import build_series_of_at_most_1000_buckets
+from service_core.kernel.date_range import parse_inclusive_start_end_dates
 from service_core.kernel.time_ranges import BucketUnit
-from service_core.testing.event_builder import EventBuilder, campaign, utc_instant
+from service_core.testing.event_builder import EventBuilder, campaign_columns, utc_instant
 
-CATALOG = Catalog.of(CORE_METRICS, CORE_DIMENSIONS)
+CATALOG = Catalog.from_validated_definitions(CORE_METRICS, CORE_DIMENSIONS)
 NAMES = ("attributed_conversions", "attributed_revenue")
 
 
@@ -33,7 +33,7 @@ def story(caller):
     for visitor, channels, day in paths:
         for hour, channel in enumerate(channels):
             at = utc_instant("2026-07-01T12:00") + timedelta(hours=hour)
-            own = campaign(channel, "cpc", channel=channel)
+            own = campaign_columns(channel, "cpc", channel=channel)
             story.add_event("page_view", at=at, visitor=visitor, session=f"s{hour}", **own)
         if day:
             at = utc_instant("2026-07-01T15:00") + timedelta(days=day - 1)
@@ -46,20 +46,20 @@ def run_metric_query(caller, queue, story):
     async def run_metric_query(model="markov", floor=1, names=NAMES, buckets=None, **parts):
         store = MemoryEventStore()
         await store.append(story.events)
-        models = AttributionModels(AttributionModels.of(MODELS).by_id, floor)
+        models = AttributionModels(AttributionModels.index_by_unique_id(MODELS).by_id, floor)
         questions = MetricQueries(CATALOG, (EventSource(store, store, queue, models),))
-        asked = parse_start_end_dates("2026-07-01", "2026-07-04", caller.workspace.zone, caller.now)
+        asked = parse_inclusive_start_end_dates("2026-07-01", "2026-07-04", caller.workspace.zone, caller.now)
         question = MetricQuery(
-            names, asked, buckets=build_bucket_series(asked, buckets) if buckets else None,
-            credit_rule=credit_rule_for(models, AttributionSettings(model=model)), **parts,
+            names, asked, buckets=build_series_of_at_most_1000_buckets(asked, buckets) if buckets else None,
+            credit_rule=credit_rule_or_last_touch_with_model_id(models, AttributionSettings(model=model)), **parts,
         )  # fmt: skip
-        snapshot = await questions.read_snapshot(caller, question.metrics)
-        return await questions.execute(caller, question, snapshot)
+        snapshot = await questions.read_source_states_once(caller, question.metrics)
+        return await questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot)
 
     return run_metric_query
 
 
-def table(found):
+def rows_by_key(found):
     return {row.labels or row.bucket: tuple(reading.value for reading in row.values) for row in found.rows}
 
 
@@ -67,21 +67,21 @@ def table(found):
     ("model", "a", "b"),
     [("markov", (Fraction("2.4"), 2_400), (Fraction("1.6"), 1_600)), ("shapley", (Fraction("2.5"), 2_500), (Fraction("1.5"), 1_500))],
 )  # fmt: skip
-async def test_metrics_by_channel_are_shared_out_by_the_model(run_metric_query, model, a, b):
+async def test_attributed_metrics_by_channel_follow_the_model(run_metric_query, model, a, b):
     found = await run_metric_query(model, dimensions=("channel",), order=(SortKey("attributed_revenue"),))
-    assert table(found) == {("A",): a, ("B",): b}
+    assert rows_by_key(found) == {("A",): a, ("B",): b}
 
 
-async def test_the_total_is_that_of_every_model(run_metric_query):
+async def test_attributed_total_equals_that_of_other_models(run_metric_query):
     assert [reading.value for reading in (await run_metric_query()).rows[0].values] == [4, 4_000]
 
 
-async def test_a_filter_keeps_the_keys_that_meet_it(run_metric_query):
+async def test_filter_keeps_only_matching_channels(run_metric_query):
     found = await run_metric_query(filters=(DimensionFilter("channel", value="B"),))
     assert [reading.value for reading in found.rows[0].values] == [Fraction("1.6"), 1_600]
 
 
-async def test_buckets_are_shared_out_in_the_proportion_of_the_whole_range(run_metric_query):
+async def test_bucket_values_are_split_by_the_shares_of_the_whole_range(run_metric_query):
     found = await run_metric_query(
         dimensions=("channel",), filters=(DimensionFilter("channel", value="A"),), buckets=BucketUnit.DAY
     )
@@ -89,17 +89,17 @@ async def test_buckets_are_shared_out_in_the_proportion_of_the_whole_range(run_m
     assert by_day == {2: 600, 3: 1_800}
 
 
-async def test_other_metrics_stand_beside_them_unchanged(run_metric_query):
+async def test_other_metrics_are_unchanged_beside_attributed_ones(run_metric_query):
     found = await run_metric_query(
         names=("visitors", "attributed_conversions"),
         dimensions=("channel",),
         limit=1,
         order=(SortKey("visitors"),),
     )
-    assert table(found) == {("A",): (4, Fraction("2.4"))}
+    assert rows_by_key(found) == {("A",): (4, Fraction("2.4"))}
     assert found.total_rows == 3
 
 
-async def test_under_the_floor_they_are_unavailable_and_others_are_not(run_metric_query):
+async def test_attributed_metrics_are_unavailable_below_the_minimum_of_conversions(run_metric_query):
     found = await run_metric_query(floor=300, names=("visitors", "attributed_conversions"))
     assert found.rows[0].values == (Measured(5), Unavailable(UnavailableReason.INSUFFICIENT_DATA))

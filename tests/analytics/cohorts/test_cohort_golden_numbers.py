@@ -14,9 +14,9 @@ from service_core.analytics.cohorts.operations import (
     get_lifetime_value,
     get_retention,
 )
-from service_core.kernel.request_parsing import parse_query_parameters
-from service_core.testing.event_builder import EventBuilder, campaign, utc_instant
-from service_core.testing.memory.exchange_rates import aggregates_without_rates
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
+from service_core.testing.event_builder import EventBuilder, campaign_columns, utc_instant
+from service_core.testing.memory.exchange_rates import converter_without_rates
 
 MONDAY = utc_instant("2026-06-15T12:00")
 RANGE = {"start_date": "2026-06-15", "end_date": "2026-07-05", "granularity": "week"}
@@ -35,17 +35,17 @@ def read_cohorts(caller, queue, story):
         pairs = (RANGE | parameters).items()
         return (
             await get_retention(
-                parse_query_parameters(RetentionQuery, pairs),
+                parse_query_parameters_leniently(RetentionQuery, pairs),
                 caller=caller,
                 cohort_reader=store,
-                converter=aggregates_without_rates(store),
+                converter=converter_without_rates(store),
                 queue=queue,
             ),
             await get_lifetime_value(
-                parse_query_parameters(CohortQuery, pairs),
+                parse_query_parameters_leniently(CohortQuery, pairs),
                 caller=caller,
                 cohort_reader=store,
-                converter=aggregates_without_rates(store),
+                converter=converter_without_rates(store),
                 queue=queue,
             ),
         )
@@ -53,53 +53,53 @@ def read_cohorts(caller, queue, story):
     return read_cohorts
 
 
-def comes(story, person, day, name="page_view", **columns):
+def add_event_of_person(story, person, day, name="page_view", **columns):
     story.add_event(name, at=MONDAY + timedelta(days=day), visitor=person, session=f"d{day}", **columns)
 
 
-def active(answer):
+def active_counts(answer):
     return [(row.cohort_start, row.period, row.active_persons) for row in answer.rows]
 
 
 async def test_a_person_belongs_to_the_week_of_the_first_event_ever(story, read_cohorts):
-    comes(story, "old", -20)
-    comes(story, "old", 1)
-    comes(story, "new", 1)
-    comes(story, "new", 8)
+    add_event_of_person(story, "old", -20)
+    add_event_of_person(story, "old", 1)
+    add_event_of_person(story, "new", 1)
+    add_event_of_person(story, "new", 8)
     retention, _ = await read_cohorts()
     week = date(2026, 6, 15)
-    assert active(retention) == [(week, 0, 1), (week, 1, 1), (week, 2, 0)]
+    assert active_counts(retention) == [(week, 0, 1), (week, 1, 1), (week, 2, 0)]
     assert retention.rows[0].cohort_size == 1
 
 
 async def test_a_person_may_be_acquired_by_the_first_conversion_ever(story, read_cohorts):
-    comes(story, "P", -20)
-    comes(story, "P", 8, "purchase", revenue=1_000)
+    add_event_of_person(story, "P", -20)
+    add_event_of_person(story, "P", 8, "purchase", revenue=1_000)
     retention, _ = await read_cohorts(cohort_by="first_conversion")
-    assert active(retention) == [(date(2026, 6, 22), 0, 1), (date(2026, 6, 22), 1, 0)]
+    assert active_counts(retention) == [(date(2026, 6, 22), 0, 1), (date(2026, 6, 22), 1, 0)]
 
 
 async def test_two_devices_of_one_person_count_once(story, read_cohorts):
-    comes(story, "phone", 0, strong_id="U1", anonymous_id="phone")
-    comes(story, "laptop", 8, strong_id="U1", anonymous_id="laptop")
+    add_event_of_person(story, "phone", 0, strong_id="U1", anonymous_id="phone")
+    add_event_of_person(story, "laptop", 8, strong_id="U1", anonymous_id="laptop")
     retention, _ = await read_cohorts()
     assert [row.cohort_size for row in retention.rows] == [1, 1, 1]
     assert [row.active_persons for row in retention.rows] == [1, 1, 0]
 
 
-async def test_net_revenue_is_booked_on_its_own_period(story, read_cohorts):
-    comes(story, "P", 0, "purchase", revenue=10_000, order_id="o1")
-    comes(story, "P", 8, "refund", revenue=-4_000, order_id="o1")
-    comes(story, "Q", 0)
+async def test_net_revenue_counts_in_the_period_of_the_payment(story, read_cohorts):
+    add_event_of_person(story, "P", 0, "purchase", revenue=10_000, order_id="o1")
+    add_event_of_person(story, "P", 8, "refund", revenue=-4_000, order_id="o1")
+    add_event_of_person(story, "Q", 0)
     _, worth = await read_cohorts()
     assert [(r.revenue, r.cumulative_revenue, r.cumulative_revenue_per_person) for r in worth.rows] == [
         (100, 100, 50), (-40, 60, 30), (0, 60, 30),
     ]  # fmt: skip
 
 
-async def test_the_filters_concern_the_first_touch(story, read_cohorts):
-    comes(story, "P", 0, **campaign("google", "cpc", "spring"))
-    comes(story, "Q", 0)
+async def test_filters_apply_to_the_first_touch(story, read_cohorts):
+    add_event_of_person(story, "P", 0, **campaign_columns("google", "cpc", "spring"))
+    add_event_of_person(story, "Q", 0)
     for asked in ({"utm_source": "google"}, {"utm_campaign": "spring"}, {"channel": "paid_search"}):
         retention, _ = await read_cohorts(**asked)
         assert {row.cohort_size for row in retention.rows} == {1}
@@ -107,25 +107,25 @@ async def test_the_filters_concern_the_first_touch(story, read_cohorts):
     assert {row.cohort_size for row in (await read_cohorts(utm_source="(not set)"))[0].rows} == {1}
 
 
-async def test_an_event_may_be_asked_to_make_a_person_active(story, read_cohorts):
-    comes(story, "P", 0)
-    comes(story, "P", 8)
-    comes(story, "P", 15, "order_paid", revenue=100)
+async def test_activity_can_be_limited_to_one_event_name(story, read_cohorts):
+    add_event_of_person(story, "P", 0)
+    add_event_of_person(story, "P", 8)
+    add_event_of_person(story, "P", 15, "order_paid", revenue=100)
     retention, _ = await read_cohorts(event_name="purchase")
     assert [row.active_persons for row in retention.rows] == [0, 0, 1]
 
 
-HAPPENINGS = st.lists(
+GENERATED_EVENTS = st.lists(
     st.tuples(st.sampled_from("PQRST"), st.integers(-10, 22), st.none() | st.integers(-5_000, 5_000)),
     max_size=20,
 )
 
 
-@given(happenings=HAPPENINGS, cohort_by=st.sampled_from(["first_seen", "first_conversion"]))
-async def test_sizes_rates_and_money_hold_together(story, read_cohorts, happenings, cohort_by):
+@given(happenings=GENERATED_EVENTS, cohort_by=st.sampled_from(["first_seen", "first_conversion"]))
+async def test_cohort_sizes_rates_and_revenue_are_consistent(story, read_cohorts, happenings, cohort_by):
     story.events.clear()
     for person, day, amount in happenings:
-        comes(story, person, day, "page_view" if amount is None else "purchase", revenue=amount)
+        add_event_of_person(story, person, day, "page_view" if amount is None else "purchase", revenue=amount)
     exact, worth = await read_cohorts(cohort_by=cohort_by)
     late, _ = await read_cohorts(cohort_by=cohort_by, mode="on_or_after")
     for on, later, money in zip(exact.rows, late.rows, worth.rows, strict=True):

@@ -8,7 +8,7 @@ import pytest
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelResult, FunnelStep
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.request_parsing import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
 
 
 class Table:
@@ -23,17 +23,20 @@ class Table:
         return self.table
 
 
-async def funnel(caller, queue, table, *parameters):
+async def get_funnel_of_table(caller, queue, table, *parameters):
     return await get_funnel(
-        parse_query_parameters(FunnelQuery, parameters), caller=caller, funnel_reader=table, queue=queue
+        parse_query_parameters_leniently(FunnelQuery, parameters),
+        caller=caller,
+        funnel_reader=table,
+        queue=queue,
     )
 
 
 ABC = ("steps", "view_item,add_to_cart,purchase")
 
 
-async def test_rates_are_from_the_first_step_and_from_the_step_before(caller, queue):
-    answer = await funnel(caller, queue, Table(1000, 240, 60, open_=85), ABC)
+async def test_rates_are_relative_to_the_first_and_the_previous_step(caller, queue):
+    answer = await get_funnel_of_table(caller, queue, Table(1000, 240, 60, open_=85), ABC)
     assert [(s.step, s.event_name, s.count, s.dropped) for s in answer.steps] == [
         (1, "view_item", 1000, 0), (2, "add_to_cart", 240, 760), (3, "purchase", 60, 180),
     ]  # fmt: skip
@@ -43,8 +46,8 @@ async def test_rates_are_from_the_first_step_and_from_the_step_before(caller, qu
     assert (answer.overall_conversion_rate, answer.open) == (Decimal("0.06"), 85)
 
 
-async def test_without_entrants_every_rate_is_unknown(caller, queue):
-    answer = await funnel(caller, queue, Table(0, 0, 0), ABC)
+async def test_rates_are_null_without_entrants(caller, queue):
+    answer = await get_funnel_of_table(caller, queue, Table(0, 0, 0), ABC)
     assert {s.conversion_rate for s in answer.steps} | {s.step_conversion_rate for s in answer.steps} == {
         None
     }
@@ -56,8 +59,8 @@ async def test_without_entrants_every_rate_is_unknown(caller, queue):
     [[("steps", "a,b , c")], [("steps", "a"), ("steps", "b"), ("steps", "c")], [("steps", '["a","b","c"]')]],
     ids=["comma list", "repeats", "JSON array"],
 )
-async def test_steps_are_sent_in_three_ways(caller, queue, sent):
-    answer = await funnel(caller, queue, Table(3, 2, 1), *sent)
+async def test_steps_are_accepted_in_three_formats(caller, queue, sent):
+    answer = await get_funnel_of_table(caller, queue, Table(3, 2, 1), *sent)
     assert [s.event_name for s in answer.steps] == ["a", "b", "c"]
 
 
@@ -69,15 +72,15 @@ async def test_steps_are_sent_in_three_ways(caller, queue, sent):
         [("steps", "[" * 5000)],
     ],
 )  # fmt: skip
-async def test_anything_but_two_to_five_names_is_refused(caller, queue, sent):
+async def test_fewer_than_two_or_more_than_five_steps_are_refused(caller, queue, sent):
     with pytest.raises(BadRequest, match=r"^steps must contain 2 to 5 event names$") as refused:
-        await funnel(caller, queue, Table(1, 1), *sent)
+        await get_funnel_of_table(caller, queue, Table(1, 1), *sent)
     assert refused.value.code == "invalid_steps"
 
 
-async def test_names_that_count_as_one_event_are_one_step(caller, queue):
+async def test_synonymous_event_names_are_one_step(caller, queue):
     table = Table(2, 1)
-    answer = await funnel(
+    answer = await get_funnel_of_table(
         caller, queue, table, ("steps", "page_view,order_paid"), ("exclude", "begin_checkout")
     )
     assert table.plan.steps == (
@@ -88,9 +91,9 @@ async def test_names_that_count_as_one_event_are_one_step(caller, queue):
     assert [s.event_name for s in answer.steps] == ["page_view", "order_paid"]
 
 
-async def test_everything_asked_reaches_the_store(caller, queue):
+async def test_all_parameters_are_passed_to_the_store(caller, queue):
     table = Table(2, 1)
-    answer = await funnel(
+    answer = await get_funnel_of_table(
         caller, queue, table, ("steps", "a,b"), ("window_days", "400"), ("order", "any"), ("unit", "session"),
         ("utm_source", "google"), ("device_type", "mobile"), ("include_bots", "1"),
     )  # fmt: skip
@@ -106,14 +109,14 @@ async def test_everything_asked_reaches_the_store(caller, queue):
 
 
 async def test_the_default_range_is_the_last_thirty_local_days(caller, queue):
-    answer = await funnel(caller, queue, Table(1, 1), ("steps", "a,b"))
+    answer = await get_funnel_of_table(caller, queue, Table(1, 1), ("steps", "a,b"))
     assert answer.range.from_.isoformat() == "2026-06-09T04:00:00+00:00"
     assert (answer.range.partial, answer.timezone) == (True, "America/New_York")
 
 
 async def test_one_date_without_the_other_is_refused(caller, queue):
     with pytest.raises(BadRequest, match=r"^start_date and end_date required"):
-        await funnel(caller, queue, Table(1, 1), ABC, ("start_date", "2026-07-01"))
+        await get_funnel_of_table(caller, queue, Table(1, 1), ABC, ("start_date", "2026-07-01"))
 
 
 @pytest.mark.parametrize(
@@ -121,5 +124,5 @@ async def test_one_date_without_the_other_is_refused(caller, queue):
 )
 async def test_a_value_that_is_not_listed_is_refused(caller, queue, name, value):
     with pytest.raises(BadRequest) as refused:
-        await funnel(caller, queue, Table(1, 1, 1), ABC, (name, value))
+        await get_funnel_of_table(caller, queue, Table(1, 1, 1), ABC, (name, value))
     assert (refused.value.code, refused.value.field) == ("invalid_parameter", name)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
-from service_core.kernel.request_parsing import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import EventBuilder, utc_instant
 
 START = utc_instant("2026-06-01T12:00")
@@ -25,19 +25,19 @@ def read_funnel(caller, queue, story):
     async def read_funnel(**parameters):
         store = MemoryEventStore()
         await store.append(story.events)
-        query = parse_query_parameters(FunnelQuery, (JUNE | parameters).items())
+        query = parse_query_parameters_leniently(FunnelQuery, (JUNE | parameters).items())
         return await get_funnel(query, caller=caller, funnel_reader=store, queue=queue)
 
     return read_funnel
 
 
-def tell(story, text, person="P"):
+def add_events_from_text(story, text, person="P"):
     """``A1 B2``: A one day after the start, B two days after it."""
     for word in text.split():
         story.add_event(word[0], at=START + timedelta(days=int(word[1:])), visitor=person)
 
 
-def counts(answer):
+def step_counts(answer):
     return [step.count for step in answer.steps]
 
 
@@ -51,78 +51,80 @@ def counts(answer):
         ("B1 C2", [0, 0, 0]),
     ],
 )
-async def test_golden_paths(read_funnel, story, happened, reached):
-    tell(story, happened)
-    assert counts(await read_funnel()) == reached
+async def test_funnel_counts_have_golden_values(read_funnel, story, happened, reached):
+    add_events_from_text(story, happened)
+    assert step_counts(await read_funnel()) == reached
 
 
-async def test_the_deepest_attempt_counts_with_its_own_times(read_funnel, story):
-    tell(story, "A1 B16 A17 B18 C20")
+async def test_deepest_attempt_of_a_person_counts_with_its_own_times(read_funnel, story):
+    add_events_from_text(story, "A1 B16 A17 B18 C20")
     steps = (await read_funnel()).steps
     assert [s.median_seconds_from_previous for s in steps] == [None, 86_400, 2 * 86_400]
 
 
 async def test_equal_steps_need_different_events(read_funnel, story):
-    tell(story, "A1 A2", "two")
-    tell(story, "A1", "one")
-    assert counts(await read_funnel(steps="A,A")) == [2, 1]
+    add_events_from_text(story, "A1 A2", "two")
+    add_events_from_text(story, "A1", "one")
+    assert step_counts(await read_funnel(steps="A,A")) == [2, 1]
 
 
-async def test_of_two_events_at_one_instant_the_one_taken_first_is_earlier(read_funnel, story):
-    tell(story, "A1 B1")
-    assert counts(await read_funnel(steps="A,B")) == [1, 1]
-    assert counts(await read_funnel(steps="B,A")) == [1, 0]
+async def test_simultaneous_events_are_ordered_by_arrival(read_funnel, story):
+    add_events_from_text(story, "A1 B1")
+    assert step_counts(await read_funnel(steps="A,B")) == [1, 1]
+    assert step_counts(await read_funnel(steps="B,A")) == [1, 0]
 
 
-async def test_step_1_falls_in_the_range_and_later_steps_may_follow_after_it(read_funnel, story):
-    tell(story, "A28 B33 C34")
-    tell(story, "A35 B36 C36", "late")
-    assert counts(await read_funnel()) == [1, 1, 1]
+async def test_later_steps_may_follow_after_the_end_of_the_range(read_funnel, story):
+    add_events_from_text(story, "A28 B33 C34")
+    add_events_from_text(story, "A35 B36 C36", "late")
+    assert step_counts(await read_funnel()) == [1, 1, 1]
 
 
 async def test_an_excluded_event_between_the_steps_removes_the_person(read_funnel, story):
-    tell(story, "A1 X2 B3")
-    tell(story, "X1 A2 B3", "before")
-    assert counts(await read_funnel(exclude="X")) == [1, 1, 0]
+    add_events_from_text(story, "A1 X2 B3")
+    add_events_from_text(story, "X1 A2 B3", "before")
+    assert step_counts(await read_funnel(exclude="X")) == [1, 1, 0]
 
 
 async def test_a_strict_funnel_allows_nothing_between(read_funnel, story):
-    tell(story, "A1 X2 B3")
-    assert counts(await read_funnel(steps="A,B")) == [1, 1]
-    assert counts(await read_funnel(steps="A,B", order="strict")) == [1, 0]
+    add_events_from_text(story, "A1 X2 B3")
+    assert step_counts(await read_funnel(steps="A,B")) == [1, 1]
+    assert step_counts(await read_funnel(steps="A,B", order="strict")) == [1, 0]
 
 
-async def test_in_any_order_the_number_of_steps_reached_counts(read_funnel, story):
-    tell(story, "C1 A2")
-    assert counts(await read_funnel(order="any")) == [1, 1, 0]
+async def test_unordered_funnel_counts_the_number_of_steps_reached(read_funnel, story):
+    add_events_from_text(story, "C1 A2")
+    assert step_counts(await read_funnel(order="any")) == [1, 1, 0]
 
 
-async def test_open_are_those_who_may_still_convert(read_funnel, story, caller):
+async def test_open_count_is_persons_who_can_still_convert(read_funnel, story, caller):
     story.add_event("A", at=caller.now - timedelta(days=9), visitor="young")
     story.add_event("A", at=caller.now - timedelta(days=20), visitor="old")
     assert (await read_funnel(start_date="2026-06-01", end_date="2026-07-08")).open == 1
 
 
-async def test_page_views_by_any_name_are_one_step(read_funnel, story):
+async def test_synonyms_of_page_view_are_one_step(read_funnel, story):
     story.add_event("$pageview", at=START, visitor="P")
     story.add_event("order_paid", at=START + timedelta(hours=1), visitor="P", revenue=100)
-    assert counts(await read_funnel(steps="page_view,purchase")) == [1, 1]
+    assert step_counts(await read_funnel(steps="page_view,purchase")) == [1, 1]
 
 
-async def test_the_filters_concern_the_event_of_step_1(read_funnel, story):
+async def test_filters_apply_to_the_event_of_step_1(read_funnel, story):
     story.add_event("A", at=START, visitor="P", country="DE")
     story.add_event("B", at=START + timedelta(hours=1), visitor="P", country="FR")
-    assert counts(await read_funnel(steps="A,B", country="DE")) == [1, 1]
-    assert counts(await read_funnel(steps="A,B", country="FR")) == [0, 0]
+    assert step_counts(await read_funnel(steps="A,B", country="DE")) == [1, 1]
+    assert step_counts(await read_funnel(steps="A,B", country="FR")) == [0, 0]
     story.add_event("A", at=START, visitor="Q")
-    assert counts(await read_funnel(steps="A,B", country="(not set)")) == [1, 0]
+    assert step_counts(await read_funnel(steps="A,B", country="(not set)")) == [1, 0]
 
 
-WORLDS = st.lists(st.tuples(st.sampled_from("PQR"), st.sampled_from("ABCX"), st.integers(0, 40)), max_size=25)
+GENERATED_EVENTS = st.lists(
+    st.tuples(st.sampled_from("PQR"), st.sampled_from("ABCX"), st.integers(0, 40)), max_size=25
+)
 
 
 @given(
-    world=WORLDS,
+    world=GENERATED_EVENTS,
     asked=st.fixed_dictionaries(
         {
             "order": st.sampled_from(["ordered", "strict", "any"]),
@@ -132,12 +134,12 @@ WORLDS = st.lists(st.tuples(st.sampled_from("PQR"), st.sampled_from("ABCX"), st.
         }
     ),
 )
-async def test_counts_never_rise_by_step_and_everybody_is_counted_once(read_funnel, story, world, asked):
+async def test_counts_never_rise_by_step_and_persons_count_once(read_funnel, story, world, asked):
     story.events.clear()
     for person, name, day in world:
         story.add_event(name, at=START + timedelta(days=day), visitor=person)
     answer = await read_funnel(**asked)
-    reached = counts(answer)
+    reached = step_counts(answer)
     assert reached == sorted(reached, reverse=True)
     assert answer.open <= reached[0] <= 3
     if asked["order"] != "any" and not asked["exclude"]:

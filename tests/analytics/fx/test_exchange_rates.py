@@ -11,7 +11,7 @@ from service_core.kernel.exchange_rates import DayRate, ExchangeRates
 FRIDAY = date(2026, 7, 3)
 
 
-def rate(currency, per_euro, day=FRIDAY):
+def exchange_rate(currency, per_euro, day=FRIDAY):
     return DayRate(day, currency, Decimal(per_euro))
 
 
@@ -27,33 +27,47 @@ def rate(currency, per_euro, day=FRIDAY):
         ("KWD", "JPY", Fraction("0.3341") / Fraction("171.23") * 1000),
     ],
 )
-def test_currencies_cross_through_the_euro_exactly_from_minor_unit_to_minor_unit(to, currency, worth):
-    published = [rate("USD", "1.0876"), rate("GBP", "0.8543"), rate("JPY", "171.23"), rate("KWD", "0.3341")]
-    assert ExchangeRates.from_published(to, published).rate_on(FRIDAY, currency) == worth
+def test_conversion_crosses_through_the_euro_exactly_in_minor_units(to, currency, worth):
+    published = [
+        exchange_rate("USD", "1.0876"),
+        exchange_rate("GBP", "0.8543"),
+        exchange_rate("JPY", "171.23"),
+        exchange_rate("KWD", "0.3341"),
+    ]
+    assert (
+        ExchangeRates.from_published(to, published).minor_unit_rate_up_to_7_days_old(FRIDAY, currency)
+        == worth
+    )
 
 
-def test_a_rate_stands_for_seven_days_and_no_longer_and_never_for_the_past():
-    rates = ExchangeRates.from_published("EUR", [rate("USD", "2")])
-    stands = [day for day in range(-2, 12) if rates.rate_on(FRIDAY + timedelta(days=day), "USD")]
+def test_rate_is_carried_forward_for_seven_days_and_never_backward():
+    rates = ExchangeRates.from_published("EUR", [exchange_rate("USD", "2")])
+    stands = [
+        day
+        for day in range(-2, 12)
+        if rates.minor_unit_rate_up_to_7_days_old(FRIDAY + timedelta(days=day), "USD")
+    ]
     assert stands == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
-def test_the_latest_rate_counts_whatever_order_they_come_in():
-    later = rate("USD", "4", FRIDAY + timedelta(days=3))
-    rates = ExchangeRates.from_published("EUR", [later, rate("USD", "2")])
-    assert rates.rate_on(FRIDAY + timedelta(days=2), "USD") == Fraction(1, 2)
-    assert rates.rate_on(FRIDAY + timedelta(days=4), "USD") == Fraction(1, 4)
+def test_latest_rate_applies_regardless_of_insertion_order():
+    later = exchange_rate("USD", "4", FRIDAY + timedelta(days=3))
+    rates = ExchangeRates.from_published("EUR", [later, exchange_rate("USD", "2")])
+    assert rates.minor_unit_rate_up_to_7_days_old(FRIDAY + timedelta(days=2), "USD") == Fraction(1, 2)
+    assert rates.minor_unit_rate_up_to_7_days_old(FRIDAY + timedelta(days=4), "USD") == Fraction(1, 4)
 
 
-def test_without_the_rate_of_either_side_there_is_none():
-    rates = ExchangeRates.from_published("USD", [rate("GBP", "0.85")])
-    assert [rates.rate_on(FRIDAY, each) for each in ("GBP", "EUR", "XXX", "USD")] == [None, None, None, 1]
+def test_conversion_needs_the_rates_of_both_currencies():
+    rates = ExchangeRates.from_published("USD", [exchange_rate("GBP", "0.85")])
+    assert [
+        rates.minor_unit_rate_up_to_7_days_old(FRIDAY, each) for each in ("GBP", "EUR", "XXX", "USD")
+    ] == [None, None, None, 1]
 
 
 @pytest.mark.parametrize(
     ("currency", "per_euro"),
     [("EUR", "1"), ("usd", "1"), ("USD", "0"), ("USD", "-1"), ("USD", "NaN"), ("USD", "1.0000000000001")],
 )
-def test_what_can_be_no_rate_is_none(currency, per_euro):
+def test_invalid_rates_are_ignored(currency, per_euro):
     with pytest.raises(ValueError, match=r"rate"):
-        rate(currency, per_euro)
+        exchange_rate(currency, per_euro)

@@ -10,9 +10,9 @@ from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.people.operations import UserPath, UserQuery, UsersQuery, get_user, list_users
 from service_core.kernel.errors import BadRequest, NotFound
-from service_core.kernel.request_parsing import parse_query_parameters
-from service_core.testing.event_builder import EventBuilder, campaign, reported_touch
-from service_core.testing.memory.exchange_rates import aggregates_without_rates
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
+from service_core.testing.event_builder import EventBuilder, campaign_columns, reported_touch_columns
+from service_core.testing.memory.exchange_rates import converter_without_rates
 from service_core.testing.memory.postbacks import NoPostbacks
 
 JULY = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
@@ -36,10 +36,10 @@ def make_store(story):
 @pytest.fixture
 def list_users_page(caller, queue, make_store):
     async def list_users_page(**parameters):
-        query = parse_query_parameters(UsersQuery, (JULY | parameters).items())
+        query = parse_query_parameters_leniently(UsersQuery, (JULY | parameters).items())
         events = await make_store()
         return await list_users(
-            query, caller=caller, people=events, converter=aggregates_without_rates(events), queue=queue
+            query, caller=caller, people=events, converter=converter_without_rates(events), queue=queue
         )
 
     return list_users_page
@@ -50,15 +50,15 @@ def read_user(caller, queue, make_store):
     async def read_user(any_id, **parameters):
         events = await make_store()
         return await get_user(
-            parse_query_parameters(UserQuery, parameters.items()), UserPath(userId=any_id),
-            caller=caller, people=events, activity_reader=events, models=AttributionModels.of(MODELS), queue=queue,
-            postbacks=NoPostbacks(), converter=aggregates_without_rates(events),
+            parse_query_parameters_leniently(UserQuery, parameters.items()), UserPath(userId=any_id),
+            caller=caller, people=events, activity_reader=events, models=AttributionModels.index_by_unique_id(MODELS), queue=queue,
+            postbacks=NoPostbacks(), converter=converter_without_rates(events),
         )  # fmt: skip
 
     return read_user
 
 
-def identifies(story, at, visitor, user_id, **traits):
+def add_identify_event(story, at, visitor, user_id, **traits):
     story.add_event(
         "$identify",
         at=at,
@@ -69,28 +69,28 @@ def identifies(story, at, visitor, user_id, **traits):
     )
 
 
-class TestTheGoldenCasesOfIdentity:
+class TestIdentityGoldenCases:
     async def test_a_visitor_who_identifies_is_one_person_with_both_events(self, story, list_users_page):
         story.add_event("page_view", at="2026-07-01T12:00", visitor="A1")
-        identifies(story, "2026-07-02", "A1", "U1")
+        add_identify_event(story, "2026-07-02", "A1", "U1")
         (row,) = (await list_users_page()).users
         assert (row.user_id, row.visitor_ids, row.events) == ("U1", ["A1"], 2)
 
     async def test_a_shared_computer_is_two_persons(self, story, list_users_page):
-        identifies(story, "2026-07-02", "A1", "U1")
-        identifies(story, "2026-07-03", "A1", "U2")
+        add_identify_event(story, "2026-07-02", "A1", "U1")
+        add_identify_event(story, "2026-07-03", "A1", "U2")
         story.add_event("page_view", at="2026-07-04", visitor="A1")
         rows = {row.user_id: row.events for row in (await list_users_page()).users}
         assert rows == {"U1": 1, "U2": 2}
 
     async def test_two_devices_of_one_user_are_one_person(self, story, list_users_page):
-        identifies(story, "2026-07-02", "A1", "U1")
-        identifies(story, "2026-07-03", "A2", "U1")
+        add_identify_event(story, "2026-07-02", "A1", "U1")
+        add_identify_event(story, "2026-07-03", "A2", "U1")
         (row,) = (await list_users_page()).users
         assert (row.user_id, sorted(row.visitor_ids)) == ("U1", ["A1", "A2"])
 
-    async def test_an_alias_joins_two_users_under_the_new_name(self, story, list_users_page):
-        identifies(story, "2026-07-02", "A1", "U1")
+    async def test_alias_merges_two_users_under_the_new_id(self, story, list_users_page):
+        add_identify_event(story, "2026-07-02", "A1", "U1")
         story.add_event(
             "$alias", at="2026-07-03", visitor="A1", strong_id="U2",
             event_data={"previous_id": "U1", "user_id": "U2"},
@@ -98,13 +98,13 @@ class TestTheGoldenCasesOfIdentity:
         (row,) = (await list_users_page()).users
         assert row.user_id == "U2"
 
-    async def test_placeholders_join_nobody(self, story, list_users_page):
+    async def test_placeholder_ids_merge_no_persons(self, story, list_users_page):
         for visitor in ("A1", "A2"):
             story.add_event("page_view", at="2026-07-02", visitor=visitor, anonymous_id=visitor)
         assert [row.user_id for row in (await list_users_page()).users] == [None, None]
 
 
-class TestThePage:
+class TestUsersPage:
     @pytest.mark.parametrize(
         ("limit", "offset", "refused"),
         [
@@ -126,11 +126,11 @@ class TestThePage:
             await list_users_page(limit=str(limit), offset=str(offset))
         assert fault.value.code == "window_exceeded"
 
-    async def test_numbers_are_clamped_after_the_window_was_tested(self, list_users_page):
+    async def test_limit_is_clamped_after_the_offset_check(self, list_users_page):
         answer = await list_users_page(limit="2000", offset="-4")
         assert (answer.limit, answer.offset) == (1000, 0)
 
-    async def test_pages_in_a_row_are_one_large_page(self, story, list_users_page):
+    async def test_consecutive_pages_equal_one_large_page(self, story, list_users_page):
         for n in range(7):
             story.add_event("page_view", at=f"2026-07-0{n % 3 + 2}", visitor=f"V{n}")
         whole = (await list_users_page()).users
@@ -139,7 +139,7 @@ class TestThePage:
         assert [page.has_more for page in pages] == [True, True, False]
         assert {page.total_count for page in pages} == {7}
 
-    async def test_the_answer_tells_its_currency_without_rows_too(self, list_users_page):
+    async def test_currency_is_returned_without_rows(self, list_users_page):
         found = await list_users_page()
         assert (found.users, found.currency) == ([], "USD")
 
@@ -147,9 +147,13 @@ class TestThePage:
         with pytest.raises(BadRequest, match=r"^start_date and end_date required \(ISO 8601\)$"):
             await list_users_page(start_date="")
 
-    async def test_the_attribution_is_that_of_the_first_touch_ever(self, story, list_users_page):
+    async def test_attribution_columns_show_the_first_touch_of_all_time(self, story, list_users_page):
         story.add_event(
-            "page_view", at="2026-06-01", visitor="A1", session="s0", **campaign("google", "cpc", "spring")
+            "page_view",
+            at="2026-06-01",
+            visitor="A1",
+            session="s0",
+            **campaign_columns("google", "cpc", "spring"),
         )
         story.add_event("page_view", at="2026-07-02", visitor="A1", country="DE", browser="Firefox")
         story.add_event(
@@ -168,26 +172,28 @@ class TestThePage:
             "Firefox",
         )
 
-    async def test_money_of_another_currency_is_unknown(self, story, list_users_page):
+    async def test_foreign_currency_revenue_is_null(self, story, list_users_page):
         story.add_event("purchase", at="2026-07-02", visitor="A1", revenue=1_999, currency="EUR")
         assert (await list_users_page()).users[0].revenue is None
 
-    async def test_search_is_a_prefix_of_address_user_or_visitor_without_case(self, story, list_users_page):
-        identifies(story, "2026-07-02", "A1", "U1", email="Ada@example.com")
-        identifies(story, "2026-07-02", "B1", "U2", email="bo@example.com")
+    async def test_search_matches_prefixes_of_email_user_or_visitor_ignoring_case(
+        self, story, list_users_page
+    ):
+        add_identify_event(story, "2026-07-02", "A1", "U1", email="Ada@example.com")
+        add_identify_event(story, "2026-07-02", "B1", "U2", email="bo@example.com")
         for text in ("ada@", "u1", "a1"):
             assert [row.user_id for row in (await list_users_page(search=text)).users] == ["U1"]
         assert (await list_users_page(search="example")).users == []
 
-    async def test_filters_narrow_and_a_misspelt_one_gives_no_rows(self, story, list_users_page):
-        identifies(story, "2026-07-02", "A1", "U1")
+    async def test_filters_apply_and_an_unknown_value_returns_no_rows(self, story, list_users_page):
+        add_identify_event(story, "2026-07-02", "A1", "U1")
         story.add_event("page_view", at="2026-07-02", visitor="B1", country="DE")
         assert [row.visitor_id for row in (await list_users_page(identified="false")).users] == ["B1"]
         assert [row.visitor_id for row in (await list_users_page(country="DE")).users] == ["B1"]
         assert (await list_users_page(country="XX")).total_count == 0
         assert [row.visitor_id for row in (await list_users_page(country="(not set)")).users] == ["A1"]
 
-    async def test_rows_are_sorted_downwards(self, story, list_users_page):
+    async def test_rows_are_sorted_in_descending_order(self, story, list_users_page):
         story.add_event("purchase", at="2026-07-02", visitor="A1", revenue=100)
         story.add_event("purchase", at="2026-07-03", visitor="B1", revenue=50)
         assert [row.visitor_id for row in (await list_users_page()).users] == ["B1", "A1"]
@@ -201,21 +207,21 @@ class TestThePage:
         assert [row.visitor_id for row in (await list_users_page(include_bots="true")).users] == ["R1"]
 
 
-class TestOnePerson:
-    async def test_an_id_nobody_has_is_not_found(self, read_user):
+class TestPersonProfile:
+    async def test_unknown_id_is_not_found(self, read_user):
         with pytest.raises(NotFound):
             await read_user("nobody")
 
     @pytest.mark.parametrize("any_id", ["U1", "A1"])
     async def test_a_person_is_found_by_any_id(self, story, read_user, any_id):
-        identifies(story, "2026-07-02", "A1", "U1", email="ada@example.com", plan="pro")
+        add_identify_event(story, "2026-07-02", "A1", "U1", email="ada@example.com", plan="pro")
         detail = (await read_user(any_id)).user
         assert (detail.user_id, detail.visitor_id, detail.email) == ("U1", "A1", "ada@example.com")
         assert detail.traits == {"email": "ada@example.com", "plan": "pro"}
         assert detail.anonymous_ids == ["A1"]
 
-    async def test_a_person_silent_in_the_window_is_known_and_empty(self, story, read_user):
-        story.add_event("page_view", at="2026-01-02", visitor="A1", **campaign("google", "cpc"))
+    async def test_person_without_events_in_the_range_has_empty_lists(self, story, read_user):
+        story.add_event("page_view", at="2026-01-02", visitor="A1", **campaign_columns("google", "cpc"))
         story.add_event("purchase", at="2026-01-02", visitor="A1", revenue=500)
         answer = await read_user("A1")
         assert (answer.sessions, answer.conversions, answer.window_days) == ([], [], 90)
@@ -225,7 +231,7 @@ class TestOnePerson:
         }  # fmt: skip
         assert answer.user.first_touch.source == "google"
 
-    async def test_sessions_are_told_newest_first(self, story, read_user):
+    async def test_sessions_are_sorted_newest_first(self, story, read_user):
         story.add_event(
             "page_view", at="2026-07-02T10:00", visitor="A1", session="s1", page_path="/a", landing_page="/a"
         )
@@ -240,9 +246,13 @@ class TestOnePerson:
         assert (first.landing_page, first.exit_page, first.revenue) == ("/a", "/b", 42)
         assert second.revenue == 0
 
-    async def test_conversions_show_their_path_weighed_by_the_default_model(self, story, read_user):
+    async def test_conversions_show_their_touch_path_with_default_model_weights(self, story, read_user):
         story.add_event(
-            "page_view", at="2026-07-01", visitor="A1", session="s1", **campaign("google", "cpc", "spring")
+            "page_view",
+            at="2026-07-01",
+            visitor="A1",
+            session="s1",
+            **campaign_columns("google", "cpc", "spring"),
         )
         story.add_event("page_view", at="2026-07-02", visitor="A1", session="s2")
         story.add_event("purchase", at="2026-07-03", visitor="A1", session="s2", revenue=4_200, order_id="o1")
@@ -267,9 +277,9 @@ class TestOnePerson:
         assert answer.user.conversions == 1
         assert answer.user.lifetime.conversions == 2
 
-    async def test_a_touch_the_client_told_is_the_path_of_a_person_without_one(self, story, read_user):
-        first = reported_touch("first", "2026-06-20", "bing", "cpc", "paid_search")
-        last = reported_touch("last", "2026-06-30", "(direct)", "(none)", "direct")
+    async def test_reported_touch_is_the_path_of_a_person_without_visits(self, story, read_user):
+        first = reported_touch_columns("first", "2026-06-20", "bing", "cpc", "paid_search")
+        last = reported_touch_columns("last", "2026-06-30", "(direct)", "(none)", "direct")
         story.add_event("purchase", at="2026-07-03", visitor="A1", revenue=4_200, told=first | last)
         answer = await read_user("A1")
         (conversion,) = answer.conversions
@@ -278,10 +288,12 @@ class TestOnePerson:
         ]  # fmt: skip
         assert (answer.user.first_touch, answer.user.last_touch) == (None, None)
 
-    async def test_a_path_longer_than_200_is_cut_and_said_to_be_incomplete(self, story, read_user, caller):
+    async def test_touch_path_over_200_is_cut_and_marked_incomplete(self, story, read_user, caller):
         for n in range(201):
             at = caller.now - timedelta(minutes=n + 1)
-            story.add_event("page_view", at=at, visitor="A1", session=f"s{n}", **campaign(f"c{n}", "cpc"))
+            story.add_event(
+                "page_view", at=at, visitor="A1", session=f"s{n}", **campaign_columns(f"c{n}", "cpc")
+            )
         story.add_event("signup", at=caller.now, visitor="A1", session="s0")
         answer = await read_user("A1")
         (conversion,) = answer.conversions
@@ -303,9 +315,7 @@ class TestOnePerson:
             )
         assert [(s.session_id, s.revenue) for s in (await read_user("A1")).sessions] == [("s2", 0), ("s1", 1)]
 
-    async def test_of_more_than_a_thousand_ids_the_first_are_told_and_the_answer_is_not_complete(
-        self, story, read_user, caller
-    ):
+    async def test_more_than_1000_ids_are_cut_and_marked_incomplete(self, story, read_user, caller):
         for number in range(1000):
             day = f"2026-07-0{1 + number % 5}"
             story.add_event("page_view", at=day, visitor=f"A{number:04}", strong_id="U1")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import orjson
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from plugins.attribution_models.models import MODELS
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
@@ -18,9 +18,9 @@ from service_core.analytics.query.sources import EventSource
 from service_core.analytics.reads.metric_values import MetricsRequest, post_metrics
 from service_core.analytics.reads.query.operations import QueryRequest, post_query
 from service_core.api.render import json_default
-from service_core.commerce.ads.ad_credits import AdCredits
+from service_core.commerce.ads.ad_credits import UtmMatchedAdCredits
 from service_core.commerce.ads.ports import AdPlatforms
-from service_core.kernel.request_parsing import parse_body
+from service_core.kernel.request_parsing import parse_body_strictly
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.memory.ad_spend import MemoryAdSpend
 from tests.analytics.golden_week import add_week_of_visits
@@ -37,8 +37,8 @@ async def store(request, tmp_path):
     if request.param == "memory":
         yield MemoryEventStore()
         return
-    store = load_installed_registry().open_adapter(
-        "events", "duckdb:///events.db?threads=1&timeout_seconds=300", folder=tmp_path
+    store = load_installed_registry_once().open_adapter(
+        "events", "duckdb:///events.db?threads=1&timeout_seconds=300", base_folder=tmp_path
     )
     await store.start()
     yield store
@@ -49,20 +49,21 @@ async def store(request, tmp_path):
 async def query_client(caller, queue, story, store):
     """The operations over the story; what is appended to ``store`` later is seen, too."""
     await store.append(story.events)
-    models = AttributionModels.of(MODELS)
-    credited = AdCredits(store, MemoryAdSpend(), AdPlatforms({}))
+    models = AttributionModels.index_by_unique_id(MODELS)
+    credited = UtmMatchedAdCredits(store, MemoryAdSpend(), AdPlatforms({}))
     questions = MetricQueries(
-        Catalog.of(CORE_METRICS, CORE_DIMENSIONS), (EventSource(credited, credited, queue, models),)
+        Catalog.from_validated_definitions(CORE_METRICS, CORE_DIMENSIONS),
+        (EventSource(credited, credited, queue, models),),
     )
 
     async def query(plan: Mapping[str, object], *, caller=caller):
-        body = parse_body(QueryRequest, orjson.dumps(WEEK | dict(plan)), WEEK | dict(plan))
+        body = parse_body_strictly(QueryRequest, orjson.dumps(WEEK | dict(plan)), WEEK | dict(plan))
         return json_default(
             await post_query(body, caller=caller, queries=questions, models=models, event_reader=store)
         )
 
     async def metrics(request: Mapping[str, object]):
-        body = parse_body(MetricsRequest, orjson.dumps(request), dict(request))
+        body = parse_body_strictly(MetricsRequest, orjson.dumps(request), dict(request))
         return json_default(
             await post_metrics(body, caller=caller, queries=questions, models=models, event_reader=store)
         )

@@ -6,8 +6,8 @@ from service_core.analytics.reads.dimension_values import DimensionValuesQuery, 
 from service_core.api.render import json_default
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.request_parsing import parse_query_parameters
-from service_core.testing.memory.transactions import MemoryUnits
+from service_core.kernel.request_parsing import parse_query_parameters_leniently
+from service_core.testing.memory.transactions import MemoryTransactions
 from service_core.workspace.search import SearchQuery, get_search
 
 
@@ -19,7 +19,7 @@ class Nobody:
 @pytest.fixture
 def list_values(query_client):
     async def list_values(**parameters):
-        query = parse_query_parameters(DimensionValuesQuery, parameters.items())
+        query = parse_query_parameters_leniently(DimensionValuesQuery, parameters.items())
         return json_default(
             await get_dimension_values(query, caller=query_client.caller, queries=query_client.queries)
         )
@@ -30,9 +30,11 @@ def list_values(query_client):
 @pytest.fixture
 def run_search(query_client):
     async def run_search(**parameters):
-        query = parse_query_parameters(SearchQuery, parameters.items())
+        query = parse_query_parameters_leniently(SearchQuery, parameters.items())
         asked = {"caller": query_client.caller, "queries": query_client.queries, "people": Nobody()}
-        return json_default(await get_search(query, **asked, changes=ChangeExecutor(MemoryUnits(), ())))
+        return json_default(
+            await get_search(query, **asked, changes=ChangeExecutor(MemoryTransactions(), ()))
+        )
 
     return run_search
 
@@ -57,9 +59,7 @@ async def test_values_are_searched_whatever_the_case(list_values):
 
 
 @pytest.mark.parametrize("limit", ["1", "2", "3", "50"])
-async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_list(
-    query_client, list_values, limit
-):
+async def test_null_value_is_listed_under_its_label(query_client, list_values, limit):
     for visitor, source in (
         ("V4", "sett"),
         ("V5", "sett"),
@@ -77,11 +77,11 @@ async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_li
     assert found == [("sett", 3), ("(not set)", 2), ("offset", 1), ("reset", 1)]
 
 
-async def test_what_has_no_value_is_no_result_of_a_search(run_search):
+async def test_null_value_is_not_a_search_result(run_search):
     assert (await run_search(q="not set"))["results"] == []
 
 
-async def test_values_of_bots_are_shown_when_they_are_asked_for(query_client, list_values):
+async def test_values_of_bots_are_included_on_request(query_client, list_values):
     query_client.story.add_event("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
     await query_client.store.append(query_client.story.events[-1:])
     assert (await list_values(dimension="browser", q="robot"))["values"] == []
@@ -99,14 +99,14 @@ async def test_values_are_paged_by_cursor(list_values):
     assert refused.value.code == "invalid_cursor"
 
 
-async def test_every_value_is_a_filter_as_it_stands(query_client, list_values):
+async def test_every_listed_value_works_as_a_filter(query_client, list_values):
     for dimension in ("utm_source", "country", "event_name", "new_vs_returning", "referrer_host"):
         for each in (await list_values(dimension=dimension))["values"]:
             plan = {"metrics": ["visitors"], "filters": [{"dimension": dimension, "value": each["value"]}]}
             assert (await query_client.query(plan))["totals"]["visitors"] == each["count"], (dimension, each)
 
 
-async def test_dimensions_of_money_and_of_ads_have_values_where_something_counts_by_them(list_values):
+async def test_revenue_and_ads_dimensions_list_values_of_their_sources(list_values):
     assert [each["value"] for each in (await list_values(dimension="currency"))["values"]] == ["USD"]
     assert (await list_values(dimension="campaign_id"))["values"] == []
 
@@ -128,7 +128,7 @@ async def test_search_finds_names_of_every_kind(run_search):
     assert {("event", "purchase"), ("metric", "purchases"), ("metric", "repeat_purchase_rate")} <= found
 
 
-async def test_search_may_be_narrowed_to_types(run_search):
+async def test_search_can_be_limited_to_types(run_search):
     for types in ("metric", " metric ,"):
         assert {each["type"] for each in (await run_search(q="pur", types=types))["results"]} == {"metric"}
 
@@ -141,7 +141,7 @@ async def test_search_may_be_narrowed_to_types(run_search):
         ({"q": "ab", "types": "mood"}, "invalid_parameter"),
     ],
 )
-async def test_a_search_that_does_not_fit_is_refused(run_search, parameters, code):
+async def test_invalid_search_is_refused(run_search, parameters, code):
     with pytest.raises(BadRequest) as refused:
         await run_search(**parameters)
     assert refused.value.code == code

@@ -10,9 +10,9 @@ from service_core.analytics.query.catalog import Additivity, Catalog
 from service_core.analytics.query.compute import aggregation_of, list_base_measures
 from service_core.analytics.query.sources import UNCONNECTED_REASONS
 from service_core.testing.random_datasets import random_datasets
-from tests.analytics.world_client import generated_examples, load_world
+from tests.analytics.dataset_client import generated_examples, load_dataset_client
 
-CATALOG = Catalog.of(CORE_METRICS, CORE_DIMENSIONS)
+CATALOG = Catalog.from_validated_definitions(CORE_METRICS, CORE_DIMENSIONS)
 MEASURED = tuple(
     m.id
     for m in CORE_METRICS
@@ -26,7 +26,7 @@ ZONES = ("UTC", "Asia/Kathmandu", "Australia/Lord_Howe", "America/St_Johns")
 @generated_examples
 @given(drawn=random_datasets(40))
 async def test_visitors_never_exceed_sessions_nor_sessions_events_and_events_add_up(served, drawn):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     metrics = ["visitors", "sessions", "events", "pageviews", "custom_events"]
     answer = await asking.query(metrics=metrics, interval="day")
     for row in (*answer["rows"], answer["totals"]):
@@ -37,7 +37,7 @@ async def test_visitors_never_exceed_sessions_nor_sessions_events_and_events_add
 @generated_examples
 @given(drawn=random_datasets(40), interval=st.sampled_from(["hour", "day", "week", "month"]))
 async def test_additive_metrics_of_buckets_add_up_to_their_total(served, drawn, interval):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     metrics = drawn[1].sample(ADDITIVE, 8)
     answer = await asking.query(metrics=metrics, interval=interval, limit=1000)
     for metric in metrics:
@@ -50,8 +50,8 @@ async def test_additive_metrics_of_buckets_add_up_to_their_total(served, drawn, 
 
 @generated_examples
 @given(drawn=random_datasets(40))
-async def test_a_metric_alone_in_pairs_in_bulk_and_through_mcp_has_one_value(served, drawn):
-    asking = await load_world(served, drawn[0])
+async def test_metric_value_is_equal_alone_in_pairs_in_bulk_and_over_mcp(served, drawn):
+    asking = await load_dataset_client(served, drawn[0])
     first, second = drawn[1].sample(MEASURED, 2)
     bulk = await asking.values(*drawn[1].sample(MEASURED, 48))
     pair, alone = await asking.values(first, second), await asking.values(first)
@@ -69,8 +69,8 @@ async def test_a_metric_alone_in_pairs_in_bulk_and_through_mcp_has_one_value(ser
 
 @generated_examples
 @given(drawn=random_datasets(40))
-async def test_a_metric_has_its_value_on_a_card_too(served, drawn):
-    asking = await load_world(served, drawn[0])
+async def test_metric_value_is_equal_on_a_dashboard_card(served, drawn):
+    asking = await load_dataset_client(served, drawn[0])
     metrics, cards = drawn[1].sample(MEASURED, 3), []
     for metric in metrics:
         report = {"name": metric, "source": "catalog", "metric_id": metric, "chart": "number"}
@@ -94,8 +94,8 @@ async def test_a_metric_has_its_value_on_a_card_too(served, drawn):
     metric=st.sampled_from(["visitors", "sessions", "events", "conversions"]),
     dimension=st.sampled_from(GROUPS),
 )
-async def test_filtering_by_a_row_gives_the_value_of_the_row(served, drawn, metric, dimension):
-    asking = await load_world(served, drawn[0])
+async def test_filter_on_a_row_returns_the_value_of_the_row(served, drawn, metric, dimension):
+    asking = await load_dataset_client(served, drawn[0])
     rows = (await asking.query(metrics=[metric], dimensions=[dimension]))["rows"]
     for row in drawn[1].sample(rows, min(1, len(rows))):
         narrowed = await asking.query(
@@ -111,7 +111,7 @@ async def test_filtering_by_a_row_gives_the_value_of_the_row(served, drawn, metr
     metric=st.sampled_from(["events", "bounce_rate", "attributed_conversions", "visitors"]),
 )
 async def test_pages_of_a_query_equal_one_large_page(served, drawn, limit, metric):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     plan = {"metrics": [metric], "dimensions": ["utm_source", "channel"]}
     whole, pages, more = (await asking.query(**plan))["rows"], [], {}
     while more is not None:
@@ -125,7 +125,7 @@ async def test_pages_of_a_query_equal_one_large_page(served, drawn, limit, metri
 @generated_examples
 @given(drawn=random_datasets(40), size=st.integers(3, 9))
 async def test_pages_of_events_and_persons_equal_one_large_page(served, drawn, size):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     for path, rows in (("/events", "events"), ("/users", "users")):
         whole = await asking.over(path, limit=1000)
         assert await asking.walk(path, rows, size) == whole[rows]
@@ -137,8 +137,8 @@ async def test_pages_of_events_and_persons_equal_one_large_page(served, drawn, s
 
 @generated_examples
 @given(drawn=random_datasets(40))
-async def test_overview_traffic_and_queries_tell_the_same_numbers(served, drawn):
-    asking = await load_world(served, drawn[0])
+async def test_overview_traffic_and_query_return_the_same_numbers(served, drawn):
+    asking = await load_dataset_client(served, drawn[0])
     overview, traffic = await asking.over("/overview"), await asking.over("/traffic")
     names = ("visitors", "pageviews", "sessions", "custom_events")
     values = await asking.values(*names)
@@ -169,7 +169,7 @@ async def test_overview_traffic_and_queries_tell_the_same_numbers(served, drawn)
     limit=st.integers(1, 3),
 )  # fmt: skip
 async def test_a_smaller_limit_changes_no_row_that_remains(served, drawn, rows, limit):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     path, asked = rows
     whole = await asking.over(path, **asked, limit=100)
     part = await asking.over(path, **asked, limit=limit)
@@ -179,8 +179,8 @@ async def test_a_smaller_limit_changes_no_row_that_remains(served, drawn, rows, 
 
 @generated_examples
 @given(drawn=random_datasets(40), zone=st.sampled_from(ZONES))
-async def test_changing_the_zone_keeps_totals_of_additive_metrics(served, drawn, zone):
-    here = await load_world(served, drawn[0])
+async def test_totals_of_additive_metrics_do_not_depend_on_the_time_zone(served, drawn, zone):
+    here = await load_dataset_client(served, drawn[0])
     metrics = drawn[1].sample(ADDITIVE, 8)
     before = await here.values(*metrics)
     await here.client.changes(timezone=zone)
@@ -190,16 +190,16 @@ async def test_changing_the_zone_keeps_totals_of_additive_metrics(served, drawn,
 @generated_examples
 @given(drawn=random_datasets(30))
 async def test_sending_the_same_events_twice_changes_nothing(served, drawn):
-    asking = await load_world(served, drawn[0])
+    asking = await load_dataset_client(served, drawn[0])
     before = await asking.values(*MEASURED[:50])
-    await asking.client.knows(*drawn[0].story.events)
+    await asking.client.knows(*drawn[0].builder.events)
     assert await asking.values(*MEASURED[:50]) == before
 
 
 @generated_examples
 @given(drawn=random_datasets(20))
-async def test_nothing_that_was_not_measured_is_zero(served, drawn):
-    asking = await load_world(served, drawn[0])
+async def test_unmeasured_metrics_are_null_and_never_zero(served, drawn):
+    asking = await load_dataset_client(served, drawn[0])
     unmeasured = [metric.id for metric in CORE_METRICS if metric.id not in MEASURED]
     answer = await asking.post("/metrics", {"metrics": unmeasured, "date_range": asking.range})
     assert {value["value"] for value in answer["metrics"]} == {None}
@@ -209,8 +209,8 @@ async def test_nothing_that_was_not_measured_is_zero(served, drawn):
 
 @generated_examples
 @given(drawn=random_datasets(40), dimension=st.sampled_from(GROUPS))
-async def test_a_misspelt_value_gives_zero_rows(served, drawn, dimension):
-    asking = await load_world(served, drawn[0])
+async def test_filter_on_an_unknown_value_returns_no_rows(served, drawn, dimension):
+    asking = await load_dataset_client(served, drawn[0])
     filters = [{"dimension": dimension, "value": "Mispelt"}]
     answer = await asking.query(metrics=["visitors"], dimensions=["browser"], filters=filters)
     assert (answer["rows"], answer["totals"]) == ([], {"visitors": 0})

@@ -9,13 +9,13 @@ from service_core.kernel.errors import BadRequest
 from service_core.kernel.timestamps import format_timestamp
 
 
-async def refusal(query_client, plan):
+async def query_error(query_client, plan):
     with pytest.raises(BadRequest) as refused:
         await query_client.query(plan)
     return refused.value
 
 
-async def test_the_worked_example_has_its_shape_and_order(query_client):
+async def test_response_matches_the_documented_example(query_client):
     answer = await query_client.query(
         {"metrics": ["visitors", "attributed_revenue"], "dimensions": ["utm_source"], "limit": 1}
     )
@@ -87,12 +87,12 @@ async def test_a_cursor_of_another_plan_is_refused(query_client):
     plan = {"metrics": ["events"], "dimensions": ["event_name"], "limit": 1}
     cursor = (await query_client.query(plan))["meta"]["next_cursor"]
     assert (
-        await refusal(query_client, plan | {"metrics": ["visitors"], "cursor": cursor})
+        await query_error(query_client, plan | {"metrics": ["visitors"], "cursor": cursor})
     ).code == "invalid_cursor"
-    assert (await refusal(query_client, plan | {"cursor": "eyJvIjoxfQ"})).code == "invalid_cursor"
+    assert (await query_error(query_client, plan | {"cursor": "eyJvIjoxfQ"})).code == "invalid_cursor"
 
 
-async def test_a_walk_over_midnight_keeps_its_range(query_client):
+async def test_paging_over_midnight_keeps_the_first_range(query_client):
     plan = {
         "metrics": ["events"],
         "dimensions": ["event_name"],
@@ -105,7 +105,7 @@ async def test_a_walk_over_midnight_keeps_its_range(query_client):
     assert second["meta"]["resolved"]["date_range"] == first["meta"]["resolved"]["date_range"]
 
 
-async def test_empty_buckets_are_zero_and_ratios_of_nothing_are_null(query_client):
+async def test_counts_are_zero_and_ratios_null_in_empty_buckets(query_client):
     answer = await query_client.query({"metrics": ["visitors", "revenue", "bounce_rate"], "interval": "day"})
     assert [(row["visitors"], row["revenue"], row["bounce_rate"]) for row in answer["rows"]] == [
         (1, 120.5, 0.0), (2, 0.0, 0.5), (0, 0.0, None), (0, 0.0, None), (1, 0.0, 1.0), (1, 0.0, None), (0, 0.0, None),
@@ -117,7 +117,7 @@ async def test_empty_buckets_are_zero_and_ratios_of_nothing_are_null(query_clien
     ]
 
 
-async def test_a_series_over_centuries_is_zero_where_no_event_can_be(query_client):
+async def test_series_over_centuries_is_zero_outside_of_stored_events(query_client):
     plan = {"metrics": ["pageviews"], "interval": "month", "compare": "previous_period", "limit": 3,
             "date_range": {"from": "1900-01-01", "to": "2199-12-31"},
             "order_by": [{"field": "bucket", "direction": "desc"}]}  # fmt: skip
@@ -129,7 +129,7 @@ async def test_a_series_over_centuries_is_zero_where_no_event_can_be(query_clien
     assert len(by_source["comparison"]["rows"]) == 3
 
 
-async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(query_client):
+async def test_comparison_has_the_rows_of_the_page_and_its_own_buckets(query_client):
     plan = {"metrics": ["visitors"], "dimensions": ["utm_source"], "compare": "previous_period",
             "date_range": {"from": "2026-07-02", "to": "2026-07-02"}}  # fmt: skip
     answer = await query_client.query(plan)
@@ -182,18 +182,18 @@ async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(query_c
         ([{"dimension": "page_path", "op": "between", "value": ["/a", "/k"]}], 1),
     ],
 )
-async def test_filters(query_client, filters, visitors):
+async def test_filters_select_the_expected_rows(query_client, filters, visitors):
     assert (await query_client.query({"metrics": ["visitors"], "filters": filters}))["totals"] == {
         "visitors": visitors
     }
 
 
-async def test_an_empty_interval_is_none(query_client):
+async def test_empty_interval_counts_as_absent(query_client):
     answer = await query_client.query({"metrics": ["visitors"], "interval": ""})
     assert (answer["meta"]["resolved"]["interval"], len(answer["rows"])) == (None, 1)
 
 
-async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(query_client):
+async def test_filter_on_an_unknown_value_returns_no_rows_and_a_suggestion(query_client):
     plan = {"metrics": ["visitors"], "dimensions": ["utm_source"],
             "filters": [{"dimension": "utm_source", "value": "googel"}]}  # fmt: skip
     answer = await query_client.query(plan)
@@ -251,12 +251,12 @@ async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(query_client):
         ({"metrics": ["visitors"], "colour": "red"}, "unknown_field", "colour"),
     ],
 )  # fmt: skip
-async def test_a_plan_that_does_not_fit_is_refused_with_its_code(query_client, plan, code, field):
-    refused = await refusal(query_client, plan)
+async def test_invalid_plan_is_refused_with_its_code(query_client, plan, code, field):
+    refused = await query_error(query_client, plan)
     assert (refused.code, refused.field) == (code, field)
 
 
-async def test_what_is_not_measured_is_null_with_a_reason(query_client):
+async def test_unmeasured_metric_is_null_with_a_reason(query_client):
     answer = await query_client.query(
         {"metrics": ["attributed_revenue", "attributed_roas"], "dimensions": ["platform"]}
     )
@@ -274,7 +274,7 @@ async def test_revenue_by_provider_and_product(query_client):
     ]
 
 
-async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(query_client):
+async def test_foreign_currency_makes_revenue_unavailable(query_client):
     query_client.story.add_event(
         "purchase", at="2026-07-03T10:00", visitor="V4", revenue=1000, currency="EUR", order_id="9"
     )
@@ -291,7 +291,7 @@ async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(quer
     ]
 
 
-async def test_an_order_of_no_value_needs_no_rate(query_client):
+async def test_order_of_value_zero_needs_no_exchange_rate(query_client):
     query_client.story.add_event(
         "purchase", at="2026-07-03T10:00", visitor="V4", revenue=0, currency="EUR", order_id="9"
     )
@@ -307,7 +307,7 @@ async def test_stickiness_is_the_mean_daily_active_over_the_monthly(query_client
     }  # fmt: skip
 
 
-async def test_an_order_by_a_ratio_puts_what_is_unknown_last(query_client):
+async def test_sorting_by_a_ratio_puts_null_last(query_client):
     plan = {
         "metrics": ["bounce_rate"],
         "interval": "day",
@@ -325,7 +325,7 @@ async def test_an_order_by_a_ratio_puts_what_is_unknown_last(query_client):
         ("2026-07-06", "2026-07-08", (1, 0)),  # today still runs
     ],
 )
-async def test_stickiness_is_over_the_days_that_are_whole_and_over(query_client, first, last, days):
+async def test_stickiness_uses_only_complete_past_days(query_client, first, last, days):
     await query_client.store.append([query_client.story.add_event("x", at="2026-07-08T14:00", visitor="V3")])
     plan = {"metrics": ["stickiness", "active_users_30d"], "date_range": {"from": first, "to": last}}
     totals = (await query_client.query(plan))["totals"]
@@ -333,7 +333,7 @@ async def test_stickiness_is_over_the_days_that_are_whole_and_over(query_client,
     assert totals["stickiness"] == round(sum(days) / len(days) / 3, 6)
 
 
-async def test_a_day_on_which_nobody_came_has_a_stickiness_of_zero(query_client):
+async def test_day_without_visitors_has_a_stickiness_of_zero(query_client):
     plan = {"metrics": ["stickiness"], "interval": "day"}
     values = [row["stickiness"] for row in (await query_client.query(plan))["rows"]]
     assert values == [1.0, 0.666667, 0.0, 0.0, 0.333333, 0.333333, 0.0]

@@ -11,8 +11,8 @@ from service_core.analytics.connections.models import (
 )
 from service_core.commerce.ads.models import AdEntity, AdLevel, SpendRow
 from service_core.testing.random_datasets import DAYS
+from tests.analytics.dataset_client import load_dataset_client
 from tests.analytics.deployment import NOW
-from tests.analytics.world_client import load_world
 
 DAY = date(2026, 7, 1)
 
@@ -52,7 +52,7 @@ async def connect_ad_platform(shop, platform, *, accounts=("act_1",), read: date
 
 
 async def save_spend(shop, *rows):
-    await shop.service.ports.workspace.ad_spend.add_spend(shop.workspace.id, rows)
+    await shop.service.ports.workspace.ad_spend.add_new_spend_versions(shop.workspace.id, rows)
 
 
 CAMPAIGNS = (
@@ -87,7 +87,7 @@ def generated_spend(world, chance, *, flawed=False):
 
 async def load_advertising_world(served, world, chance, **flaws):
     """Somebody who lives in a world, and what their platforms told."""
-    asking = await load_world(served, world)
+    asking = await load_dataset_client(served, world)
     told = list(generated_spend(world, chance, **flaws))
     await save_spend(asking.client, *told)
     platforms = sorted({each.platform for each in told} or {"meta"})

@@ -10,7 +10,7 @@ from tests.commerce.ads.ad_spend_data import ad_campaign, connect_ad_platform, s
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 META, GOOGLE = ("meta", "act_1"), ("google", "123")
-TOLD = [
+REPORTED_SPEND = [
     (*META, ad_campaign("1", "Spring sale")),
     (*META, ad_campaign("2", "twice")),
     (*META, ad_campaign("3", "Twice")),
@@ -24,8 +24,8 @@ TOLD = [
 SOURCES = {"facebook": "meta", "fb": "meta", "adwords": "google"}
 
 
-def found(utm_id=None, utm_campaign=None, utm_content=None, utm_term=None, source="facebook"):
-    place = AdMatcher(TOLD, SOURCES).match(utm_id, utm_campaign, utm_content, utm_term, source)
+def match_ad(utm_id=None, utm_campaign=None, utm_content=None, utm_term=None, source="facebook"):
+    place = AdMatcher(REPORTED_SPEND, SOURCES).match(utm_id, utm_campaign, utm_content, utm_term, source)
     return tuple(place.get(name) for name in ("platform", "campaign_id", "group_id", "ad_id"))
 
 
@@ -48,8 +48,8 @@ def found(utm_id=None, utm_campaign=None, utm_content=None, utm_term=None, sourc
         ({}, (None,) * 4),
     ],
 )
-def test_an_id_comes_before_a_name_and_a_name_has_to_be_the_only_one(said, place):
-    assert found(**said) == place
+def test_ads_match_by_id_first_and_by_unique_name(said, place):
+    assert match_ad(**said) == place
 
 
 @pytest.fixture(params=["memory", "duckdb"])
@@ -58,18 +58,18 @@ async def workspace_client(request, tmp_path):
         yield await served.workspace()
 
 
-def came_by(source, name, **utm):
-    return event_builder.campaign(source, "cpc", name) | utm
+def touch_from(source, name, **utm):
+    return event_builder.campaign_columns(source, "cpc", name) | utm
 
 
-async def told(workspace_client):
+async def add_spend_and_purchases(workspace_client):
     """Two orders through ads of Meta, one through Google, one through neither; Meta is connected afterwards."""
     for number, (visitor, utm) in enumerate(
         (
-            ("A", came_by("facebook", "spring", utm_content="adults", utm_term="film")),
-            ("B", came_by("facebook", "c1", utm_content="g2")),
-            ("C", came_by("google", "900")),
-            ("D", came_by("newsletter", "july")),
+            ("A", touch_from("facebook", "spring", utm_content="adults", utm_term="film")),
+            ("B", touch_from("facebook", "c1", utm_content="g2")),
+            ("C", touch_from("google", "900")),
+            ("D", touch_from("newsletter", "july")),
         )
     ):
         workspace_client.story.add_event("page_view", at="2026-07-02T10:00", visitor=visitor, **utm)
@@ -90,16 +90,16 @@ async def told(workspace_client):
     )
 
 
-async def query(workspace_client, *metrics, **plan):
+async def run_query(workspace_client, *metrics, **plan):
     answer = await workspace_client.post(
         "/query", {"metrics": list(metrics), "date_range": WEEK, "format": "compact", **plan}
     )
     return answer["rows"]
 
 
-async def test_what_was_spent_meets_what_it_brought(workspace_client):
-    await told(workspace_client)
-    assert await query(
+async def test_spend_and_attributed_revenue_are_joined_by_ad(workspace_client):
+    await add_spend_and_purchases(workspace_client)
+    assert await run_query(
         workspace_client,
         "attributed_revenue",
         "ad_spend",
@@ -110,19 +110,19 @@ async def test_what_was_spent_meets_what_it_brought(workspace_client):
         ["google", "Brand", 40.0, 10.0, 4.0],
         ["meta", "Spring", 30.0, 20.0, 1.5],
     ]
-    assert await query(
+    assert await run_query(
         workspace_client, "attributed_roas", "attributed_conversions", dimensions=["ad_group_id"]
     ) == [
         ["g2", 2.5, 1],
         ["g1", 0.833333, 1],
         ["(not set)", None, 2],
     ]
-    by_ad = await query(workspace_client, "attributed_revenue", dimensions=["ad_name"])
+    by_ad = await run_query(workspace_client, "attributed_revenue", dimensions=["ad_name"])
     assert by_ad == [["(not set)", 140.0], ["Film", 10.0]]
 
 
 async def test_attributed_metrics_take_filters_on_ads(workspace_client):
-    await told(workspace_client)
+    await add_spend_and_purchases(workspace_client)
     of_meta = {"dimension": "platform", "value": "meta"}
     asked = {"metrics": ["attributed_revenue", "attributed_roas"], "date_range": WEEK}
     for model in ("last_touch", "markov"):
@@ -135,20 +135,20 @@ async def test_attributed_metrics_take_filters_on_ads(workspace_client):
         else:
             assert set(values.values()) == {"insufficient_data"}
     misspelt = {"dimension": "campaign_id", "value": "c11"}
-    assert await query(workspace_client, "attributed_revenue", filters=[misspelt]) == [[0.0]]
+    assert await run_query(workspace_client, "attributed_revenue", filters=[misspelt]) == [[0.0]]
     others = {"dimension": "campaign_id", "op": "is_not_set"}
-    days = await query(workspace_client, "attributed_revenue", filters=[others], interval="day", limit=2)
+    days = await run_query(workspace_client, "attributed_revenue", filters=[others], interval="day", limit=2)
     assert [revenue for _, revenue in days] == [0.0, 80.0]
 
 
-async def test_a_model_that_learns_works_on_the_keys_of_ads(workspace_client):
-    await told(workspace_client)
+async def test_data_driven_model_credits_ads(workspace_client):
+    await add_spend_and_purchases(workspace_client)
     for visitor, name in (("E", "spring"), ("F", "900")):
         workspace_client.story.add_event(
-            "page_view", at="2026-07-03T10:00", visitor=visitor, **came_by("x", name)
+            "page_view", at="2026-07-03T10:00", visitor=visitor, **touch_from("x", name)
         )
     await workspace_client.knows(*workspace_client.story.events[-2:])
-    rows = await query(
+    rows = await run_query(
         workspace_client,
         "attributed_conversions",
         dimensions=["campaign_id"],

@@ -35,7 +35,7 @@ async def workspace_client(tmp_path):
         yield await served.workspace()
 
 
-async def test_campaigns_stand_by_spend_with_everything_the_platform_says(workspace_client):
+async def test_campaigns_are_sorted_by_spend_with_all_reported_figures(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client, *REELS, spend_row("meta", ad_campaign("c2"), spend=1_00, impressions=10, clicks=0)
@@ -72,7 +72,7 @@ async def test_campaigns_stand_by_spend_with_everything_the_platform_says(worksp
     }  # fmt: skip
 
 
-async def test_a_level_is_asked_for_in_the_words_of_any_platform_and_is_never_the_sum_of_another(
+async def test_level_accepts_platform_names_and_is_never_summed_from_another_level(
     workspace_client,
 ):
     await connect_ad_platform(workspace_client, "meta")
@@ -95,7 +95,7 @@ async def test_a_level_is_asked_for_in_the_words_of_any_platform_and_is_never_th
     assert (answer["totals"]["spend"], answer["truncated"]) == (15.0, True)
 
 
-async def test_what_several_platforms_claim_is_never_added(workspace_client):
+async def test_claimed_conversions_of_several_platforms_are_not_summed(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await connect_ad_platform(workspace_client, "google", accounts=("123",))
     await save_spend(workspace_client, *REELS, SEARCH)
@@ -117,7 +117,7 @@ async def test_what_several_platforms_claim_is_never_added(workspace_client):
     assert (first_day["totals"]["conversions"], first_day["ads"][0]["reach"]) == (4, 7000)
 
 
-async def test_spend_in_another_currency_stays_in_its_rows_and_out_of_totals(workspace_client):
+async def test_foreign_currency_spend_is_in_rows_and_not_in_totals(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client,
@@ -131,7 +131,7 @@ async def test_spend_in_another_currency_stays_in_its_rows_and_out_of_totals(wor
     assert (told["spend"], told["cpc"]) == ("missing_fx_rate", "missing_fx_rate")
 
 
-async def test_without_an_ad_account_nothing_was_measured_and_without_delivery_it_is_zero(workspace_client):
+async def test_spend_is_null_without_an_ad_account_and_zero_without_delivery(workspace_client):
     answer = await workspace_client.get("/ads", **WEEK)
     assert (answer["ads"], answer["platforms"], answer["complete"]) == ([], [], True)
     assert set(answer["totals"].values()) == {None}
@@ -149,7 +149,7 @@ async def test_without_an_ad_account_nothing_was_measured_and_without_delivery_i
     assert {each["reason"] for each in answer["totals_unavailable"]} == {"no_ad_platform"}
 
 
-async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown(workspace_client):
+async def test_connection_in_error_reports_its_reason_and_makes_totals_null(workspace_client):
     await connect_ad_platform(
         workspace_client, "meta", status=ConnectionStatus.EXPIRED, error="The token has expired"
     )
@@ -160,7 +160,7 @@ async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown
     assert (answer["platforms"][0]["error"], answer["complete"]) == ("The token has expired", False)
 
 
-async def test_a_platform_in_error_leaves_what_is_asked_of_another_as_it_is(workspace_client):
+async def test_platform_in_error_does_not_affect_other_platforms(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await connect_ad_platform(workspace_client, "google", status=ConnectionStatus.EXPIRED)
     await connect_ad_platform(workspace_client, "tiktok", read=NOW - timedelta(days=30))
@@ -175,7 +175,7 @@ async def test_a_platform_in_error_leaves_what_is_asked_of_another_as_it_is(work
     assert (tiktok["totals"]["spend"], tiktok["complete"]) == (0.0, False)
 
 
-async def test_an_account_that_was_read_too_long_ago_is_not_complete(workspace_client):
+async def test_account_with_an_old_sync_is_incomplete(workspace_client):
     await connect_ad_platform(workspace_client, "meta", read=NOW - timedelta(hours=3))
     assert not (await workspace_client.get("/ads", date_from="2026-07-08", date_through="2026-07-08"))[
         "complete"
@@ -183,7 +183,7 @@ async def test_an_account_that_was_read_too_long_ago_is_not_complete(workspace_c
     assert (await workspace_client.get("/ads", **WEEK))["complete"]
 
 
-async def test_instants_stand_for_the_days_they_lie_in(workspace_client):
+async def test_timestamps_are_widened_to_their_days(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(workspace_client, *REELS)
     answer = await workspace_client.get("/ads", start_date="2026-07-02T02:00Z", end_date="2026-07-07T03:00Z")
@@ -205,11 +205,11 @@ async def test_instants_stand_for_the_days_they_lie_in(workspace_client):
         (WEEK | {"level": "keyword"}, "invalid_level"),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_its_code(workspace_client, parameters, code):
+async def test_invalid_ads_request_is_refused_with_its_code(workspace_client, parameters, code):
     assert await workspace_client.refused("GET", "/ads", **parameters) == (400, code)
 
 
-async def test_a_date_that_does_not_parse_is_refused_in_the_words_of_the_specification(workspace_client):
+async def test_unparseable_date_returns_the_specified_error(workspace_client):
     _, body = await workspace_client.ask("GET", "/ads", "start_date=someday&end_date=2026-07-02")
     assert (body["error"], body["field"]) == ("start_date and end_date required (ISO 8601)", "start_date")
 
@@ -219,7 +219,7 @@ async def test_the_longest_range_is_a_leap_year(workspace_client):
     assert (await workspace_client.get("/ads", **year)).items() >= year.items()
 
 
-async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(workspace_client, monkeypatch):
+async def test_unreadable_ad_data_is_unverified_and_not_unconnected(workspace_client, monkeypatch):
     await connect_ad_platform(workspace_client, "meta")
     await workspace_client.get("/ads", **WEEK)
 
@@ -230,7 +230,7 @@ async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(workspace_c
     assert await workspace_client.refused("GET", "/ads", **WEEK) == (503, "ads_unavailable")
 
 
-async def test_values_of_ads_are_counted_by_rows_of_spend(workspace_client):
+async def test_ad_dimension_values_are_counted_by_spend_rows(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(workspace_client, *REELS, SEARCH, spend_row("meta", ad("a1"), spend=7_00))
     answer = await workspace_client.get("/dimension-values", dimension="campaign_name")
@@ -241,7 +241,7 @@ async def test_values_of_ads_are_counted_by_rows_of_spend(workspace_client):
     assert ([each["value"] for each in answer["values"]], answer["has_more"]) == (["a1"], False)
 
 
-async def test_entities_are_found_by_name_as_filters(workspace_client):
+async def test_ad_entities_are_searchable_by_name_as_filters(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client,

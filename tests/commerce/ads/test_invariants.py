@@ -12,13 +12,13 @@ from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.query.compute import aggregation_of, list_base_measures
 from service_core.kernel.wall_clock import local_date
 from service_core.testing.random_datasets import random_datasets
+from tests.analytics.dataset_client import generated_examples
 from tests.analytics.deployment import STORES, run_deployment
-from tests.analytics.world_client import generated_examples
 from tests.commerce.ads.ad_spend_data import connect_ad_platform, load_advertising_world
 
 SUMS = ("ad_spend", "impressions", "clicks")
 CLAIMS = ("platform_conversions", "platform_conversion_value", "platform_roas", "platform_cpa")
-BOUGHT = tuple(
+PURCHASES = tuple(
     m.id
     for m in CORE_METRICS
     if Relation.SPEND in {aggregation_of(atom).relation for atom in list_base_measures(m.measure)}
@@ -32,7 +32,7 @@ async def served(request, tmp_path):
         yield served
 
 
-def in_range(asking, world, told):
+def sum_in_range(asking, world, told):
     """The rows of days of which some part lies in the range, which ends with the first instant after the world."""
     zone = asking.client.workspace.zone
     first, last = (local_date(end, zone) for end in (world.span.start, world.span.end))
@@ -41,10 +41,10 @@ def in_range(asking, world, told):
 
 @generated_examples
 @given(drawn=random_datasets(10), interval=st.sampled_from(["hour", "day", "week", "month"]))
-async def test_spend_of_buckets_and_of_rows_adds_up_to_what_the_platforms_told(served, drawn, interval):
+async def test_spend_of_buckets_and_rows_adds_up_to_the_reported_spend(served, drawn, interval):
     world, chance = drawn
     asking, told, _ = await load_advertising_world(served, world, chance)
-    counted = in_range(asking, world, told)
+    counted = sum_in_range(asking, world, told)
     totals = {"ad_spend": sum(row.spend for row in counted) / 100}
     totals |= {name: sum(getattr(row, name) for row in counted) for name in SUMS[1:]}
     for plan in ({"interval": interval}, {"dimensions": ["platform", "campaign_name"]}):
@@ -58,14 +58,14 @@ async def test_spend_of_buckets_and_of_rows_adds_up_to_what_the_platforms_told(s
 
 @generated_examples
 @given(drawn=random_datasets(12))
-async def test_what_needs_spend_has_one_value_alone_in_bulk_on_a_card_and_through_mcp(served, drawn):
+async def test_spend_metrics_are_equal_alone_in_bulk_on_a_card_and_over_mcp(served, drawn):
     world, chance = drawn
     asking, _, platforms = await load_advertising_world(served, world, chance, flawed=True)
     asked = {}
     if chance.random() < 0.5:
         asked = {"filters": [{"dimension": "platform", "value": chance.choice(platforms)}]}
-    of_ads = [m.id for m in CORE_METRICS if "platform" in m.dimensions and m.id in BOUGHT]
-    known = of_ads if asked else list(BOUGHT)
+    of_ads = [m.id for m in CORE_METRICS if "platform" in m.dimensions and m.id in PURCHASES]
+    known = of_ads if asked else list(PURCHASES)
     bulk = await asking.values(*chance.sample(known, 6), **asked)
     one = chance.choice(list(bulk))
     assert await asking.values(one, **asked) == {one: bulk[one]}
@@ -73,14 +73,14 @@ async def test_what_needs_spend_has_one_value_alone_in_bulk_on_a_card_and_throug
     called = await asking.tool("get_metrics", metrics=[one], date_range=asking.range, **asked)
     assert called["metrics"][0]["value"] == bulk[one]
     if not asked:
-        assert await card(asking, one) == bulk[one]
+        assert await read_card_value(asking, one) == bulk[one]
     tables = [(await asking.query(metrics=[one], interval="week", **asked))["totals"][one]]
     if one in of_ads and one not in CLAIMS:
         tables.append((await asking.query(metrics=[one], dimensions=["platform"], **asked))["totals"][one])
     assert set(tables) == {bulk[one]}
 
 
-async def card(asking, metric):
+async def read_card_value(asking, metric):
     """Its value on a dashboard."""
     report = {"name": metric, "source": "catalog", "metric_id": metric, "chart": "number"}
     saved = await asking.post("/reports", {"report": report})
@@ -93,16 +93,16 @@ async def card(asking, metric):
 
 @generated_examples
 @given(drawn=random_datasets(0))
-async def test_claims_of_two_platforms_are_added_nowhere(served, drawn):
+async def test_claimed_conversions_of_two_platforms_are_summed_nowhere(served, drawn):
     world, chance = drawn
     asking, told, platforms = await load_advertising_world(served, world, chance)
-    counted = in_range(asking, world, told)
+    counted = sum_in_range(asking, world, told)
     claimed = Counter()
     for row in counted:
         claimed[row.platform] += row.conversion_value / 100
     several = len(platforms) > 1
     values = await asking.values(*CLAIMS)
-    assert (await card(asking, "platform_conversion_value")) == values["platform_conversion_value"]
+    assert (await read_card_value(asking, "platform_conversion_value")) == values["platform_conversion_value"]
     if several:
         assert set(values.values()) == {None}
     else:
@@ -124,7 +124,7 @@ async def test_claims_of_two_platforms_are_added_nowhere(served, drawn):
 
 @generated_examples
 @given(drawn=random_datasets(20), how=st.sampled_from(["gone", "broken", "unread"]))
-async def test_switched_off_nothing_that_needs_spend_is_a_number(served, drawn, how):
+async def test_spend_metrics_are_null_without_ad_platforms(served, drawn, how):
     world, chance = drawn
     asking, _, platforms = await load_advertising_world(served, world, chance)
     store, workspace_id = served.service.ports.workspace, asking.client.workspace.id
@@ -135,7 +135,7 @@ async def test_switched_off_nothing_that_needs_spend_is_a_number(served, drawn, 
             await connect_ad_platform(asking.client, platform, read=served.now, status=ConnectionStatus.ERROR)
         else:
             await connect_ad_platform(asking.client, platform, read=None)
-    answer = await asking.post("/metrics", {"metrics": list(BOUGHT), "date_range": asking.range})
+    answer = await asking.post("/metrics", {"metrics": list(PURCHASES), "date_range": asking.range})
     assert {each["value"] for each in answer["metrics"]} == {None}
     assert all(each["unavailable_reason"] for each in answer["metrics"])
     assert answer["complete"] is (how == "gone")
@@ -150,7 +150,7 @@ async def test_switched_off_nothing_that_needs_spend_is_a_number(served, drawn, 
 @given(
     drawn=random_datasets(40), model=st.sampled_from(["first_touch", "linear", "position_based", "markov"])
 )
-async def test_no_credit_is_lost_by_asking_which_ad_it_came_from(served, drawn, model):
+async def test_credits_by_ad_add_up_to_all_credits(served, drawn, model):
     world, chance = drawn
     asking, _, _ = await load_advertising_world(served, world, chance)
     names = ["attributed_conversions", "attributed_orders"]

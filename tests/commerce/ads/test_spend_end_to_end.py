@@ -18,7 +18,7 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 TOKEN = "EAAB-planted-token"
 
 
-class Meta:
+class StubMetaInsights:
     """Two campaigns a day; what the newest day cost is said anew at every question."""
 
     def __init__(self):
@@ -34,10 +34,10 @@ class Meta:
         if asked.query["level"] != "campaign" or days["until"] < "2026-07-08":
             return StubResponse({"data": []})
         rows = [("1", "2026-07-07", "5.50"), ("1", "2026-07-08", self.latest), ("2", "2026-07-08", "0.25")]
-        return StubResponse({"data": [row(*one) for one in rows]})
+        return StubResponse({"data": [insights_row(*one) for one in rows]})
 
 
-def row(campaign, day, spend):
+def insights_row(campaign, day, spend):
     told = {
         "campaign_id": campaign,
         "campaign_name": f"Campaign {campaign}",
@@ -50,7 +50,7 @@ def row(campaign, day, spend):
 @pytest.fixture
 async def meta_workspace(tmp_path):
     """A deployment whose Meta is on the loopback, and a workspace that connected it."""
-    meta = Meta()
+    meta = StubMetaInsights()
     async with serve_api(StubPlatformApi(meta.answers, StubResponse({}), lambda _: StubResponse({}))) as api:
         clock = [NOW]
         settings = Settings.model_validate(
@@ -65,8 +65,10 @@ async def meta_workspace(tmp_path):
                 currency="EUR",
             )
             own = initialized_deployment.workspace.id
-            await service.component(ConnectionSecrets).save_secrets(own, "meta", {"access_token": TOKEN})
-            await service.ports.workspace.connections.save_connection(
+            await service.component(ConnectionSecrets).replace_or_delete_secrets(
+                own, "meta", {"access_token": TOKEN}
+            )
+            await service.ports.workspace.connections.save_connection_keeping_created_at(
                 Connection(own, "meta", ProviderKind.ADS, ConnectionStatus.PENDING, NOW)
             )
 
@@ -80,7 +82,7 @@ async def meta_workspace(tmp_path):
             yield service.component(AdSpendSync), own, get, clock, meta, tmp_path
 
 
-async def test_what_a_platform_reports_is_answered_once_and_as_it_was_said_last(meta_workspace):
+async def test_latest_reported_spend_is_returned_once(meta_workspace):
     reading, own, get, clock, meta, folder = meta_workspace
     asked = "/v1/ads?date_from=2026-07-07&date_through=2026-07-08"
     assert (await get(asked))["ads"] == []

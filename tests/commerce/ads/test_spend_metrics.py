@@ -32,7 +32,7 @@ async def workspace_client(served):
     return await served.workspace()
 
 
-async def values(workspace_client, *metrics, date_range=WEEK, **asked):
+async def metric_values(workspace_client, *metrics, date_range=WEEK, **asked):
     answer = await workspace_client.post(
         "/metrics", {"metrics": list(metrics), "date_range": date_range, **asked}
     )
@@ -42,7 +42,7 @@ async def values(workspace_client, *metrics, date_range=WEEK, **asked):
     }
 
 
-async def rows(workspace_client, *metrics, date_range=WEEK, **plan):
+async def query_rows(workspace_client, *metrics, date_range=WEEK, **plan):
     plan = {"metrics": list(metrics), "date_range": date_range, "format": "compact", **plan}
     return (await workspace_client.post("/query", plan))["rows"]
 
@@ -56,7 +56,7 @@ async def test_every_metric_of_ads_has_its_value(workspace_client):
             conversion_value=15_00),
         spend_row("meta", ad_campaign("c1"), "2026-07-08", spend=99_00, impressions=1, clicks=1, conversions=9),
     )  # fmt: skip
-    assert await values(
+    assert await metric_values(
         workspace_client, "ad_spend", "impressions", "clicks", "ctr", "cpc", "cpm", *CLAIMS, "mer", "cpa"
     ) == {
         "ad_spend": 40.0, "impressions": 5000, "clicks": 50, "ctr": 0.01, "cpc": 0.8, "cpm": 8.0,
@@ -65,22 +65,22 @@ async def test_every_metric_of_ads_has_its_value(workspace_client):
     }  # fmt: skip
 
 
-async def test_spend_meets_what_it_brought_in(workspace_client):
+async def test_spend_and_attributed_revenue_give_roas(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(workspace_client, spend_row("meta", ad_campaign("c1"), spend=50_00, clicks=10))
     workspace_client.story.add_event(
-        "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign("facebook", "cpc")
+        "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign_columns("facebook", "cpc")
     )
     workspace_client.story.add_event(
         "purchase", at="2026-07-02T10:00", visitor="A", order_id="1", revenue=200_00, currency="USD"
     )
     await workspace_client.knows()
-    assert await values(workspace_client, "mer", "roas", "attributed_roas", "cac", "attributed_cpa", "cpa") == {
+    assert await metric_values(workspace_client, "mer", "roas", "attributed_roas", "cac", "attributed_cpa", "cpa") == {
         "mer": 4.0, "roas": 4.0, "attributed_roas": 4.0, "cac": 50.0, "attributed_cpa": 50.0, "cpa": 50.0,
     }  # fmt: skip
 
 
-async def test_the_level_is_that_of_the_dimension_and_never_a_sum_of_another(workspace_client):
+async def test_spend_level_follows_the_dimension(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client,
@@ -89,15 +89,15 @@ async def test_the_level_is_that_of_the_dimension_and_never_a_sum_of_another(wor
         spend_row("meta", ad_group("g2"), spend=30_00),
         spend_row("meta", ad("a1"), spend=20_00),
     )
-    assert await rows(workspace_client, "ad_spend", dimensions=["campaign_id"]) == [["c1", 100.0]]
-    assert await rows(workspace_client, "ad_spend", dimensions=["ad_group_name"]) == [
+    assert await query_rows(workspace_client, "ad_spend", dimensions=["campaign_id"]) == [["c1", 100.0]]
+    assert await query_rows(workspace_client, "ad_spend", dimensions=["ad_group_name"]) == [
         ["g1", 60.0],
         ["g2", 30.0],
     ]
-    assert await rows(workspace_client, "ad_spend", dimensions=["campaign_name", "ad_id"]) == [
+    assert await query_rows(workspace_client, "ad_spend", dimensions=["campaign_name", "ad_id"]) == [
         ["c1", "a1", 20.0]
     ]
-    assert await values(
+    assert await metric_values(
         workspace_client, "ad_spend", filters=[{"dimension": "ad_group_id", "value": "g2"}]
     ) == {"ad_spend": 30.0}
 
@@ -117,7 +117,7 @@ async def test_the_level_is_that_of_the_dimension_and_never_a_sum_of_another(wor
         ({"value": "Sumer"}, 0.0),
     ],
 )  # fmt: skip
-async def test_filters_mean_what_they_mean_elsewhere(workspace_client, condition, spend):
+async def test_filters_on_spend_behave_like_event_filters(workspace_client, condition, spend):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client,
@@ -125,7 +125,9 @@ async def test_filters_mean_what_they_mean_elsewhere(workspace_client, condition
         spend_row("meta", ad_campaign("c2", "Summer sale"), spend=20_00),
         spend_row("meta", replace(ad_campaign("c3"), campaign_name=None), spend=2_00),
     )
-    found = await values(workspace_client, "ad_spend", filters=[{"dimension": "campaign_name", **condition}])
+    found = await metric_values(
+        workspace_client, "ad_spend", filters=[{"dimension": "campaign_name", **condition}]
+    )
     assert found == {"ad_spend": spend}
 
 
@@ -136,9 +138,12 @@ async def test_rows_are_ordered_and_cut_in_the_order_asked(workspace_client):
         *(spend_row("meta", ad_campaign(f"c{n}"), spend=n * 100, clicks=9 - n) for n in range(1, 6)),
     )
     asked = {"dimensions": ["campaign_id"], "limit": 2}
-    assert await rows(workspace_client, "ad_spend", **asked) == [["c5", 5.0], ["c4", 4.0]]
+    assert await query_rows(workspace_client, "ad_spend", **asked) == [["c5", 5.0], ["c4", 4.0]]
     by_price = [{"field": "cpc", "direction": "asc"}]
-    assert await rows(workspace_client, "cpc", order_by=by_price, **asked) == [["c1", 0.12], ["c2", 0.29]]
+    assert await query_rows(workspace_client, "cpc", order_by=by_price, **asked) == [
+        ["c1", 0.12],
+        ["c2", 0.29],
+    ]
     first = await workspace_client.post("/query", {"metrics": ["ad_spend"], "date_range": WEEK, **asked})
     rest = await workspace_client.post(
         "/query",
@@ -150,7 +155,7 @@ async def test_rows_are_ordered_and_cut_in_the_order_asked(workspace_client):
     )
 
 
-async def test_what_platforms_claim_is_told_of_one_at_a_time(workspace_client):
+async def test_claimed_conversions_need_a_filter_on_one_platform(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await connect_ad_platform(workspace_client, "google")
     await save_spend(
@@ -158,13 +163,20 @@ async def test_what_platforms_claim_is_told_of_one_at_a_time(workspace_client):
         spend_row("meta", ad_campaign("c1"), spend=10_00, conversions=2, conversion_value=40_00),
         spend_row("google", ad_campaign("9"), spend=20_00, conversions=4, conversion_value=60_00),
     )
-    told = await values(workspace_client, "ad_spend", *CLAIMS)
+    told = await metric_values(workspace_client, "ad_spend", *CLAIMS)
     assert told == {"ad_spend": 30.0, **dict.fromkeys(CLAIMS, "multiple_platforms")}
     for condition in ({"value": "google"}, {"op": "in", "value": ["google"]}):
         asked = [{"dimension": "platform", **condition}]
-        assert list((await values(workspace_client, *CLAIMS, filters=asked)).values()) == [4, 60.0, 3.0, 5.0]
+        assert list((await metric_values(workspace_client, *CLAIMS, filters=asked)).values()) == [
+            4,
+            60.0,
+            3.0,
+            5.0,
+        ]
     both = [{"dimension": "platform", "op": "in", "value": ["google", "meta"]}]
-    assert set((await values(workspace_client, *CLAIMS, filters=both)).values()) == {"multiple_platforms"}
+    assert set((await metric_values(workspace_client, *CLAIMS, filters=both)).values()) == {
+        "multiple_platforms"
+    }
     plan = {
         "metrics": ["platform_conversions"],
         "date_range": WEEK,
@@ -184,19 +196,19 @@ async def test_what_platforms_claim_is_told_of_one_at_a_time(workspace_client):
     }
 
 
-async def test_a_platform_that_is_gone_is_still_another_one(workspace_client):
+async def test_disconnected_platform_still_counts_as_another_platform(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client,
         spend_row("meta", ad_campaign("c1"), conversions=2),
         spend_row("google", ad_campaign("9"), conversions=4),
     )
-    assert await values(workspace_client, "platform_conversions") == {
+    assert await metric_values(workspace_client, "platform_conversions") == {
         "platform_conversions": "multiple_platforms"
     }
 
 
-async def test_money_in_another_currency_needs_a_rate_unless_it_is_none(workspace_client):
+async def test_foreign_currency_spend_needs_a_rate_unless_zero(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     euros = spend_row(
         "meta", ad_campaign("c2"), account="act_2", currency="EUR", spend=0, clicks=1, conversion_value=0
@@ -206,7 +218,7 @@ async def test_money_in_another_currency_needs_a_rate_unless_it_is_none(workspac
         spend_row("meta", ad_campaign("c1"), spend=10_00, clicks=1, conversion_value=5_00),
         euros,
     )
-    assert await values(workspace_client, "ad_spend", "platform_roas") == {
+    assert await metric_values(workspace_client, "ad_spend", "platform_roas") == {
         "ad_spend": 10.0,
         "platform_roas": 0.5,
     }
@@ -216,7 +228,7 @@ async def test_money_in_another_currency_needs_a_rate_unless_it_is_none(workspac
             "meta", ad_campaign("c2"), "2026-07-02", account="act_2", currency="EUR", spend=1_00, clicks=2
         ),
     )
-    told = await values(workspace_client, "ad_spend", "clicks", "cpc", "mer")
+    told = await metric_values(workspace_client, "ad_spend", "clicks", "cpc", "mer")
     assert told == {
         "ad_spend": "missing_fx_rate",
         "clicks": 4,
@@ -224,36 +236,39 @@ async def test_money_in_another_currency_needs_a_rate_unless_it_is_none(workspac
         "mer": "missing_fx_rate",
     }
     asked = [{"dimension": "campaign_id", "value": "c1"}]
-    assert await values(workspace_client, "ad_spend", filters=asked) == {"ad_spend": 10.0}
+    assert await metric_values(workspace_client, "ad_spend", filters=asked) == {"ad_spend": 10.0}
 
 
-async def test_a_figure_the_platform_left_out_is_unknown_and_no_zero(workspace_client):
+async def test_missing_figure_is_null_and_not_zero(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client,
         spend_row("meta", ad_campaign("c1"), spend=10_00, clicks=3),
         spend_row("meta", ad_campaign("c2"), spend=5_00),
     )
-    assert await values(workspace_client, "ad_spend", "clicks", "cpc") == {
+    assert await metric_values(workspace_client, "ad_spend", "clicks", "cpc") == {
         "ad_spend": 15.0, "clicks": "insufficient_data", "cpc": "insufficient_data",
     }  # fmt: skip
-    assert await rows(workspace_client, "clicks", dimensions=["campaign_id"]) == [["c1", 3], ["c2", None]]
+    assert await query_rows(workspace_client, "clicks", dimensions=["campaign_id"]) == [
+        ["c1", 3],
+        ["c2", None],
+    ]
 
 
-async def test_without_a_platform_spend_was_never_measured_and_with_one_it_is_zero(workspace_client):
-    assert await values(workspace_client, "ad_spend", "profit") == {
+async def test_spend_is_null_without_a_platform_and_zero_with_one(workspace_client):
+    assert await metric_values(workspace_client, "ad_spend", "profit") == {
         "ad_spend": "no_ad_platform",
         "profit": "no_cost_data",
     }
     await connect_ad_platform(workspace_client, "meta", read=None)
-    assert await values(workspace_client, "ad_spend") == {"ad_spend": "source_error"}
+    assert await metric_values(workspace_client, "ad_spend") == {"ad_spend": "source_error"}
     await connect_ad_platform(workspace_client, "meta")
-    assert await values(workspace_client, "ad_spend", "ctr") == {"ad_spend": 0.0, "ctr": None}
+    assert await metric_values(workspace_client, "ad_spend", "ctr") == {"ad_spend": 0.0, "ctr": None}
     await connect_ad_platform(workspace_client, "google", status=ConnectionStatus.ERROR)
-    assert await values(workspace_client, "ad_spend") == {"ad_spend": "source_error"}
+    assert await metric_values(workspace_client, "ad_spend") == {"ad_spend": "source_error"}
 
 
-async def test_what_is_filtered_to_one_platform_is_known_as_far_as_that_one(workspace_client):
+async def test_filter_on_one_platform_uses_the_freshness_of_that_platform(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await connect_ad_platform(workspace_client, "google", status=ConnectionStatus.ERROR)
     await save_spend(workspace_client, spend_row("meta", ad_campaign("c1"), spend=10_00))
@@ -265,7 +280,7 @@ async def test_what_is_filtered_to_one_platform_is_known_as_far_as_that_one(work
     assert list(told.values()) == [(10.0, True), (10.0, True), (None, False), (None, False)]
 
 
-async def test_spend_is_complete_up_to_the_last_reading(workspace_client):
+async def test_spend_is_complete_up_to_the_last_sync(workspace_client):
     read = NOW - timedelta(hours=5)
     await connect_ad_platform(workspace_client, "meta", read=read)
     plan = {"metrics": ["ad_spend"], "date_range": {"preset": "today"}}
@@ -286,7 +301,7 @@ async def test_spend_is_complete_up_to_the_last_reading(workspace_client):
         ("Asia/Kathmandu", "2026-01-01"),
     ],
 )
-async def test_a_day_stands_in_the_bucket_of_its_start_however_long_it_is(served, zone, day):
+async def test_spend_day_counts_in_the_bucket_of_its_start(served, zone, day):
     shop = await served.workspace(timezone=zone)
     served.now = NOW + timedelta(days=365)
     await connect_ad_platform(shop, "meta", read=served.now)
@@ -295,28 +310,28 @@ async def test_a_day_stands_in_the_bucket_of_its_start_however_long_it_is(served
         shop, *(spend_row("meta", ad_campaign("c1"), each, spend=100 * 10**n) for n, each in enumerate(dates))
     )
     three = {"from": dates[0], "to": dates[2]}
-    by_day = await rows(shop, "ad_spend", date_range=three, interval="day")
+    by_day = await query_rows(shop, "ad_spend", date_range=three, interval="day")
     assert [spend for _, spend in by_day] == [1.0, 10.0, 100.0]
     for interval in ("hour", "week", "month"):
-        found = await rows(shop, "ad_spend", date_range=three, interval=interval)
+        found = await query_rows(shop, "ad_spend", date_range=three, interval=interval)
         assert sum(spend for _, spend in found) == 111.0, interval
     hours = {
         start: spend
-        for start, spend in await rows(shop, "ad_spend", date_range=three, interval="hour")
+        for start, spend in await query_rows(shop, "ad_spend", date_range=three, interval="hour")
         if spend
     }
     assert hours == dict(by_day)
 
 
-async def test_a_range_holds_the_days_it_touches_and_its_first_bucket_what_began_before_it(workspace_client):
+async def test_range_includes_partly_covered_spend_days(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client,
         *(spend_row("meta", ad_campaign("c1"), f"2026-07-0{n}", spend=100 * 10**n) for n in range(1, 5)),
     )
     noon = {"from": "2026-07-02T12:00", "to": "2026-07-03T12:00"}
-    assert await values(workspace_client, "ad_spend", date_range=noon) == {"ad_spend": 1100.0}
-    found = await rows(workspace_client, "ad_spend", date_range=noon, interval="hour")
+    assert await metric_values(workspace_client, "ad_spend", date_range=noon) == {"ad_spend": 1100.0}
+    found = await query_rows(workspace_client, "ad_spend", date_range=noon, interval="hour")
     assert {start: spend for start, spend in found if spend} == {
         "2026-07-02T16:00:00.000Z": 100.0,
         "2026-07-03T04:00:00.000Z": 1000.0,

@@ -18,7 +18,7 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
 from service_core.commerce.ads.ports import SpendQuery
 from service_core.commerce.ads.spend_sync import AdSpendSync
-from service_core.commerce.ads.sync_window import date_chunks, sync_days
+from service_core.commerce.ads.sync_window import days_to_sync_with_restated_ones, weekly_chunks_newest_first
 from service_core.commerce.credentials.ports import CipherUnavailable
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 from service_core.commerce.sync.connection_sync import backoff_delay
@@ -39,7 +39,7 @@ class Platform:
         self.id, self.found, self.fault = id_, list(accounts or [BERLIN]), None
         self.asked, self.gate, self.clock = [], None, lambda: NOW
 
-    async def accounts(self, secrets):
+    async def list_accessible_accounts(self, secrets):
         if self.gate:
             await self.gate.wait()
         if self.fault:
@@ -47,7 +47,7 @@ class Platform:
         assert secrets == {"access_token": "hush"}
         return self.found
 
-    async def spend(self, account, level, first, last, _secrets):
+    async def fetch_daily_spend(self, account, level, first, last, _secrets):
         self.asked.append((account.id, level, first, last))
         days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
         return [self.row(account, level, day) for day in days]
@@ -73,7 +73,7 @@ class Turns:
     def __init__(self):
         self.held = {}
 
-    async def acquire_lease(self, workspace_id, kind, holder, now, expires_at):
+    async def acquire_or_renew_lease(self, workspace_id, kind, holder, now, expires_at):
         own, over = self.held.get(workspace_id, (holder, now))
         if own != holder and over > now:
             return False
@@ -85,7 +85,7 @@ class Turns:
             del self.held[workspace_id]
 
 
-class World:
+class SyncScenario:
     def __init__(self, *platforms):
         self.now = NOW
         self.platforms = platforms or (Platform(),)
@@ -111,20 +111,23 @@ class World:
         connection = Connection(
             workspace, provider, ProviderKind.ADS, ConnectionStatus.PENDING, self.now, tuple(accounts), **more
         )
-        await self.secrets.save_secrets(workspace, provider, {"access_token": "hush"})
-        await self.connections.save_connection(connection)
+        await self.secrets.replace_or_delete_secrets(workspace, provider, {"access_token": "hush"})
+        await self.connections.save_connection_keeping_created_at(connection)
 
     async def come_round(self):
         """What the periodic task does."""
-        return {one: await self.reading.sync_workspace(one) for one in await self.reading.due_workspaces()}
+        return {
+            one: await self.reading.sync_workspace_unless_leased(one)
+            for one in await self.reading.list_due_workspaces()
+        }
 
     async def standing(self, provider="meta", workspace=OURS):
-        known = await self.connections.list_connections(workspace)
+        known = await self.connections.list_connections_oldest_first(workspace)
         return next(one for one in known if one.provider == provider)
 
     async def spent(self, workspace=OURS, level=AdLevel.CAMPAIGN):
         plan = SpendQuery(workspace, date(2026, 1, 1), date(2026, 12, 31), level)
-        return [(one.currency, one.spend) for one in await self.store.spend(plan)]
+        return [(one.currency, one.spend) for one in await self.store.sum_latest_spend(plan)]
 
 
 @pytest.mark.parametrize(
@@ -139,31 +142,29 @@ class World:
         ("Asia/Tokyo", NOW, (date(2026, 7, 8), date(2026, 7, 9))),
     ],
 )
-def test_today_and_yesterday_are_read_each_hour_and_28_days_with_the_first_reading_of_a_day(
-    zone, last_synced_at, expected
-):
+def test_sync_reads_two_days_hourly_and_28_days_once_a_day(zone, last_synced_at, expected):
     account = replace(BERLIN, timezone=zone)
-    assert sync_days(account, last_synced_at, NOW, 90) == expected
+    assert days_to_sync_with_restated_ones(account, last_synced_at, NOW, 90) == expected
 
 
-def test_days_are_read_in_stretches_that_leave_out_none_and_double_none():
+def test_sync_chunks_cover_every_day_once():
     first, last = date(2026, 4, 10), date(2026, 7, 8)
-    parts = list(date_chunks(first, last))
+    parts = list(weekly_chunks_newest_first(first, last))
     days = sorted(a + timedelta(days=n) for a, b in parts for n in range((b - a).days + 1))
     assert days == [first + timedelta(days=n) for n in range(90)]
     assert parts[0][1] == last
-    assert list(date_chunks(last, last)) == [(last, last)]
+    assert list(weekly_chunks_newest_first(last, last)) == [(last, last)]
 
 
-def test_a_platform_is_left_alone_twice_as_long_each_time_and_for_as_long_as_it_asks():
+def test_backoff_doubles_and_respects_retry_after():
     waits = [backoff_delay(failures, None).total_seconds() for failures in (1, 2, 3, 7, 500)]
     assert waits == [60, 120, 240, 3600, 3600]
     assert backoff_delay(1, 7200).total_seconds() == 7200
     assert backoff_delay(3, 5).total_seconds() == 240
 
 
-async def test_the_first_reading_finds_the_accounts_and_goes_90_days_back_at_every_level():
-    world = World(Platform("meta", BERLIN, TOKYO))
+async def test_first_sync_reads_accounts_and_90_days_at_every_level():
+    world = SyncScenario(Platform("meta", BERLIN, TOKYO))
     await world.connect()
     assert await world.come_round() != {}
     standing = await world.standing()
@@ -180,8 +181,8 @@ async def test_the_first_reading_finds_the_accounts_and_goes_90_days_back_at_eve
         assert sorted(await world.spent(level=level)) == [("EUR", 9000), ("JPY", 9000)]
 
 
-async def test_a_workspace_is_read_each_hour_and_not_before():
-    world = World()
+async def test_workspace_is_due_every_hour():
+    world = SyncScenario()
     await world.connect()
     await world.come_round()
     world.platforms[0].reach()
@@ -194,8 +195,8 @@ async def test_a_workspace_is_read_each_hour_and_not_before():
     assert world.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
 
 
-async def test_accounts_that_are_named_are_read_and_no_others_and_keep_their_assets():
-    world = World(Platform("meta", BERLIN, TOKYO))
+async def test_sync_reads_only_selected_accounts_and_keeps_their_assets():
+    world = SyncScenario(Platform("meta", BERLIN, TOKYO))
     await world.connect("meta", OURS, ConnectedAccount("act_2", None, (Asset("9", "Pixel"),)))
     await world.come_round()
     assert set(world.platforms[0].reach()) == {"act_2"}
@@ -211,8 +212,8 @@ async def test_accounts_that_are_named_are_read_and_no_others_and_keep_their_ass
     )
 
 
-async def test_an_account_that_is_closed_is_told_and_the_others_are_read():
-    world = World(Platform("meta", BERLIN, TOKYO))
+async def test_closed_account_is_reported_and_others_are_synced():
+    world = SyncScenario(Platform("meta", BERLIN, TOKYO))
     await world.connect()
     await world.come_round()
     world.platforms[0].found = [TOKYO]
@@ -223,8 +224,8 @@ async def test_an_account_that_is_closed_is_told_and_the_others_are_read():
     assert standing.last_synced_at == world.now
 
 
-async def test_refused_credentials_are_told_and_not_tried_again_until_somebody_connects():
-    world = World()
+async def test_rejected_credentials_stop_the_sync_until_reconnected():
+    world = SyncScenario()
     await world.connect()
     world.platforms[0].fault = CredentialsRejected("The token hush has expired.")
     ((outcome,),) = (await world.come_round()).values()
@@ -232,16 +233,16 @@ async def test_refused_credentials_are_told_and_not_tried_again_until_somebody_c
     standing = await world.standing()
     assert (standing.status, standing.error) == (ConnectionStatus.EXPIRED, "The token *** has expired.")
     world.now += 9 * DAY
-    assert await world.reading.due_workspaces() == []
-    assert await world.reading.sync_workspace(OURS, ignore_schedule=True) == []
+    assert await world.reading.list_due_workspaces() == []
+    assert await world.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True) == []
     world.platforms[0].fault = None
     await world.connect()
     await world.come_round()
     assert (await world.standing()).is_connected
 
 
-async def test_a_platform_that_is_away_is_tried_later_and_says_so_after_a_day():
-    world = World()
+async def test_unavailable_platform_is_retried_and_reported_after_a_day():
+    world = SyncScenario()
     await world.connect()
     await world.come_round()
     before = await world.standing()
@@ -249,9 +250,9 @@ async def test_a_platform_that_is_away_is_tried_later_and_says_so_after_a_day():
     world.now = NOW + HOUR
     await world.come_round()
     assert await world.standing() == before
-    assert await world.reading.due_workspaces() == []
+    assert await world.reading.list_due_workspaces() == []
     world.now += timedelta(seconds=1800)
-    assert await world.reading.due_workspaces() == [OURS]
+    assert await world.reading.list_due_workspaces() == [OURS]
     await world.come_round()
     world.now = NOW + DAY + HOUR
     await world.come_round()
@@ -266,19 +267,19 @@ async def test_a_platform_that_is_away_is_tried_later_and_says_so_after_a_day():
     assert world.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
 
 
-async def test_a_reading_that_was_cut_short_goes_on_where_it_was_and_reads_today_anew():
+async def test_interrupted_sync_resumes_and_reads_today_again():
     """A platform that answers forty questions an hour is read in the end, however many there are."""
-    world = World()
+    world = SyncScenario()
     platform, answers = world.platforms[0], []
     await world.connect()
-    spend = platform.spend
+    spend = platform.fetch_daily_spend
 
     async def a_few(*question):
         if len(platform.asked) >= 20:
             raise PlatformUnavailable("Too many calls.", 3600)
         return await spend(*question)
 
-    platform.spend = a_few
+    platform.fetch_daily_spend = a_few
     for hour in range(5):
         world.now = NOW + hour * HOUR
         await world.come_round()
@@ -291,19 +292,19 @@ async def test_a_reading_that_was_cut_short_goes_on_where_it_was_and_reads_today
     assert await world.spent() == [("EUR", 9000)]
 
 
-async def test_whoever_connects_again_does_not_wait_for_a_pause_to_end():
-    world = World()
+async def test_reconnecting_resets_the_backoff():
+    world = SyncScenario()
     await world.connect()
     world.platforms[0].fault = PlatformUnavailable("Away.", retry_after=3600)
     await world.come_round()
     assert (await world.standing()).error == "Away."  # it was never read: that is told at once
-    assert await world.reading.due_workspaces() == []
+    assert await world.reading.list_due_workspaces() == []
     await world.connect()
-    assert await world.reading.due_workspaces() == [OURS]
+    assert await world.reading.list_due_workspaces() == [OURS]
 
 
-async def test_what_fails_in_one_workspace_or_platform_keeps_no_other_from_being_read(caplog):
-    world = World(Platform("meta"), Platform("tiktok"))
+async def test_failure_does_not_stop_other_workspaces_or_platforms(caplog):
+    world = SyncScenario(Platform("meta"), Platform("tiktok"))
     world.platforms[0].fault = KeyError("hush")
     for workspace in (OURS, THEIRS):
         for provider in ("meta", "tiktok"):
@@ -318,68 +319,68 @@ async def test_what_fails_in_one_workspace_or_platform_keeps_no_other_from_being
     assert "hush" not in caplog.text
 
 
-async def test_one_process_at_a_time_reads_a_workspace_and_others_read_theirs():
-    world = World(Platform())
+async def test_one_process_holds_the_sync_lease_of_a_workspace():
+    world = SyncScenario(Platform())
     other = world.process()
     await world.connect("meta", OURS)
     await world.connect("meta", THEIRS)
     world.platforms[0].gate = asyncio.Event()
-    slow = asyncio.create_task(world.reading.sync_workspace(OURS))
+    slow = asyncio.create_task(world.reading.sync_workspace_unless_leased(OURS))
     while OURS not in world.leases.held:
         await asyncio.sleep(0)
-    assert await other.sync_workspace(OURS) is None
+    assert await other.sync_workspace_unless_leased(OURS) is None
     world.platforms[0].gate.set()
-    assert (await other.sync_workspace(THEIRS))[0].problem is None
+    assert (await other.sync_workspace_unless_leased(THEIRS))[0].problem is None
     assert (await slow)[0].counts["rows"] == 3 * 90
     assert world.leases.held == {}
 
 
-async def test_a_process_whose_turn_is_over_stops_and_changes_nothing():
-    world = World()
+async def test_process_with_an_expired_lease_stops_without_changes():
+    world = SyncScenario()
     await world.connect()
     world.platforms[0].gate = asyncio.Event()
-    slow = asyncio.create_task(world.reading.sync_workspace(OURS))
+    slow = asyncio.create_task(world.reading.sync_workspace_unless_leased(OURS))
     while OURS not in world.leases.held:
         await asyncio.sleep(0)
     world.now += HOUR
-    assert await world.leases.acquire_lease(OURS, "ads", uuid4(), world.now, world.now + HOUR)
+    assert await world.leases.acquire_or_renew_lease(OURS, "ads", uuid4(), world.now, world.now + HOUR)
     world.platforms[0].gate.set()
     assert await slow is None
     assert (await world.standing()).status is ConnectionStatus.PENDING
     assert world.platforms[0].asked == []
 
 
-async def test_what_somebody_connects_or_removes_meanwhile_stays():
-    world = World()
+async def test_concurrent_connection_changes_are_kept():
+    world = SyncScenario()
     await world.connect()
     world.platforms[0].gate = asyncio.Event()
-    slow = asyncio.create_task(world.reading.sync_workspace(OURS))
+    slow = asyncio.create_task(world.reading.sync_workspace_unless_leased(OURS))
     while OURS not in world.leases.held:
         await asyncio.sleep(0)
-    await world.connections.remove_connection(OURS, "meta")
+    await world.connections.remove_connection_if_present(OURS, "meta")
     world.platforms[0].gate.set()
     await slow
-    assert await world.connections.list_connections(OURS) == []
+    assert await world.connections.list_connections_oldest_first(OURS) == []
 
 
-async def test_a_note_without_credentials_and_an_unknown_platform_are_left_as_they_are():
-    world = World()
+async def test_connections_without_credentials_or_platform_are_skipped():
+    world = SyncScenario()
     await world.connect("myads")
-    await world.connections.save_connection(
+    await world.connections.save_connection_keeping_created_at(
         Connection(OURS, "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, NOW)
     )
-    assert await world.reading.due_workspaces() == []
-    assert await world.reading.sync_workspace(OURS, ignore_schedule=True) == []
+    assert await world.reading.list_due_workspaces() == []
+    assert await world.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True) == []
     assert (await world.standing()).last_synced_at is None
-    await world.secrets.save_secrets(OURS, "myads", {"token": "of a plugin that is gone"})
-    assert await world.reading.due_workspaces() == []
+    await world.secrets.replace_or_delete_secrets(OURS, "myads", {"token": "of a plugin that is gone"})
+    assert await world.reading.list_due_workspaces() == []
 
 
-async def test_credentials_that_nobody_can_open_are_told_and_end_nothing(monkeypatch):
-    world = World(Platform("meta"), Platform("tiktok"))
+async def test_undecryptable_credentials_are_reported_and_others_are_synced(monkeypatch):
+    world = SyncScenario(Platform("meta"), Platform("tiktok"))
     await world.connect("meta")
     await world.connect("tiktok")
-    opened = world.secrets.secrets
+    opened = world.secrets.find_secrets
 
     async def shut(workspace_id, provider):
         if provider == "meta":
@@ -392,22 +393,22 @@ async def test_credentials_that_nobody_can_open_are_told_and_end_nothing(monkeyp
     assert (await world.standing("tiktok")).is_connected
 
 
-async def test_a_store_that_is_away_is_not_blamed_on_the_platform(monkeypatch):
-    world = World()
+async def test_store_failure_is_not_recorded_as_a_platform_error(monkeypatch):
+    world = SyncScenario()
     await world.connect()
 
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(world.store, "add_spend", away)
+    monkeypatch.setattr(world.store, "add_new_spend_versions", away)
     with pytest.raises(StoreUnavailable):
-        await world.reading.sync_workspace(OURS)
+        await world.reading.sync_workspace_unless_leased(OURS)
     assert (await world.standing()).error is None
     assert world.leases.held == {}
 
 
-async def test_progress_counts_up_to_the_number_of_questions():
-    world, told = World(), []
+async def test_progress_counts_up_to_the_number_of_requests():
+    world, told = SyncScenario(), []
     await world.connect()
-    await world.reading.sync_workspace(OURS, ignore_schedule=True, on_progress=told.append)
+    await world.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True, on_progress=told.append)
     assert [(one.done, one.total) for one in told] == [(n, 39) for n in range(1, 40)]

@@ -28,7 +28,7 @@ async def workspace_client(request, tmp_path):
         yield await served.workspace()
 
 
-async def a_week(workspace_client):
+async def add_week_of_orders(workspace_client):
     """162.00 of shirts and a cap, of which 25.00 came back; shirts cost more from the fourth on, in New York."""
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
@@ -50,21 +50,21 @@ async def a_week(workspace_client):
     add_order(workspace_client, "O4", "2026-07-08T05:00", 25_00, ("SHIRT", 1, "25.00"))
 
 
-async def metrics(workspace_client, *ids, **asked):
+async def metric_values(workspace_client, *ids, **asked):
     """Value and reason of metrics over the week."""
     answer = await workspace_client.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
     return {one["id"]: (one["value"], one["unavailable_reason"]) for one in answer["metrics"]}
 
 
-async def query(workspace_client, *ids, **asked):
+async def run_query(workspace_client, *ids, **asked):
     """Rows of metrics over the week."""
     return (await workspace_client.post("/query", {"metrics": list(ids), "date_range": DAYS, **asked}))[
         "rows"
     ]
 
 
-async def test_a_week_in_which_a_cost_changed_and_a_shirt_came_back(workspace_client):
-    await a_week(workspace_client)
+async def test_costs_of_a_week_with_a_changed_cost_and_a_return(workspace_client):
+    await add_week_of_orders(workspace_client)
     await workspace_client.knows()
     answer = await workspace_client.get("/commerce-metrics", **WEEK)
     told = {
@@ -78,32 +78,36 @@ async def test_a_week_in_which_a_cost_changed_and_a_shirt_came_back(workspace_cl
     }
     assert {id_: answer[id_] for id_ in UNKNOWN} == {id_: told[id_] for id_ in UNKNOWN}
     assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": 1}
-    assert await metrics(workspace_client, *METRICS) == {id_: (value, None) for id_, value in told.items()}
-    assert await query(workspace_client, *METRICS) == [told]
+    assert await metric_values(workspace_client, *METRICS) == {
+        id_: (value, None) for id_, value in told.items()
+    }
+    assert await run_query(workspace_client, *METRICS) == [told]
 
 
-async def test_refunds_by_order_take_back_costs_on_the_day_of_the_order(workspace_client):
-    await a_week(workspace_client)
+async def test_refunds_by_order_date_reverse_costs_on_the_order_day(workspace_client):
+    await add_week_of_orders(workspace_client)
     await workspace_client.knows()
     for basis, costs in (("refund", [19.34, 8.0, 28.5, -8.0]), ("order", [11.34, 8.0, 28.5])):
-        rows = await query(workspace_client, "cogs", interval="day", refund_basis=basis)
+        rows = await run_query(workspace_client, "cogs", interval="day", refund_basis=basis)
         assert [row["cogs"] for row in rows if row["cogs"]] == costs
 
 
-async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how_much_has_one(
+async def test_missing_item_cost_makes_sums_null_and_lowers_the_coverage(
     workspace_client,
 ):
-    await a_week(workspace_client)
+    await add_week_of_orders(workspace_client)
     add_order(workspace_client, "O5", "2026-07-05T10:00", 38_00, ("MUG", 2, 19))
     await workspace_client.knows()
     answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert {id_: answer[id_] for id_ in UNKNOWN} == UNKNOWN
     assert answer["completeness"]["costs"] == {"complete": False, "covered_revenue_share": 0.81}
-    assert await metrics(workspace_client, *METRICS) == dict.fromkeys(METRICS, (None, "insufficient_data"))
-    by_day = await query(workspace_client, "cogs", interval="day")
+    assert await metric_values(workspace_client, *METRICS) == dict.fromkeys(
+        METRICS, (None, "insufficient_data")
+    )
+    by_day = await run_query(workspace_client, "cogs", interval="day")
     assert [row["cogs"] for row in by_day] == [0, 19.34, 8.0, 28.5, None, -8.0, 0]
     await save_costs(workspace_client, item_cost("MUG", 4))
-    assert (await metrics(workspace_client, "cogs", "shipping_costs")) == {
+    assert (await metric_values(workspace_client, "cogs", "shipping_costs")) == {
         "cogs": (55.84, None),
         "shipping_costs": (None, "insufficient_data"),
     }
@@ -111,7 +115,7 @@ async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how
     assert covered == {"complete": False, "covered_revenue_share": 1}
 
 
-async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amount(workspace_client):
+async def test_order_without_items_makes_costs_null_and_lowers_the_coverage(workspace_client):
     await save_costs(
         workspace_client,
         item_cost("SHIRT", 1, 0),
@@ -123,10 +127,10 @@ async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amo
         "subscription_renewed", at="2026-07-02", visitor="A", revenue=25_00, event_data={"product_id": "pro"}
     )
     await workspace_client.knows()
-    assert await metrics(workspace_client, "cogs") == {"cogs": (3.0, None)}
+    assert await metric_values(workspace_client, "cogs") == {"cogs": (3.0, None)}
     add_order(workspace_client, "O2", "2026-07-03T10:00", 100_00)
     await workspace_client.knows(workspace_client.story.events[-1])
-    assert await metrics(workspace_client, "cogs") == {"cogs": (None, "insufficient_data")}
+    assert await metric_values(workspace_client, "cogs") == {"cogs": (None, "insufficient_data")}
     answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.5
     add_order(workspace_client, "O3", "2026-07-04T10:00", 20_00, ("LATE", 1, 20))
@@ -135,7 +139,7 @@ async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amo
     assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.454545
 
 
-async def test_costs_go_by_provider_and_the_currency_of_the_order(workspace_client):
+async def test_costs_split_by_provider_and_order_currency(workspace_client):
     await save_costs(workspace_client, item_cost("SHIRT", 2, 1))
     add_order(workspace_client, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
     add_order(
@@ -149,38 +153,38 @@ async def test_costs_go_by_provider_and_the_currency_of_the_order(workspace_clie
     )
     add_order(workspace_client, "O1", "2026-07-02T11:00", 10_00, source="stripe")
     await workspace_client.knows()
-    rows = await query(workspace_client, "net_revenue", "cogs", "gross_profit", dimensions=["provider"])
+    rows = await run_query(workspace_client, "net_revenue", "cogs", "gross_profit", dimensions=["provider"])
     assert {row["provider"]: (row["net_revenue"], row["cogs"], row["gross_profit"]) for row in rows} == {
         "shopify": (20.0, 4.0, 16.0),
         "stripe": (10.0, 2.0, 8.0),
     }
     filtered = {"filters": [{"dimension": "provider", "value": "stripe"}]}
-    assert await metrics(workspace_client, "cogs", **filtered) == {"cogs": (2.0, None)}
-    (row,) = await query(workspace_client, "cogs", dimensions=["currency"])
+    assert await metric_values(workspace_client, "cogs", **filtered) == {"cogs": (2.0, None)}
+    (row,) = await run_query(workspace_client, "cogs", dimensions=["currency"])
     assert (row["currency"], row["cogs"]) == ("USD", 6.0)
 
 
-async def test_costs_in_another_currency_need_a_rate_and_nothing_needs_none(workspace_client):
+async def test_foreign_currency_costs_need_a_rate_unless_zero(workspace_client):
     await save_costs(workspace_client, item_cost("SHIRT", 2, 0, currency="EUR"))
     add_order(workspace_client, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
     await workspace_client.knows()
-    assert await metrics(workspace_client, "cogs", "shipping_costs") == {
+    assert await metric_values(workspace_client, "cogs", "shipping_costs") == {
         "cogs": (None, "missing_fx_rate"),
         "shipping_costs": (0.0, None),
     }
 
 
-async def test_without_an_import_costs_are_no_cost_data_and_without_a_sale_nothing(workspace_client):
+async def test_costs_are_null_without_an_import_and_zero_without_a_sale(workspace_client):
     await workspace_client.knows()
-    assert await metrics(workspace_client, "cogs") == {"cogs": (None, "no_cost_data")}
+    assert await metric_values(workspace_client, "cogs") == {"cogs": (None, "no_cost_data")}
     await save_costs(workspace_client, item_cost("SHIRT", 2, 0))
-    assert await metrics(workspace_client, "cogs") == {"cogs": (0.0, None)}
+    assert await metric_values(workspace_client, "cogs") == {"cogs": (0.0, None)}
     answer = await workspace_client.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": None}
 
 
 @pytest.mark.parametrize("method", ["costs", "has_costs"])
-async def test_costs_that_cannot_be_read_are_unverified(workspace_client, monkeypatch, method):
+async def test_unreadable_costs_are_unverified(workspace_client, monkeypatch, method):
     await save_costs(workspace_client, item_cost("SHIRT", 2, 0))
     add_order(workspace_client, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
     await workspace_client.knows()

@@ -2,7 +2,7 @@
 
 from service_core.commerce.costs.models import ItemIdType
 from tests.commerce.costs.cost_data import add_order, item_cost, save_costs
-from tests.commerce.providers.test_webhooks import message
+from tests.commerce.providers.test_webhooks import stripe_message
 from tests.commerce.providers.webhook_client import open_webhook_client
 
 LINES = {
@@ -22,7 +22,7 @@ INVOICE = {
 }  # fmt: skip
 
 
-async def test_what_an_invoice_and_a_page_list_has_its_cost(tmp_path):
+async def test_items_of_invoices_and_tracked_orders_have_costs(tmp_path):
     async with open_webhook_client(tmp_path) as door:
         shop = await door.connected_workspace()
         await save_costs(
@@ -31,7 +31,7 @@ async def test_what_an_invoice_and_a_page_list_has_its_cost(tmp_path):
             item_cost("price_2", 4, 0, by=ItemIdType.VARIANT),
             item_cost("SHIRT", 2, 0),
         )
-        await door.stripe(shop, message("invoice.payment_succeeded", INVOICE, "evt_1"))
+        await door.stripe(shop, stripe_message("invoice.payment_succeeded", INVOICE, "evt_1"))
         await door.events(shop)
         add_order(shop, "O1", "2026-07-02T10:00", 50_00, ("SHIRT", 2, 25))
         await shop.knows()

@@ -15,8 +15,8 @@ from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.timestamps import format_timestamp
 from service_core.testing import event_builder
 from service_core.testing.random_datasets import random_datasets
+from tests.analytics.dataset_client import generated_examples
 from tests.analytics.deployment import NOW, run_deployment
-from tests.analytics.world_client import generated_examples
 from tests.commerce.ads.ad_spend_data import (
     ad_campaign,
     connect_ad_platform,
@@ -44,16 +44,16 @@ async def workspace_client(served):
     return await served.workspace()
 
 
-def week_of_sales(workspace_client):
+def add_week_of_sales(workspace_client):
     """200.00 by an ad and 40.00 by a mail in the week, of which 50.00 came back; 90.00 just after it, and 70.00 before."""
     workspace_client.story.add_event(
-        "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign("facebook", "cpc")
+        "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign_columns("facebook", "cpc")
     )
     workspace_client.story.add_event(
         "page_view",
         at="2026-07-01T10:00",
         visitor="B",
-        **event_builder.campaign("news", "email", channel="email"),
+        **event_builder.campaign_columns("news", "email", channel="email"),
     )
     for visitor, at, amount in (
         ("C", "2026-06-30T12:00", 70_00), ("A", "2026-07-02T10:00", 200_00), ("B", "2026-07-03T10:00", 40_00),
@@ -66,7 +66,7 @@ def week_of_sales(workspace_client):
     workspace_client.story.add_event("refund", at="2026-07-06T10:00", **back)
 
 
-def week_of_spend():
+def make_week_of_spend():
     """100.00 on seven days, 60.00 on the days around them."""
     yield spend_row("meta", ad_campaign("c1"), "2026-06-30", spend=30_00, conversion_value=1_00)
     for day in range(1, 8):
@@ -75,10 +75,10 @@ def week_of_spend():
     yield spend_row("meta", ad_campaign("c1"), "2026-07-08", spend=30_00, conversion_value=1_00)
 
 
-async def test_a_week_of_sales_and_ads(workspace_client):
+async def test_commerce_metrics_of_a_week_of_sales_and_ads(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
-    await save_spend(workspace_client, *week_of_spend())
-    week_of_sales(workspace_client)
+    await save_spend(workspace_client, *make_week_of_spend())
+    add_week_of_sales(workspace_client)
     await workspace_client.knows()
     assert await workspace_client.get("/commerce-metrics", **WEEK) == {
         "start_date": "2026-07-01T04:00:00.000Z", "end_date": END,
@@ -101,8 +101,8 @@ async def test_a_week_of_sales_and_ads(workspace_client):
     }  # fmt: skip
 
 
-async def test_the_end_is_exclusive_and_may_be_now(workspace_client):
-    week_of_sales(workspace_client)
+async def test_end_is_exclusive_and_can_be_now(workspace_client):
+    add_week_of_sales(workspace_client)
     await workspace_client.knows()
     hour_more = {**WEEK, "end_date": "2026-07-08T05:00Z"}
     assert (await workspace_client.get("/commerce-metrics", **hour_more))["orders"] == 4
@@ -115,16 +115,16 @@ async def test_the_end_is_exclusive_and_may_be_now(workspace_client):
     )  # fmt: skip
 
 
-async def test_days_of_accounts_count_whole_as_soon_as_a_range_touches_them(workspace_client):
+async def test_spend_days_count_whole_when_partly_in_the_range(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
-    await save_spend(workspace_client, *week_of_spend())
+    await save_spend(workspace_client, *make_week_of_spend())
     days_of_utc = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-08T00:00Z"}
     hour_of_the_eighth = {"start_date": "2026-07-08T04:00Z", "end_date": "2026-07-08T05:00Z"}
     assert (await workspace_client.get("/commerce-metrics", **days_of_utc))["spend"] == 130.0
     assert (await workspace_client.get("/commerce-metrics", **hour_of_the_eighth))["spend"] == 30.0
 
 
-async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(workspace_client):
+async def test_refund_counts_on_its_own_day_or_on_the_order_day(workspace_client):
     workspace_client.story.add_event(
         "purchase", at="2026-06-20T12:00", visitor="A", order_id="1", revenue=40_00
     )
@@ -165,12 +165,12 @@ async def test_a_malformed_range_is_refused_with_its_reason(workspace_client, se
         assert body["error"] == "start_date and end_date required (ISO 8601)"
 
 
-async def test_366_days_are_not_too_many(workspace_client):
+async def test_range_of_366_days_is_accepted(workspace_client):
     asked = {**WEEK, "start_date": "2025-07-07T04:00Z"}
     assert (await workspace_client.get("/commerce-metrics", **asked))["revenue"] == 0.0
 
 
-async def test_what_was_never_connected_is_null_and_its_part_is_not_complete(workspace_client):
+async def test_unconnected_source_is_null_and_its_part_incomplete(workspace_client):
     answer = await workspace_client.get("/commerce-metrics", **WEEK)
     unknown = {name for name, value in answer.items() if value is None}
     assert unknown == WITHOUT_COSTS | {"spend", "roas", "platform_roas", "mer", "cac", "aov"}
@@ -185,7 +185,7 @@ async def test_what_was_never_connected_is_null_and_its_part_is_not_complete(wor
     assert await workspace_client.get("/commerce-metrics", **WEEK) == answer
 
 
-async def test_several_platforms_claim_each_for_itself_and_are_known_each_so_far(workspace_client):
+async def test_claimed_conversions_and_freshness_are_listed_per_platform(workspace_client):
     read = NOW - timedelta(hours=12)
     await connect_ad_platform(workspace_client, "tiktok", read=read)
     await connect_ad_platform(workspace_client, "google", read=NOW - timedelta(hours=1))
@@ -208,7 +208,7 @@ async def test_several_platforms_claim_each_for_itself_and_are_known_each_so_far
     assert (await workspace_client.get("/commerce-metrics", **before))["completeness"]["spend"]["complete"]
 
 
-async def test_money_without_a_rate_leaves_its_part_incomplete(workspace_client):
+async def test_missing_rate_makes_its_part_incomplete(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(
         workspace_client, spend_row("meta", ad_campaign("c"), spend=10_00, conversion_value=1_00)
@@ -230,7 +230,7 @@ async def test_money_without_a_rate_leaves_its_part_incomplete(workspace_client)
     assert (answer["spend"], answer["completeness"]["spend"]["complete"]) == (None, False)
 
 
-async def test_events_that_wait_make_revenue_incomplete(workspace_client, monkeypatch):
+async def test_queued_events_make_revenue_incomplete(workspace_client, monkeypatch):
     waits_since = NOW - timedelta(hours=12)
 
     async def behind(*_):
@@ -241,7 +241,7 @@ async def test_events_that_wait_make_revenue_incomplete(workspace_client, monkey
     assert revenue == {"complete": False, "through": format_timestamp(waits_since)}
 
 
-async def unverified(workspace_client):
+async def read_unverified_parts(workspace_client):
     status, body = await workspace_client.ask(
         "GET", "/commerce-metrics", "&".join(f"{k}={v}" for k, v in WEEK.items())
     )
@@ -251,14 +251,14 @@ async def unverified(workspace_client):
 
 
 @pytest.mark.parametrize("status", [ConnectionStatus.ERROR, ConnectionStatus.EXPIRED])
-async def test_what_is_connected_and_cannot_be_read_is_refused(workspace_client, status):
+async def test_connection_in_error_is_refused(workspace_client, status):
     await connect_ad_platform(workspace_client, "meta", read=None)
-    assert await unverified(workspace_client) == "spend_unverified"
+    assert await read_unverified_parts(workspace_client) == "spend_unverified"
     await connect_ad_platform(workspace_client, "meta", status=status)
-    assert await unverified(workspace_client) == "spend_unverified"
+    assert await read_unverified_parts(workspace_client) == "spend_unverified"
     stripe = Connection(workspace_client.workspace.id, "stripe", ProviderKind.REVENUE, status, NOW)
     await workspace_client.service.ports.workspace.connections.save_connection(stripe)
-    assert await unverified(workspace_client) == "revenue_unverified"
+    assert await read_unverified_parts(workspace_client) == "revenue_unverified"
 
 
 @pytest.mark.parametrize(
@@ -270,36 +270,34 @@ async def test_what_is_connected_and_cannot_be_read_is_refused(workspace_client,
         ("workspace.connections", "list_connections", "revenue"),
     ],
 )
-async def test_a_store_that_is_away_leaves_its_part_unverified(
-    workspace_client, monkeypatch, port, call, part
-):
+async def test_unavailable_store_makes_its_part_unverified(workspace_client, monkeypatch, port, call, part):
     await connect_ad_platform(workspace_client, "meta")
 
     async def away(*_):
         raise StoreUnavailable
 
     monkeypatch.setattr(type(attrgetter(port)(workspace_client.service.ports)), call, away)
-    assert await unverified(workspace_client) == f"{part}_unverified"
+    assert await read_unverified_parts(workspace_client) == f"{part}_unverified"
 
 
-async def test_costs_that_cannot_be_read_are_unverified_and_not_absent(workspace_client, monkeypatch):
+async def test_unreadable_costs_are_unverified_and_not_absent(workspace_client, monkeypatch):
     async def silent(source, _, now):
         return SourceState(now, dict.fromkeys(source.relations, UnavailableReason.SOURCE_ERROR))
 
     monkeypatch.setattr("service_core.commerce.costs.source.CostSource.read_state", silent)
-    assert await unverified(workspace_client) == "costs_unverified"
+    assert await read_unverified_parts(workspace_client) == "costs_unverified"
 
 
-async def test_a_read_that_takes_too_long_says_so(workspace_client, monkeypatch):
+async def test_slow_read_returns_a_timeout_error(workspace_client, monkeypatch):
     async def slow(*_):
         raise QueryTimeout
 
     monkeypatch.setattr(type(workspace_client.service.ports.events), "aggregate", slow)
-    assert await unverified(workspace_client) == "query_timeout"
+    assert await read_unverified_parts(workspace_client) == "query_timeout"
 
 
-async def test_a_program_is_told_the_same(served, workspace_client):
-    week_of_sales(workspace_client)
+async def test_mcp_returns_the_same_commerce_metrics(served, workspace_client):
+    add_week_of_sales(workspace_client)
     await workspace_client.knows()
     program = await connect_client(served.service, workspace_client.workspace, served.now)
     assert await program.call("get_commerce_metrics", **WEEK) == await workspace_client.get(
@@ -315,10 +313,10 @@ async def served_by_store(request, tmp_path):
 
 @generated_examples
 @given(drawn=random_datasets(60), basis=st.sampled_from(["refund", "order"]), bots=st.booleans())
-async def test_each_value_is_that_of_the_metric_of_its_name(served_by_store, drawn, basis, bots):
+async def test_values_equal_the_metrics_of_the_same_names(served_by_store, drawn, basis, bots):
     world, chance = drawn
     asking, _, _ = await load_advertising_world(served_by_store, world, chance, flawed=True)
-    start, end = hours(world, chance)
+    start, end = generated_hours(world, chance)
     asked = {"refund_basis": basis, "include_bots": bots}
     answer = await asking.get(
         "/commerce-metrics",
@@ -335,7 +333,7 @@ async def test_each_value_is_that_of_the_metric_of_its_name(served_by_store, dra
     assert await asking.values(*told, **asked) == told
 
 
-def hours(world, chance: Random):
+def generated_hours(world, chance: Random):
     """Some hours of a world that is over."""
     first = world.span.start.replace(minute=0)
     length = int((world.span.end - first) / timedelta(hours=1))

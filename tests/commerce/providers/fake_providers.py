@@ -17,7 +17,7 @@ from tests.analytics.deployment import NOW
 from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, too_many_calls
 
 SECRET = "planted_in_a_test"
-KEPT = timedelta(days=30)
+POLLED_FIELDS = timedelta(days=30)
 """How long Stripe keeps events."""
 
 
@@ -80,7 +80,7 @@ class FakeStripe(StubPlatformApi):
         if asked.headers["authorization"] != f"Bearer {self.key}":
             return self.refuse(asked)
         assert (asked.path, asked.query["limit"]) == (f"{self.path}/events", "100")
-        since = max(int(asked.query.get("created[gte]", 0)), _at(self.clock() - KEPT))
+        since = max(int(asked.query.get("created[gte]", 0)), _at(self.clock() - POLLED_FIELDS))
         found = [one for one in self.happened if one["created"] >= since]
         found.sort(key=lambda one: (one["created"], one["id"]), reverse=True)
         after = asked.query.get("starting_after")
@@ -199,4 +199,4 @@ async def connect_provider(door, client, till, *, key=True):
     )  # fmt: skip
     await door.ports.workspace.connections.save_connection(connection)
     secrets = {"webhook_secret": SECRET} | ({till.key: till.key} if key else {})
-    await door.ports.connection_secrets.save_secrets(client.workspace.id, till.id, secrets)
+    await door.ports.connection_secrets.replace_or_delete_secrets(client.workspace.id, till.id, secrets)

@@ -24,7 +24,7 @@ async def workspace_client(webhook_client):
     return client
 
 
-async def sends(webhook_client, workspace_client, kind, day, *, password=PASSWORD, **said):
+async def send_revenuecat_message(webhook_client, workspace_client, kind, day, *, password=PASSWORD, **said):
     at = webhook_client.served.now - timedelta(days=7 - day)
     stamp = int(at.timestamp() * 1000)
     event = {
@@ -43,21 +43,25 @@ async def sends(webhook_client, workspace_client, kind, day, *, password=PASSWOR
 PAID = {"price": 9.99, "price_in_purchased_currency": 9.99}
 
 
-async def test_a_subscription_is_told_from_its_trial_to_its_refund(webhook_client, workspace_client):
+async def test_subscription_lifecycle_from_trial_to_refund(webhook_client, workspace_client):
     trial = {"period_type": "TRIAL"}
     refund = {
         "price": -9.99, "price_in_purchased_currency": -9.99, "cancel_reason": "CUSTOMER_SUPPORT",
         "transaction_id": "1002", "expiration_at_ms": 1,
     }  # fmt: skip
-    await sends(webhook_client, workspace_client, "INITIAL_PURCHASE", 0, **trial)
+    await send_revenuecat_message(webhook_client, workspace_client, "INITIAL_PURCHASE", 0, **trial)
     (state,) = await webhook_client.subscriptions(workspace_client)
     assert (state.status, state.amount) == (SubscriptionStatus.TRIALING, None)
-    await sends(webhook_client, workspace_client, "RENEWAL", 2, is_trial_conversion=True, **PAID)
-    await sends(webhook_client, workspace_client, "CANCELLATION", 4, cancel_reason="UNSUBSCRIBE")
+    await send_revenuecat_message(
+        webhook_client, workspace_client, "RENEWAL", 2, is_trial_conversion=True, **PAID
+    )
+    await send_revenuecat_message(
+        webhook_client, workspace_client, "CANCELLATION", 4, cancel_reason="UNSUBSCRIBE"
+    )
     (state,) = await webhook_client.subscriptions(workspace_client)
     assert (state.status, state.amount, state.currency) == (SubscriptionStatus.ACTIVE, 999, "USD")
     assert (state.cancel_at_period_end, state.product_id, state.plan) == (True, "pro_monthly", "pro")
-    await sends(webhook_client, workspace_client, "CANCELLATION", 5, **refund)
+    await send_revenuecat_message(webhook_client, workspace_client, "CANCELLATION", 5, **refund)
     assert [event["event_name"] for event in await webhook_client.events(workspace_client)] == [
         "subscription_cancelled", "subscription_cancelled", "trial_converted", "trial_started",
     ]  # fmt: skip
@@ -67,32 +71,32 @@ async def test_a_subscription_is_told_from_its_trial_to_its_refund(webhook_clien
     assert (revenuecat["revenue"], revenuecat["refunds"], revenuecat["net_revenue"]) == (9.99, 9.99, 0)
 
 
-async def test_the_customer_is_the_visitor_that_was_carried_along(webhook_client, workspace_client):
-    assert (await sends(webhook_client, workspace_client, "RENEWAL", 2, **PAID)).json == {
+async def test_visitor_id_in_attributes_identifies_the_customer(webhook_client, workspace_client):
+    assert (await send_revenuecat_message(webhook_client, workspace_client, "RENEWAL", 2, **PAID)).json == {
         "received": True,
         "duplicate": False,
     }
-    assert (await sends(webhook_client, workspace_client, "RENEWAL", 2, **PAID)).json["duplicate"]
+    assert (await send_revenuecat_message(webhook_client, workspace_client, "RENEWAL", 2, **PAID)).json[
+        "duplicate"
+    ]
     (event,) = await webhook_client.events(workspace_client)
     assert (event["event_id"], event["source"]) == ("revenuecat_RENEWAL-2", "revenuecat")
     assert (event["visitor_id"], event["user_id"]) == ("visitor-7", "ann")
     assert (event["revenue"], event["order_id"]) == (9.99, "1002")
 
 
-async def test_users_of_one_device_keep_their_subscriptions(webhook_client, workspace_client):
+async def test_users_sharing_a_device_keep_separate_subscriptions(webhook_client, workspace_client):
     bob = {"app_user_id": "bob", "original_app_user_id": "bob", "original_transaction_id": "2000"}
-    await sends(webhook_client, workspace_client, "RENEWAL", 2, **PAID)
-    await sends(webhook_client, workspace_client, "RENEWAL", 3, **bob, **PAID)
+    await send_revenuecat_message(webhook_client, workspace_client, "RENEWAL", 2, **PAID)
+    await send_revenuecat_message(webhook_client, workspace_client, "RENEWAL", 3, **bob, **PAID)
     await webhook_client.drain()
     answer = await workspace_client.get("/subscriptions", start_date="2026-07-01", end_date="2026-07-08")
     assert {one["id"]: one["user_id"] for one in answer["subscriptions"]} == {"1000": "ann", "2000": "bob"}
 
 
-async def test_another_password_is_refused_and_a_test_message_kept_as_it_came(
-    webhook_client, workspace_client
-):
+async def test_wrong_password_is_refused_and_test_messages_are_stored(webhook_client, workspace_client):
     assert (
-        await sends(webhook_client, workspace_client, "RENEWAL", 2, password="Bearer other")
+        await send_revenuecat_message(webhook_client, workspace_client, "RENEWAL", 2, password="Bearer other")
     ).status == 401
-    assert (await sends(webhook_client, workspace_client, "TEST", 2)).status == 200
+    assert (await send_revenuecat_message(webhook_client, workspace_client, "TEST", 2)).status == 200
     assert await webhook_client.events(workspace_client) == []

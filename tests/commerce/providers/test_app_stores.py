@@ -7,7 +7,7 @@ import pytest
 
 from plugins.revenue_revenuecat.adapter import RevenueCat
 from service_core.commerce.providers.app_stores.billing_interval import nearest_billing_interval
-from service_core.commerce.providers.app_stores.events import map_app_store
+from service_core.commerce.providers.app_stores.events import map_app_store_notification
 from service_core.commerce.providers.app_stores.models import AppStoreNotification, NotificationKind
 from service_core.commerce.subscriptions.merge_states import accumulate_states
 from service_core.commerce.subscriptions.models import Interval, SubscriptionStatus
@@ -33,22 +33,25 @@ BEGUN = datetime(2026, 1, 31, tzinfo=UTC)
         (730, (Interval.YEAR, 2)),
     ],
 )
-def test_a_price_pays_for_the_nearest_period_that_is_sold(days, period):
+def test_price_is_assigned_to_the_nearest_standard_period(days, period):
     assert nearest_billing_interval(BEGUN, BEGUN + timedelta(days=days)) == period
 
 
-def test_a_period_without_an_end_tells_no_interval():
+def test_period_without_an_end_has_no_interval():
     assert nearest_billing_interval(BEGUN, None) == (None, 1)
     assert nearest_billing_interval(BEGUN, BEGUN) == (None, 1)
 
 
-def test_the_names_of_events_are_those_the_provider_is_known_for():
-    kinds = {map_app_store(message(kind), "revenuecat", "a").event_name for kind in NotificationKind}
+def test_mapped_event_names_are_declared_by_the_provider():
+    kinds = {
+        map_app_store_notification(app_store_message(kind), "revenuecat", "a").event_name
+        for kind in NotificationKind
+    }
     trials = {"trial_started", "trial_converted"}
     assert kinds | trials == set(RevenueCat().info.event_names)
 
 
-def message(kind, day=0, **said):
+def app_store_message(kind, day=0, **said):
     at = BEGUN + timedelta(days=day)
     return AppStoreNotification(
         id=f"m{day}",
@@ -63,18 +66,20 @@ def message(kind, day=0, **said):
     )
 
 
-def test_a_life_from_trial_to_expiration_keeps_its_price_and_its_start():
+def test_subscription_from_trial_to_expiration_keeps_price_and_start():
     paid = Decimal("9.99")
     life = (
-        message(NotificationKind.INITIAL_PURCHASE, trial=True, price=Decimal(0)),
-        message(NotificationKind.RENEWAL, 7, converts_trial=True, price=paid),
-        message(NotificationKind.BILLING_ISSUE, 37, price=Decimal(0)),
-        message(NotificationKind.RENEWAL, 39, price=paid),
-        message(NotificationKind.CANCELLATION, 50, price=Decimal(0), reason="UNSUBSCRIBE"),
-        message(NotificationKind.EXPIRATION, 69, price=Decimal(0), reason="UNSUBSCRIBE"),
+        app_store_message(NotificationKind.INITIAL_PURCHASE, trial=True, price=Decimal(0)),
+        app_store_message(NotificationKind.RENEWAL, 7, converts_trial=True, price=paid),
+        app_store_message(NotificationKind.BILLING_ISSUE, 37, price=Decimal(0)),
+        app_store_message(NotificationKind.RENEWAL, 39, price=paid),
+        app_store_message(NotificationKind.CANCELLATION, 50, price=Decimal(0), reason="UNSUBSCRIBE"),
+        app_store_message(NotificationKind.EXPIRATION, 69, price=Decimal(0), reason="UNSUBSCRIBE"),
     )
     states = [
-        *accumulate_states(state for one in life for state in map_app_store(one, "revenuecat", "a").states)
+        *accumulate_states(
+            state for one in life for state in map_app_store_notification(one, "revenuecat", "a").states
+        )
     ]
     assert [state.status for state in states] == [
         SubscriptionStatus.TRIALING,
@@ -91,6 +96,8 @@ def test_a_life_from_trial_to_expiration_keeps_its_price_and_its_start():
     assert states[5].ended_at == BEGUN + timedelta(days=99)
 
 
-def test_a_period_that_costs_nothing_does_not_say_what_the_next_one_costs():
-    (state,) = map_app_store(message(NotificationKind.RENEWAL, price=Decimal(0)), "revenuecat", "a").states
+def test_free_period_leaves_the_price_unknown():
+    (state,) = map_app_store_notification(
+        app_store_message(NotificationKind.RENEWAL, price=Decimal(0)), "revenuecat", "a"
+    ).states
     assert (state.status, state.amount) == (SubscriptionStatus.ACTIVE, None)

@@ -13,7 +13,7 @@ from tests.fixtures.stub_platform_api import serve_api
 
 
 @asynccontextmanager
-async def asked(kind):
+async def serve_fake_provider(kind):
     async with serve_api(kind()) as till:
         numbers = count()
 
@@ -27,12 +27,12 @@ async def asked(kind):
 class TestStripe(PollingProviderConformance):
     @pytest.fixture
     async def harness(self):
-        async with asked(FakeStripe) as harness:
+        async with serve_fake_provider(FakeStripe) as harness:
             yield harness
 
 
 class TestShopify(PollingProviderConformance):
     @pytest.fixture
     async def harness(self):
-        async with asked(FakeShopify) as harness:
+        async with serve_fake_provider(FakeShopify) as harness:
             yield harness

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from tests.commerce.providers.test_webhooks import PAYMENT, message
+from tests.commerce.providers.test_webhooks import PAYMENT, stripe_message
 from tests.commerce.providers.webhook_client import open_webhook_client
 
 DOLLARS = {"currency": "usd", "customer": "cus_1"}
@@ -32,17 +32,17 @@ REFUND = {"id": "ch_1", "object": "charge", "amount_refunded": 5950, "payment_in
 
 
 @pytest.mark.parametrize("told", ORDERED.values(), ids=list(ORDERED))
-async def test_the_messages_of_a_payment_are_one_order_and_a_refund_of_it_nets_to_nothing(tmp_path, told):
+async def test_messages_of_a_payment_are_one_order_and_its_refund_nets_to_zero(tmp_path, told):
     async with open_webhook_client(tmp_path) as door:
         for messages in permutations(told):
             shop = await door.connected_workspace()
             for number, (kind, about) in enumerate(messages):
-                await door.stripe(shop, message(kind, about, f"evt_{number}"))
+                await door.stripe(shop, stripe_message(kind, about, f"evt_{number}"))
             assert len(await door.events(shop)) == len(told)
             asked = {"start_date": "2026-07-01", "end_date": "2026-07-09", "provider": "stripe"}
             (row,) = (await shop.get("/revenue", **asked))["platforms"]
             assert (row["orders"], row["revenue"], row["net_revenue"]) == (1, 59.5, 59.5)
-            await door.stripe(shop, message("charge.refunded", REFUND, "evt_back"))
+            await door.stripe(shop, stripe_message("charge.refunded", REFUND, "evt_back"))
             await door.drain()
             (row,) = (await shop.get("/revenue", **asked))["platforms"]
             assert (row["refunds"], row["refund_count"], row["net_revenue"]) == (59.5, 1, 0)
@@ -63,8 +63,8 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("properties", "sent", "more"), KNOWN.values(), ids=list(KNOWN))
-async def test_an_order_that_the_site_and_stripe_tell_of_is_one_and_stripes(tmp_path, properties, sent, more):
-    told = message("checkout.session.completed", {**SESSION, **more}, "evt_9")
+async def test_order_tracked_by_site_and_stripe_counts_once_for_stripe(tmp_path, properties, sent, more):
+    told = stripe_message("checkout.session.completed", {**SESSION, **more}, "evt_9")
     tracked = {"value": 64.5, "currency": "USD", **properties}
     async with open_webhook_client(tmp_path) as door:
         for tracked_first in (True, False):
@@ -95,7 +95,7 @@ async def test_an_order_that_the_site_and_stripe_tell_of_is_one_and_stripes(tmp_
             assert [metric["value"] for metric in metrics] == [52.5, 2.5, 50.0, 9.5, 5.0, None, 1, 1]
 
 
-async def test_of_the_messages_of_a_payment_the_one_that_knows_its_parts_is_told(tmp_path):
+async def test_message_with_revenue_parts_represents_the_payment(tmp_path):
     """A payment tells what was paid, a Checkout session what of it was tax and shipping."""
     paid = {**PAYMENT, **DOLLARS, "id": "pi_9", "amount_received": 6450}
     async with open_webhook_client(tmp_path) as door:
@@ -104,19 +104,19 @@ async def test_of_the_messages_of_a_payment_the_one_that_knows_its_parts_is_told
         ):
             shop = await door.connected_workspace()
             for number, (kind, about) in enumerate(messages):
-                await door.stripe(shop, message(kind, about, f"evt_{number}"))
+                await door.stripe(shop, stripe_message(kind, about, f"evt_{number}"))
             await door.drain()
             (row,) = (await shop.get("/revenue", **WEEK, provider="stripe"))["platforms"]
             assert (row["orders"], row["revenue"]) == (1, 50.0)
 
 
-async def test_a_refund_that_names_the_payment_goes_back_to_the_order_that_metadata_named(tmp_path):
+async def test_refund_by_payment_id_finds_the_order_named_in_metadata(tmp_path):
     async with open_webhook_client(tmp_path) as door:
         shop = await door.connected_workspace()
         named = {**SESSION, "metadata": {"order_id": "1001"}}
-        await door.stripe(shop, message("checkout.session.completed", named, "evt_9"))
+        await door.stripe(shop, stripe_message("checkout.session.completed", named, "evt_9"))
         back = {**REFUND, "amount_refunded": 5000, "payment_intent": "pi_9"}
-        later = {**message("charge.refunded", back, "evt_back"), "created": 1_783_500_000 + 90}
+        later = {**stripe_message("charge.refunded", back, "evt_back"), "created": 1_783_500_000 + 90}
         await door.stripe(shop, later)
         await door.drain()
         (row,) = (await shop.get("/revenue", **WEEK, provider="stripe", refund_basis="order"))["platforms"]

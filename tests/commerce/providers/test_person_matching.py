@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.commerce.providers.test_webhooks import PAYMENT, message
+from tests.commerce.providers.test_webhooks import PAYMENT, stripe_message
 from tests.commerce.providers.webhook_client import open_webhook_client
 
 SESSION = {
@@ -24,20 +24,22 @@ async def workspace_client(webhook_client):
     return await webhook_client.connected_workspace()
 
 
-async def pay(webhook_client, workspace_client, id_="evt_1", **about):
+async def send_payment(webhook_client, workspace_client, id_="evt_1", **about):
     payment = {name: value for name, value in {**PAYMENT, **about}.items() if value is not None}
-    return await webhook_client.stripe(workspace_client, message("payment_intent.succeeded", payment, id_))
+    return await webhook_client.stripe(
+        workspace_client, stripe_message("payment_intent.succeeded", payment, id_)
+    )
 
 
-async def test_the_visitor_that_is_carried_back(webhook_client, workspace_client):
+async def test_visitor_id_in_metadata_identifies_the_person(webhook_client, workspace_client):
     await webhook_client.track(workspace_client, "pageview", anonymous_id="A1")
-    await pay(webhook_client, workspace_client, metadata={"visitor_id": "A1"})
+    await send_payment(webhook_client, workspace_client, metadata={"visitor_id": "A1"})
     assert await webhook_client.person(workspace_client, "A1") == "v:A1"
     assert {event["visitor_id"] for event in await webhook_client.events(workspace_client)} == {"A1"}
 
 
-async def test_the_user_the_provider_names(webhook_client, workspace_client):
-    await pay(webhook_client, workspace_client, metadata={"user_id": "u_1"})
+async def test_user_id_of_the_provider_identifies_the_person(webhook_client, workspace_client):
+    await send_payment(webhook_client, workspace_client, metadata={"user_id": "u_1"})
     await webhook_client.track(workspace_client, "pageview", anonymous_id="A1", user_id="u_1")
     assert (
         await webhook_client.person(workspace_client, "A1")
@@ -47,8 +49,8 @@ async def test_the_user_the_provider_names(webhook_client, workspace_client):
     assert {event["user_id"] for event in await webhook_client.events(workspace_client)} == {"u_1"}
 
 
-async def test_an_external_id_that_is_told_later_finds_what_was_paid_before(webhook_client, workspace_client):
-    await pay(webhook_client, workspace_client)
+async def test_later_external_id_matches_earlier_payments(webhook_client, workspace_client):
+    await send_payment(webhook_client, workspace_client)
     assert await webhook_client.person(workspace_client, "stripe:cus_1") == "v:stripe:cus_1"
     webhook_client.served.now += timedelta(minutes=1)
     await webhook_client.track(
@@ -58,28 +60,28 @@ async def test_an_external_id_that_is_told_later_finds_what_was_paid_before(webh
 
 
 @pytest.mark.parametrize("name", ["session_id", "sessionId", "checkout_session_id"])
-async def test_a_checkout_session_that_the_site_told_of(webhook_client, workspace_client, name):
+async def test_tracked_checkout_session_identifies_the_person(webhook_client, workspace_client, name):
     await webhook_client.track(
         workspace_client, "$stripe_checkout_session", {name: "cs_1"}, anonymous_id="A1", user_id="u_1"
     )
-    await webhook_client.stripe(workspace_client, message("checkout.session.completed", SESSION))
+    await webhook_client.stripe(workspace_client, stripe_message("checkout.session.completed", SESSION))
     assert await webhook_client.person(workspace_client, "stripe:pi_1") == "u:u_1"
 
 
-async def test_all_messages_of_one_payment_are_of_one_person(webhook_client, workspace_client):
-    await pay(webhook_client, workspace_client, customer=None)
+async def test_messages_of_one_payment_belong_to_one_person(webhook_client, workspace_client):
+    await send_payment(webhook_client, workspace_client, customer=None)
     await webhook_client.stripe(
         workspace_client,
-        message("checkout.session.completed", {**SESSION, "client_reference_id": "A1"}, "evt_2"),
+        stripe_message("checkout.session.completed", {**SESSION, "client_reference_id": "A1"}, "evt_2"),
     )
     await webhook_client.track(workspace_client, "login", anonymous_id="A1", user_id="u_1")
     assert await webhook_client.person(workspace_client, "stripe:pi_1") == "u:u_1"
 
 
-async def test_strangers_stay_strangers(webhook_client, workspace_client):
+async def test_unrelated_customers_are_separate_persons(webhook_client, workspace_client):
     """Two customers, two guests, and ids that are none: each is somebody of their own."""
-    await pay(webhook_client, workspace_client, "evt_1")
-    await pay(
+    await send_payment(webhook_client, workspace_client, "evt_1")
+    await send_payment(
         webhook_client,
         workspace_client,
         "evt_2",
@@ -87,8 +89,8 @@ async def test_strangers_stay_strangers(webhook_client, workspace_client):
         customer="cus_2",
         metadata={"visitor_id": "null"},
     )
-    await pay(webhook_client, workspace_client, "evt_3", id="pi_3", customer=None)
-    await pay(
+    await send_payment(webhook_client, workspace_client, "evt_3", id="pi_3", customer=None)
+    await send_payment(
         webhook_client,
         workspace_client,
         "evt_4",
@@ -100,15 +102,15 @@ async def test_strangers_stay_strangers(webhook_client, workspace_client):
     assert [await webhook_client.person(workspace_client, id_) for id_ in ids] == [f"v:{id_}" for id_ in ids]
 
 
-async def test_a_customer_of_two_users_joins_neither(webhook_client, workspace_client):
+async def test_customer_id_of_two_users_merges_neither(webhook_client, workspace_client):
     for user in ("u_1", "u_2"):
         await webhook_client.track(workspace_client, "login", user_id=user, external_ids={"stripe": "cus_1"})
-    await pay(webhook_client, workspace_client)
+    await send_payment(webhook_client, workspace_client)
     people = [await webhook_client.person(workspace_client, id_) for id_ in ("u_1", "u_2", "stripe:cus_1")]
     assert people == ["u:u_1", "u:u_2", "v:stripe:cus_1"]
 
 
-async def credited(webhook_client, workspace_client):
+async def read_credited_sources(webhook_client, workspace_client):
     """Revenue by source, and that of nobody."""
     await webhook_client.drain()
     answer = await workspace_client.get(
@@ -118,7 +120,7 @@ async def credited(webhook_client, workspace_client):
     return rows, answer["unattributed"]["revenue"]
 
 
-async def test_a_payment_of_nobody_counts_and_a_later_match_credits_it(webhook_client, workspace_client):
+async def test_unmatched_payment_counts_and_is_credited_after_a_match(webhook_client, workspace_client):
     await webhook_client.track(
         workspace_client,
         "pageview",
@@ -126,34 +128,34 @@ async def test_a_payment_of_nobody_counts_and_a_later_match_credits_it(webhook_c
         anonymous_id="A1",
         timestamp="2026-07-08T08:00:00Z",
     )
-    await pay(webhook_client, workspace_client, currency="usd")
-    assert await credited(webhook_client, workspace_client) == ({}, 59.5)
+    await send_payment(webhook_client, workspace_client, currency="usd")
+    assert await read_credited_sources(webhook_client, workspace_client) == ({}, 59.5)
     await webhook_client.track(
         workspace_client, "login", anonymous_id="A1", user_id="u_1", external_ids={"stripe": "cus_1"}
     )
-    assert await credited(webhook_client, workspace_client) == ({"news": 59.5}, 0)
+    assert await read_credited_sources(webhook_client, workspace_client) == ({"news": 59.5}, 0)
 
 
-async def test_an_email_that_one_person_says_later_credits_what_was_paid(webhook_client, workspace_client):
+async def test_later_email_match_credits_earlier_payments(webhook_client, workspace_client):
     brought = {"utm_source": "news", "utm_medium": "email"}
     await webhook_client.track(
         workspace_client, "pageview", brought, anonymous_id="A1", timestamp="2026-07-08T08:00:00Z"
     )
-    await pay(
+    await send_payment(
         webhook_client, workspace_client, currency="usd", customer=None, receipt_email="Ann@Shop.example"
     )
-    assert await credited(webhook_client, workspace_client) == ({}, 59.5)
+    assert await read_credited_sources(webhook_client, workspace_client) == ({}, 59.5)
     await webhook_client.track(
         workspace_client, "$identify", {"traits": {"email": "ann@shop.example"}}, anonymous_id="A1"
     )
-    assert await credited(webhook_client, workspace_client) == ({"news": 59.5}, 0)
+    assert await read_credited_sources(webhook_client, workspace_client) == ({"news": 59.5}, 0)
     await webhook_client.track(
         workspace_client, "login", user_id="ann@shop.example"
     )  # now it may be somebody else's
-    assert await credited(webhook_client, workspace_client) == ({}, 59.5)
+    assert await read_credited_sources(webhook_client, workspace_client) == ({}, 59.5)
 
 
-async def test_two_customers_at_one_computer_stay_two(webhook_client, workspace_client):
+async def test_two_customers_on_one_device_stay_separate(webhook_client, workspace_client):
     """Each pays while logged in, and is billed again by the provider alone, when the other one is."""
     for number, user in enumerate(("u_1", "u_2"), start=1):
         webhook_client.served.now += timedelta(minutes=1)
@@ -166,10 +168,10 @@ async def test_two_customers_at_one_computer_stay_two(webhook_client, workspace_
             "metadata": {"visitor_id": "A1"},
         }
         await webhook_client.stripe(
-            workspace_client, {**message("payment_intent.succeeded", paid, f"evt_{number}"), **at}
+            workspace_client, {**stripe_message("payment_intent.succeeded", paid, f"evt_{number}"), **at}
         )
     for number in (1, 2):
-        await pay(
+        await send_payment(
             webhook_client, workspace_client, f"evt_1{number}", id=f"pi_1{number}", customer=f"cus_{number}"
         )
     people = [await webhook_client.person(workspace_client, f"stripe:cus_{number}") for number in (1, 2)]

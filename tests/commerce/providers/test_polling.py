@@ -25,7 +25,7 @@ FIRST = NOW - timedelta(days=6)
 """When the first thing happens."""
 
 
-class Shop:
+class PolledProvider:
     """A workspace whose provider can be asked."""
 
     def __init__(self, door, client, till):
@@ -66,22 +66,22 @@ class Shop:
 
 
 @asynccontextmanager
-async def selling(folder, kind=FakeStripe, *, key=True):
+async def run_polled_provider(folder, kind=FakeStripe, *, key=True):
     async with open_webhook_client(folder) as door, listening(kind(lambda: door.served.now)) as till:
         client = await door.served.workspace(timezone="UTC")
         await connect_provider(door, client, till, key=key)
-        yield Shop(door, client, till)
+        yield PolledProvider(door, client, till)
 
 
 @pytest.fixture
 async def polled_provider(tmp_path):
-    async with selling(tmp_path) as polled_provider:
+    async with run_polled_provider(tmp_path) as polled_provider:
         yield polled_provider
 
 
 @pytest.mark.parametrize("kind", FAKE_PROVIDERS)
-async def test_what_happened_before_the_connection_is_there_after_the_first_reading(tmp_path, kind):
-    async with selling(tmp_path, kind) as shop:
+async def test_first_sync_imports_messages_before_the_connection(tmp_path, kind):
+    async with run_polled_provider(tmp_path, kind) as shop:
         for number in range(7):
             shop.sell(number)
         assert (await shop.ask()).counts["new"] == 7
@@ -90,7 +90,7 @@ async def test_what_happened_before_the_connection_is_there_after_the_first_read
         connection = await shop.door.connection(shop.client)
         assert (connection.status, connection.last_synced_at) == (ConnectionStatus.CONNECTED, NOW)
     (tmp_path / "sent").mkdir()
-    async with selling(tmp_path / "sent", kind) as other:
+    async with run_polled_provider(tmp_path / "sent", kind) as other:
         for number in range(7):
             other.sell(number)
             await other.send(number)
@@ -117,12 +117,12 @@ STEPS = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS)
-def test_webhooks_and_readings_in_any_order_and_overlap_give_one_set_of_facts(tmp_path_factory, kind, steps):
-    asyncio.run(_play(tmp_path_factory.mktemp("till"), kind, steps))
+def test_webhooks_and_syncs_in_any_order_give_the_same_events(tmp_path_factory, kind, steps):
+    asyncio.run(replay_steps(tmp_path_factory.mktemp("till"), kind, steps))
 
 
-async def _play(folder, kind, steps):
-    async with selling(folder, kind) as shop:
+async def replay_steps(folder, kind, steps):
+    async with run_polled_provider(folder, kind) as shop:
         sold = count()
         for what, how in steps:
             if what == "sell":
@@ -143,10 +143,10 @@ async def _play(folder, kind, steps):
         await shop.ask()
         assert await shop.facts() == (rows, states)
         revenue = sum(row[3] or 0 for row in rows)
-        assert revenue == pytest.approx(sum(map(_worth, shop.till.happened)))
+        assert revenue == pytest.approx(sum(map(payment_amount, shop.till.happened)))
 
 
-def _worth(message):
+def payment_amount(message):
     """What a message of a till says was earned, without reading it as the plugins do."""
     if isinstance(message, tuple):
         return {"orders/paid": 20.0, "refunds/create": -5.0}.get(message[0], 0)
@@ -155,8 +155,8 @@ def _worth(message):
 
 
 @pytest.mark.parametrize("kind", FAKE_PROVIDERS)
-async def test_a_message_that_comes_again_after_months_is_still_the_same(tmp_path, kind):
-    async with selling(tmp_path, kind, key=False) as shop:
+async def test_repeated_message_is_a_duplicate_after_months(tmp_path, kind):
+    async with run_polled_provider(tmp_path, kind, key=False) as shop:
         shop.sell(0)
         assert not await shop.send(0)
         before = await shop.facts()
@@ -164,17 +164,17 @@ async def test_a_message_that_comes_again_after_months_is_still_the_same(tmp_pat
         assert await shop.send(0)
         assert await shop.facts() == before
         async with asyncio.timeout(20):  # a repeat that is known is counted within a second
-            while not await _duplicates(shop.client):
+            while not await count_duplicates(shop.client):
                 await asyncio.sleep(0.02)
 
 
-async def _duplicates(client):
+async def count_duplicates(client):
     answer = await client.get("/ledger", start_date="2026-07-28", end_date="2026-07-28")
     assert answer["balanced"]
     return [row["duplicate"] for row in answer["rows"] if row["channel"] == "webhook"]
 
 
-async def test_a_reading_goes_back_behind_the_one_before_by_an_hour(polled_provider):
+async def test_sync_overlaps_the_previous_one_by_an_hour(polled_provider):
     polled_provider.sell(0)
     await polled_provider.ask()
     assert "created[gte]" not in polled_provider.till.asked[0].query
@@ -186,7 +186,7 @@ async def test_a_reading_goes_back_behind_the_one_before_by_an_hour(polled_provi
     assert question.query["created[gte]"] == str(int((NOW - HOUR).timestamp()))
 
 
-async def test_it_is_due_each_hour_whatever_webhooks_come(polled_provider):
+async def test_sync_is_due_hourly_regardless_of_webhooks(polled_provider):
     assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
     polled_provider.sell(0)
     await polled_provider.ask()
@@ -198,8 +198,8 @@ async def test_it_is_due_each_hour_whatever_webhooks_come(polled_provider):
     assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
 
 
-async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_left_alone(tmp_path):
-    async with selling(tmp_path, key=False) as shop:
+async def test_connection_without_api_credential_receives_webhooks_only(tmp_path):
+    async with run_polled_provider(tmp_path, key=False) as shop:
         shop.sell(0)
         await shop.send(0)
         assert await shop.reading.sync_workspace(shop.own, ignore_schedule=True) == []
@@ -207,7 +207,7 @@ async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_le
         assert await shop.reading.due_workspaces() == []
 
 
-async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_still_taken(polled_provider):
+async def test_rejected_credentials_set_an_error_and_webhooks_are_accepted(polled_provider):
     polled_provider.sell(0)
     polled_provider.till.fail_with(ServerFailure.REFUSED)
     outcome = await polled_provider.ask()
@@ -225,8 +225,8 @@ async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_
 
 
 @pytest.mark.parametrize("kind", FAKE_PROVIDERS)
-async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(tmp_path, kind):
-    async with selling(tmp_path, kind) as shop:
+async def test_retry_after_of_a_provider_is_respected_despite_webhooks(tmp_path, kind):
+    async with run_polled_provider(tmp_path, kind) as shop:
         shop.sell(0)
         await shop.ask()
         shop.pass_(HOUR)
@@ -242,15 +242,15 @@ async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(
 
 @pytest.mark.parametrize("kind", FAKE_PROVIDERS)
 @pytest.mark.parametrize("trouble", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
-async def test_what_cannot_be_read_is_told_and_keeps_what_was_read(tmp_path, kind, trouble):
-    async with selling(tmp_path, kind) as shop:
+async def test_failed_sync_is_reported_and_keeps_imported_messages(tmp_path, kind, trouble):
+    async with run_polled_provider(tmp_path, kind) as shop:
         shop.till.fail_with(trouble)
         assert (await shop.ask()).problem
         assert (await shop.door.connection(shop.client)).error is not None
         assert (await shop.reading.poll_states.poll_states(shop.own)).get(shop.till.id) is None
 
 
-async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(polled_provider, monkeypatch):
+async def test_interrupted_sync_restarts_without_duplicates(polled_provider, monkeypatch):
     for number in range(5):
         polled_provider.sell(number)
     keep = polled_provider.reading.message_store.processed_messages.mark_processed
@@ -270,8 +270,8 @@ async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(poll
     assert len((await polled_provider.facts())[0]) == 5
 
 
-async def test_a_shop_that_asks_for_a_moment_gets_it(tmp_path):
-    async with selling(tmp_path, FakeShopify) as shop:
+async def test_sync_waits_for_a_short_retry_after(tmp_path):
+    async with run_polled_provider(tmp_path, FakeShopify) as shop:
         shop.sell(0)
         answers, busy = (
             shop.till.answers,
@@ -281,8 +281,8 @@ async def test_a_shop_that_asks_for_a_moment_gets_it(tmp_path):
         assert (await shop.ask()).counts == {"messages": 1, "new": 1}
 
 
-async def test_an_order_that_is_gone_by_now_was_paid_when_it_was_placed(tmp_path):
-    async with selling(tmp_path, FakeShopify) as shop:
+async def test_deleted_order_keeps_its_payment_event(tmp_path):
+    async with run_polled_provider(tmp_path, FakeShopify) as shop:
         shop.sell(0)
         answers = shop.till.answers
         shop.till.answers = lambda asked: (
@@ -292,16 +292,16 @@ async def test_an_order_that_is_gone_by_now_was_paid_when_it_was_placed(tmp_path
         assert (await shop.facts())[0][0][2] == "2026-07-02T15:00:00.000Z"
 
 
-async def test_a_shop_is_asked_at_its_own_address_alone(tmp_path):
+async def test_shopify_is_requested_only_at_the_shop_domain(tmp_path):
     """The token goes nowhere else, whatever is noted as the account."""
-    async with selling(tmp_path, FakeShopify) as shop:
+    async with run_polled_provider(tmp_path, FakeShopify) as shop:
         shop.till.account = "elsewhere.example/?.myshopify.com"
         await connect_provider(shop.door, shop.client, shop.till)
         assert "Note the shop" in (await shop.ask()).problem
         assert shop.till.asked == []
 
 
-async def test_kinds_that_are_left_out_are_not_asked_for(polled_provider):
+async def test_excluded_event_types_are_not_requested(polled_provider):
     await polled_provider.ask()
     whole = polled_provider.till.asked[-1].query["types[]"]
     polled_provider.reading = replace(
@@ -313,39 +313,39 @@ async def test_kinds_that_are_left_out_are_not_asked_for(polled_provider):
     )  # fmt: skip
 
 
-async def test_nothing_is_asked_for_a_workspace_that_is_not_active(polled_provider):
+async def test_inactive_workspace_is_not_synced(polled_provider):
     await polled_provider.client.changes(active=False)
     assert await polled_provider.reading.sync_workspace(polled_provider.own, ignore_schedule=True) == []
     assert polled_provider.till.asked == []
 
 
-async def _known(polled_provider, metric="active_subscriptions"):
+async def metric_completeness(polled_provider, metric="active_subscriptions"):
     """Whether an answer is complete, and up to when."""
     asked = {"metrics": [metric], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}}
     meta = (await polled_provider.client.post("/query", asked))["meta"]
     return meta["complete"], meta["data_through"]
 
 
-async def test_what_one_is_asked_for_reaches_to_the_last_reading_once_it_is_two_hours_old(polled_provider):
+async def test_polled_provider_is_complete_up_to_its_last_sync(polled_provider):
     polled_provider.sell(1)
     await polled_provider.ask()
     polled_provider.pass_(2 * HOUR - timedelta(seconds=1))
-    assert (await _known(polled_provider))[0] is True
+    assert (await metric_completeness(polled_provider))[0] is True
     polled_provider.pass_(timedelta(seconds=1))
     await polled_provider.send(0)  # a webhook tells nothing of those that did not come
     await polled_provider.door.drain()
-    assert await _known(polled_provider) == (False, "2026-07-08T15:00:00.000Z")
-    assert await _known(polled_provider, "revenue") == (False, "2026-07-08T15:00:00.000Z")
-    assert (await _known(polled_provider, "visitors"))[0] is True
+    assert await metric_completeness(polled_provider) == (False, "2026-07-08T15:00:00.000Z")
+    assert await metric_completeness(polled_provider, "revenue") == (False, "2026-07-08T15:00:00.000Z")
+    assert (await metric_completeness(polled_provider, "visitors"))[0] is True
 
 
-async def test_one_that_only_sends_is_believed_present_and_again_when_its_key_is_taken_away(polled_provider):
+async def test_webhook_only_provider_is_complete_up_to_now(polled_provider):
     polled_provider.sell(1)
     await polled_provider.ask()
     polled_provider.pass_(5 * HOUR)
-    assert (await _known(polled_provider))[0] is False
-    await polled_provider.door.ports.connection_secrets.save_secrets(
+    assert (await metric_completeness(polled_provider))[0] is False
+    await polled_provider.door.ports.connection_secrets.replace_or_delete_secrets(
         polled_provider.own, "stripe", {"webhook_secret": "other"}
     )
     assert await polled_provider.reading.sync_workspace(polled_provider.own, ignore_schedule=True) == []
-    assert (await _known(polled_provider))[0] is True
+    assert (await metric_completeness(polled_provider))[0] is True

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from plugins.revenue_revenuecat.adapter import RevenueCat
-from service_core.commerce.providers.map_message import map_delivery
+from service_core.commerce.providers.map_message import map_verified_delivery
 from service_core.commerce.providers.models import WebhookDelivery
-from service_core.commerce.providers.visitor_id import find_visitor_id
+from service_core.commerce.providers.visitor_id import find_visitor_id_at_any_depth
 
 RENEWAL = {
     "event": {
@@ -30,17 +30,17 @@ RENEWAL = {
         {"seen_as": None, "data": [[{"seen_as": "v1"}]]},
     ],
 )
-def test_it_is_found_however_a_provider_writes_attributes(message):
-    assert find_visitor_id(message, "seen_as") == "v1"
+def test_visitor_id_is_found_in_every_attribute_format(message):
+    assert find_visitor_id_at_any_depth(message, "seen_as") == "v1"
 
 
-def test_without_it_there_is_none():
+def test_visitor_id_is_none_without_the_attribute():
     for message in ({}, {"seen_as": ""}, {"seen_as": {"other": 1}}, {"name": "seen_as"}):
-        assert find_visitor_id(message, "seen_as") is None
+        assert find_visitor_id_at_any_depth(message, "seen_as") is None
 
 
-def test_the_name_of_the_deployment_goes_before_that_of_the_provider():
+def test_configured_attribute_name_precedes_the_default():
     delivery = WebhookDelivery({}, json.dumps(RENEWAL).encode(), datetime(2026, 7, 8, tzinfo=UTC))
     for name, visitor in ((None, "visitor-7"), ("analytics_id", "visitor-8"), ("absent", "visitor-7")):
-        told = map_delivery(RevenueCat(), delivery, "app1", json.loads, name)
+        told = map_verified_delivery(RevenueCat(), delivery, "app1", json.loads, name)
         assert told.identity == {"visitor_id": visitor, "user_id": "ann"}

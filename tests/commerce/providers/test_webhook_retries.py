@@ -16,7 +16,7 @@ from tests.commerce.providers.test_webhooks import STARTED
 from tests.commerce.providers.webhook_client import open_webhook_client
 
 
-def failing_with(door, faults):
+def client_with_faults(door, faults):
     """The door, with faults in all it stands on."""
     ports, faults.error = door.ports, StoreUnavailable
     workspace = with_faults(ports.workspace, faults)
@@ -30,7 +30,7 @@ def failing_with(door, faults):
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
-async def test_a_message_is_kept_once_whichever_call_fails(tmp_path, after):
+async def test_retried_webhook_is_stored_once_whichever_call_fails(tmp_path, after):
     folders = count()
 
     async def run(faults):
@@ -39,7 +39,7 @@ async def test_a_message_is_kept_once_whichever_call_fails(tmp_path, after):
         folder.mkdir()
         async with open_webhook_client(folder) as door:
             shop = await door.connected_workspace()
-            door.app = failing_with(door, faults)
+            door.app = client_with_faults(door, faults)
             faults.fail_at_call(at, fail_after_effect=after)
             answers = [await door.stripe(shop, STARTED)]
             while answers[-1].status == 503:

@@ -14,9 +14,9 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.ingestion.ports import EnqueueFailed
 from tests.commerce.providers.webhook_client import SECRET, open_webhook_client
 
-TAKEN = (200, {"received": True, "duplicate": False})
+ACCEPTED_RESPONSE = (200, {"received": True, "duplicate": False})
 REPEATED = (200, {"received": True, "duplicate": True})
-FORGED = (401, {"error": "Invalid signature"})
+FORGED_RESPONSE = (401, {"error": "Invalid signature"})
 NOT_FOUND = (404, {"error": "Not found"})
 PAYMENT = {
     "id": "pi_1", "object": "payment_intent", "amount_received": 5950, "currency": "eur", "customer": "cus_1",
@@ -30,12 +30,12 @@ SUBSCRIPTION = {
 }  # fmt: skip
 
 
-def message(kind, about, id_="evt_1", *, live=True):
+def stripe_message(kind, about, id_="evt_1", *, live=True):
     return {"id": id_, "created": 1_783_500_000, "livemode": live, "type": kind, "data": {"object": about}}
 
 
-PAID = message("payment_intent.succeeded", PAYMENT)
-STARTED = message("customer.subscription.created", SUBSCRIPTION, "evt_2")
+PAID = stripe_message("payment_intent.succeeded", PAYMENT)
+STARTED = stripe_message("customer.subscription.created", SUBSCRIPTION, "evt_2")
 
 
 @pytest.fixture
@@ -49,12 +49,12 @@ async def workspace_client(webhook_client):
     return await webhook_client.connected_workspace()
 
 
-def told(answer):
+def response_code(answer):
     return answer.status, answer.json
 
 
 async def test_a_message_becomes_an_event_of_its_provider(webhook_client, workspace_client):
-    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
+    assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
     (event,) = await webhook_client.events(workspace_client)
     assert (event["event_id"], event["event_name"], event["source"]) == ("stripe_evt_1", "purchase", "stripe")
     assert (event["revenue"], event["currency"], event["order_id"]) == (59.5, "EUR", "pi_1")
@@ -70,13 +70,13 @@ async def test_a_message_becomes_an_event_of_its_provider(webhook_client, worksp
     assert (row["received"], row["stored"], row["duplicate"], row["rejected"]) == (1, 1, 0, 0)
 
 
-async def test_a_test_of_the_provider_is_a_test(webhook_client, workspace_client):
+async def test_test_mode_message_becomes_a_test_event(webhook_client, workspace_client):
     await webhook_client.stripe(workspace_client, {**PAID, "livemode": False})
     (event,) = await webhook_client.events(workspace_client)
     assert event["is_test"]
 
 
-async def test_twenty_repeats_at_once_are_one_event_and_one_state(webhook_client, workspace_client):
+async def test_twenty_concurrent_repeats_store_one_event_and_one_state(webhook_client, workspace_client):
     answers = await asyncio.gather(*(webhook_client.stripe(workspace_client, STARTED) for _ in range(20)))
     assert Counter(answer.json["duplicate"] for answer in answers) == {True: 19, False: 1}
     assert {answer.status for answer in answers} == {200}
@@ -88,50 +88,58 @@ async def test_twenty_repeats_at_once_are_one_event_and_one_state(webhook_client
     assert (row["received"], row["stored"], row["duplicate"]) == (20, 1, 19)
 
 
-async def test_what_is_forged_old_or_cut_is_counted_and_leaves_nothing(webhook_client, workspace_client):
+async def test_forged_old_or_truncated_messages_are_counted_and_not_stored(webhook_client, workspace_client):
     body = b'{"id": "evt_1"'
-    assert told(await webhook_client.stripe(workspace_client, PAID, secret="whsec_other")) == FORGED
     assert (
-        told(
+        response_code(await webhook_client.stripe(workspace_client, PAID, secret="whsec_other"))
+        == FORGED_RESPONSE
+    )
+    assert (
+        response_code(
             await webhook_client.stripe(
                 workspace_client, PAID, sent=webhook_client.served.now - timedelta(seconds=301)
             )
         )
-        == FORGED
+        == FORGED_RESPONSE
     )
     path = f"/webhooks/stripe/{workspace_client.workspace.public_id}"
-    assert told(await webhook_client.post(path, body)) == FORGED
+    assert response_code(await webhook_client.post(path, body)) == FORGED_RESPONSE
     assert await webhook_client.events(workspace_client) == []
     row = await webhook_client.ledger(workspace_client, received=3)
     assert (row["received"], row["rejected_by_reason"]) == (3, {"invalid_signature": 3})
     assert (await webhook_client.connection(workspace_client)).last_synced_at is None
 
 
-async def test_nobody_listens_where_nothing_is_connected(webhook_client, workspace_client):
+async def test_webhook_without_a_connection_is_not_found(webhook_client, workspace_client):
     stranger = await webhook_client.served.workspace()
     left = await webhook_client.connected_workspace()
     await webhook_client.connect(left, status=ConnectionStatus.DISCONNECTED)
     ended = await webhook_client.connected_workspace()
     await ended.changes(active=False)
     for client in (stranger, left, ended):
-        assert told(await webhook_client.stripe(client, PAID)) == NOT_FOUND
+        assert response_code(await webhook_client.stripe(client, PAID)) == NOT_FOUND
     for path in (
         f"/webhooks/nobody/{workspace_client.workspace.public_id}", "/webhooks/stripe/nobody", "/webhooks/stripe",
         f"/webhooks/stripe/{workspace_client.workspace.public_id}/more", f"/webhooks/shopify/{workspace_client.workspace.public_id}",
     ):  # fmt: skip
-        assert told(await webhook_client.post(path, b"{}")) == NOT_FOUND
+        assert response_code(await webhook_client.post(path, b"{}")) == NOT_FOUND
 
 
-async def test_a_connection_without_a_secret_takes_nothing(webhook_client, workspace_client):
-    await webhook_client.ports.connection_secrets.save_secrets(workspace_client.workspace.id, "stripe", {})
-    assert told(await webhook_client.stripe(workspace_client, PAID, secret="")) == FORGED
+async def test_connection_without_a_secret_refuses_webhooks(webhook_client, workspace_client):
+    await webhook_client.ports.connection_secrets.replace_or_delete_secrets(
+        workspace_client.workspace.id, "stripe", {}
+    )
+    assert response_code(await webhook_client.stripe(workspace_client, PAID, secret="")) == FORGED_RESPONSE
 
 
 async def test_other_methods_and_bodies_too_large_are_refused(webhook_client, workspace_client):
     path = f"/webhooks/stripe/{workspace_client.workspace.public_id}"
     refused = await webhook_client.post(path, b"", method="GET")
-    assert (told(refused), refused.headers["allow"]) == ((405, {"error": "Method not allowed"}), "POST")
-    assert told(await webhook_client.stripe(workspace_client, None, body=b"{" + b" " * 1_000_000)) == (
+    assert (response_code(refused), refused.headers["allow"]) == (
+        (405, {"error": "Method not allowed"}),
+        "POST",
+    )
+    assert response_code(await webhook_client.stripe(workspace_client, None, body=b"{" + b" " * 1_000_000)) == (
         413, {"error": "Payload too large. Maximum size is 1MB."},
     )  # fmt: skip
     assert (await webhook_client.ledger(workspace_client))["rejected_by_reason"] == {"too_large": 1}
@@ -146,9 +154,11 @@ async def test_other_methods_and_bodies_too_large_are_refused(webhook_client, wo
         (b"[]", "ValueError: stripe: the message is no JSON object"),
     ],
 )  # fmt: skip
-async def test_what_becomes_no_event_is_kept_as_it_came(webhook_client, workspace_client, body, reason):
-    answers = [told(await webhook_client.stripe(workspace_client, None, body=body)) for _ in range(2)]
-    assert answers == [TAKEN, REPEATED]
+async def test_unmapped_message_is_stored_raw(webhook_client, workspace_client, body, reason):
+    answers = [
+        response_code(await webhook_client.stripe(workspace_client, None, body=body)) for _ in range(2)
+    ]
+    assert answers == [ACCEPTED_RESPONSE, REPEATED]
     assert await webhook_client.events(workspace_client) == []
     (kept,) = await webhook_client.ports.queue.list_quarantined(workspace_client.workspace.id, 10)
     assert (kept.queued.arrival.body, kept.reason) == (body, reason)
@@ -156,14 +166,16 @@ async def test_what_becomes_no_event_is_kept_as_it_came(webhook_client, workspac
     assert (row["quarantined"], row["duplicate"]) == (1, 1)
 
 
-async def test_a_body_that_is_no_json_is_kept_as_it_came(webhook_client, workspace_client):
-    assert told(await webhook_client.stripe(workspace_client, None, body=b'{"id"')) == TAKEN
+async def test_body_without_json_is_stored_raw(webhook_client, workspace_client):
+    assert (
+        response_code(await webhook_client.stripe(workspace_client, None, body=b'{"id"')) == ACCEPTED_RESPONSE
+    )
     await webhook_client.drain()
     (kept,) = await webhook_client.ports.queue.list_quarantined(workspace_client.workspace.id, 10)
     assert kept.queued.arrival.body == b'{"id"'
 
 
-async def failing(fault, *_, **__):
+async def raise_fault(fault, *_, **__):
     raise fault
 
 
@@ -171,20 +183,20 @@ async def failing(fault, *_, **__):
     ("port", "method", "fault"),
     [
         ("queue", "offer_all", EnqueueFailed("queue", OSError("disk full"))),
-        ("workspace.subscriptions", "add_subscription_reports", StoreUnavailable()),
+        ("workspace.subscriptions", "add_new_subscription_reports", StoreUnavailable()),
         ("workspace.connections", "list_connections", StoreUnavailable()),
         ("workspace.encrypted_secrets", "encrypted_secrets", StoreUnavailable()),
     ],
 )
-async def test_while_a_store_is_away_the_provider_is_asked_to_come_again(
+async def test_unavailable_store_returns_503(
     webhook_client, workspace_client, monkeypatch, port, method, fault
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(attrgetter(port)(webhook_client.ports), method, lambda *_: failing(fault))
+        patch.setattr(attrgetter(port)(webhook_client.ports), method, lambda *_: raise_fault(fault))
         refused = await webhook_client.stripe(workspace_client, STARTED)
         assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-    assert [told(await webhook_client.stripe(workspace_client, STARTED)) for _ in range(2)] == [
-        TAKEN,
+    assert [response_code(await webhook_client.stripe(workspace_client, STARTED)) for _ in range(2)] == [
+        ACCEPTED_RESPONSE,
         REPEATED,
     ]
     assert len(await webhook_client.events(workspace_client)) == 1
@@ -193,7 +205,7 @@ async def test_while_a_store_is_away_the_provider_is_asked_to_come_again(
     ]
 
 
-async def test_a_connection_knows_of_its_last_message_once_a_minute(webhook_client, workspace_client):
+async def test_last_message_time_is_updated_once_a_minute(webhook_client, workspace_client):
     await webhook_client.connect(workspace_client, status=ConnectionStatus.PENDING)
     seen = []
     for seconds in (0, 59, 1, 61):
@@ -204,32 +216,39 @@ async def test_a_connection_knows_of_its_last_message_once_a_minute(webhook_clie
     assert (await webhook_client.connection(workspace_client)).status is ConnectionStatus.CONNECTED
 
 
-async def test_a_message_is_taken_though_its_connection_cannot_be_told(
+async def test_message_is_stored_when_the_connection_update_fails(
     webhook_client, workspace_client, monkeypatch
 ):
     monkeypatch.setattr(
-        webhook_client.ports.workspace.connections, "mark_synced", lambda *_: failing(StoreUnavailable())
+        webhook_client.ports.workspace.connections, "mark_synced", lambda *_: raise_fault(StoreUnavailable())
     )
-    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
+    assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
 
 
 async def test_two_workspaces_share_neither_secrets_nor_ids(webhook_client, workspace_client):
     other = await webhook_client.connected_workspace()
     await webhook_client.connect(other, secret="whsec_of_another")
-    assert told(await webhook_client.stripe(other, PAID)) == FORGED
-    assert told(await webhook_client.stripe(other, PAID, secret="whsec_of_another")) == TAKEN
-    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
+    assert response_code(await webhook_client.stripe(other, PAID)) == FORGED_RESPONSE
+    assert (
+        response_code(await webhook_client.stripe(other, PAID, secret="whsec_of_another"))
+        == ACCEPTED_RESPONSE
+    )
+    assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
     assert [len(await webhook_client.events(client)) for client in (workspace_client, other)] == [1, 1]
 
 
-async def test_no_secret_and_no_signature_is_ever_told(webhook_client, workspace_client, monkeypatch, caplog):
+async def test_secrets_and_signatures_are_never_logged_or_returned(
+    webhook_client, workspace_client, monkeypatch, caplog
+):
     caplog.set_level(logging.DEBUG)
     answers = [
         await webhook_client.stripe(workspace_client, PAID),
         await webhook_client.stripe(workspace_client, PAID, secret="whsec_guess"),
     ]
     monkeypatch.setattr(
-        webhook_client.ports.queue, "offer_all", lambda *_: failing(EnqueueFailed("queue", OSError("full")))
+        webhook_client.ports.queue,
+        "offer_all",
+        lambda *_: raise_fault(EnqueueFailed("queue", OSError("full"))),
     )
     answers.append(await webhook_client.stripe(workspace_client, STARTED))
     said = caplog.text + repr(answers)
@@ -238,7 +257,7 @@ async def test_no_secret_and_no_signature_is_ever_told(webhook_client, workspace
         assert planted not in said
 
 
-async def test_a_fault_of_a_provider_is_told_by_its_id_and_keeps_nothing(
+async def test_unexpected_provider_error_returns_an_id_and_stores_nothing(
     webhook_client, workspace_client, monkeypatch
 ):
     provider = webhook_client.ports.registry.revenue_providers["stripe"]
@@ -247,16 +266,16 @@ async def test_a_fault_of_a_provider_is_told_by_its_id_and_keeps_nothing(
     assert (answer.status, answer.json["error"]) == (500, "Internal server error")
     assert await webhook_client.events(workspace_client) == []
     monkeypatch.undo()
-    assert told(await webhook_client.stripe(workspace_client, PAID)) == TAKEN
+    assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
 
 
-async def test_a_state_knows_its_person_by_the_ids_of_the_event(webhook_client, workspace_client):
+async def test_subscription_state_has_the_person_ids_of_its_event(webhook_client, workspace_client):
     await webhook_client.stripe(workspace_client, STARTED)
     (state,) = await webhook_client.subscriptions(workspace_client)
     assert state.identity == (("visitor_id", "stripe:cus_1"),)
 
 
-async def test_a_subscription_stays_one_whatever_is_noted_of_accounts(webhook_client, workspace_client):
+async def test_subscription_is_one_when_account_ids_change(webhook_client, workspace_client):
     await webhook_client.stripe(workspace_client, STARTED)
     connection = await webhook_client.connection(workspace_client)
     await webhook_client.ports.workspace.connections.save_connection(replace(connection, accounts=()))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from hosts.ingest.run import create_ingest_host_app
-from hosts.worker.consumer import build_pipeline
+from hosts.worker.consumer import build_ingest_pipeline
 from service_core.analytics.connections.models import (
     ConnectedAccount,
     Connection,
@@ -36,7 +36,7 @@ class WebhookClient:
     def __init__(self, served):
         self.served, self.ports = served, served.service.ports
         self.app = create_ingest_host_app(served.service.settings, self.ports)
-        self.pipeline = build_pipeline(self.ports, served.service.settings.ingest)
+        self.pipeline = build_ingest_pipeline(self.ports, served.service.settings.ingest)
 
     async def connected_workspace(self, **fields):
         """A workspace that has connected Stripe."""
@@ -49,7 +49,7 @@ class WebhookClient:
             client.workspace.id, provider, ProviderKind.REVENUE, status, NOW, (ConnectedAccount("acct_1"),)
         )
         await self.ports.workspace.connections.save_connection(connection)
-        await self.ports.connection_secrets.save_secrets(
+        await self.ports.connection_secrets.replace_or_delete_secrets(
             client.workspace.id, provider, {"webhook_secret": secret}
         )
         return connection

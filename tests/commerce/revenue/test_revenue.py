@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
 from service_core.analytics.ports import StoreUnavailable
 from service_core.testing.random_datasets import random_datasets
+from tests.analytics.dataset_client import generated_examples, load_dataset_client
 from tests.analytics.deployment import NOW, run_deployment
-from tests.analytics.world_client import generated_examples, load_world
 from tests.commerce.subscriptions.test_subscription_metrics import MONTHLY, state_on_day
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
@@ -23,12 +23,14 @@ async def workspace_client(tmp_path):
         yield await served.workspace()
 
 
-async def connect(workspace_client, provider, status=ConnectionStatus.CONNECTED, kind=ProviderKind.REVENUE):
+async def connect_provider_of_kind(
+    workspace_client, provider, status=ConnectionStatus.CONNECTED, kind=ProviderKind.REVENUE
+):
     connection = Connection(workspace_client.workspace.id, provider, kind, status, NOW, last_synced_at=NOW)
     await workspace_client.service.ports.workspace.connections.save_connection(connection)
 
 
-async def subscribed(workspace_client, *ids):
+async def save_one_subscription(workspace_client, *ids):
     """New subscriptions of Stripe."""
     stated = state_on_day(MONTHLY, 1)
     states = [
@@ -37,12 +39,12 @@ async def subscribed(workspace_client, *ids):
         )
         for id_ in ids
     ]
-    await workspace_client.service.ports.workspace.subscriptions.add_subscription_reports(
+    await workspace_client.service.ports.workspace.subscriptions.add_new_subscription_reports(
         workspace_client.workspace.id, states, ()
     )
 
 
-def orders(workspace_client, *amounts, source="web", **said):
+def add_orders_of_source(workspace_client, *amounts, source="web", **said):
     for number, amount in enumerate(amounts):
         known = {"visitor": f"A{number}", "order_id": f"{source}{number}", "at": "2026-07-02T12:00"}
         workspace_client.story.add_event(
@@ -50,12 +52,12 @@ def orders(workspace_client, *amounts, source="web", **said):
         )
 
 
-async def test_the_example_of_the_contract(workspace_client):
-    await connect(workspace_client, "stripe")
-    await connect(workspace_client, "meta", kind=ProviderKind.ADS)
-    await subscribed(workspace_client, "s1", "s2", "s3")
-    orders(workspace_client, *[75_00] * 12, source="stripe")
-    orders(workspace_client, 50_00, 60_00, 80_00)
+async def test_response_matches_the_specified_example(workspace_client):
+    await connect_provider_of_kind(workspace_client, "stripe")
+    await connect_provider_of_kind(workspace_client, "meta", kind=ProviderKind.ADS)
+    await save_one_subscription(workspace_client, "s1", "s2", "s3")
+    add_orders_of_source(workspace_client, *[75_00] * 12, source="stripe")
+    add_orders_of_source(workspace_client, 50_00, 60_00, 80_00)
     workspace_client.story.add_event("refund", visitor="A1", revenue=50_00, order_id="stripe1", **STRIPE)
     await workspace_client.knows()
     assert await workspace_client.get("/revenue", **WEEK) == {
@@ -84,11 +86,11 @@ async def test_the_example_of_the_contract(workspace_client):
     }  # fmt: skip
 
 
-async def test_an_order_of_three_sources_counts_once_and_is_the_storefronts(workspace_client):
+async def test_order_of_three_sources_counts_once_for_the_storefront(workspace_client):
     for provider in ("stripe", "shopify"):
-        await connect(workspace_client, provider)
+        await connect_provider_of_kind(workspace_client, provider)
     for source, amount in (("web", 100_00), ("stripe", 108_00), ("shopify", 95_00)):
-        orders(workspace_client, amount, source=source, order_id="1001")
+        add_orders_of_source(workspace_client, amount, source=source, order_id="1001")
     await workspace_client.knows()
     answer = await workspace_client.get("/revenue", **WEEK)
     told = [(row["platform"], row["revenue"], row["orders"], row["aov"]) for row in answer["platforms"]]
@@ -98,10 +100,10 @@ async def test_an_order_of_three_sources_counts_once_and_is_the_storefronts(work
     assert ([row["platform"] for row in paid["platforms"]], paid["combined"]["revenue"]) == (["stripe"], 0.0)
 
 
-async def test_one_provider_is_asked_for_under_either_name_and_others_are_refused(workspace_client):
-    await connect(workspace_client, "stripe")
-    orders(workspace_client, 10_00, 20_00, source="stripe")
-    orders(workspace_client, 5_00)
+async def test_provider_filter_accepts_id_or_alias(workspace_client):
+    await connect_provider_of_kind(workspace_client, "stripe")
+    add_orders_of_source(workspace_client, 10_00, 20_00, source="stripe")
+    add_orders_of_source(workspace_client, 5_00)
     await workspace_client.knows()
     for name in ("provider", "platform"):
         answer = await workspace_client.get("/revenue", **WEEK, **{name: "stripe"})
@@ -118,9 +120,9 @@ async def test_one_provider_is_asked_for_under_either_name_and_others_are_refuse
         await workspace_client.get("/revenue", **WEEK, provider=name)
 
 
-async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(workspace_client):
-    orders(workspace_client, 40_00, at="2026-06-20T12:00", order_id="O1")
-    orders(workspace_client, -15_00, order_id="O1")
+async def test_refund_counts_on_its_own_day_or_on_the_order_day(workspace_client):
+    add_orders_of_source(workspace_client, 40_00, at="2026-06-20T12:00", order_id="O1")
+    add_orders_of_source(workspace_client, -15_00, order_id="O1")
     await workspace_client.knows()
     june = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
     for basis, of_june, of_july in (("refund", 0.0, 15.0), ("order", 15.0, 0.0)):
@@ -130,10 +132,10 @@ async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(workspace_clie
         assert (first["refund_basis"], first["combined"]["net_revenue"]) == (basis, 40.0 - of_june)
 
 
-async def test_money_without_a_rate_is_unknown_in_its_row_and_in_all_together(workspace_client):
-    await connect(workspace_client, "stripe")
-    orders(workspace_client, 10_00)
-    orders(workspace_client, 10_00, source="stripe", currency="EUR")
+async def test_missing_rate_makes_row_and_total_null(workspace_client):
+    await connect_provider_of_kind(workspace_client, "stripe")
+    add_orders_of_source(workspace_client, 10_00)
+    add_orders_of_source(workspace_client, 10_00, source="stripe", currency="EUR")
     await workspace_client.knows()
     answer = await workspace_client.get("/revenue", **WEEK)
     tracked, stripe = answer["platforms"]
@@ -151,8 +153,8 @@ async def test_money_without_a_rate_is_unknown_in_its_row_and_in_all_together(wo
     ]
 
 
-async def test_what_no_provider_told_is_not_zero(workspace_client):
-    orders(workspace_client, 10_00)
+async def test_figures_without_provider_data_are_null(workspace_client):
+    add_orders_of_source(workspace_client, 10_00)
     await workspace_client.knows()
     answer = await workspace_client.get("/revenue", **WEEK)
     (tracked,) = answer["platforms"]
@@ -168,11 +170,11 @@ async def test_what_no_provider_told_is_not_zero(workspace_client):
     assert {each["reason"] for each in never["unavailable"]} == {"no_revenue_provider"}
 
 
-async def test_money_of_a_provider_that_was_disconnected_or_brought_by_a_plugin_stays(workspace_client):
-    orders(workspace_client, 10_00, source="whop")
-    orders(workspace_client, 20_00, source="stripe")
-    await connect(workspace_client, "stripe", ConnectionStatus.DISCONNECTED)
-    await connect(workspace_client, "superwall", ConnectionStatus.PENDING)
+async def test_revenue_of_disconnected_and_plugin_providers_is_included(workspace_client):
+    add_orders_of_source(workspace_client, 10_00, source="whop")
+    add_orders_of_source(workspace_client, 20_00, source="stripe")
+    await connect_provider_of_kind(workspace_client, "stripe", ConnectionStatus.DISCONNECTED)
+    await connect_provider_of_kind(workspace_client, "superwall", ConnectionStatus.PENDING)
     await workspace_client.knows()
     answer = await workspace_client.get("/revenue", **WEEK)
     assert [(row["platform"], row["revenue"], row["status"]) for row in answer["platforms"]] == [
@@ -180,9 +182,9 @@ async def test_money_of_a_provider_that_was_disconnected_or_brought_by_a_plugin_
     ]  # fmt: skip
 
 
-async def test_a_provider_in_error_makes_the_answer_incomplete(workspace_client):
-    await connect(workspace_client, "stripe", ConnectionStatus.ERROR)
-    orders(workspace_client, 20_00, source="stripe")
+async def test_provider_in_error_makes_the_response_incomplete(workspace_client):
+    await connect_provider_of_kind(workspace_client, "stripe", ConnectionStatus.ERROR)
+    add_orders_of_source(workspace_client, 20_00, source="stripe")
     await workspace_client.knows()
     answer = await workspace_client.get("/revenue", **WEEK)
     stripe, _ = answer["platforms"]
@@ -191,10 +193,10 @@ async def test_a_provider_in_error_makes_the_answer_incomplete(workspace_client)
     assert not answer["complete"]
 
 
-async def test_a_provider_in_error_leaves_what_is_asked_of_another_as_it_is(workspace_client):
-    await connect(workspace_client, "shopify", ConnectionStatus.ERROR)
-    await connect(workspace_client, "stripe")
-    await subscribed(workspace_client, "s1", "s2")
+async def test_provider_in_error_does_not_affect_other_providers(workspace_client):
+    await connect_provider_of_kind(workspace_client, "shopify", ConnectionStatus.ERROR)
+    await connect_provider_of_kind(workspace_client, "stripe")
+    await save_one_subscription(workspace_client, "s1", "s2")
     stripe = await workspace_client.get("/revenue", **WEEK, provider="stripe")
     assert (stripe["combined"]["subscriptions"], stripe["unavailable"], stripe["complete"]) == (2, [], True)
     listed = await workspace_client.get("/subscriptions", **WEEK, provider="stripe")
@@ -207,7 +209,7 @@ async def test_a_provider_in_error_leaves_what_is_asked_of_another_as_it_is(work
         )
 
 
-async def test_what_cannot_be_read_is_refused(workspace_client, monkeypatch):
+async def test_unreadable_revenue_is_refused(workspace_client, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
@@ -223,8 +225,8 @@ async def served(request, tmp_path):
 
 @generated_examples
 @given(drawn=random_datasets(60), basis=st.sampled_from(["refund", "order"]))
-async def test_all_together_is_the_metrics_of_the_same_names_and_the_sum_of_its_rows(served, drawn, basis):
-    asking = await load_world(served, drawn[0])
+async def test_total_equals_the_metrics_and_the_sum_of_rows(served, drawn, basis):
+    asking = await load_dataset_client(served, drawn[0])
     answer = await asking.over("/revenue", refund_basis=basis)
     combined = answer["combined"]
     combined["new_subscriptions"] = combined.pop("subscriptions")

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 
 from service_core.testing.random_datasets import random_datasets
+from tests.analytics.dataset_client import generated_examples, load_dataset_client
 from tests.analytics.deployment import run_deployment
-from tests.analytics.world_client import generated_examples, load_world
-from tests.commerce.revenue.test_revenue import WEEK, orders
+from tests.commerce.revenue.test_revenue import WEEK, add_orders_of_source
 
 PARTS = ["gross_revenue", "discounts", "shipping", "taxes", "fees"]
-SOLD = {"discount": 10_00, "tax": 8_55, "shipping": 4_95, "fee": 3_20}
+ORDER_EVENTS = {"discount": 10_00, "tax": 8_55, "shipping": 4_95, "fee": 3_20}
 """Of an order of 90.00: items of 100.00, 10.00 off, 3.20 of it for whoever took the money."""
 
 
@@ -19,23 +19,25 @@ async def workspace_client(tmp_path):
         yield await served.workspace()
 
 
-async def told(workspace_client, *more, **asked):
+async def read_revenue_parts(workspace_client, *more, **asked):
     answer = await workspace_client.post("/metrics", {"metrics": [*PARTS, *more], **WEEK, **asked})
     return [metric["value"] for metric in answer["metrics"]], answer["unavailable"]
 
 
-async def week_of_sales(workspace_client):
+async def add_week_of_sales(workspace_client):
     """90.00 by a shop and 20.00 through a payment provider, both whole, and 30.00 tracked; 50.00 went back."""
-    orders(workspace_client, 90_00, source="shopify", **SOLD)
-    orders(workspace_client, 20_00, source="stripe", discount=0, tax=1_60, shipping=0, fee=88)
-    orders(workspace_client, 30_00)
-    orders(workspace_client, -50_00, source="shopify", order_id="shopify0", at="2026-07-05T12:00")
+    add_orders_of_source(workspace_client, 90_00, source="shopify", **ORDER_EVENTS)
+    add_orders_of_source(workspace_client, 20_00, source="stripe", discount=0, tax=1_60, shipping=0, fee=88)
+    add_orders_of_source(workspace_client, 30_00)
+    add_orders_of_source(
+        workspace_client, -50_00, source="shopify", order_id="shopify0", at="2026-07-05T12:00"
+    )
     await workspace_client.knows()
 
 
-async def test_every_door_tells_the_parts_that_all_providers_told(workspace_client):
-    await week_of_sales(workspace_client)
-    values, unavailable = await told(workspace_client, "revenue", "net_revenue", "orders")
+async def test_every_endpoint_returns_revenue_parts_reported_by_all_providers(workspace_client):
+    await add_week_of_sales(workspace_client)
+    values, unavailable = await read_revenue_parts(workspace_client, "revenue", "net_revenue", "orders")
     assert values == [150.0, 10.0, 4.95, 10.15, 4.08, 140.0, 90.0, 3]
     assert unavailable == []
     plan = {
@@ -60,29 +62,35 @@ async def test_every_door_tells_the_parts_that_all_providers_told(workspace_clie
     assert (combined["revenue"], combined["orders"], combined["net_revenue"]) == (140.0, 3, 90.0)
 
 
-async def test_a_part_that_one_provider_does_not_tell_is_unknown_and_never_zero(workspace_client):
-    await week_of_sales(workspace_client)
-    orders(workspace_client, 70_00, source="whop", tax=5_00)
+async def test_part_missing_from_one_provider_is_null(workspace_client):
+    await add_week_of_sales(workspace_client)
+    add_orders_of_source(workspace_client, 70_00, source="whop", tax=5_00)
     await workspace_client.knows(*workspace_client.story.events[-1:])
-    values, unavailable = await told(workspace_client, "revenue")
+    values, unavailable = await read_revenue_parts(workspace_client, "revenue")
     assert values == [None, None, None, 15.15, None, 210.0]
     assert {each["metric"]: each["reason"] for each in unavailable} == dict.fromkeys(
         ("gross_revenue", "discounts", "shipping", "fees"), "insufficient_data"
     )
     of_others = [{"dimension": "provider", "op": "neq", "value": "whop"}]
-    assert (await told(workspace_client, filters=of_others))[0] == [150.0, 10.0, 4.95, 10.15, 4.08]
+    assert (await read_revenue_parts(workspace_client, filters=of_others))[0] == [
+        150.0,
+        10.0,
+        4.95,
+        10.15,
+        4.08,
+    ]
 
 
-async def test_what_was_tracked_is_taken_as_sent(workspace_client):
-    orders(workspace_client, 30_00, event_data={"tax": 5, "discount": 3, "shipping": 4})
+async def test_tracked_revenue_parts_are_used_as_sent(workspace_client):
+    add_orders_of_source(workspace_client, 30_00, event_data={"tax": 5, "discount": 3, "shipping": 4})
     await workspace_client.knows()
-    assert (await told(workspace_client, "revenue"))[0] == [30.0, 0.0, 0.0, 0.0, 0.0, 30.0]
+    assert (await read_revenue_parts(workspace_client, "revenue"))[0] == [30.0, 0.0, 0.0, 0.0, 0.0, 30.0]
 
 
-async def test_without_any_charge_every_part_is_zero(workspace_client):
-    orders(workspace_client, -10_00, source="stripe")
+async def test_revenue_parts_are_zero_without_charges(workspace_client):
+    add_orders_of_source(workspace_client, -10_00, source="stripe")
     await workspace_client.knows()
-    assert (await told(workspace_client, "refunds"))[0] == [0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
+    assert (await read_revenue_parts(workspace_client, "refunds"))[0] == [0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
 
 
 @pytest.fixture(params=["memory", "duckdb"])
@@ -93,8 +101,8 @@ async def served_by_store(request, tmp_path):
 
 @generated_examples
 @given(drawn=random_datasets(60))
-async def test_gross_revenue_less_discounts_is_revenue_wherever_all_are_known(served_by_store, drawn):
-    asking = await load_world(served_by_store, drawn[0])
+async def test_gross_revenue_minus_discounts_equals_revenue(served_by_store, drawn):
+    asking = await load_dataset_client(served_by_store, drawn[0])
     names = ["gross_revenue", "discounts", "revenue"]
     for of in ({}, {"filters": [{"dimension": "currency", "value": "USD"}]}):
         answer = await asking.query(metrics=names, dimensions=["provider"], **of)

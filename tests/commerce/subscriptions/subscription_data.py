@@ -37,6 +37,6 @@ async def connect_revenue_provider(shop, status=ConnectionStatus.CONNECTED, prov
 
 async def save_subscription_facts(shop, *states, payments=()):
     """The store holds what was told."""
-    await shop.service.ports.workspace.subscriptions.add_subscription_reports(
+    await shop.service.ports.workspace.subscriptions.add_new_subscription_reports(
         shop.workspace.id, states, payments
     )

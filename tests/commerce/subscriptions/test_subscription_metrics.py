@@ -29,14 +29,14 @@ async def workspace_client(tmp_path):
         yield workspace_client
 
 
-async def values(workspace_client, *metrics, range_=JUNE, **asked):
+async def metric_values(workspace_client, *metrics, range_=JUNE, **asked):
     answer = await workspace_client.post(
         "/metrics", {"metrics": list(metrics), "date_range": range_, **asked}
     )
     return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
 
 
-async def months(workspace_client, *metrics, **asked):
+async def monthly_buckets(workspace_client, *metrics, **asked):
     year = {"from": "2026-04-01", "to": "2026-08-31"}
     plan = {"metrics": list(metrics), "date_range": year, "interval": "month", **asked}
     return (await workspace_client.post("/query", plan))["rows"]
@@ -53,14 +53,14 @@ async def months(workspace_client, *metrics, **asked):
         (24000, Interval.YEAR, 2, 3, 30.0, 360.0),
     ],
 )
-async def test_a_price_comes_to_so_much_a_month(
+async def test_price_is_normalised_to_a_monthly_amount(
     workspace_client, amount, interval, count, quantity, mrr, arr
 ):
     await save_subscription_facts(
         workspace_client,
         replace(MONTHLY, amount=amount, interval=interval, interval_count=count, quantity=quantity),
     )
-    assert await values(workspace_client, "mrr", "arr", "active_subscriptions") == [mrr, arr, 1]
+    assert await metric_values(workspace_client, "mrr", "arr", "active_subscriptions") == [mrr, arr, 1]
 
 
 @pytest.mark.parametrize(
@@ -70,17 +70,17 @@ async def test_a_price_comes_to_so_much_a_month(
         ("incomplete", 0, 0), ("canceled", 0, 0), ("expired", 0, 0),
     ],
 )  # fmt: skip
-async def test_active_and_past_due_subscriptions_alone_recur(workspace_client, status, mrr, active):
+async def test_mrr_counts_active_and_past_due_subscriptions(workspace_client, status, mrr, active):
     await save_subscription_facts(workspace_client, replace(MONTHLY, status=SubscriptionStatus(status)))
-    assert await values(workspace_client, "mrr", "active_subscriptions") == [mrr, active]
+    assert await metric_values(workspace_client, "mrr", "active_subscriptions") == [mrr, active]
 
 
-async def test_worths_are_added_exactly_and_rounded_once(workspace_client):
+async def test_mrr_is_summed_exactly_and_rounded_once(workspace_client):
     weekly = replace(MONTHLY, interval=Interval.WEEK)
     await save_subscription_facts(
         workspace_client, *(replace(weekly, subscription_id=f"sub_{n}") for n in range(3))
     )
-    assert await values(workspace_client, "mrr", "arr") == [130.0, 1560.0]
+    assert await metric_values(workspace_client, "mrr", "arr") == [130.0, 1560.0]
 
 
 async def test_a_subscription_moves_from_new_to_churned_and_back(workspace_client):
@@ -92,43 +92,43 @@ async def test_a_subscription_moves_from_new_to_churned_and_back(workspace_clien
         state_on_day(MONTHLY, 12, status=SubscriptionStatus.PAUSED, amount=2000),
         state_on_day(MONTHLY, 20, amount=2500),
     )
-    assert await values(workspace_client, "mrr", *MOVEMENTS) == [25.0, 10.0, 20.0, -10.0, -20.0, 25.0]
-    counted = await values(
+    assert await metric_values(workspace_client, "mrr", *MOVEMENTS) == [25.0, 10.0, 20.0, -10.0, -20.0, 25.0]
+    counted = await metric_values(
         workspace_client, "new_subscriptions", "churned_subscriptions", "active_subscriptions"
     )
     assert counted == [1, 1, 1]
-    assert [row["mrr"] for row in await months(workspace_client, "mrr")] == [0, 0, 25.0, 25.0]
+    assert [row["mrr"] for row in await monthly_buckets(workspace_client, "mrr")] == [0, 0, 25.0, 25.0]
 
 
-async def test_a_canceled_subscription_lives_until_its_last_paid_period_ends(workspace_client):
+async def test_canceled_subscription_is_active_until_its_paid_period_ends(workspace_client):
     ends = FIRST.replace(month=7, day=2)
     canceled = state_on_day(
         MONTHLY, 10, status=SubscriptionStatus.CANCELED, canceled_at=FIRST.replace(day=10)
     )
     await save_subscription_facts(workspace_client, MONTHLY, replace(canceled, ended_at=ends))
-    rows = await months(workspace_client, "mrr", "mrr_churn", "churned_subscriptions", "churn_rate")
+    rows = await monthly_buckets(workspace_client, "mrr", "mrr_churn", "churned_subscriptions", "churn_rate")
     june, july = rows[2:]
     assert (june["mrr"], june["mrr_churn"], june["churned_subscriptions"]) == (10.0, 0, 0)
     assert (july["mrr"], july["mrr_churn"], july["churned_subscriptions"]) == (0, -10.0, 1)
     assert (june["churn_rate"], july["churn_rate"]) == (None, 1.0)
 
 
-async def test_what_ends_later_has_not_ended_yet(workspace_client):
+async def test_future_end_does_not_count_as_churn(workspace_client):
     ends = NOW.replace(day=20)
     await save_subscription_facts(workspace_client, replace(MONTHLY, ended_at=ends))
     july = {"from": "2026-07-01", "to": "2026-07-31"}
-    assert await values(workspace_client, "mrr", "churned_subscriptions", range_=july) == [10.0, 0]
+    assert await metric_values(workspace_client, "mrr", "churned_subscriptions", range_=july) == [10.0, 0]
 
 
-async def test_a_subscription_of_which_nobody_said_that_it_ended_is_as_it_was_said(workspace_client):
+async def test_subscription_without_an_end_keeps_its_last_status(workspace_client):
     await save_subscription_facts(
         workspace_client,
         replace(MONTHLY, at=FIRST.replace(year=2024), current_period_end=FIRST.replace(year=2025)),
     )
-    assert await values(workspace_client, "mrr", "active_subscriptions") == [10.0, 1]
+    assert await metric_values(workspace_client, "mrr", "active_subscriptions") == [10.0, 1]
 
 
-async def test_a_trial_converts_with_its_first_payment(workspace_client):
+async def test_trial_converts_at_its_first_payment(workspace_client):
     trial = replace(MONTHLY, status=SubscriptionStatus.TRIALING, trial_ends_at=FIRST.replace(day=8))
     others = [replace(trial, subscription_id=f"sub_{n}") for n in (2, 3, 4)]
     ended = state_on_day(others[0], 8, status=SubscriptionStatus.EXPIRED)
@@ -143,8 +143,8 @@ async def test_a_trial_converts_with_its_first_payment(workspace_client):
         ],
     )
     metrics = ("trials_started", "trials_converted", "trial_conversion_rate", "new_subscriptions")
-    assert await values(workspace_client, *metrics) == [4, 1, 0.333333, 2]
-    assert await values(workspace_client, "active_subscriptions", "mrr") == [2, 20.0]
+    assert await metric_values(workspace_client, *metrics) == [4, 1, 0.333333, 2]
+    assert await metric_values(workspace_client, "active_subscriptions", "mrr") == [2, 20.0]
 
 
 async def test_charges_and_failed_payments_count_on_their_day_and_for_their_plan(workspace_client):
@@ -153,14 +153,16 @@ async def test_charges_and_failed_payments_count_on_their_day_and_for_their_plan
     )
     later = replace(CHARGE_PAYMENT, message_id="c2", at=FIRST.replace(month=7), amount=2000)
     await save_subscription_facts(workspace_client, MONTHLY, payments=[CHARGE_PAYMENT, later, failed])
-    rows = await months(workspace_client, "subscription_revenue", "failed_payments", dimensions=["plan"])
+    rows = await monthly_buckets(
+        workspace_client, "subscription_revenue", "failed_payments", dimensions=["plan"]
+    )
     assert [(row["plan"], row["subscription_revenue"], row["failed_payments"]) for row in rows] == [
         ("pro", 10.0, 1),
         ("pro", 20.0, 0),
     ]
 
 
-async def test_values_are_split_and_filtered_by_what_was_sold(workspace_client):
+async def test_values_split_and_filter_by_plan_and_product(workspace_client):
     await save_subscription_facts(
         workspace_client,
         MONTHLY,
@@ -179,10 +181,10 @@ async def test_values_are_split_and_filtered_by_what_was_sold(workspace_client):
         ("in", ["pro", "(not set)"], 25.0), ("eq", "prp", 0), ("gt", "po", 15.0),
     ):  # fmt: skip
         told_plan = [{"dimension": "plan", "op": op, "value": value}]
-        assert await values(workspace_client, "mrr", filters=told_plan) == [mrr], op
+        assert await metric_values(workspace_client, "mrr", filters=told_plan) == [mrr], op
 
 
-async def test_a_plan_that_changed_takes_its_worth_along(workspace_client):
+async def test_plan_change_moves_mrr_to_the_new_plan(workspace_client):
     await save_subscription_facts(
         workspace_client, replace(MONTHLY, plan="basic"), state_on_day(MONTHLY, 20, amount=1500)
     )
@@ -194,44 +196,48 @@ async def test_a_plan_that_changed_takes_its_worth_along(workspace_client):
     ]
 
 
-async def test_worth_in_another_currency_is_unknown_and_never_partial(workspace_client):
+async def test_foreign_currency_makes_mrr_null(workspace_client):
     euros = replace(MONTHLY, subscription_id="sub_2", currency="EUR")
     await save_subscription_facts(
         workspace_client, MONTHLY, euros, state_on_day(euros, 9, status=SubscriptionStatus.EXPIRED)
     )
-    assert await values(workspace_client, "mrr", "mrr_new", "mrr_churn", "mrr_expansion", "active_subscriptions") == [
+    assert await metric_values(workspace_client, "mrr", "mrr_new", "mrr_churn", "mrr_expansion", "active_subscriptions") == [
         10.0, "missing_fx_rate", "missing_fx_rate", 0, 1,
     ]  # fmt: skip
     in_dollars = [{"dimension": "currency", "value": "USD"}]
-    assert await values(workspace_client, "mrr_new", filters=in_dollars) == [10.0]
+    assert await metric_values(workspace_client, "mrr_new", filters=in_dollars) == [10.0]
 
 
-async def test_a_price_nobody_named_is_no_price_of_nothing(workspace_client):
+async def test_unknown_price_makes_mrr_null(workspace_client):
     silent = replace(MONTHLY, amount=None, currency=None, interval=None)
     await save_subscription_facts(workspace_client, silent)
-    assert await values(workspace_client, "mrr", "active_subscriptions") == [0, 0]
+    assert await metric_values(workspace_client, "mrr", "active_subscriptions") == [0, 0]
     await save_subscription_facts(workspace_client, state_on_day(MONTHLY, 9))
-    assert await values(workspace_client, "mrr", "active_subscriptions", "new_subscriptions") == [10.0, 1, 1]
+    assert await metric_values(workspace_client, "mrr", "active_subscriptions", "new_subscriptions") == [
+        10.0,
+        1,
+        1,
+    ]
 
 
-async def test_tests_of_a_provider_count_for_nothing(workspace_client):
+async def test_test_mode_subscriptions_are_excluded(workspace_client):
     await save_subscription_facts(
         workspace_client, replace(MONTHLY, test=True), payments=[replace(CHARGE_PAYMENT, test=True)]
     )
-    assert await values(workspace_client, "mrr", "subscription_revenue") == [0, 0]
+    assert await metric_values(workspace_client, "mrr", "subscription_revenue") == [0, 0]
 
 
-async def test_connected_and_empty_is_zero_and_never_connected_is_unknown(workspace_client):
+async def test_metrics_are_zero_when_connected_and_null_when_not(workspace_client):
     names = ("mrr", *MOVEMENTS, "arr", "active_subscriptions", "trials_started", "subscription_revenue")
-    assert await values(workspace_client, *names) == [0] * len(names)
-    assert await values(workspace_client, "churn_rate", "trial_conversion_rate") == [None, None]
+    assert await metric_values(workspace_client, *names) == [0] * len(names)
+    assert await metric_values(workspace_client, "churn_rate", "trial_conversion_rate") == [None, None]
     await connect_revenue_provider(workspace_client, ConnectionStatus.ERROR)
-    assert await values(workspace_client, *names) == ["source_error"] * len(names)
+    assert await metric_values(workspace_client, *names) == ["source_error"] * len(names)
     await connect_revenue_provider(workspace_client, ConnectionStatus.DISCONNECTED)
-    assert await values(workspace_client, *names) == ["no_revenue_provider"] * len(names)
+    assert await metric_values(workspace_client, *names) == ["no_revenue_provider"] * len(names)
 
 
-async def test_subscriptions_that_cannot_be_read_are_unknown(workspace_client, monkeypatch):
+async def test_unreadable_subscriptions_are_unverified(workspace_client, monkeypatch):
     def broken(plan):
         raise StoreUnavailable
 
@@ -240,7 +246,7 @@ async def test_subscriptions_that_cannot_be_read_are_unknown(workspace_client, m
     assert await workspace_client.refused("POST", "/metrics", asked) == (503, "data_unverified")
 
 
-async def test_plans_and_products_have_the_values_that_somebody_subscribes_to(workspace_client):
+async def test_plan_and_product_values_are_those_of_subscriptions(workspace_client):
     await save_subscription_facts(
         workspace_client, MONTHLY, replace(MONTHLY, subscription_id="sub_2", plan="basic", product_id="app")
     )
@@ -252,7 +258,7 @@ async def test_plans_and_products_have_the_values_that_somebody_subscribes_to(wo
     assert (await workspace_client.get("/dimension-values", dimension="plan", **june))["values"] == []
 
 
-async def test_a_price_beyond_all_that_is_sold_is_no_price(workspace_client):
+async def test_absurd_price_is_ignored(workspace_client):
     await save_subscription_facts(
         workspace_client,
         replace(MONTHLY, quantity=10**15),
@@ -264,16 +270,14 @@ async def test_a_price_beyond_all_that_is_sold_is_no_price(workspace_client):
             amount=10**12,
         ),
     )
-    assert await values(workspace_client, "active_subscriptions", "mrr") == [1, 6190476190.48]
+    assert await metric_values(workspace_client, "active_subscriptions", "mrr") == [1, 6190476190.48]
 
 
 @pytest.mark.parametrize(
     ("status", "mrr", "counts_as"),
     [("past_due", 10.0, "past_due"), ("trialing", 0, "trialing"), ("unpaid", 0, None)],
 )
-async def test_a_canceled_subscription_counts_as_before_until_it_ends(
-    workspace_client, status, mrr, counts_as
-):
+async def test_canceled_subscription_counts_until_it_ends(workspace_client, status, mrr, counts_as):
     ends = FIRST.replace(month=7, day=2)
     await save_subscription_facts(
         workspace_client,

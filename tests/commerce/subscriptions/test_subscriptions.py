@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.commerce.subscriptions.models import Interval, SubscriptionStatus
 from service_core.commerce.subscriptions.round_to_total import round_to_total
-from service_core.testing.event_builder import campaign
+from service_core.testing.event_builder import campaign_columns
 from tests.analytics.deployment import STORES, run_deployment
 from tests.commerce.subscriptions.subscription_data import (
     FIRST,
@@ -32,20 +32,20 @@ async def workspace_client(request, tmp_path):
         yield workspace_client
 
 
-def named(number, **said):
+def numbered_subscription(number, **said):
     return replace(MONTHLY, subscription_id=f"sub_{number}", **said)
 
 
-async def ids(workspace_client, **asked):
+async def list_subscription_ids(workspace_client, **asked):
     return [
         one["id"] for one in (await workspace_client.get("/subscriptions", **(JUNE | asked)))["subscriptions"]
     ]
 
 
 @pytest.mark.parametrize("workspace_client", STORES, indirect=True)
-async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_from(workspace_client):
+async def test_subscription_is_listed_as_of_the_end_with_its_acquisition_source(workspace_client):
     workspace_client.story.add_event(
-        "page_view", at="2026-05-20T10:00", visitor="A1", **campaign("google", "cpc", "spring")
+        "page_view", at="2026-05-20T10:00", visitor="A1", **campaign_columns("google", "cpc", "spring")
     )
     workspace_client.story.add_event("$identify", at="2026-05-20T11:00", visitor="A1", strong_id="U1")
     await workspace_client.knows()
@@ -90,43 +90,57 @@ async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_f
     assert (before["cancel_at_period_end"], before["canceled_at"]) == (False, None)
 
 
-async def test_nobody_is_told_of_whom_nobody_knows(workspace_client):
+async def test_unmatched_subscription_has_no_person(workspace_client):
     await save_subscription_facts(
-        workspace_client, replace(MONTHLY, identity=(("visitor_id", "nobody"),)), named(2)
+        workspace_client, replace(MONTHLY, identity=(("visitor_id", "nobody"),)), numbered_subscription(2)
     )
     for row in (await workspace_client.get("/subscriptions", **JUNE))["subscriptions"]:
         assert (row["user_id"], row["attribution_source"], row["utm_campaign"]) == (None, None, None)
 
 
-async def test_those_alive_at_any_time_of_the_range_are_listed_newest_first(workspace_client):
+async def test_subscriptions_active_in_the_range_are_listed_newest_first(workspace_client):
     ended = {"status": SubscriptionStatus.EXPIRED}
     may, july = FIRST.replace(month=5, day=2), FIRST.replace(month=7, day=2)
     await save_subscription_facts(
         workspace_client,
-        named(1),
-        *(named(2, at=may, started_at=may), state_on_day(named(2, started_at=may), 3, **ended)),
-        *(named(3, at=may, started_at=may), named(3, message_id="end", at=may + timedelta(days=9), **ended)),
-        named(4, at=july, started_at=july),
-        named(
+        numbered_subscription(1),
+        *(
+            numbered_subscription(2, at=may, started_at=may),
+            state_on_day(numbered_subscription(2, started_at=may), 3, **ended),
+        ),
+        *(
+            numbered_subscription(3, at=may, started_at=may),
+            numbered_subscription(3, message_id="end", at=may + timedelta(days=9), **ended),
+        ),
+        numbered_subscription(4, at=july, started_at=july),
+        numbered_subscription(
             5,
             at=FIRST + timedelta(days=1),
             started_at=FIRST + timedelta(days=1),
             status=SubscriptionStatus.PAUSED,
         ),
-        named(6, **ended),
+        numbered_subscription(6, **ended),
     )
-    assert await ids(workspace_client) == ["sub_5", "sub_1", "sub_2"]
-    assert await ids(workspace_client, status="expired") == ["sub_2"]
-    assert await ids(workspace_client, status="paused") == ["sub_5"]
-    assert await ids(workspace_client, provider="shopify") == []
-    assert await ids(workspace_client, start_date="2026-06-04", end_date="2026-06-30") == ["sub_5", "sub_1"]
-    assert await ids(workspace_client, **dict.fromkeys(JUNE, "")) == ["sub_4", "sub_5", "sub_1"]
+    assert await list_subscription_ids(workspace_client) == ["sub_5", "sub_1", "sub_2"]
+    assert await list_subscription_ids(workspace_client, status="expired") == ["sub_2"]
+    assert await list_subscription_ids(workspace_client, status="paused") == ["sub_5"]
+    assert await list_subscription_ids(workspace_client, provider="shopify") == []
+    assert await list_subscription_ids(workspace_client, start_date="2026-06-04", end_date="2026-06-30") == [
+        "sub_5",
+        "sub_1",
+    ]
+    assert await list_subscription_ids(workspace_client, **dict.fromkeys(JUNE, "")) == [
+        "sub_4",
+        "sub_5",
+        "sub_1",
+    ]
 
 
-async def test_pages_laid_end_to_end_are_one_large_page(workspace_client):
+async def test_consecutive_pages_equal_one_large_page(workspace_client):
     starts = [FIRST + timedelta(hours=n // 2) for n in range(7)]
     await save_subscription_facts(
-        workspace_client, *(named(n, at=start, started_at=start) for n, start in enumerate(starts))
+        workspace_client,
+        *(numbered_subscription(n, at=start, started_at=start) for n, start in enumerate(starts)),
     )
     whole = await workspace_client.get("/subscriptions", **JUNE, limit=200)
     walked, cursor = [], None
@@ -143,13 +157,19 @@ async def test_pages_laid_end_to_end_are_one_large_page(workspace_client):
         assert await workspace_client.refused("GET", "/subscriptions", **other) == (400, "invalid_cursor")
 
 
-async def test_the_summary_tells_what_became_of_recurring_revenue(workspace_client):
-    trial = named(4, status=SubscriptionStatus.TRIALING, amount=None)
+async def test_summary_lists_mrr_movements(workspace_client):
+    trial = numbered_subscription(4, status=SubscriptionStatus.TRIALING, amount=None)
     await save_subscription_facts(
         workspace_client,
-        named(1, at=FIRST.replace(month=5)),
-        *(named(2, at=FIRST.replace(month=5)), state_on_day(named(2), 9, status=SubscriptionStatus.EXPIRED)),
-        *(named(3), state_on_day(named(3), 9, status=SubscriptionStatus.PAST_DUE, amount=2500)),
+        numbered_subscription(1, at=FIRST.replace(month=5)),
+        *(
+            numbered_subscription(2, at=FIRST.replace(month=5)),
+            state_on_day(numbered_subscription(2), 9, status=SubscriptionStatus.EXPIRED),
+        ),
+        *(
+            numbered_subscription(3),
+            state_on_day(numbered_subscription(3), 9, status=SubscriptionStatus.PAST_DUE, amount=2500),
+        ),
         trial,
     )
     answer = await workspace_client.get("/subscriptions", **JUNE)
@@ -180,7 +200,7 @@ async def test_the_summary_tells_what_became_of_recurring_revenue(workspace_clie
     assert (paid["mrr"], paid["active"], paid["churn_rate"]) == (0, 0, None)
 
 
-async def test_a_summary_of_nothing_measured_knows_nothing(workspace_client):
+async def test_summary_is_null_without_a_provider(workspace_client):
     await connect_revenue_provider(workspace_client, ConnectionStatus.ERROR)
     answer = await workspace_client.get("/subscriptions", **JUNE)
     moves = answer["summary"].pop("movements")
@@ -190,8 +210,8 @@ async def test_a_summary_of_nothing_measured_knows_nothing(workspace_client):
     assert not answer["complete"]
 
 
-async def test_a_subscription_in_another_currency_keeps_its_own_and_the_sum_is_unknown(workspace_client):
-    await save_subscription_facts(workspace_client, MONTHLY, named(2, currency="JPY"))
+async def test_foreign_currency_subscription_keeps_its_currency_and_makes_the_sum_null(workspace_client):
+    await save_subscription_facts(workspace_client, MONTHLY, numbered_subscription(2, currency="JPY"))
     answer = await workspace_client.get("/subscriptions", **JUNE)
     assert {row["currency"]: row["mrr"] for row in answer["subscriptions"]} == {"USD": 10.0, "JPY": 1000.0}
     summary = answer["summary"]
@@ -199,7 +219,7 @@ async def test_a_subscription_in_another_currency_keeps_its_own_and_the_sum_is_u
     assert {"metric": "mrr", "reason": "missing_fx_rate"} in answer["unavailable"]
 
 
-async def test_movements_add_up_though_each_is_rounded(workspace_client):
+async def test_rounded_movements_add_up(workspace_client):
     weekly = replace(MONTHLY, interval=Interval.WEEK)
     may = FIRST.replace(month=5)
     await save_subscription_facts(
@@ -209,7 +229,7 @@ async def test_movements_add_up_though_each_is_rounded(workspace_client):
     assert (moves["start_mrr"], moves["new"], moves["end_mrr"]) == (43.33, 43.34, 86.67)
 
 
-async def test_what_a_provider_says_of_nothing_is_refused(workspace_client):
+async def test_filter_on_an_unknown_provider_is_refused(workspace_client):
     assert await workspace_client.refused("GET", "/subscriptions", status="dead") == (
         400,
         "invalid_parameter",
@@ -221,7 +241,7 @@ async def test_what_a_provider_says_of_nothing_is_refused(workspace_client):
     start=st.fractions(0, 1000, max_denominator=24),
     moves=st.lists(st.fractions(-1000, 1000, max_denominator=24), min_size=1, max_size=5),
 )
-def test_closed_movements_lead_from_end_to_end_and_are_each_a_neighbour(start, moves):
+def test_rounding_of_movements_closes_the_balance_within_one_unit(start, moves):
     end = start + sum(moves, Fraction(0))
     closed = round_to_total(start, moves, end)
     assert round(start) + sum(closed) == round(end)

@@ -8,11 +8,11 @@ from uuid import uuid4
 import orjson
 import sqlalchemy as sa
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.providers import build_delivery_worker
-from hosts.worker.consumer import build_pipeline
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.providers import build_delivery_worker_if_any_sender
+from hosts.worker.consumer import build_ingest_pipeline
 from plugins.workspace_sql.tables import POSTBACKS
-from service_core.access.api_keys import create_named_key
+from service_core.access.api_keys import create_named_key_within_plan_limit
 from service_core.analytics.connections.models import (
     Asset,
     ConnectedAccount,
@@ -22,7 +22,7 @@ from service_core.analytics.connections.models import (
 )
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import EventPageQuery
-from service_core.analytics.scope import scope_for_workspace
+from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 from service_core.delivery.postbacks.models import Accepted, Conversion, Destination
 from service_core.delivery.postbacks.ports import BatchRejected, SendLimits, Throttle
@@ -37,7 +37,7 @@ from tests.analytics.deployment import NOW, run_deployment
 ADHUB = PostbackPlatform(
     "adhub", "Adhub", "pixel_id", "pixel", "https://adhub.example/{asset}", ("Buy", "Look", CUSTOM_EVENT)
 )
-OFTEN = Throttle(1_000, timedelta(hours=1))
+HIGH_THROTTLE = Throttle(1_000, timedelta(hours=1))
 SECRETS = {"access_token": "hush-hush"}
 
 
@@ -54,7 +54,7 @@ class StubSender:
     platform: PostbackPlatform = ADHUB
     age_limit: timedelta = timedelta(days=7)
     batch_size: int = 100
-    throttle: Throttle = OFTEN
+    throttle: Throttle = HIGH_THROTTLE
     click_types: tuple[str, ...] = ("gclid", "gbraid")
     click_window: timedelta = timedelta(days=30)
     match_keys: frozenset[str] = frozenset({"email", "phone", "gclid", "gbraid", "fbp"})
@@ -100,16 +100,16 @@ class StubSender:
 
 def registry_with(*senders):
     """Everything installed, and some senders."""
-    known = load_installed_registry()
+    known = load_installed_registry_once()
     return replace(known, conversion_senders={**known.conversion_senders, **{one.id: one for one in senders}})
 
 
 @asynccontextmanager
-async def running_shop(folder, *senders, **settings):
+async def run_postback_deployment(folder, *senders, **settings):
     """A shop whose platforms are connected; further settings are those of postbacks."""
     senders = senders or (StubSender(),)
     async with run_deployment("memory", folder, registry_with(*senders)) as house:
-        shop = PostbackShop(house, await house.workspace(timezone="UTC"), senders[0], settings)
+        shop = PostbackWorkspace(house, await house.workspace(timezone="UTC"), senders[0], settings)
         for sender in senders:
             await shop.connect(sender.id)
         await shop.with_key()
@@ -128,7 +128,7 @@ class StubDevicePorts:
         return getattr(self._ports, name)
 
 
-class PostbackShop:
+class PostbackWorkspace:
     """A workspace with its rules, its events and what is sent of them."""
 
     def __init__(self, house, client, sender, settings):
@@ -136,18 +136,18 @@ class PostbackShop:
         self.ports = house.service.ports
         self.store, self.writes = self.ports.workspace, 0
         self.id = client.workspace.id
-        self.pipeline = build_pipeline(StubDevicePorts(self.ports), house.service.settings.ingest)
-        self.delivery = build_delivery_worker(self.ports, PostbacksSettings(**settings))
+        self.pipeline = build_ingest_pipeline(StubDevicePorts(self.ports), house.service.settings.ingest)
+        self.delivery = build_delivery_worker_if_any_sender(self.ports, PostbacksSettings(**settings))
 
     async def with_key(self):
         """Whoever asks may write rules, too."""
-        minted = await create_named_key(
+        minted = await create_named_key_within_plan_limit(
             self.store.credentials,
             self.client.workspace,
             NOW,
             name="Writer",
             scopes=list(Scope),
-            rate_limit=10**6,
+            requested_rate_limit=10**6,
         )
         self.client.key = minted.secret
 
@@ -162,7 +162,7 @@ class PostbackShop:
         account = ConnectedAccount("act_1", None, (Asset("p1", "Shop pixel"), Asset("p2")))
         connection = Connection(self.id, provider, ProviderKind.ADS, status, NOW, (account,))
         await self.store.connections.save_connection(connection)
-        await self.ports.connection_secrets.save_secrets(self.id, provider, secrets)
+        await self.ports.connection_secrets.replace_or_delete_secrets(self.id, provider, secrets)
         return connection
 
     async def status(self, provider="adhub"):
@@ -241,14 +241,15 @@ class PostbackShop:
         """A stored event, as a list."""
         span = TimeRange(self.now - timedelta(days=90), self.now + timedelta(days=1))
         scan = replace(
-            scope_for_workspace(self.client.workspace, span), filters=(Predicate("event_id", value=event_id),)
+            scope_for_workspace_without_bots(self.client.workspace, span),
+            filters=(Predicate("event_id", value=event_id),),
         )
         return (await self.ports.events.list_events(EventPageQuery(scan, 10, count_total=False))).events
 
     async def send(self):
         """Every queue that is due has its turn."""
-        for queue in await self.delivery.due_queues():
-            await self.delivery.deliver_queue(queue)
+        for queue in await self.delivery.list_due_queues():
+            await self.delivery.deliver_queue_unless_leased(queue)
 
     async def rows(self):
         """What is in the outbox, in the order it was put there."""
@@ -268,8 +269,8 @@ class PostbackShop:
 
     async def queue(self):
         """The queue of the first account."""
-        return next(iter(await self.delivery.due_queues()), None)
+        return next(iter(await self.delivery.list_due_queues()), None)
 
 
-DOWN = PlatformUnavailable("It is away.", http_status=503)
-REFUSED = CredentialsRejected("It answered 401.")
+UNAVAILABLE_ERROR = PlatformUnavailable("It is away.", http_status=503)
+CREDENTIALS_ERROR = CredentialsRejected("It answered 401.")

@@ -6,17 +6,17 @@ from datetime import timedelta
 import pytest
 
 from service_core.delivery.postbacks.models import ClickId, LineItem
-from tests.delivery.postbacks.deployment import running_shop
+from tests.delivery.postbacks.deployment import run_postback_deployment
 
 
 @pytest.fixture
 async def postback_workspace(tmp_path):
-    async with running_shop(tmp_path) as postback_workspace:
+    async with run_postback_deployment(tmp_path) as postback_workspace:
         await postback_workspace.rule()
         yield postback_workspace
 
 
-async def sent(postback_workspace, **fields):
+async def send_and_read_conversion(postback_workspace, **fields):
     """What the sender gets of one purchase."""
     await postback_workspace.sells("o1", **fields)
     await postback_workspace.send()
@@ -24,16 +24,16 @@ async def sent(postback_workspace, **fields):
     return conversion
 
 
-async def test_the_click_of_the_session_counts_before_a_later_one_of_the_person(postback_workspace):
+async def test_click_of_the_session_precedes_a_later_click_of_the_person(postback_workspace):
     noon = postback_workspace.now
     await postback_workspace.happens("pageview", at=noon - timedelta(hours=3), session="s1", gclid="here")
     await postback_workspace.happens("pageview", at=noon - timedelta(hours=2), session="s1")
     await postback_workspace.happens("pageview", at=noon - timedelta(hours=1), session="s2", gclid="there")
-    click = (await sent(postback_workspace, at=noon, session="s1")).customer.click
+    click = (await send_and_read_conversion(postback_workspace, at=noon, session="s1")).customer.click
     assert click == ClickId("gclid", "here", noon - timedelta(hours=3))
 
 
-async def test_else_the_latest_click_of_the_person_on_any_device_counts(postback_workspace):
+async def test_latest_click_of_the_person_on_any_device_is_the_fallback(postback_workspace):
     noon = postback_workspace.now
     for days, visitor, session, click in ((20, "A2", "s8", "older"), (10, "A2", "s9", "latest")):
         await postback_workspace.happens(
@@ -47,7 +47,7 @@ async def test_else_the_latest_click_of_the_person_on_any_device_counts(postback
             gclid=click,
         )
     await postback_workspace.happens("$identify", at=noon - timedelta(days=5), visitor="A2", user="u1")
-    click = (await sent(postback_workspace, at=noon, user="u1")).customer.click
+    click = (await send_and_read_conversion(postback_workspace, at=noon, user="u1")).customer.click
     assert click == ClickId("gclid", "latest", noon - timedelta(days=10))
 
 
@@ -56,68 +56,70 @@ async def test_a_click_counts_within_the_window_of_the_platform(postback_workspa
     await postback_workspace.happens(
         "pageview", at=postback_workspace.now - timedelta(days=days), session="s9", gclid="c1"
     )
-    assert ((await sent(postback_workspace)).customer.click is not None) is counts
+    assert ((await send_and_read_conversion(postback_workspace)).customer.click is not None) is counts
 
 
-async def test_a_click_of_another_platform_is_none(postback_workspace):
+async def test_click_id_of_another_platform_is_ignored(postback_workspace):
     await postback_workspace.happens("pageview", session="s1", fbclid="f1")
-    assert (await sent(postback_workspace)).customer.click is None
+    assert (await send_and_read_conversion(postback_workspace)).customer.click is None
 
 
-async def test_a_conversion_without_a_click_id_of_the_first_type_has_one_of_the_next(postback_workspace):
+async def test_next_click_id_type_is_used_when_the_first_is_missing(postback_workspace):
     await postback_workspace.happens("pageview", session="s1", gbraid="b1", fbclid="f1")
-    click = (await sent(postback_workspace, email=None)).customer.click
+    click = (await send_and_read_conversion(postback_workspace, email=None)).customer.click
     assert (click.type, click.value) == ("gbraid", "b1")
 
 
-async def test_what_a_person_said_before_completes_what_the_event_says(postback_workspace):
+async def test_earlier_person_fields_complete_the_event(postback_workspace):
     await postback_workspace.happens(
         "$identify", user="u1", email="old@example.com",
         traits={"phone": "+1 555", "first_name": "Ada", "address": {"zip": "94107", "country": "US"}},
     )  # fmt: skip
-    customer = (await sent(postback_workspace, user="u1", city="Paris")).customer
+    customer = (await send_and_read_conversion(postback_workspace, user="u1", city="Paris")).customer
     assert (customer.email, customer.phone, customer.first_name) == ("ada@example.com", "+1 555", "Ada")
     assert (customer.postal_code, customer.country, customer.city) == ("94107", "US", "Paris")
     assert (customer.user_id, customer.visitor_id, customer.anonymous_id) == ("u1", "A1", "A1")
 
 
-async def test_what_somebody_said_without_consent_completes_nothing(postback_workspace):
+async def test_person_fields_without_consent_are_not_used(postback_workspace):
     await postback_workspace.happens("$identify", user="u1", traits={"phone": "+1 555"}, consent="denied")
     await postback_workspace.happens("$identify", user="u1", traits={"first_name": "Ada"})
-    customer = (await sent(postback_workspace, user="u1")).customer
+    customer = (await send_and_read_conversion(postback_workspace, user="u1")).customer
     assert (customer.phone, customer.first_name) == (None, "Ada")
 
 
-async def test_a_purchase_told_by_a_server_has_the_cookies_of_the_visit(postback_workspace):
+async def test_server_purchase_has_the_cookies_of_the_visit(postback_workspace):
     await postback_workspace.happens(
         "pageview", at=postback_workspace.now - timedelta(minutes=9), fbp="fb.1.1.2", user="u1"
     )
-    conversion = await sent(postback_workspace, agent="shop-server/1", user="u1", visitor=None)
+    conversion = await send_and_read_conversion(
+        postback_workspace, agent="shop-server/1", user="u1", visitor=None
+    )
     assert (conversion.customer.fbp, conversion.customer.user_agent) == ("fb.1.1.2", None)
     assert conversion.action_source == "system_generated"
 
 
-async def test_placeholders_are_nobodys_ids(postback_workspace):
-    customer = (await sent(postback_workspace, user="guest")).customer
+async def test_placeholder_ids_are_not_sent(postback_workspace):
+    customer = (await send_and_read_conversion(postback_workspace, user="guest")).customer
     assert (customer.user_id, customer.visitor_id) == (None, "A1")
 
 
-async def test_the_items_of_an_order_are_its_contents(postback_workspace):
+async def test_order_items_are_sent_as_contents(postback_workspace):
     items = [
         {"sku": "s-1", "quantity": 2, "price": "5.50", "name": "Shirt"},
         {"item_id": 7, "price": 1.25},
         {"name": "no id"},
         "nothing",
     ]
-    assert (await sent(postback_workspace, items=items)).line_items == (
+    assert (await send_and_read_conversion(postback_workspace, items=items)).line_items == (
         LineItem("s-1", 2, 550, "Shirt"),
         LineItem("7", 1, 125),
     )
 
 
 @pytest.mark.parametrize(("consent", "granted"), [("granted", True), (None, False)])
-async def test_consent_that_was_given_is_told(postback_workspace, consent, granted):
-    assert (await sent(postback_workspace, consent=consent)).consent_granted is granted
+async def test_given_consent_is_sent(postback_workspace, consent, granted):
+    assert (await send_and_read_conversion(postback_workspace, consent=consent)).consent_granted is granted
 
 
 PERSONAL = (
@@ -133,9 +135,7 @@ PERSONAL = (
 )
 
 
-async def test_the_outbox_keeps_no_more_of_a_person_than_it_needs_and_that_until_it_is_done(
-    postback_workspace, caplog
-):
+async def test_outbox_stores_minimal_personal_data_until_delivery(postback_workspace, caplog):
     caplog.set_level("DEBUG", "touchpoint")
     await postback_workspace.happens("pageview", session="s1", visitor="visitor-A1", gclid="click-of-ada")
     told = {

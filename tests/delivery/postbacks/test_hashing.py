@@ -18,11 +18,11 @@ HASHES = (
 )  # fmt: skip
 
 
-def of(text):
+def sha256_of(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_the_golden_values_of_the_definitions():
+def test_hashes_have_golden_values():
     assert hashing.hash_email(" Ada@Example.com ") == ADA
     assert hashing.hash_phone("+1 (555) 123-4567", plus=False) == DIGITS
     assert hashing.hash_phone("+1 (555) 123-4567", plus=True) == E164
@@ -45,17 +45,17 @@ def test_the_examples_meta_publishes(found, expected):
 @pytest.mark.parametrize(
     "written", ["+15551234567", "0015551234567", "1-555-123-4567", "+1.555.123.4567", "+١٥٥٥١٢٣٤٥٦٧"]
 )
-def test_a_number_is_the_same_however_it_is_written(written):
+def test_phone_number_formats_have_one_hash(written):
     assert hashing.hash_phone(written, plus=True) == E164
     assert hashing.hash_phone(written, plus=False) == DIGITS
 
 
-def test_the_zero_that_is_dialled_at_home_is_left_out():
-    assert hashing.hash_phone("+44 (0) 20 7946 0018", plus=True) == of("+442079460018")
+def test_national_prefix_zero_is_removed():
+    assert hashing.hash_phone("+44 (0) 20 7946 0018", plus=True) == sha256_of("+442079460018")
 
 
 @pytest.mark.parametrize("written", ["020 7946 0018", "12345", "+1555123456789012", "call me", "+", ""])
-def test_a_number_without_a_country_code_finds_nobody(written):
+def test_phone_number_without_a_country_code_is_not_hashed(written):
     assert hashing.hash_phone(written, plus=True) is None
     assert hashing.hash_phone(written, plus=False) is None
 
@@ -79,8 +79,8 @@ def test_a_number_without_a_country_code_finds_nobody(written):
         (hashing.hash_id(" User_1 "), "user_1"),
     ],
 )
-def test_each_kind_is_normalised_its_own_way(found, plain):
-    assert found == of(plain)
+def test_each_field_has_its_own_normalisation(found, plain):
+    assert found == sha256_of(plain)
 
 
 @pytest.mark.parametrize(
@@ -90,30 +90,30 @@ def test_each_kind_is_normalised_its_own_way(found, plain):
         hashing.hash_birth_date("1990-02-30"), hashing.hash_birth_date("once"), hashing.hash_postal_code("-"),
     ],
 )  # fmt: skip
-def test_what_finds_nobody_is_not_hashed(found):
+def test_unusable_values_are_not_hashed(found):
     assert found is None
 
 
 @pytest.mark.parametrize("hashed", HASHES)
-def test_nothing_stays_nothing_and_a_hash_stays_a_hash(hashed):
+def test_none_stays_none_and_a_hash_is_not_hashed_again(hashed):
     assert [hashed(text) for text in (None, "", "  \t")] == [None] * 3
     assert hashed(f" {ADA.upper()} ") == ADA
 
 
 @given(st.text())
-def test_whatever_is_written_a_hash_is_64_digits_and_hashed_once(text):
+def test_hash_of_any_text_has_64_digits_and_is_stable(text):
     for hashed in HASHES:
         found = hashed(text)
         assert found is None or (len(found) == 64 and hashed(found) == found)
 
 
 @given(st.text(), st.sampled_from([" ", "\t", "\n", ""]))
-def test_spaces_around_count_for_nothing(text, space):
+def test_surrounding_spaces_are_ignored(text, space):
     for hashed in HASHES:
         assert hashed(f"{space}{text}{space}") == hashed(text)
 
 
 @given(st.integers(10**9, 10**14))
-def test_both_forms_of_a_number_stand_for_the_same_digits(number):
-    assert hashing.hash_phone(f"+{number}", plus=True) == of(f"+{number}")
-    assert hashing.hash_phone(f"{number}", plus=False) == of(f"{number}")
+def test_both_phone_formats_contain_the_same_digits(number):
+    assert hashing.hash_phone(f"+{number}", plus=True) == sha256_of(f"+{number}")
+    assert hashing.hash_phone(f"{number}", plus=False) == sha256_of(f"{number}")

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from hosts.composition.providers import build_rule_trigger
 from service_core.delivery.postbacks.models import Accepted, Deferred, Rejected
 from service_core.ingestion.pipeline import RuleCandidate
-from tests.delivery.postbacks.deployment import DOWN, REFUSED, running_shop
+from tests.delivery.postbacks.deployment import CREDENTIALS_ERROR, UNAVAILABLE_ERROR, run_postback_deployment
 
 FINAL = {"sent", "failed", "skipped"}
-ANSWERS = st.sampled_from([Accepted(200), Deferred("busy"), Rejected("bad", 400), DOWN, REFUSED])
+ANSWERS = st.sampled_from(
+    [Accepted(200), Deferred("busy"), Rejected("bad", 400), UNAVAILABLE_ERROR, CREDENTIALS_ERROR]
+)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("sell"), st.integers(0, 3)),
@@ -29,11 +31,11 @@ NUMBERS = count()
 
 @pytest.fixture
 async def postback_workspace(tmp_path):
-    async with running_shop(tmp_path) as postback_workspace:
+    async with run_postback_deployment(tmp_path) as postback_workspace:
         yield postback_workspace
 
 
-class Story:
+class RuleModel:
     """One rule, and what the model says its rows are."""
 
     def __init__(self, postback_workspace):
@@ -94,9 +96,9 @@ class Story:
 
 @settings(max_examples=15)
 @given(steps=STEPS)
-async def test_each_rule_and_event_ends_in_one_state(postback_workspace, steps):
+async def test_each_rule_and_event_ends_in_one_final_state(postback_workspace, steps):
     await postback_workspace.connect()
-    story = await Story(postback_workspace).begin()
+    story = await RuleModel(postback_workspace).begin()
     for step, value in steps:
         await getattr(story, step)(value)
     await postback_workspace.connect()

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from plugins.ads_google.conversions import CONVERSION_SENDER, send_conversions
-from tests.delivery.postbacks.deployment import running_shop
+from tests.delivery.postbacks.deployment import run_postback_deployment
 from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
 
 ADA = "b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72"
@@ -16,7 +16,7 @@ SECRETS = dict.fromkeys(
 )  # fmt: skip
 
 
-def taking(answer):
+def run_with_response(answer):
     """A platform that takes everything, and gives tokens."""
     return StubPlatformApi(lambda _: StubResponse(answer), StubResponse({}), lambda _: StubResponse({}))
 
@@ -40,8 +40,8 @@ def taking(answer):
 )  # fmt: skip
 async def test_a_purchase_reaches_a_platform(tmp_path, platform, event, click, answer, path, found):
     async with (
-        serve_api(taking(answer)) as api,
-        running_shop(tmp_path, api_urls={platform: f"{api.url}/v1"}) as shop,
+        serve_api(run_with_response(answer)) as api,
+        run_postback_deployment(tmp_path, api_urls={platform: f"{api.url}/v1"}) as shop,
     ):
         await shop.connect(platform, secrets=SECRETS)
         await shop.rule(platform=platform, platform_event=event)
@@ -59,7 +59,7 @@ async def test_a_purchase_reaches_a_conversion_action_of_google(tmp_path):
     given = StubResponse({"access_token": "short-lived", "results": [{}]})
     async with (
         serve_api(StubPlatformApi(lambda _: given, given, lambda _: given)) as api,
-        running_shop(tmp_path) as shop,
+        run_postback_deployment(tmp_path) as shop,
     ):
         sender = replace(
             CONVERSION_SENDER, send_batch=partial(send_conversions, f"{api.url}/token")

@@ -6,16 +6,16 @@ import pytest
 
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.ports import StoreUnavailable
-from tests.delivery.postbacks.deployment import running_shop
+from tests.delivery.postbacks.deployment import run_postback_deployment
 
 
 @pytest.fixture
 async def postback_workspace(tmp_path):
-    async with running_shop(tmp_path) as postback_workspace:
+    async with run_postback_deployment(tmp_path) as postback_workspace:
         yield postback_workspace
 
 
-async def test_a_purchase_goes_from_the_door_to_the_platform_and_is_recorded_once(postback_workspace):
+async def test_purchase_is_sent_to_the_platform_and_recorded_once(postback_workspace):
     rule = await postback_workspace.rule()
     event = await postback_workspace.happens(
         order_id="o1",
@@ -55,7 +55,7 @@ async def test_a_purchase_goes_from_the_door_to_the_platform_and_is_recorded_onc
     assert len(postback_workspace.sender.calls) == 1
 
 
-async def fires(postback_workspace, rules, **event):
+async def rule_names_that_fire(postback_workspace, rules, **event):
     """Which of some rules fire for one event, by their positions."""
     for position, rule in enumerate(rules):
         usual = {"platform_event": "custom", "custom_event_name": str(position), "value_type": "none"}
@@ -73,25 +73,27 @@ async def test_a_rule_fires_by_the_exact_name_and_the_source(postback_workspace)
         {"trigger_event_source": "api"},
         {"active": False},
     ]
-    assert await fires(postback_workspace, rules) == {0, 3}
+    assert await rule_names_that_fire(postback_workspace, rules) == {0, 3}
 
 
-async def test_a_server_is_another_source_than_a_browser(postback_workspace):
+async def test_server_and_browser_are_different_sources(postback_workspace):
     sources = [{}, {"trigger_event_source": "api"}, {"trigger_event_source": "browser"}]
-    assert await fires(postback_workspace, sources, agent="curl/8") == {0, 1}
+    assert await rule_names_that_fire(postback_workspace, sources, agent="curl/8") == {0, 1}
     assert [row["user_agent"] for row in await postback_workspace.rows()] == [None, None]
 
 
 async def test_a_system_event_fires_the_rule_that_names_it(postback_workspace):
-    assert await fires(postback_workspace, [{}, {"trigger_event": "$identify"}], name="$identify") == {1}
+    assert await rule_names_that_fire(
+        postback_workspace, [{}, {"trigger_event": "$identify"}], name="$identify"
+    ) == {1}
 
 
 @pytest.mark.parametrize("mark", ["test", "bot"])
 async def test_bots_and_tests_fire_nothing(postback_workspace, mark):
-    assert await fires(postback_workspace, [{}], **{mark: True}) == set()
+    assert await rule_names_that_fire(postback_workspace, [{}], **{mark: True}) == set()
 
 
-HOLDING = [
+MATCHING_CONDITIONS = [
     {"property": "revenue", "op": "gte", "value": 12.5},
     {"property": "plan.name", "value": "gold"},
     {"property": "plan.seats", "op": "between", "value": [2, 4]},
@@ -101,7 +103,7 @@ HOLDING = [
     {"property": "currency", "op": "contains", "value": "eu"},
     {"property": "timestamp", "op": "starts_with", "value": "2026-07-08"},
 ]
-FAILING = [
+FAILING_CONDITIONS = [
     {"property": "revenue", "op": "gt", "value": 12.5},
     {"property": "plan.name", "value": "Gold"},
     {"property": "plan", "value": "gold"},
@@ -110,11 +112,13 @@ FAILING = [
 ]
 
 
-async def test_every_condition_has_to_hold(postback_workspace):
+async def test_rule_fires_when_every_condition_matches(postback_workspace):
     named = {"property": "event_name", "value": "purchase"}
-    rules = [{"conditions": [named, one]} for one in (*HOLDING, *FAILING)]
+    rules = [{"conditions": [named, one]} for one in (*MATCHING_CONDITIONS, *FAILING_CONDITIONS)]
     sold = {"revenue": 12.5, "currency": "EUR", "plan": {"name": "gold", "seats": 3}}
-    assert await fires(postback_workspace, rules, **sold) == set(range(len(HOLDING)))
+    assert await rule_names_that_fire(postback_workspace, rules, **sold) == set(
+        range(len(MATCHING_CONDITIONS))
+    )
 
 
 REASONS = [
@@ -131,7 +135,7 @@ REASONS = [
 ]
 
 
-async def test_what_is_not_sent_says_why(postback_workspace):
+async def test_skipped_conversion_has_a_reason(postback_workspace):
     for position, (rule, event, _) in enumerate(REASONS):
         name = f"sale {position}"
         await postback_workspace.rule(trigger_event=name, **rule)
@@ -154,7 +158,7 @@ async def test_a_platform_that_is_not_connected_is_sent_nothing(postback_workspa
     assert await postback_workspace.outcome() == ("skipped", "not_connected")
 
 
-async def test_what_waits_for_a_platform_that_is_then_disconnected_is_skipped(postback_workspace):
+async def test_pending_conversion_of_a_disconnected_platform_is_skipped(postback_workspace):
     await postback_workspace.rule()
     await postback_workspace.sells("o1")
     await postback_workspace.store.connections.remove_connection(postback_workspace.id, "adhub")
@@ -165,7 +169,7 @@ async def test_what_waits_for_a_platform_that_is_then_disconnected_is_skipped(po
     )
 
 
-async def test_nobody_can_be_found_without_a_match_key(postback_workspace):
+async def test_conversion_without_a_match_key_is_skipped(postback_workspace):
     await postback_workspace.rule()
     await postback_workspace.sells("o1", email=None)
     await postback_workspace.send()
@@ -213,16 +217,14 @@ async def test_a_batch_that_comes_again_makes_no_second_row(postback_workspace, 
     assert await postback_workspace.rows() == rows
 
 
-async def test_what_cannot_be_put_into_the_outbox_stays_in_the_queue_of_events(
-    postback_workspace, monkeypatch
-):
+async def test_events_stay_queued_when_the_outbox_fails(postback_workspace, monkeypatch):
     await postback_workspace.rule()
     with monkeypatch.context() as broken:
 
         async def refuse(*_):
             raise StoreUnavailable
 
-        broken.setattr(postback_workspace.store.postback_outbox, "add_postbacks", refuse)
+        broken.setattr(postback_workspace.store.postback_outbox, "add_postbacks_skipping_duplicates", refuse)
         with pytest.raises(StoreUnavailable):
             await postback_workspace.sells("o1")
     assert await postback_workspace.rows() == []
@@ -230,7 +232,7 @@ async def test_what_cannot_be_put_into_the_outbox_stays_in_the_queue_of_events(
     assert await postback_workspace.outcome() == ("queued", None)
 
 
-async def test_two_rules_send_one_event_each_to_its_own_place(postback_workspace):
+async def test_two_rules_send_one_event_to_two_destinations(postback_workspace):
     await postback_workspace.rule()
     await postback_workspace.rule(asset_id="p2", platform_event="custom", custom_event_name="Sale")
     await postback_workspace.sells("o1")
@@ -243,7 +245,7 @@ async def test_two_rules_send_one_event_each_to_its_own_place(postback_workspace
     ]
 
 
-WORTHS = [
+CONVERSION_VALUES = [
     ({}, {}, (1250, "EUR")),
     ({"value_path": "cart.net"}, {"cart": {"net": "7.255"}}, (726, "EUR")),
     (
@@ -257,10 +259,10 @@ WORTHS = [
 ]
 
 
-async def test_a_conversion_is_worth_what_its_rule_says(postback_workspace):
-    for position, (rule, properties, _) in enumerate(WORTHS):
+async def test_conversion_value_follows_the_rule(postback_workspace):
+    for position, (rule, properties, _) in enumerate(CONVERSION_VALUES):
         await postback_workspace.rule(trigger_event=f"sale {position}", **rule)
         await postback_workspace.sells(f"o{position}", name=f"sale {position}", **properties)
     assert [(row["value"], row["currency"]) for row in await postback_workspace.rows()] == [
-        worth for _, _, worth in WORTHS
+        worth for _, _, worth in CONVERSION_VALUES
     ]

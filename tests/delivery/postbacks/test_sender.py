@@ -22,57 +22,64 @@ from service_core.workspace.rules.postback_platforms import PostbackPlatform
 
 ADHUB = PostbackPlatform("adhub", "Adhub", "pixel_id", "pixel", "https://adhub.example/{asset}", ("Buy",))
 TERMS = SendLimits(timedelta(days=7), 100, Throttle(1, timedelta(hours=1)), ("aclid",), timedelta(days=7), frozenset({"email"}))  # fmt: skip
-BOUGHT = Conversion(
+CONVERSION = Conversion(
     UUID(int=1), "Buy", "o1", datetime(2026, 7, 1, tzinfo=UTC), ActionSource.SYSTEM, Customer(email="a@b.co")
 )
-HERE = Destination("act_1", "p1")
+DESTINATION = Destination("act_1", "p1")
 
 
-async def taken(call):
+async def record_call(call):
     assert call.secrets == {"token": "hush"}
     return [Accepted(200)] * len(call.conversions)
 
 
-async def never(_):
+async def wait_forever(_):
     await asyncio.Event().wait()
 
 
-def sender(call=taken, **other):
+def make_sender(call=record_call, **other):
     return FunctionSender(ADHUB, TERMS, "https://adhub.example/v1", call, **other)
 
 
-async def test_what_is_sent_reaches_the_function():
-    assert await sender().send(HERE, [BOUGHT, BOUGHT], {"token": "hush"}) == [Accepted(200)] * 2
+async def test_send_passes_conversions_to_the_function():
+    assert (
+        await make_sender().send(DESTINATION, [CONVERSION, CONVERSION], {"token": "hush"})
+        == [Accepted(200)] * 2
+    )
 
 
-async def test_a_call_that_does_not_end_is_given_up():
+async def test_send_is_cancelled_after_its_timeout():
     with pytest.raises(PlatformUnavailable, match="Adhub does not answer within"):
-        await sender(never, timeout_seconds=0.01).send(HERE, [BOUGHT], {})
+        await make_sender(wait_forever, timeout_seconds=0.01).send(DESTINATION, [CONVERSION], {})
 
 
-async def test_a_test_without_a_code_is_not_sent_where_only_the_code_tells_it():
-    coded = sender(requires_test_code=True)
+async def test_test_conversion_without_a_code_is_skipped_when_required():
+    coded = make_sender(requires_test_code=True)
     for to, expected in (
-        (replace(HERE, test=True), Rejected("no_test_event_code")),
-        (replace(HERE, test=True, test_code="T1"), Accepted(200)),
-        (replace(HERE, test_code="T1"), Accepted(200)),
-        (HERE, Accepted(200)),
+        (replace(DESTINATION, test=True), Rejected("no_test_event_code")),
+        (replace(DESTINATION, test=True, test_code="T1"), Accepted(200)),
+        (replace(DESTINATION, test_code="T1"), Accepted(200)),
+        (DESTINATION, Accepted(200)),
     ):
-        assert await coded.send(to, [BOUGHT], {"token": "hush"}) == [expected]
-    assert await sender().send(replace(HERE, test=True), [BOUGHT], {"token": "hush"}) == [Accepted(200)]
+        assert await coded.send(to, [CONVERSION], {"token": "hush"}) == [expected]
+    assert await make_sender().send(replace(DESTINATION, test=True), [CONVERSION], {"token": "hush"}) == [
+        Accepted(200)
+    ]
 
 
-async def test_its_api_may_be_elsewhere():
+async def test_api_url_is_configurable():
     async def told(call):
         return [Rejected(call.base_url)]
 
-    moved = sender(told).with_base_url("https://proxy.example/v2")
+    moved = make_sender(told).with_base_url("https://proxy.example/v2")
     assert isinstance(moved, RelocatableSender)
     assert moved.id == "adhub"
-    assert await moved.send(HERE, [BOUGHT], {}) == [Rejected("https://proxy.example/v2")]
+    assert await moved.send(DESTINATION, [CONVERSION], {}) == [Rejected("https://proxy.example/v2")]
 
 
-def test_the_repr_of_a_call_shows_nothing():
-    call = SendCall("https://adhub.example", HERE, [BOUGHT], {"token": "hush"}, lambda: BOUGHT.occurred_at)
+def test_repr_of_a_call_hides_secrets():
+    call = SendCall(
+        "https://adhub.example", DESTINATION, [CONVERSION], {"token": "hush"}, lambda: CONVERSION.occurred_at
+    )
     assert "hush" not in repr(call)
     assert "a@b.co" not in repr(call)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hosts.composition.providers import build_delivery_worker
+from hosts.composition.providers import build_delivery_worker_if_any_sender
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.ports import EventPageResult, StoreUnavailable
 from service_core.commerce.credentials.ports import CipherUnavailable
@@ -14,14 +14,20 @@ from service_core.commerce.platform_errors import PlatformUnavailable
 from service_core.delivery.postbacks.models import Accepted, Deferred, Rejected
 from service_core.delivery.postbacks.ports import Throttle
 from service_core.kernel.settings import PostbacksSettings
-from tests.delivery.postbacks.deployment import ADHUB, DOWN, REFUSED, StubSender, running_shop
+from tests.delivery.postbacks.deployment import (
+    ADHUB,
+    CREDENTIALS_ERROR,
+    UNAVAILABLE_ERROR,
+    StubSender,
+    run_postback_deployment,
+)
 
 PAUSES = [60, 300, 1_800, 7_200, 21_600, 86_400]
 
 
 @pytest.fixture
 async def postback_workspace(tmp_path):
-    async with running_shop(tmp_path) as postback_workspace:
+    async with run_postback_deployment(tmp_path) as postback_workspace:
         await postback_workspace.rule()
         yield postback_workspace
 
@@ -56,7 +62,7 @@ async def test_no_attempt_comes_after_the_age_limit(postback_workspace):
     assert (row["status"], row["attempts"], row["error_code"]) == ("failed", 2, "busy")
 
 
-async def test_what_grows_too_old_while_it_waits_is_not_sent(postback_workspace):
+async def test_expired_pending_conversion_is_not_sent(postback_workspace):
     await postback_workspace.sells("o1")
     postback_workspace.later(days=7, seconds=1)
     await postback_workspace.send()
@@ -66,7 +72,7 @@ async def test_what_grows_too_old_while_it_waits_is_not_sent(postback_workspace)
     )
 
 
-async def test_the_platform_says_how_long_to_wait(postback_workspace):
+async def test_retry_after_of_the_platform_is_respected(postback_workspace):
     postback_workspace.sender.outcomes = [PlatformUnavailable("Slow down.", retry_after=600, http_status=429)]
     await postback_workspace.sells("o1")
     await postback_workspace.send()
@@ -83,7 +89,7 @@ async def test_the_platform_says_how_long_to_wait(postback_workspace):
     assert sorted(postback_workspace.sender.sent[1:]) == ["o1", "o2"]
 
 
-async def test_a_final_answer_ends_it(postback_workspace):
+async def test_final_response_stops_retries(postback_workspace):
     postback_workspace.sender.outcomes = [Rejected("invalid_value", 400)]
     await postback_workspace.sells("o1")
     await postback_workspace.send()
@@ -94,7 +100,7 @@ async def test_a_final_answer_ends_it(postback_workspace):
     assert len(postback_workspace.sender.calls) == 1
 
 
-async def test_a_batch_that_is_refused_because_of_one_is_sent_without_it(postback_workspace):
+async def test_batch_rejected_for_one_conversion_is_sent_without_it(postback_workspace):
     postback_workspace.sender.rejected_event_ids = {"o3"}
     await postback_workspace.sells("o1", "o2", "o3", "o4", "o5")
     await postback_workspace.send()
@@ -104,9 +110,9 @@ async def test_a_batch_that_is_refused_because_of_one_is_sent_without_it(postbac
     assert (await postback_workspace.rows())[2]["error_code"] == "bad_event"
 
 
-async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_path):
-    bad, well = StubSender(outcomes=[DOWN] * 9), StubSender(replace(ADHUB, id="other"))
-    async with running_shop(tmp_path, bad, well) as shop:
+async def test_unavailable_destination_backs_off_and_delays_no_other(tmp_path):
+    bad, well = StubSender(outcomes=[UNAVAILABLE_ERROR] * 9), StubSender(replace(ADHUB, id="other"))
+    async with run_postback_deployment(tmp_path, bad, well) as shop:
         await shop.rule()
         await shop.rule(platform="other")
         for order in ("o1", "o2", "o3", "o4"):
@@ -129,10 +135,10 @@ async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_
         assert {row["status"] for row in await shop.rows()} == {"sent"}
 
 
-async def test_refused_credentials_put_the_connection_in_error_and_hold_its_queue_until_it_is_connected_again(
+async def test_rejected_credentials_hold_the_queue_until_reconnected(
     postback_workspace,
 ):
-    postback_workspace.sender.outcomes = [REFUSED]
+    postback_workspace.sender.outcomes = [CREDENTIALS_ERROR]
     await postback_workspace.sells("o1")
     await postback_workspace.send()
     connection = await postback_workspace.status()
@@ -150,8 +156,8 @@ async def test_refused_credentials_put_the_connection_in_error_and_hold_its_queu
     assert {row["status"] for row in await postback_workspace.rows()} == {"sent"}
 
 
-async def test_what_grows_too_old_in_a_queue_that_is_held_waits_no_longer(postback_workspace):
-    postback_workspace.sender.outcomes = [REFUSED]
+async def test_expired_conversions_of_a_held_queue_are_skipped(postback_workspace):
+    postback_workspace.sender.outcomes = [CREDENTIALS_ERROR]
     await postback_workspace.sells("o1")
     await postback_workspace.send()
     postback_workspace.later(days=7, seconds=1)
@@ -159,14 +165,14 @@ async def test_what_grows_too_old_in_a_queue_that_is_held_waits_no_longer(postba
     assert await postback_workspace.outcome() == ("skipped", "too_old")
 
 
-async def test_a_platform_in_error_for_another_reason_is_sent_to(postback_workspace):
+async def test_platform_with_a_sync_error_still_receives_conversions(postback_workspace):
     await postback_workspace.connect(status=ConnectionStatus.ERROR)
     await postback_workspace.sells("o1")
     await postback_workspace.send()
     assert await postback_workspace.outcome() == ("sent", None)
 
 
-async def test_deleting_a_rule_cancels_what_waits_and_an_undo_sends_nothing_of_the_time_between(
+async def test_deleting_a_rule_cancels_pending_conversions_permanently(
     postback_workspace,
 ):
     (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
@@ -183,7 +189,7 @@ async def test_deleting_a_rule_cancels_what_waits_and_an_undo_sends_nothing_of_t
     ]
 
 
-async def test_a_rule_that_is_deleted_in_a_dry_run_goes_on(postback_workspace):
+async def test_dry_run_deletion_keeps_the_rule_sending(postback_workspace):
     (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
     await postback_workspace.sells("o1")
     await postback_workspace.write("DELETE", f"/rules/{rule['id']}", {"dry_run": True})
@@ -191,7 +197,7 @@ async def test_a_rule_that_is_deleted_in_a_dry_run_goes_on(postback_workspace):
     assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_what_is_sent_while_its_rule_is_deleted_was_sent(postback_workspace):
+async def test_conversion_in_flight_during_deletion_is_recorded_as_sent(postback_workspace):
     (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
     await postback_workspace.sells("o1")
 
@@ -203,7 +209,7 @@ async def test_what_is_sent_while_its_rule_is_deleted_was_sent(postback_workspac
     assert await postback_workspace.outcome() == ("sent", None)
 
 
-async def test_a_rule_that_is_paused_sends_nothing_that_waits(postback_workspace):
+async def test_paused_rule_sends_no_pending_conversions(postback_workspace):
     (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
     await postback_workspace.sells("o1")
     await postback_workspace.write("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
@@ -221,7 +227,7 @@ async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(pos
         async def lost(*_):
             raise OSError("the disk is gone")
 
-        broken.setattr(postback_workspace.store.postback_queues, "save_results", lost)
+        broken.setattr(postback_workspace.store.postback_queues, "save_results_unless_finished", lost)
         with pytest.raises(OSError, match="gone"):
             await postback_workspace.send()
     assert await postback_workspace.outcome() == ("queued", None)
@@ -234,9 +240,9 @@ async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(pos
     }
 
 
-async def test_two_processes_never_send_one_conversion_at_once(postback_workspace):
+async def test_one_process_at_a_time_sends_a_conversion(postback_workspace):
     await postback_workspace.sells(*(f"o{number}" for number in range(5)))
-    other = build_delivery_worker(postback_workspace.ports, PostbacksSettings())
+    other = build_delivery_worker_if_any_sender(postback_workspace.ports, PostbacksSettings())
     queue = await postback_workspace.queue()
     gate, inside = asyncio.Event(), asyncio.Event()
 
@@ -248,19 +254,19 @@ async def test_two_processes_never_send_one_conversion_at_once(postback_workspac
     async with asyncio.timeout(60), asyncio.TaskGroup() as processes:
         first = processes.create_task(postback_workspace.delivery.deliver_queue(queue))
         await inside.wait()
-        assert list(await other.due_queues()) == []
-        assert await other.deliver_queue(queue) is None
+        assert list(await other.list_due_queues()) == []
+        assert await other.deliver_queue_unless_leased(queue) is None
         gate.set()
     assert first.result() == 5
-    assert await other.deliver_queue(queue) == 0
+    assert await other.deliver_queue_unless_leased(queue) == 0
     assert len(postback_workspace.sender.sent) == 5
 
 
-async def test_the_turn_of_a_process_that_died_is_over_after_five_minutes(postback_workspace):
+async def test_lease_of_a_dead_process_expires_after_five_minutes(postback_workspace):
     await postback_workspace.sells("o1")
     queue = await postback_workspace.queue()
     assert (
-        await postback_workspace.store.postback_queues.claim_queue(
+        await postback_workspace.store.postback_queues.claim_or_extend_queue(
             queue,
             postback_workspace.id,
             postback_workspace.now,
@@ -276,7 +282,7 @@ async def test_the_turn_of_a_process_that_died_is_over_after_five_minutes(postba
     assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_a_process_that_is_told_to_stop_ends_its_call_and_makes_no_other(postback_workspace):
+async def test_stopping_process_finishes_its_call_and_starts_no_other(postback_workspace):
     postback_workspace.sender.batch_size = 1
     await postback_workspace.sells("o1", "o2")
     asked = []
@@ -292,7 +298,7 @@ async def test_a_process_that_is_told_to_stop_ends_its_call_and_makes_no_other(p
     assert postback_workspace.sender.sent == ["o1", "o2"]
 
 
-async def test_no_more_calls_are_made_than_the_platform_allows(postback_workspace):
+async def test_calls_are_limited_to_the_platform_rate(postback_workspace):
     postback_workspace.sender.batch_size, postback_workspace.sender.throttle = (
         1,
         Throttle(2, timedelta(hours=1)),
@@ -307,9 +313,9 @@ async def test_no_more_calls_are_made_than_the_platform_allows(postback_workspac
     assert postback_workspace.sender.sent == ["o1", "o2", "o3"]
 
 
-async def test_a_setting_says_another_number_of_calls(tmp_path):
+async def test_call_rate_is_configurable(tmp_path):
     sender = StubSender(batch_size=1, throttle=Throttle(1, timedelta(hours=1)))
-    async with running_shop(tmp_path, sender, rate_limits={"adhub": 2}) as shop:
+    async with run_postback_deployment(tmp_path, sender, rate_limits={"adhub": 2}) as shop:
         await shop.rule()
         await shop.sells("o1", "o2", "o3")
         await shop.send()
@@ -319,7 +325,7 @@ async def test_a_setting_says_another_number_of_calls(tmp_path):
 @pytest.mark.parametrize(
     "mistake", [ZeroDivisionError("ada@example.com"), [Accepted()], None], ids=["fault", "too few", "nothing"]
 )
-async def test_a_sender_that_fails_is_tried_again_and_its_fault_tells_nothing_of_anybody(
+async def test_failed_sender_is_retried_and_its_error_has_no_personal_data(
     postback_workspace, mistake, monkeypatch, caplog
 ):
     async def failing(*_):
@@ -337,14 +343,14 @@ async def test_a_sender_that_fails_is_tried_again_and_its_fault_tells_nothing_of
     assert "ada@" not in caplog.text
 
 
-async def test_a_code_that_is_a_message_is_not_kept(postback_workspace):
+async def test_free_text_error_code_is_not_stored(postback_workspace):
     postback_workspace.sender.outcomes = [Rejected("ada@example.com is no e-mail address", 400)]
     await postback_workspace.sells("o1")
     await postback_workspace.send()
     assert (await postback_workspace.row())["error_code"] == "unreadable"
 
 
-async def test_an_event_that_the_store_does_not_show_is_looked_for_again(postback_workspace, monkeypatch):
+async def test_missing_event_is_looked_up_again(postback_workspace, monkeypatch):
     await postback_workspace.sells("o1")
     with monkeypatch.context() as erased:
 
@@ -360,7 +366,7 @@ async def test_an_event_that_the_store_does_not_show_is_looked_for_again(postbac
     assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_events_that_cannot_be_read_cost_no_attempt(postback_workspace, monkeypatch):
+async def test_unreadable_events_cost_no_attempt(postback_workspace, monkeypatch):
     await postback_workspace.sells("o1")
     with monkeypatch.context() as broken:
 
@@ -377,9 +383,11 @@ async def test_events_that_cannot_be_read_cost_no_attempt(postback_workspace, mo
     assert postback_workspace.sender.sent == ["o1"]
 
 
-async def test_a_connection_without_credentials_is_a_note_of_somebody(postback_workspace):
+async def test_connection_without_credentials_receives_nothing(postback_workspace):
     await postback_workspace.sells("o1")
-    await postback_workspace.ports.connection_secrets.save_secrets(postback_workspace.id, "adhub", {})
+    await postback_workspace.ports.connection_secrets.replace_or_delete_secrets(
+        postback_workspace.id, "adhub", {}
+    )
     await postback_workspace.send()
     assert (await postback_workspace.outcome(), postback_workspace.sender.calls) == (
         ("skipped", "not_connected"),
@@ -387,7 +395,7 @@ async def test_a_connection_without_credentials_is_a_note_of_somebody(postback_w
     )
 
 
-async def test_credentials_that_no_key_opens_hold_the_queue(postback_workspace, monkeypatch, caplog):
+async def test_undecryptable_credentials_hold_the_queue(postback_workspace, monkeypatch, caplog):
     await postback_workspace.sells("o1")
     with monkeypatch.context() as shut:
 

@@ -4,19 +4,19 @@ import pytest
 
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.delivery.postbacks.models import Deferred, Rejected
-from tests.delivery.postbacks.deployment import running_shop
+from tests.delivery.postbacks.deployment import run_postback_deployment
 
 METRICS = ["postbacks_sent", "postbacks_failed", "postbacks_skipped", "postback_success_rate"]
 
 
 @pytest.fixture
 async def postback_workspace(tmp_path):
-    async with running_shop(tmp_path) as postback_workspace:
+    async with run_postback_deployment(tmp_path) as postback_workspace:
         await postback_workspace.rule()
         yield postback_workspace
 
 
-async def told(postback_workspace, **more):
+async def read_postback_metrics(postback_workspace, **more):
     week = {"from": "2026-07-01", "to": "2026-07-31"}
     answer = await postback_workspace.client.post(
         "/metrics", {"metrics": METRICS, "date_range": week, **more}
@@ -24,7 +24,7 @@ async def told(postback_workspace, **more):
     return {one["id"]: one["value"] for one in answer["metrics"]}
 
 
-async def test_metrics_count_what_became_final_in_the_range(postback_workspace):
+async def test_metrics_count_postbacks_finished_in_the_range(postback_workspace):
     await postback_workspace.sells("o1", "o2", "o3")
     await postback_workspace.send()
     postback_workspace.sender.outcomes = [Rejected("bad", 400)]
@@ -34,15 +34,15 @@ async def test_metrics_count_what_became_final_in_the_range(postback_workspace):
     postback_workspace.sender.outcomes = [Deferred("busy")]
     await postback_workspace.sells("o6")
     await postback_workspace.send()
-    assert await told(postback_workspace) == {
+    assert await read_postback_metrics(postback_workspace) == {
         "postbacks_sent": 3, "postbacks_failed": 1, "postbacks_skipped": 1, "postback_success_rate": 0.75,
     }  # fmt: skip
-    assert (await told(postback_workspace, date_range={"from": "2026-06-01", "to": "2026-06-30"}))[
-        "postbacks_sent"
-    ] == 0
+    assert (
+        await read_postback_metrics(postback_workspace, date_range={"from": "2026-06-01", "to": "2026-06-30"})
+    )["postbacks_sent"] == 0
 
 
-async def test_the_query_layer_shows_them_by_platform_and_day(postback_workspace):
+async def test_queries_split_postbacks_by_platform_and_day(postback_workspace):
     await postback_workspace.sells("o1", "o2")
     await postback_workspace.send()
     postback_workspace.later(days=1)
@@ -57,10 +57,10 @@ async def test_the_query_layer_shows_them_by_platform_and_day(postback_workspace
         ("2026-07-08", "adhub", 2), ("2026-07-09", "adhub", 1),
     ]  # fmt: skip
     filtered = {"filters": [{"dimension": "platform", "op": "eq", "value": "meta"}]}
-    assert (await told(postback_workspace, **filtered))["postbacks_sent"] == 0
+    assert (await read_postback_metrics(postback_workspace, **filtered))["postbacks_sent"] == 0
 
 
-async def test_usage_counts_what_was_sent_this_month_and_no_test(postback_workspace):
+async def test_usage_counts_sent_postbacks_of_the_month_without_tests(postback_workspace):
     await postback_workspace.sells("o1", "o2")
     await postback_workspace.send()
     await postback_workspace.sells("o3", consent="denied")
@@ -70,7 +70,7 @@ async def test_usage_counts_what_was_sent_this_month_and_no_test(postback_worksp
     assert (await postback_workspace.client.get("/usage"))["postbacks_used"] == 0
 
 
-async def test_a_rule_in_test_mode_sends_tests_that_count_nowhere(postback_workspace):
+async def test_test_mode_postbacks_are_not_counted(postback_workspace):
     await postback_workspace.rule(
         asset_id="p2", trigger_event="lead", test_mode=True, test_event_code="TEST1"
     )
@@ -79,10 +79,10 @@ async def test_a_rule_in_test_mode_sends_tests_that_count_nowhere(postback_works
     ((to, _),) = postback_workspace.sender.calls
     assert (to.test, to.test_code) == (True, "TEST1")
     assert (await postback_workspace.client.get("/usage"))["postbacks_used"] == 0
-    assert (await told(postback_workspace))["postbacks_sent"] == 0
+    assert (await read_postback_metrics(postback_workspace))["postbacks_sent"] == 0
 
 
-async def test_a_person_shows_where_their_conversions_were_sent(postback_workspace):
+async def test_person_profile_lists_sent_postbacks(postback_workspace):
     (rule,) = (await postback_workspace.client.get("/rules"))["rules"]
     await postback_workspace.sells("o1", user="u1")
     await postback_workspace.happens("lead", user="u1")
@@ -107,13 +107,17 @@ async def test_a_person_shows_where_their_conversions_were_sent(postback_workspa
         (ConnectionStatus.DISCONNECTED, "no_ad_platform"),
     ],
 )
-async def test_without_a_platform_nothing_was_measured(postback_workspace, status, reason):
+async def test_postback_metrics_are_null_without_a_platform(postback_workspace, status, reason):
     await postback_workspace.connect(status=status)
     catalog = await postback_workspace.client.get("/metrics/catalog")
     reasons = {one["id"]: one["availability"]["reason"] for one in catalog["metrics"]}
     assert {reasons[name] for name in METRICS} == {reason}
-    assert ((await told(postback_workspace))["postbacks_sent"] is None) is (reason is not None)
+    assert ((await read_postback_metrics(postback_workspace))["postbacks_sent"] is None) is (
+        reason is not None
+    )
 
 
-async def test_what_was_never_sent_counts_nothing_and_is_measured(postback_workspace):
-    assert await told(postback_workspace) == dict.fromkeys(METRICS[:3], 0) | {"postback_success_rate": None}
+async def test_postback_metrics_are_zero_with_a_connected_platform(postback_workspace):
+    assert await read_postback_metrics(postback_workspace) == dict.fromkeys(METRICS[:3], 0) | {
+        "postback_success_rate": None
+    }

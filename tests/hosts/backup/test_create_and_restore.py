@@ -7,11 +7,16 @@ import tarfile
 
 import pytest
 
-from hosts.backup.copy_files import COPY_FUNCTIONS, copy_folder
+from hosts.backup.copy_files import COPY_FUNCTIONS, copy_folder_without_drafts
 from hosts.backup.create import create_backup
-from hosts.backup.restore import restore_backup
+from hosts.backup.restore import restore_backup_into_empty_folder
 from hosts.backup.write_lock import WriteLock
-from hosts.backup.write_pause import SOCKET_FILE, open_pause_listener, serve_pause_requests, writes_paused
+from hosts.backup.write_pause import (
+    SOCKET_FILE,
+    pause_listener_or_none,
+    serve_backup_pauses_until_stopped,
+    writes_of_running_service_paused,
+)
 from hosts.consumer_lock import try_consumer_lock
 from service_core.extensions.adapters import LocalDataKind
 from service_core.kernel.errors import StartupError
@@ -53,9 +58,9 @@ class Store:
         return None
 
 
-async def test_writes_wait_while_the_store_is_held_still_and_reads_do_not():
+async def test_writes_wait_during_a_backup_and_reads_do_not():
     store, write_lock = Store(), WriteLock()
-    wrapped = write_lock.wrap("events", store)
+    wrapped = write_lock.wrap_if_event_store("events", store)
     first = asyncio.create_task(wrapped.append([]))
     await asyncio.sleep(0)
     hold = write_lock.paused()
@@ -75,21 +80,21 @@ async def test_writes_wait_while_the_store_is_held_still_and_reads_do_not():
     assert store.written == 2
 
 
-def test_adapters_of_other_ports_are_left_alone():
+def test_backup_does_not_pause_other_ports():
     store = Store()
-    assert WriteLock().wrap("queue", store) is store
+    assert WriteLock().wrap_if_event_store("queue", store) is store
 
 
-async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
+async def test_aborted_backup_resumes_the_service(tmp_path):
     write_lock, stop = WriteLock(), asyncio.Event()
 
     def gone():
-        with writes_paused(tmp_path):
+        with writes_of_running_service_paused(tmp_path):
             raise KeyboardInterrupt
 
-    with open_pause_listener(tmp_path) as backups:
+    with pause_listener_or_none(tmp_path) as backups:
         assert (tmp_path / SOCKET_FILE).stat().st_mode & 0o777 == 0o600
-        serving = asyncio.create_task(serve_pause_requests(backups, write_lock, stop))
+        serving = asyncio.create_task(serve_backup_pauses_until_stopped(backups, write_lock, stop))
         with pytest.raises(KeyboardInterrupt):
             await asyncio.to_thread(gone)
         async with asyncio.timeout(100), write_lock.paused():
@@ -98,55 +103,55 @@ async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
     assert not (tmp_path / SOCKET_FILE).exists()
 
 
-async def test_a_backup_that_asks_while_the_service_still_loads_waits_for_it(tmp_path):
+async def test_backup_waits_for_a_starting_service(tmp_path):
     stop = asyncio.Event()
 
     def copied():
-        with writes_paused(tmp_path):
+        with writes_of_running_service_paused(tmp_path):
             return "copied"
 
-    with open_pause_listener(tmp_path) as backups:
+    with pause_listener_or_none(tmp_path) as backups:
         copy = asyncio.create_task(asyncio.to_thread(copied))
-        serving = asyncio.create_task(serve_pause_requests(backups, WriteLock(), stop))
+        serving = asyncio.create_task(serve_backup_pauses_until_stopped(backups, WriteLock(), stop))
         assert await copy == "copied"
         stop.set()
         await serving
 
 
-async def test_a_folder_that_takes_no_socket_stops_no_service(tmp_path):
-    with open_pause_listener(tmp_path / "gone") as backups:
+async def test_service_starts_in_a_folder_without_socket_support(tmp_path):
+    with pause_listener_or_none(tmp_path / "gone") as backups:
         assert backups is None
-        await serve_pause_requests(backups, WriteLock(), asyncio.Event())
+        await serve_backup_pauses_until_stopped(backups, WriteLock(), asyncio.Event())
 
 
-async def test_a_service_that_ends_during_a_backup_makes_it_worthless(tmp_path):
+async def test_service_that_ends_during_a_backup_invalidates_it(tmp_path):
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def outlived():
-        with writes_paused(tmp_path):
+        with writes_of_running_service_paused(tmp_path):
             asyncio.run_coroutine_threadsafe(ended(), loop).result(100)
 
     async def ended():
         stop.set()
         await serving
 
-    with open_pause_listener(tmp_path) as backups:
-        serving = asyncio.create_task(serve_pause_requests(backups, WriteLock(), stop))
+    with pause_listener_or_none(tmp_path) as backups:
+        serving = asyncio.create_task(serve_backup_pauses_until_stopped(backups, WriteLock(), stop))
         with pytest.raises(StartupError, match="thrown away"):
             await asyncio.to_thread(outlived)
 
 
-def test_a_service_that_does_not_answer_is_named(config, tmp_path):
+def test_unresponsive_service_is_named(config, tmp_path):
     with try_consumer_lock(config.parent), pytest.raises(StartupError, match="does not answer"):
         create_backup(config, tmp_path / "backup")
     assert not list(tmp_path.glob("backup*"))
 
 
 @pytest.mark.parametrize("name", ["backup", "backup.tar", "backup.tar.gz"])
-def test_every_file_comes_back_as_it_was_and_drafts_do_not(name, config, tmp_path):
+def test_restore_returns_every_file_without_temporary_ones(name, config, tmp_path):
     told = []
     create_backup(config, tmp_path / name, told.append)
-    restore_backup(tmp_path / name, tmp_path / "again")
+    restore_backup_into_empty_folder(tmp_path / name, tmp_path / "again")
     found = sorted(p.relative_to(tmp_path / "again").as_posix() for p in (tmp_path / "again").rglob("*"))
     assert found == [
         "connections.key", "events.duckdb", "events.duckdb.wal", "exports", "exports/a.csv", "spool.db", "touchpoint.toml",
@@ -160,27 +165,27 @@ def test_every_file_comes_back_as_it_was_and_drafts_do_not(name, config, tmp_pat
     assert told[:2] == ["spool.db", "events.duckdb"]
 
 
-def test_a_backup_is_never_written_over_another(config, tmp_path):
+def test_existing_backup_is_not_overwritten(config, tmp_path):
     (tmp_path / "backup").mkdir()
     with pytest.raises(StartupError, match="exists already"):
         create_backup(config, tmp_path / "backup")
 
 
-def test_a_restore_takes_an_empty_folder_only(config, tmp_path):
+def test_restore_needs_an_empty_folder(config, tmp_path):
     create_backup(config, tmp_path / "backup")
     with pytest.raises(StartupError, match="not empty"):
-        restore_backup(tmp_path / "backup", config.parent)
+        restore_backup_into_empty_folder(tmp_path / "backup", config.parent)
 
 
-def test_a_damaged_backup_is_refused_before_anything_is_written(config, tmp_path):
+def test_damaged_backup_is_refused_before_writing(config, tmp_path):
     create_backup(config, tmp_path / "backup")
     (tmp_path / "backup" / "events" / "events.duckdb").write_bytes(b"x" * 60_000)
     with pytest.raises(StartupError, match=r"events/events\.duckdb is not what was written"):
-        restore_backup(tmp_path / "backup", tmp_path / "again")
+        restore_backup_into_empty_folder(tmp_path / "backup", tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
 
-def test_what_a_server_keeps_is_named_as_left_out(config, tmp_path):
+def test_stores_on_servers_are_listed_as_excluded(config, tmp_path):
     config.write_text(
         '[ingest]\nqueue = "redis://localhost:6379/0"\n[connections]\nencryption_key = "keyenv://KEY"\n'
     )
@@ -191,65 +196,65 @@ def test_what_a_server_keeps_is_named_as_left_out(config, tmp_path):
     )
 
 
-def test_a_file_that_is_deleted_meanwhile_is_left_out(tmp_path):
+def test_file_deleted_during_the_backup_is_skipped(tmp_path):
     source, target = tmp_path / "exports", tmp_path / "copy"
     source.mkdir()
     target.mkdir()
     (source / "gone.csv").symlink_to(tmp_path / "nowhere")
     (source / "kept.csv").write_text("x")
-    copy_folder(source, target)
+    copy_folder_without_drafts(source, target)
     assert [path.name for path in (target / "exports").iterdir()] == ["kept.csv"]
 
 
 def test_a_folder_that_is_no_backup_is_refused(tmp_path):
     (tmp_path / "some").mkdir()
     with pytest.raises(StartupError, match="is no backup"):
-        restore_backup(tmp_path / "some", tmp_path / "again")
+        restore_backup_into_empty_folder(tmp_path / "some", tmp_path / "again")
 
 
-def test_a_packed_backup_that_was_cut_short_is_refused_in_a_sentence(config, tmp_path):
+def test_truncated_archive_is_refused_with_one_sentence(config, tmp_path):
     create_backup(config, tmp_path / "whole.tar.gz")
     cut = tmp_path / "cut.tar.gz"
     cut.write_bytes((tmp_path / "whole.tar.gz").read_bytes()[:500])
     with pytest.raises(StartupError, match=r"cut\.tar\.gz is no backup: it is no whole"):
-        restore_backup(cut, tmp_path / "new" / "again")
+        restore_backup_into_empty_folder(cut, tmp_path / "new" / "again")
     assert list((tmp_path / "new").iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("name", "kind"), [("../there", tarfile.REGTYPE), ("/there", tarfile.REGTYPE), ("link", tarfile.SYMTYPE)]
 )
-def test_a_packed_backup_puts_nothing_elsewhere(tmp_path, name, kind):
+def test_archive_cannot_write_outside_of_the_folder(tmp_path, name, kind):
     member = tarfile.TarInfo(name if name[0] != "/" else str(tmp_path / "there"))
     member.type, member.linkname = kind, str(tmp_path)
     with tarfile.open(tmp_path / "foreign.tar", "w") as pack:
         pack.addfile(member)
     with pytest.raises(StartupError, match=r"foreign\.tar is no backup"):
-        restore_backup(tmp_path / "foreign.tar", tmp_path / "new" / "again")
+        restore_backup_into_empty_folder(tmp_path / "foreign.tar", tmp_path / "new" / "again")
     assert [path.name for path in tmp_path.rglob("*")] == ["foreign.tar", "new"]
 
 
-def full(*_, **__):
+def raise_disk_full(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-def broken(*_):
+def raise_broken_pipe(*_):
     raise sqlite3.OperationalError("database or disk is full")
 
 
-def test_a_disk_that_is_full_is_told_and_nothing_stays_behind(config, tmp_path, monkeypatch):
+def test_full_disk_is_reported_and_leaves_no_backup(config, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("tarfile.TarFile.add", full)
+        patch.setattr("tarfile.TarFile.add", raise_disk_full)
         with pytest.raises(StartupError, match=r"cannot be written: No space left on device\."):
             create_backup(config, tmp_path / "backup.tar")
-    monkeypatch.setitem(COPY_FUNCTIONS, LocalDataKind.SQLITE, broken)
+    monkeypatch.setitem(COPY_FUNCTIONS, LocalDataKind.SQLITE, raise_broken_pipe)
     with pytest.raises(StartupError, match=r"cannot be written: database or disk is full\."):
         create_backup(config, tmp_path / "backup")
     assert list(tmp_path.iterdir()) == [config.parent]
 
 
-def test_a_restore_that_finds_no_room_says_so(config, tmp_path, monkeypatch):
+def test_full_disk_during_restore_is_reported(config, tmp_path, monkeypatch):
     create_backup(config, tmp_path / "backup")
-    monkeypatch.setattr("shutil.copyfile", full)
+    monkeypatch.setattr("shutil.copyfile", raise_disk_full)
     with pytest.raises(StartupError, match=r"cannot be restored: No space left on device\."):
-        restore_backup(tmp_path / "backup", tmp_path / "again")
+        restore_backup_into_empty_folder(tmp_path / "backup", tmp_path / "again")

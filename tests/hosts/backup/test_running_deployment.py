@@ -8,11 +8,11 @@ from itertools import count
 import pytest
 
 from hosts.backup.create import create_backup
-from hosts.backup.restore import restore_backup
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.backup.restore import restore_backup_into_empty_folder
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from hosts.worker.consumer import build_pipeline, drain_queue
+from hosts.worker.consumer import build_ingest_pipeline, process_batches_until_queue_is_empty
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
@@ -39,7 +39,9 @@ async def deployment(tmp_path):
     folder.mkdir()
     config = folder / "touchpoint.toml"
     config.write_text("# a shop\n")
-    ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), folder, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace]):
         initialized_deployment = await create_workspace_with_keys(
             ports.workspace.credentials, datetime.now(UTC), name="Shop"
@@ -47,14 +49,16 @@ async def deployment(tmp_path):
     return config, initialized_deployment
 
 
-async def stored(config, workspace):
+async def list_stored_event_ids(config, workspace):
     """Event ids and ledger rows of a deployment nobody serves, once its queue is empty."""
-    settings = load_settings(config)
-    ports = Ports(settings, config.parent, load_installed_registry(), system_clock)
+    settings = load_settings_with_environment(config)
+    ports = Ports(settings, config.parent, load_installed_registry_once(), system_clock)
     opened = [ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]
     async with start_adapters(opened):
         waiting = (await ports.queue.state()).waiting_count
-        await drain_queue(build_pipeline(ports, settings.ingest), lambda _: None)
+        await process_batches_until_queue_is_empty(
+            build_ingest_pipeline(ports, settings.ingest), lambda _: None
+        )
         now = datetime.now(UTC)
         span = TimeRange(now - timedelta(days=1), now + timedelta(days=1))
         scan = QueryScope(workspace.id, span, "USD", "UTC", ConversionSet(frozenset()), include_bots=True)
@@ -63,7 +67,7 @@ async def stored(config, workspace):
         return events, ledger, waiting
 
 
-async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once(deployment, tmp_path):
+async def test_backup_of_a_running_service_restores_acknowledged_events_once(deployment, tmp_path):
     config, initialized_deployment = deployment
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
     key, command = (
@@ -88,12 +92,12 @@ async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once
         stop.set()
         await asyncio.gather(*senders)
         assert await stop_async_process(process) == 0
-    assert books.unexpected == []
+    assert books.unexpected_replies == []
     assert manifest.external_settings == ()
 
-    await asyncio.to_thread(restore_backup, tmp_path / "backup.tar.gz", tmp_path / "again")
+    await asyncio.to_thread(restore_backup_into_empty_folder, tmp_path / "backup.tar.gz", tmp_path / "again")
     restored = tmp_path / "again" / "touchpoint.toml"
-    events, ledger, _ = await stored(restored, initialized_deployment.workspace)
+    events, ledger, _ = await list_stored_event_ids(restored, initialized_deployment.workspace)
     ids = [event.event_id for event in events]
     assert before <= set(ids)
     assert len(ids) == len(set(ids))
@@ -103,7 +107,7 @@ async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once
     assert sum(row.stored for row in ledger) == len(ids)
 
     # The original went on: its events are more, and none is missing there either.
-    kept, _, _ = await stored(config, initialized_deployment.workspace)
+    kept, _, _ = await list_stored_event_ids(config, initialized_deployment.workspace)
     assert books.compare_with_stored([event.event_id for event in kept]) == (
         frozenset(),
         frozenset(),
@@ -111,27 +115,27 @@ async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once
     )
 
 
-async def test_a_deployment_that_nobody_serves_is_copied_too_and_what_waited_is_stored_after_the_restore(
-    deployment, tmp_path
-):
+async def test_backup_of_a_stopped_deployment_restores_queued_events(deployment, tmp_path):
     config, initialized_deployment = deployment
-    settings = load_settings(config)
-    ports = Ports(settings, config.parent, load_installed_registry(), system_clock)
+    settings = load_settings_with_environment(config)
+    ports = Ports(settings, config.parent, load_installed_registry_once(), system_clock)
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
         for number in range(3):
-            await ports.queue.offer(_arrival(initialized_deployment, f"early{number}"))
-        await drain_queue(build_pipeline(ports, settings.ingest), lambda _: None)
-        await ports.queue.offer(_arrival(initialized_deployment, "waiting"))
+            await ports.queue.offer(make_arrival(initialized_deployment, f"early{number}"))
+        await process_batches_until_queue_is_empty(
+            build_ingest_pipeline(ports, settings.ingest), lambda _: None
+        )
+        await ports.queue.offer(make_arrival(initialized_deployment, "waiting"))
     create_backup(config, tmp_path / "backup")
-    restore_backup(tmp_path / "backup", tmp_path / "again")
-    events, _, waiting = await stored(
+    restore_backup_into_empty_folder(tmp_path / "backup", tmp_path / "again")
+    events, _, waiting = await list_stored_event_ids(
         tmp_path / "again" / "touchpoint.toml", initialized_deployment.workspace
     )
     assert waiting == 1
     assert sorted(event.event_id for event in events) == ["early0", "early1", "early2", "waiting"]
 
 
-def _arrival(initialized_deployment, event_id):
+def make_arrival(initialized_deployment, event_id):
     return ReceivedEvent(
         workspace_id=initialized_deployment.workspace.id, key_id=initialized_deployment.write_key.credential.id, channel=IngestEndpoint.TRACK,
         event_id=event_id, claimed=True, received_at=datetime.now(UTC),

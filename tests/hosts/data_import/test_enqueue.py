@@ -7,7 +7,7 @@ import pytest
 
 from hosts.data_import.enqueue import EventImporter
 from hosts.data_import.entries import ImportEntry
-from hosts.data_import.time_shift import time_shift_to
+from hosts.data_import.time_shift import shift_that_moves_newest_to
 from plugins.ingest_spool.adapter import SpoolQueue
 from plugins.ingest_spool.settings import SpoolSettings
 from service_core.access.models import Credential, CredentialKind
@@ -24,10 +24,10 @@ async def queue(tmp_path):
     await spool.aclose()
 
 
-async def brought(queue, entries, **options):
+async def enqueue_entries(queue, entries, **options):
     importer = EventImporter(queue, KEY, lambda: NOW, **options)
     lots = []
-    await importer.enqueue_all(entries, lambda lot: lots.append(len(lot)))
+    await importer.enqueue_in_batches(entries, lambda lot: lots.append(len(lot)))
     return importer.outcomes, lots
 
 
@@ -39,46 +39,46 @@ async def test_every_entry_has_an_outcome_with_a_reason(queue):
         ImportEntry({"event": "a"}),
         ImportEntry(None, "asset"),
     ]
-    outcomes, lots = await brought(queue, entries)
+    outcomes, lots = await enqueue_entries(queue, entries)
     assert outcomes == {"queued": 1, "duplicate": 1, "no_event_name": 1, "no_identity": 1, "asset": 1}
     assert lots == [5]
 
 
-async def test_an_entry_without_an_id_is_brought_in_once_by_its_place(queue):
+async def test_entry_without_an_id_is_imported_once_by_its_position(queue):
     entry = ImportEntry({"event": "a", "user_id": "1"}, event_id="import:0")
-    assert (await brought(queue, [entry]))[0] == {"queued": 1}
-    assert (await brought(queue, [entry]))[0] == {"duplicate": 1}
+    assert (await enqueue_entries(queue, [entry]))[0] == {"queued": 1}
+    assert (await enqueue_entries(queue, [entry]))[0] == {"duplicate": 1}
 
 
 async def test_the_ledger_counts_an_import_under_the_write_key(queue):
-    await brought(queue, [ImportEntry({"event": "a", "user_id": "1"}), ImportEntry({"event": "a"})])
+    await enqueue_entries(queue, [ImportEntry({"event": "a", "user_id": "1"}), ImportEntry({"event": "a"})])
     (row,) = await queue.ledger_rows(KEY.workspace_id, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert (row.key_id, row.received, row.in_flight, row.rejected) == (KEY.id, 2, 1, 1)
     assert row.is_balanced
 
 
-async def test_shifting_keeps_distances_and_ends_now(queue):
+async def test_shifted_times_keep_distances_and_end_now(queue):
     entries = [
         ImportEntry({"event": "a", "user_id": "1", "timestamp": "2015-05-17T10:00:00Z"}),
         ImportEntry({"event": "a", "user_id": "1", "timestamp": "2015-05-17T11:30:00Z"}),
         ImportEntry({"event": "a", "user_id": "1"}),
     ]
-    await brought(queue, entries, shift=time_shift_to(NOW, entries))
+    await enqueue_entries(queue, entries, shift=shift_that_moves_newest_to(NOW, entries))
     bodies = [queued.arrival.body.decode() for queued in await queue.take(10)]
     assert sum("2026-07-01T12:00:00+00:00" in body for body in bodies) == 1
     assert sum("2026-07-01T10:30:00+00:00" in body for body in bodies) == 1
     assert sum("timestamp" not in body for body in bodies) == 1
 
 
-async def test_events_that_take_the_time_of_their_receipt_are_told(queue):
+async def test_events_without_a_time_are_reported(queue):
     old, new = (
         {"event": "a", "user_id": "1", "timestamp": f"{year}-05-17T10:00:00Z"} for year in (2015, 2025)
     )
     importer = EventImporter(queue, KEY, lambda: NOW)
-    await importer.enqueue_all(
+    await importer.enqueue_in_batches(
         [ImportEntry(old), ImportEntry(old | {"timestamp": "soon"}), ImportEntry(new)], lambda _: None
     )
     assert (importer.outcomes["queued"], importer.received_now) == (3, 2)
-    moved = EventImporter(queue, KEY, lambda: NOW, time_shift_to(NOW, [ImportEntry(old)]))
-    await moved.enqueue_all([ImportEntry(old)], lambda _: None)
+    moved = EventImporter(queue, KEY, lambda: NOW, shift_that_moves_newest_to(NOW, [ImportEntry(old)]))
+    await moved.enqueue_in_batches([ImportEntry(old)], lambda _: None)
     assert moved.received_now == 0

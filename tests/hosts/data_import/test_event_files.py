@@ -4,19 +4,19 @@ import polars as pl
 import pytest
 
 from hosts.data_import.checkpoint import ImportCheckpoint
-from hosts.data_import.event_files import read_event_file
+from hosts.data_import.event_files import read_event_file_by_suffix
 from hosts.file_digest import sha256_of_file
 from service_core.kernel.errors import StartupError
 
 
-def bodies(path):
-    return [entry.body for entry in read_event_file(path, sha256_of_file(path))]
+def read_bodies(path):
+    return [entry.body for entry in read_event_file_by_suffix(path, sha256_of_file(path))]
 
 
-def test_a_line_of_ndjson_is_a_body(tmp_path):
+def test_ndjson_line_becomes_a_body(tmp_path):
     file = tmp_path / "events.ndjson"
     file.write_text('{"event": "a", "user_id": 1}\n\n[1]\nno json\n{"event": "b"}\n')
-    entries = list(read_event_file(file, "d" * 64))
+    entries = list(read_event_file_by_suffix(file, "d" * 64))
     assert [entry.body for entry in entries] == [
         {"event": "a", "user_id": 1},
         None,
@@ -34,12 +34,12 @@ def test_a_line_of_ndjson_is_a_body(tmp_path):
     assert sum(entry.byte_count for entry in entries) == file.stat().st_size
 
 
-def test_columns_with_dots_are_fields_of_objects(tmp_path):
+def test_dotted_columns_become_nested_fields(tmp_path):
     file = tmp_path / "events.csv"
     file.write_text(
         'event,user_id,properties.plan,properties.value,external_ids\nbuy,u1,pro,49.90,"{""crm"": ""7""}"\nsee,u2,,,\n'
     )
-    assert bodies(file) == [
+    assert read_bodies(file) == [
         {
             "event": "buy",
             "user_id": "u1",
@@ -50,39 +50,39 @@ def test_columns_with_dots_are_fields_of_objects(tmp_path):
     ]
 
 
-def test_parquet_reads_like_csv(tmp_path):
+def test_parquet_equals_csv(tmp_path):
     file = tmp_path / "events.parquet"
     pl.DataFrame({"event": ["a", "b"], "user_id": ["1", None], "properties.n": [3, None]}).write_parquet(file)
-    assert bodies(file) == [{"event": "a", "user_id": "1", "properties": {"n": 3}}, {"event": "b"}]
+    assert read_bodies(file) == [{"event": "a", "user_id": "1", "properties": {"n": 3}}, {"event": "b"}]
 
 
 def test_the_same_row_has_the_same_id_every_time(tmp_path):
     file = tmp_path / "events.ndjson"
     file.write_text('{"event": "a"}\n{"event": "a"}\n')
     first, again = (
-        [entry.event_id for entry in read_event_file(file, sha256_of_file(file))] for _ in range(2)
+        [entry.event_id for entry in read_event_file_by_suffix(file, sha256_of_file(file))] for _ in range(2)
     )
     assert first == again
     assert len(set(first)) == 2
 
 
-def test_an_unknown_format_names_the_known_ones(tmp_path):
+def test_unknown_format_error_lists_known_formats(tmp_path):
     file = tmp_path / "events.xlsx"
     file.write_text("")
     with pytest.raises(StartupError, match=r"\.ndjson, \.jsonl, \.csv, \.parquet"):
-        read_event_file(file, "d" * 64)
+        read_event_file_by_suffix(file, "d" * 64)
 
 
-def test_a_file_that_is_not_what_it_is_named_says_so(tmp_path):
+def test_file_with_the_wrong_suffix_is_reported(tmp_path):
     file = tmp_path / "events.parquet"
     file.write_text("not parquet")
     with pytest.raises(StartupError, match=r"events\.parquet cannot be read"):
-        bodies(file)
+        read_bodies(file)
 
 
-def test_a_bookmark_remembers_each_file_by_its_content(tmp_path):
-    ImportCheckpoint(tmp_path, "one").advance(700)
-    ImportCheckpoint(tmp_path, "two").advance(5)
+def test_import_bookmark_identifies_files_by_content(tmp_path):
+    ImportCheckpoint(tmp_path, "one").advance_and_save(700)
+    ImportCheckpoint(tmp_path, "two").advance_and_save(5)
     again = ImportCheckpoint(tmp_path, "one")
-    again.advance(300)
-    assert [ImportCheckpoint(tmp_path, name).done for name in ("one", "two", "three")] == [1000, 5, 0]
+    again.advance_and_save(300)
+    assert [ImportCheckpoint(tmp_path, name).done_entries for name in ("one", "two", "three")] == [1000, 5, 0]

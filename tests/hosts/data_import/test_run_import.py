@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from hosts.cli import app
 from hosts.data_import.entries import ImportEntry
-from hosts.data_import.run_import import ImportTask, import_events
+from hosts.data_import.run_import import ImportTask, resume_import_and_wait_until_stored
 from service_core.kernel.errors import StartupError
 
 
@@ -18,11 +18,11 @@ def config(tmp_path):
     return tmp_path / "shop" / json.loads(made.stdout)["config"]
 
 
-def test_a_queue_that_takes_no_more_is_told_in_a_sentence(config, monkeypatch):
+def test_full_queue_is_reported_with_one_sentence(config, monkeypatch):
     monkeypatch.setenv("TOUCHPOINT_INGEST__QUEUE", "spool:///spool.db?max_queued=1")
     entries = [ImportEntry({"event": "a", "user_id": str(n)}, event_id=f"import:{n}") for n in range(3)]
     task = ImportTask(config, "digest", lambda: entries)
     with pytest.raises(
         StartupError, match=r"takes no more events: too many wait already\. .* run the command again"
     ):
-        asyncio.run(import_events(task, lambda _: None, lambda _: None))
+        asyncio.run(resume_import_and_wait_until_stored(task, lambda _: None, lambda _: None))

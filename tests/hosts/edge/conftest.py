@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from hosts.asgi_runner import bind_listener, listener_address, serve
-from hosts.client_address import ClientAddress
+from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
+from hosts.client_address import ClientAddressResolver
 from hosts.edge.app import create_edge_app
-from hosts.edge.redirect_dependencies import open_redirect_dependencies
+from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
 from tests.workspace.conftest import WorkspaceApi
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
@@ -77,12 +77,12 @@ async def serve_edge(folder, server="hypercorn", **sections):
     """A deployment and its link host, running."""
     workspace_api = WorkspaceApi(folder, **({"ingest": PROXIES} | sections))
     ports, settings = workspace_api.service.ports, workspace_api.service.settings
-    client = ClientAddress(settings.ingest.trusted_proxies).resolve
-    async with workspace_api.service, open_redirect_dependencies(settings, ports, client) as door:
+    client = ClientAddressResolver(settings.ingest.trusted_proxies).resolve_nearest_untrusted
+    async with workspace_api.service, redirect_dependencies_if_link_domain(settings, ports, client) as door:
         await workspace_api.open()
         listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
         address = listener_address(listener)
-        serving = asyncio.create_task(serve(create_edge_app(door), listener, server, stop))
+        serving = asyncio.create_task(serve_until_shutdown(create_edge_app(door), listener, server, stop))
         yield EdgeClient(workspace_api, address, door)
         stop.set()
         await serving

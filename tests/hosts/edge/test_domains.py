@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hosts.asgi_runner import bind_listener, listener_address, serve
+from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
 from hosts.edge.app import DOMAIN_CHECK_PATH, create_edge_app
 from tests.hosts.edge.conftest import IPHONE, EdgeClient, serve_edge
 from tests.workspace.link_domains import DomainOwner
@@ -12,7 +12,7 @@ from tests.workspace.link_domains import DomainOwner
 OWN, OTHER = "go.shop.example", "go.other.example"
 
 
-class Domains:
+class LinkDomains:
     """Three domains with a link ``spring`` each, and one that somebody only claims."""
 
     def __init__(self, edge):
@@ -40,10 +40,10 @@ class Domains:
 
 @pytest.fixture
 async def link_domains(edge):
-    return await Domains(edge).open()
+    return await LinkDomains(edge).open()
 
 
-async def test_every_domain_follows_its_own_slugs(edge, link_domains):
+async def test_each_domain_redirects_its_own_slugs(edge, link_domains):
     for host, link in link_domains.made.items():
         answer = await edge.follow("/spring", host=host)
         assert answer.location == f"https://example.com/a?lyr={link['tracking_identifier']}"
@@ -60,7 +60,7 @@ async def test_every_domain_follows_its_own_slugs(edge, link_domains):
         assert (await edge.follow(path, host=host)).status == 404, (host, path)
 
 
-async def test_a_change_holds_from_the_next_click_on(edge, link_domains):
+async def test_changed_link_applies_to_the_next_click(edge, link_domains):
     link = link_domains.made[OWN]
     patch = {"link": {"destination_url": "https://example.com/b"}}
     await edge.office.ask("PATCH", f"/links/{link['id']}", patch)
@@ -72,7 +72,7 @@ async def test_a_change_holds_from_the_next_click_on(edge, link_domains):
     assert (await edge.follow("/spring", host=OWN)).status == 302
 
 
-async def test_a_domain_that_moves_takes_no_link_along(edge, link_domains):
+async def test_moved_domain_keeps_no_links(edge, link_domains):
     await edge.office.ask("DELETE", f"/links/{link_domains.made[OWN]['id']}")
     await link_domains.shop.remove(OWN)
     domain = await link_domains.other.own(OWN)
@@ -82,7 +82,7 @@ async def test_a_domain_that_moves_takes_no_link_along(edge, link_domains):
     assert answer.location == f"https://example.com/a?lyr={link['tracking_identifier']}"
 
 
-async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, link_domains):
+async def test_clicks_count_for_the_link_of_the_requested_domain(edge, link_domains):
     for agent in (IPHONE, None):
         await edge.follow("/spring", host=OWN, agent=agent)
     await edge.follow("/spring")
@@ -90,21 +90,21 @@ async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, link
     assert await edge.wait_for_counts(1, 1, link_domains.made["go.example.com"]["id"])
 
 
-async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, link_domains, monkeypatch):
+async def test_redirect_needs_one_lookup_on_every_domain(edge, link_domains, monkeypatch):
     store, asked = edge.office.service.ports.workspace, []
-    find = store.unique_keys.find_by_unique_key
+    find = store.unique_keys.find_live_by_unique_key
 
     async def counted(model, key):
         asked.append(model.resource_type)
         return await find(model, key)
 
-    monkeypatch.setattr(store.unique_keys, "find_by_unique_key", counted)
+    monkeypatch.setattr(store.unique_keys, "find_live_by_unique_key", counted)
     for host in link_domains.made:
         assert (await edge.follow("/spring", host=host)).status == 302
     assert asked == ["tracking_link"] * 3
 
 
-async def test_a_proxy_learns_which_hosts_may_have_a_certificate(edge, link_domains):
+async def test_certificate_check_accepts_verified_domains_only(edge, link_domains):
     for host in (*link_domains.made, OWN.upper()):
         assert (await edge.follow(f"{DOMAIN_CHECK_PATH}?domain={host}", host="10.0.0.7:8082")).status == 200
     for host in ("new.shop.example", "evil.example", "", "a%00b", "%ff", "x" * 300):
@@ -112,25 +112,27 @@ async def test_a_proxy_learns_which_hosts_may_have_a_certificate(edge, link_doma
     assert (await edge.follow(DOMAIN_CHECK_PATH, host=OWN)).status == 404
 
 
-async def test_apps_belong_to_the_domain_of_the_deployment(tmp_path):
+async def test_app_association_files_are_served_on_the_deployment_domain(tmp_path):
     apps = {"domain": "go.example.com", "ios_apps": ["ABCDE12345.com.example.app"]}
     async with serve_edge(tmp_path, links=apps) as edge:
-        await Domains(edge).open()
+        await LinkDomains(edge).open()
         path = "/.well-known/apple-app-site-association"
         assert (await edge.follow(path)).status == 200
         assert (await edge.follow(path, host=OWN)).status == 404
 
 
-async def test_beside_other_routes_a_domain_has_its_links_and_the_rest_is_as_it_was(tmp_path):
+async def test_link_domain_does_not_change_other_routes(tmp_path):
     async def others(scope, _, send):
         await send({"type": "http.response.start", "status": 418, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 
     async with serve_edge(tmp_path) as edge:
-        await Domains(edge).open()
+        await LinkDomains(edge).open()
         listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
         mounted = EdgeClient(edge.office, listener_address(listener))
-        serving = asyncio.create_task(serve(create_edge_app(edge.door, others), listener, "hypercorn", stop))
+        serving = asyncio.create_task(
+            serve_until_shutdown(create_edge_app(edge.door, others), listener, "hypercorn", stop)
+        )
         answers = {
             (host, path, method): (await mounted.follow(path, host=host, method=method)).status
             for host in (OWN, "new.shop.example", "ingest.example")
@@ -143,14 +145,14 @@ async def test_beside_other_routes_a_domain_has_its_links_and_the_rest_is_as_it_
     assert asking.status == 200
 
 
-async def test_machines_that_share_a_memory_follow_every_domain(tmp_path, redis_url):
+async def test_machines_with_a_shared_cache_redirect_every_domain(tmp_path, redis_url):
     links = {
         "domain": "go.example.com",
         "redirect_cache": f"{redis_url}/0?timeout_seconds=5&prefix={tmp_path.name}",
     }
     async with serve_edge(tmp_path, links=links) as edge:
         assert (await edge.follow("/spring", host=OWN)).status == 404
-        domains = await Domains(edge).open()
+        domains = await LinkDomains(edge).open()
         assert (await edge.follow("/spring", host=OWN)).status == 302
         patch = {"link": {"destination_url": "https://example.com/b"}}
         await edge.office.ask("PATCH", f"/links/{domains.made[OWN]['id']}", patch)

@@ -20,12 +20,12 @@ IMESSAGE = "facebookexternalhit/1.1 Facebot Twitterbot/1.0"
 WHATSAPP = "WhatsApp/2.23.20.0"
 
 
-async def link(edge, **fields):
+async def create_reel_link(edge, **fields):
     return (await edge.office.link(slug="spring", **fields))["data"]
 
 
-async def test_a_slug_leads_to_its_destination_with_the_tag(edge):
-    made = await link(edge, destination_url="https://example.com/a#top", utm_source="insta")
+async def test_slug_redirects_to_its_destination_with_the_tag(edge):
+    made = await create_reel_link(edge, destination_url="https://example.com/a#top", utm_source="insta")
     answer = await edge.follow("/spring")
     assert answer.location == f"https://example.com/a?lyr={made['tracking_identifier']}&utm_source=insta#top"
     assert answer.headers["cache-control"] == "no-store"
@@ -37,8 +37,8 @@ async def test_a_slug_leads_to_its_destination_with_the_tag(edge):
     "path",
     ["/other", "/", "/spring/", "/Spring", "/spring/x", "/%2e%2e", "/a b", "/" + "a" * 65, "//evil.example"],
 )
-async def test_what_is_no_slug_of_the_domain_is_a_page_that_says_so(edge, path):
-    await link(edge)
+async def test_unknown_slug_returns_a_not_found_page(edge, path):
+    await create_reel_link(edge)
     answer = await edge.follow(path.replace(" ", "%20"))
     assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert b"<h1>Link not found</h1>" in answer.body
@@ -46,22 +46,22 @@ async def test_what_is_no_slug_of_the_domain_is_a_page_that_says_so(edge, path):
 
 
 async def test_a_slug_belongs_to_its_domain(edge):
-    await link(edge)
+    await create_reel_link(edge)
     assert (await edge.follow("/spring", host="evil.example")).status == 404
     assert (await edge.follow("/spring", host="go.example.com.evil.example")).status == 404
     assert (await edge.follow("/spring", host="GO.example.com:8443")).status == 302
 
 
-async def test_a_link_can_only_be_followed(edge):
-    await link(edge)
+async def test_links_accept_only_get_and_head(edge):
+    await create_reel_link(edge)
     for method in ("POST", "DELETE", "OPTIONS"):
         answer = await edge.follow("/spring", method=method)
         assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
     assert await edge.clicks() == (0, 0)
 
 
-async def test_a_changed_link_leads_elsewhere_at_once_and_a_deleted_one_nowhere(edge):
-    made = await link(edge)
+async def test_changed_and_deleted_links_apply_immediately(edge):
+    made = await create_reel_link(edge)
     for n in range(5):
         patch = {"link": {"destination_url": f"https://example.com/{n}"}}
         await edge.office.ask("PATCH", f"/links/{made['id']}", patch)
@@ -75,22 +75,22 @@ async def test_a_changed_link_leads_elsewhere_at_once_and_a_deleted_one_nowhere(
     assert (await edge.follow("/spring")).location == f"https://example.com/4?lyr={lyr}"
 
 
-async def test_a_link_made_after_somebody_asked_for_it_works_at_once(edge):
+async def test_link_created_after_a_miss_works_immediately(edge):
     assert (await edge.follow("/spring")).status == 404
-    await link(edge)
+    await create_reel_link(edge)
     assert (await edge.follow("/spring")).status == 302
 
 
-async def test_a_dry_run_rewrites_nothing(edge):
-    made = await link(edge)
+async def test_dry_run_changes_no_redirect(edge):
+    made = await create_reel_link(edge)
     await edge.office.ask("DELETE", f"/links/{made['id']}?dry_run=true")
     patch = {"link": {"destination_url": "https://example.com/b"}, "dry_run": True}
     await edge.office.ask("PATCH", f"/links/{made['id']}", patch)
     assert (await edge.follow("/spring")).location.startswith("https://example.com/a?")
 
 
-async def test_a_device_has_a_target_of_its_own(edge):
-    made = await link(
+async def test_redirect_target_depends_on_the_device(edge):
+    made = await create_reel_link(
         edge, target="app", ios_url="https://apps.apple.com/app/id1",
         android_url="https://play.google.com/store/apps/details?id=com.example", utm_source="insta",
     )  # fmt: skip
@@ -106,8 +106,8 @@ async def test_a_device_has_a_target_of_its_own(edge):
     assert (await edge.follow("/spring", agent=None)).location.startswith("https://example.com/a?")
 
 
-async def test_head_answers_the_same_and_records_nothing(edge):
-    await link(edge)
+async def test_head_redirects_without_recording_a_click(edge):
+    await create_reel_link(edge)
     followed, looked = await edge.follow("/spring"), await edge.follow("/spring", method="HEAD")
     assert (looked.status, looked.location) == (302, followed.location)
     assert await edge.wait_for_counts(1, 1)
@@ -123,15 +123,15 @@ async def test_head_answers_the_same_and_records_nothing(edge):
     ],
     ids=str,
 )  # fmt: skip
-async def test_programs_prefetches_and_previews_are_redirected_and_not_counted(edge, request_of):
-    await link(edge)
+async def test_bots_prefetches_and_previews_are_not_counted(edge, request_of):
+    await create_reel_link(edge)
     assert (await edge.follow("/spring", **request_of)).status == 302
     await edge.follow("/spring")
     assert await edge.wait_for_counts(1, 1)
 
 
-async def test_a_click_is_unique_once_for_network_agent_and_hour(edge):
-    await link(edge)
+async def test_unique_click_is_per_network_agent_and_hour(edge):
+    await create_reel_link(edge)
     for client, agent in (
         ("203.0.113.7", CHROME), ("203.0.113.99", CHROME), ("203.0.113.7", IPHONE), ("203.0.112.7", CHROME),
         ("2001:db8:7::1", CHROME), ("2001:db8:7:9::2", CHROME), ("2001:db8:8::1", CHROME),
@@ -144,7 +144,7 @@ async def test_a_click_is_unique_once_for_network_agent_and_hour(edge):
 
 
 async def test_every_link_counts_its_own_clicks(edge):
-    first = await link(edge)
+    first = await create_reel_link(edge)
     second = (await edge.office.link(slug="summer"))["data"]
     direct = (await edge.office.link())["data"]
     await asyncio.gather(
@@ -157,7 +157,7 @@ async def test_every_link_counts_its_own_clicks(edge):
     assert (patched["data"]["clicks"], patched["data"]["unique_clicks"]) == (20, 1)
 
 
-async def test_an_apple_or_google_file_associates_apps_with_the_domain(tmp_path):
+async def test_app_association_files_are_served(tmp_path):
     one, other = (":".join([part] * 32) for part in ("14", "6D"))
     apps = [f"com.example.app/{one}", f"com.example.app/{other}", f"com.example.other/{one}"]
     links = {"domain": "go.example.com", "ios_apps": ["ABCDE12345.com.example.app"], "android_apps": apps}
@@ -186,18 +186,18 @@ async def test_an_apple_or_google_file_associates_apps_with_the_domain(tmp_path)
         {"android_apps": ["com.example.app/14:6D"]},
     ],
 )
-def test_an_app_that_is_misnamed_stops_the_start(links):
+def test_invalid_app_id_stops_the_start(links):
     with pytest.raises(ValidationError, match="pattern"):
         Settings.model_validate({"links": links})
 
 
-async def test_without_apps_there_are_no_such_files(edge):
+async def test_association_files_are_not_found_without_apps(edge):
     for name in ("apple-app-site-association", "assetlinks.json"):
         assert (await edge.follow(f"/.well-known/{name}")).status == 404
 
 
-async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_later(edge, monkeypatch):
-    await link(edge)
+async def test_failed_click_write_does_not_stop_the_redirect_and_is_retried(edge, monkeypatch):
+    await create_reel_link(edge)
     store, failures = edge.office.service.ports.workspace, []
     record = store.clicks.record_clicks
 
@@ -213,32 +213,32 @@ async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_late
     assert len(failures) == 3
 
 
-async def test_a_store_that_cannot_be_read_is_a_page_that_asks_to_try_again(edge, monkeypatch):
+async def test_unavailable_store_returns_a_try_again_page(edge, monkeypatch):
     async def away(*_):
         raise ServiceUnavailable("away", "data_unverified")
 
-    monkeypatch.setattr(edge.office.service.ports.workspace.unique_keys, "find_by_unique_key", away)
+    monkeypatch.setattr(edge.office.service.ports.workspace.unique_keys, "find_live_by_unique_key", away)
     answer = await edge.follow("/spring")
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
 
 
-async def test_clicks_under_way_are_kept_when_the_host_stops(tmp_path):
+async def test_pending_clicks_are_stored_on_shutdown(tmp_path):
     async with serve_edge(tmp_path) as edge:
-        made = await link(edge)
+        made = await create_reel_link(edge)
         await asyncio.gather(*(edge.follow("/spring") for _ in range(50)))
     async with serve_edge(tmp_path) as edge:
         counts = await edge.office.service.ports.workspace.clicks.count_clicks(UUID(made["workspace_id"]))
     assert counts == {UUID(made["id"]): ClickCount(50, 1)}
 
 
-async def test_a_click_keeps_what_the_request_said_and_a_bots_is_marked(edge, tmp_path):
-    made = await link(edge)
+async def test_click_records_request_fields_and_marks_bots(edge, tmp_path):
+    made = await create_reel_link(edge)
     referrer = "https://insta.example/p?token=abc&x=1"
     await edge.follow("/spring?gclid=Cj0&utm_source=x", agent=PIXEL, client="203.0.113.7", Referer=referrer)
     await edge.follow("/spring", agent=GOOGLEBOT, client="::ffff:203.0.113.8")
     assert await edge.wait_for_counts(1, 1)
     async with asyncio.timeout(GUARD_SECONDS):
-        while len(rows := kept(tmp_path)) < 2:
+        while len(rows := association_app_options(tmp_path)) < 2:
             await asyncio.sleep(0.01)
     assert sorted(rows) == [
         (
@@ -251,7 +251,7 @@ async def test_a_click_keeps_what_the_request_said_and_a_bots_is_marked(edge, tm
     ]  # fmt: skip
 
 
-def kept(folder):
+def association_app_options(folder):
     """Clicks as they lie in the store."""
     columns = "lyr, is_bot, user_agent, ip, network, country, device_type, referrer, click_ids"
     with closing(sqlite3.connect(folder / "workspace.db")) as connection:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hosts.asgi_runner import bind_listener, serve
+from hosts.asgi_runner import bind_listener, serve_until_shutdown
 from hosts.http.app import create_api_app
 from service_core.api.http_messages import ApiResponse
 
@@ -15,7 +15,7 @@ GUARD_SECONDS = 100
 """Against hanging: every request here is answered, or its connection closed."""
 
 
-class Echo:
+class EchoDispatcher:
     """Answers with what reached it; `/slow` waits until it is told to go on."""
 
     def __init__(self):
@@ -82,9 +82,9 @@ class RunningServer:
 async def run_server(app, server):
     listener, shutdown = bind_listener("127.0.0.1:0"), asyncio.Event()
     port = listener.getsockname()[1]
-    task = asyncio.create_task(serve(app, listener, server, shutdown))
+    task = asyncio.create_task(serve_until_shutdown(app, listener, server, shutdown))
     try:
-        await answering(port, task)
+        await wait_for_listener(port, task)
         yield RunningServer(port, shutdown)
     finally:
         shutdown.set()
@@ -92,7 +92,7 @@ async def run_server(app, server):
             await task
 
 
-async def answering(port, task):
+async def wait_for_listener(port, task):
     while not task.done():
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -106,7 +106,7 @@ async def answering(port, task):
 
 @pytest.fixture
 def echo():
-    return Echo()
+    return EchoDispatcher()
 
 
 @pytest.fixture(params=SERVERS)

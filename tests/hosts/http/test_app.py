@@ -9,7 +9,7 @@ from hosts.http.app import create_api_app
 from tests.hosts.http.conftest import GUARD_SECONDS, run_server
 
 
-async def told(served, method, target, body=b"", *headers):
+async def echoed_request(served, method, target, body=b"", *headers):
     status, _, content = await served.ask(method, target, body, *headers)
     return status, json.loads(content)
 
@@ -18,46 +18,46 @@ async def told(served, method, target, body=b"", *headers):
     "target",
     ["/", "/v1", "/v1/overview", "/v1/overview/", "//v1//x", "/v1/users/a%2Fb", "/%2e%2e/x", "/v1/%zz"],
 )
-async def test_every_path_reaches_the_gateway_as_it_was_sent(served, target):
-    status, seen = await told(served, "GET", f"{target}?a=1&b=%20")
+async def test_every_path_reaches_the_dispatcher_unchanged(served, target):
+    status, seen = await echoed_request(served, "GET", f"{target}?a=1&b=%20")
     assert (status, seen["path"], seen["query"]) == (200, target, "a=1&b=%20")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "PURGE"])
-async def test_every_method_reaches_the_gateway(served, method):
-    assert (await told(served, method, "/x"))[1]["method"] == method
+async def test_every_method_reaches_the_dispatcher(served, method):
+    assert (await echoed_request(served, method, "/x"))[1]["method"] == method
 
 
-async def test_headers_of_the_gateway_are_the_answer(served):
+async def test_response_has_the_headers_of_the_dispatcher(served):
     status, headers, _ = await served.ask("GET", "/x")
     assert (status, headers["x-own"], headers["content-type"]) == (200, "yes", "application/json")
 
 
-async def test_head_tells_the_length_of_the_body_it_leaves_out(served):
+async def test_head_returns_the_content_length_without_body(served):
     _, _, content = await served.ask("GET", "/x")
     status, headers, nothing = await served.ask("HEAD", "/x")
     assert (status, nothing) == (200, b"")
     assert int(headers["content-length"]) == len(content) + len("HEAD") - len("GET")
 
 
-async def test_an_empty_answer_is_complete(served):
+async def test_empty_response_is_complete(served):
     status, headers, content = await served.ask("GET", "/empty")
     assert (status, content, headers["x-own"]) == (204, b"", "yes")
 
 
-async def test_headers_and_client_reach_the_gateway(served, echo):
+async def test_headers_and_client_reach_the_dispatcher(served, echo):
     await served.ask("GET", "/x", b"", "Authorization: Bearer t", "X-Forwarded-For: 203.0.113.9")
     assert echo.requests[0].headers["authorization"] == "Bearer t"
     assert echo.requests[0].client_ip == "127.0.0.1"  # nobody is trusted to forward
 
 
 async def test_a_large_body_is_read_to_its_end_before_it_is_refused(served, echo):
-    status, seen = await told(served, "POST", "/x", b"a" * 3_000_000)
+    status, seen = await echoed_request(served, "POST", "/x", b"a" * 3_000_000)
     assert (status, seen["size"]) == (413, 1_000_001)
 
 
 async def test_a_body_at_the_limit_passes(served):
-    assert await told(served, "POST", "/x", b"a" * 1_000_000) == (
+    assert await echoed_request(served, "POST", "/x", b"a" * 1_000_000) == (
         200, {"method": "POST", "path": "/x", "query": "", "size": 1_000_000},
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ async def test_a_chunked_body_is_one_body(served):
     assert b'"size": 5' in answer
 
 
-async def test_a_body_that_stops_coming_is_given_up(served, echo, monkeypatch):
+async def test_stalled_request_body_times_out(served, echo, monkeypatch):
     monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", 0.05)
     answer = await served.send_bytes(
         b"POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\nabc"
@@ -79,7 +79,7 @@ async def test_a_body_that_stops_coming_is_given_up(served, echo, monkeypatch):
     assert echo.requests == []
 
 
-NEXT = b"GET /smuggled HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+FOLLOWING_REQUEST = b"GET /smuggled HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 AMBIGUOUS = {
     "length and chunked": b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunked and length": b"POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n",
@@ -102,8 +102,8 @@ READ_IN_ONE_WAY = {
 
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
-async def test_a_request_that_can_be_read_in_two_ways_is_refused_and_nothing_follows_it(served, echo, name):
-    answer = await served.send_bytes(AMBIGUOUS[name] + NEXT)
+async def test_ambiguous_request_is_refused_and_closes_the_connection(served, echo, name):
+    answer = await served.send_bytes(AMBIGUOUS[name] + FOLLOWING_REQUEST)
     assert answer.count(b"HTTP/1.1 ") <= 1
     assert "/smuggled" not in [request.path for request in echo.requests]
     if (served.server, name) not in READ_IN_ONE_WAY:
@@ -119,21 +119,21 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused_and_nothing_fol
         b"content-length: abc\r\n\r\nabc",
     ],
 )
-async def test_a_malformed_body_is_never_answered_with_success_or_a_fault(served, echo, rest):
+async def test_malformed_body_returns_a_4xx_status(served, echo, rest):
     answer = await served.send_bytes(b"POST /x HTTP/1.1\r\nhost: x\r\n" + rest)
     assert not answer or answer.split()[1].startswith(b"4"), answer
 
 
-async def test_what_has_begun_is_finished_after_the_signal_to_stop(served, echo):
-    asking = asyncio.create_task(told(served, "GET", "/slow"))
+async def test_requests_in_flight_finish_after_the_stop_signal(served, echo):
+    asking = asyncio.create_task(echoed_request(served, "GET", "/slow"))
     await echo.entered.wait()
     served.shutdown.set()
-    await refused(served.port)
+    await read_refusal(served.port)
     echo.release.set()
     assert (await asking)[0] == 200
 
 
-async def refused(port):
+async def read_refusal(port):
     """Until no new connection is answered any more."""
     async with asyncio.timeout(GUARD_SECONDS):
         while True:
@@ -146,7 +146,7 @@ async def refused(port):
 
 
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
-async def test_a_connection_ends_with_its_client_and_not_when_it_is_idle(echo, server, monkeypatch):
+async def test_keep_alive_connection_stays_open_when_idle(echo, server, monkeypatch):
     monkeypatch.setattr(f"hosts.servers.{server}.IDLE_TIMEOUT_SECONDS", 10 * GUARD_SECONDS)
     async with run_server(create_api_app(echo), server) as live, asyncio.timeout(GUARD_SECONDS):
         reader, writer = await asyncio.open_connection("127.0.0.1", live.port)

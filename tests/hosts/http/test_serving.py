@@ -7,19 +7,24 @@ import signal
 import pytest
 from quart import Blueprint
 
-from hosts.asgi_runner import bind_listener, require_server_installed, run_event_loop, stop_on_signals
-from hosts.client_address import ClientAddress
-from hosts.http.app import create_quart_app
+from hosts.asgi_runner import (
+    bind_listener,
+    require_server_installed,
+    run_on_uvloop,
+    set_event_on_termination_signals,
+)
+from hosts.client_address import ClientAddressResolver
+from hosts.http.app import create_unprotected_quart_app
 from service_core.kernel.errors import StartupError
 
 
 @pytest.mark.parametrize("address", ["8080", "localhost", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"])
-def test_an_address_that_is_none_is_refused(address):
+def test_invalid_address_is_refused(address):
     with pytest.raises(StartupError, match="HOST:PORT"):
         bind_listener(address)
 
 
-def test_an_address_that_is_taken_is_named():
+def test_address_in_use_is_named():
     with bind_listener("127.0.0.1:0") as first:
         taken = f"127.0.0.1:{first.getsockname()[1]}"
         with pytest.raises(StartupError, match=f"Cannot listen on {taken}"):
@@ -33,39 +38,43 @@ def test_a_server_that_is_not_installed_is_named():
 
 @pytest.mark.timeout(200, method="thread")  # the loop hears no alarm
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_asks_to_stop(number):
+def test_signal_sets_the_stop_event(number):
     async def main():
         shutdown = asyncio.Event()
-        stop_on_signals(shutdown)
+        set_event_on_termination_signals(shutdown)
         os.kill(os.getpid(), number)
         async with asyncio.timeout(30):
             return await shutdown.wait()
 
-    assert run_event_loop(main())
+    assert run_on_uvloop(main())
 
 
-async def test_a_page_stands_beside_the_gateway_and_the_gateway_has_the_rest(echo):
+async def test_pages_are_served_beside_the_dispatcher(echo):
     pages = Blueprint("own", __name__, url_prefix="/app")
 
     @pages.get("/")
     async def page():
         return "a page"
 
-    client = create_quart_app(echo, ClientAddress(), [pages]).test_client()
+    client = create_unprotected_quart_app(echo, ClientAddressResolver(), [pages]).test_client()
     assert await (await client.get("/app/")).get_data() == b"a page"
     for path in ("/app/none", "/app", "/v1/x"):
         assert (await (await client.get(path)).get_json())["path"] == path
     assert [request.path for request in echo.requests] == ["/app/none", "/app", "/v1/x"]
 
 
-async def test_a_fault_of_a_page_is_json_without_its_words_and_with_an_id_that_the_log_has_too(echo, caplog):
+async def test_page_error_returns_an_id_that_is_logged_without_its_message(echo, caplog):
     pages = Blueprint("own", __name__, url_prefix="/app")
 
     @pages.get("/broken")
     async def broken():
         raise RuntimeError("secret")
 
-    answer = await create_quart_app(echo, ClientAddress(), [pages]).test_client().get("/app/broken")
+    answer = (
+        await create_unprotected_quart_app(echo, ClientAddressResolver(), [pages])
+        .test_client()
+        .get("/app/broken")
+    )
     error_id = answer.headers["X-Error-Id"]
     said = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
     assert (answer.status_code, await answer.get_json()) == (500, said)

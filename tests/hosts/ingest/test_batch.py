@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts.ingest.run import create_ingest_host_app
-from hosts.worker.consumer import build_pipeline
+from hosts.worker.consumer import build_ingest_pipeline
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
 from tests.analytics.deployment import NOW, run_deployment
 
@@ -19,18 +19,18 @@ NO_NAME = "Event name is required (event or event_name field)"
 NO_IDENTITY = "Identity required: provide distinct_id, user_id, anonymous_id, or visitor_id"
 
 
-def view(event_id=None, **fields):
+def page_view(event_id=None, **fields):
     named = {"event_id": event_id} if event_id else {}
     return {"event": "page_view", "visitor_id": "v1"} | named | fields
 
 
-class Host:
+class BatchHost:
     """The ingest host of a deployment, and the consumer behind it."""
 
     def __init__(self, served, client):
         self.served, self.client, self.ports = served, client, served.service.ports
         self.app = create_ingest_host_app(served.service.settings, self.ports)
-        self.pipeline = build_pipeline(self.ports, served.service.settings.ingest)
+        self.pipeline = build_ingest_pipeline(self.ports, served.service.settings.ingest)
 
     async def ask(self, body=b"", *, path="/batch", method="POST", origin=ORIGIN, headers=()):
         sent = [{"type": "http.request", "body": body, "more_body": False}]
@@ -88,13 +88,15 @@ class Host:
 @pytest.fixture
 async def host(tmp_path):
     async with run_deployment("memory", tmp_path) as served:
-        yield Host(served, await served.workspace(timezone="UTC"))
+        yield BatchHost(served, await served.workspace(timezone="UTC"))
 
 
 @pytest.mark.parametrize("path", ["/", "/batch"])
 async def test_every_event_of_a_batch_is_stored_as_web(host, path):
-    first = view("e1", properties={"url": "https://shop.example/a"}, context={"session_id": "s1"})
-    second = view("e2", event_data={"url": "https://shop.example/b"}, session_id="s1", workspace_id="other")
+    first = page_view("e1", properties={"url": "https://shop.example/a"}, context={"session_id": "s1"})
+    second = page_view(
+        "e2", event_data={"url": "https://shop.example/b"}, session_id="s1", workspace_id="other"
+    )
     status, told, _ = await host.batch(first, second, path=path)
     assert (status, told) == (
         200, {"success": True, "received": 2, "accepted": 2, "duplicates": 0, "rejected": []},
@@ -107,28 +109,33 @@ async def test_every_event_of_a_batch_is_stored_as_web(host, path):
 
 
 async def test_a_repeat_in_a_batch_and_across_batches_counts_as_a_duplicate(host):
-    assert (await host.batch(view("a"), view("b"), view("a")))[1] == {
+    assert (await host.batch(page_view("a"), page_view("b"), page_view("a")))[1] == {
         "success": True, "received": 3, "accepted": 2, "duplicates": 1, "rejected": [],
     }  # fmt: skip
-    again = (await host.batch(view("b"), view("c"), view()))[1]
+    again = (await host.batch(page_view("b"), page_view("c"), page_view()))[1]
     assert (again["accepted"], again["duplicates"]) == (2, 1)
-    unnamed = (await host.batch(view(), view()))[1]
+    unnamed = (await host.batch(page_view(), page_view()))[1]
     assert (unnamed["accepted"], unnamed["duplicates"]) == (2, 0)
     assert len(await host.events()) == 6
 
 
 async def test_a_batch_and_track_share_their_event_ids(host):
-    assert (await host.batch(view("a")))[1]["accepted"] == 1
+    assert (await host.batch(page_view("a")))[1]["accepted"] == 1
     workspace = host.client.workspace
     assert await host.ports.queue.offer(
         (await host.ports.queue.take(1))[0].arrival._replace(key_id=workspace.id)
     ) is EnqueueResult.DUPLICATE  # fmt: skip
 
 
-async def test_one_bad_event_never_fails_the_others(host):
-    deep = view("deep", properties={"a": json.loads("[" * 300 + "]" * 300)})
+async def test_one_invalid_event_does_not_fail_the_others(host):
+    deep = page_view("deep", properties={"a": json.loads("[" * 300 + "]" * 300)})
     status, told, _ = await host.batch(
-        view("good"), {"event_id": "n", "user_id": "u"}, {"event": "x", "event_id": 7}, "text", None, deep
+        page_view("good"),
+        {"event_id": "n", "user_id": "u"},
+        {"event": "x", "event_id": 7},
+        "text",
+        None,
+        deep,
     )
     assert (status, told["received"], told["accepted"]) == (200, 6, 2)
     assert told["rejected"] == [
@@ -144,16 +151,16 @@ async def test_one_bad_event_never_fails_the_others(host):
     )  # fmt: skip
 
 
-async def test_a_batch_of_nothing_is_answered(host):
+async def test_empty_batch_is_accepted(host):
     assert (await host.batch())[:2] == (
         200, {"success": True, "received": 0, "accepted": 0, "duplicates": 0, "rejected": []},
     )  # fmt: skip
 
 
-async def test_five_hundred_events_and_no_more(host):
-    assert (await host.batch(*map(view, map(str, range(500)))))[1]["accepted"] == 500
+async def test_batch_has_at_most_500_events(host):
+    assert (await host.batch(*map(page_view, map(str, range(500)))))[1]["accepted"] == 500
     host.served.now = NOW.replace(second=1)
-    status, told, _ = await host.batch(*map(view, map(str, range(501))))
+    status, told, _ = await host.batch(*map(page_view, map(str, range(501))))
     assert (status, list(told)) == (413, ["error"])
     row = await host.ledger_rows(1001)
     assert (row["in_flight"], row["rejected_by_reason"]) == (500, {"too_large": 501})
@@ -171,15 +178,15 @@ async def test_five_hundred_events_and_no_more(host):
         (b'{"workspace_id":null,"events":[]}', 401, "Invalid API key"),
     ],
 )
-async def test_what_is_no_batch_is_refused_in_words_a_page_may_read(host, body, status, error):
+async def test_invalid_batch_error_is_readable_across_origins(host, body, status, error):
     found, told, headers = await host.ask(body)
     assert (found, told) == (status, {"error": error})
     assert headers["access-control-allow-origin"] == ORIGIN
     assert headers["access-control-allow-credentials"] == "true"
 
 
-async def test_a_body_of_the_most_bytes_is_read(host):
-    body = json.dumps({"workspace_id": host.client.workspace.public_id, "events": [view("a")]}).encode()
+async def test_body_at_the_size_limit_is_accepted(host):
+    body = json.dumps({"workspace_id": host.client.workspace.public_id, "events": [page_view("a")]}).encode()
     assert (await host.ask(body.ljust(256_000)))[1]["accepted"] == 1
 
 
@@ -189,34 +196,34 @@ async def test_a_body_without_an_array_of_events_is_counted_as_one(host):
     assert (await host.ledger_rows(1))["rejected_by_reason"] == {"invalid_json": 1}
 
 
-async def test_a_workspace_whose_subscription_ended_takes_no_batch(host):
+async def test_inactive_workspace_refuses_batches(host):
     await host.save(active=False)
-    assert (await host.batch(view()))[:2] == (401, {"error": "Invalid API key"})
+    assert (await host.batch(page_view()))[:2] == (401, {"error": "Invalid API key"})
 
 
-async def test_only_pages_of_the_listed_origins_may_send(host):
-    assert (await host.batch(view(), origin=None))[0] == 200
+async def test_only_allowed_origins_can_send(host):
+    assert (await host.batch(page_view(), origin=None))[0] == 200
     await host.save(allowed_origins=(ORIGIN,))
-    assert (await host.batch(view()))[0] == 200
+    assert (await host.batch(page_view()))[0] == 200
     for origin in ("https://evil.example", "null", None):
-        assert (await host.batch(view(), origin=origin))[:2] == (403, {"error": "Origin not allowed"})
+        assert (await host.batch(page_view(), origin=origin))[:2] == (403, {"error": "Origin not allowed"})
 
 
-async def test_a_thousand_events_a_second_and_workspace(host):
-    many = [view() for _ in range(499)]
+async def test_batches_are_limited_to_1000_events_per_second_and_workspace(host):
+    many = [page_view() for _ in range(499)]
     for _ in range(2):
         assert (await host.batch(*many))[0] == 200
-    status, told, headers = await host.batch(view(), view(), view())
+    status, told, headers = await host.batch(page_view(), page_view(), page_view())
     assert (status, headers["retry-after"]) == (429, "1")
     assert told == {"error": "Rate limit exceeded. Maximum 1000 events per second."}
-    assert (await host.batch(view(), view()))[0] == 200
+    assert (await host.batch(page_view(), page_view()))[0] == 200
     host.served.now = NOW.replace(second=1)
     assert (await host.batch(*many))[0] == 200
     row = await host.ledger_rows(1502)
     assert (row["in_flight"], row["rejected_by_reason"]) == (1499, {"rate_limited": 3})
 
 
-async def test_browsers_may_ask_first_with_credentials(host):
+async def test_preflight_allows_credentials(host):
     for path in ("/", "/batch"):
         status, _, headers = await host.ask(path=path, method="OPTIONS")
         assert (status, headers["access-control-allow-origin"], headers["vary"]) == (204, ORIGIN, "Origin")
@@ -227,12 +234,12 @@ async def test_browsers_may_ask_first_with_credentials(host):
 
 
 @pytest.mark.parametrize("kind", ["text/plain;charset=UTF-8", "application/json", "image/png", ""])
-async def test_a_beacon_may_say_what_it_likes_about_its_body(host, kind):
-    assert (await host.batch(view(), headers=[("content-type", kind)] if kind else []))[0] == 200
+async def test_beacon_content_type_is_ignored(host, kind):
+    assert (await host.batch(page_view(), headers=[("content-type", kind)] if kind else []))[0] == 200
 
 
-async def test_the_address_of_the_connection_and_its_languages_count(host):
-    await host.batch(view("a"), view("b", ip="0"), headers=[("accept-language", "de-DE,de;q=0.9")])
+async def test_client_address_and_languages_are_recorded(host):
+    await host.batch(page_view("a"), page_view("b", ip="0"), headers=[("accept-language", "de-DE,de;q=0.9")])
     rows = [row.arrival for row in await host.ports.queue.take(10)]
     assert {row.address for row in rows} == {"203.0.113.7"}
     assert {row["language"] for row in await host.events()} == {"de-DE"}
@@ -277,17 +284,17 @@ class Standing:
         return getattr(self._ports, name)
 
 
-async def test_a_queue_that_takes_nothing_is_answered_as_by_track(host, make_queue_fail):
+async def test_failing_queue_returns_the_same_error_as_track(host, make_queue_fail):
     make_queue_fail()
-    answer = await host.batch(view("a"), {"event": "x"}, view("b"))
+    answer = await host.batch(page_view("a"), {"event": "x"}, page_view("b"))
     assert answer[:2] == (500, {"error": "Failed to enqueue event", "details": "queue"})
     row = await host.ledger_rows(3)
     assert row["rejected_by_reason"] == {"no_identity": 1, "enqueue_failed": 2}
 
 
-async def test_a_queue_that_takes_a_part_says_which(host, make_queue_fail):
+async def test_partly_failing_queue_lists_the_failed_events(host, make_queue_fail):
     make_queue_fail({"b"})
-    _, told, _ = await host.batch(view("a"), view("b"), {"event": "x"}, view("c"))
+    _, told, _ = await host.batch(page_view("a"), page_view("b"), {"event": "x"}, page_view("c"))
     assert (told["accepted"], [(each["index"], each["error"]) for each in told["rejected"]]) == (
         2, [(1, "Failed to enqueue event"), (2, NO_IDENTITY)],
     )  # fmt: skip
@@ -295,8 +302,8 @@ async def test_a_queue_that_takes_a_part_says_which(host, make_queue_fail):
     assert (row["in_flight"], row["rejected"]) == (2, 2)
 
 
-async def test_a_browser_is_told_as_web_to_whoever_sets_the_workspace_up(host):
-    await host.batch(view("a"))
+async def test_browser_events_are_listed_as_web_in_the_setup_guide(host):
+    await host.batch(page_view("a"))
     await host.drain()
     told = await host.client.get("/onboarding")
     assert told["tracking"]["sdk_detected"] == ["web"]
@@ -320,10 +327,10 @@ ANY_EVENT = JSON | st.fixed_dictionaries(
 
 @settings(max_examples=4)
 @given(bodies=st.lists(st.lists(ANY_EVENT, max_size=12), min_size=1, max_size=8))
-def test_whatever_pages_send_every_event_is_answered_and_accounted_for(tmp_path_factory, bodies):
+def test_every_batched_event_is_answered_and_in_the_ledger(tmp_path_factory, bodies):
     async def send():
         async with run_deployment("memory", tmp_path_factory.mktemp("any")) as served:
-            host = Host(served, await served.workspace(timezone="UTC"))
+            host = BatchHost(served, await served.workspace(timezone="UTC"))
             accepted = 0
             for body in bodies:
                 status, told, _ = await host.batch(*body)

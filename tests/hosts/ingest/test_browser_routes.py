@@ -7,21 +7,21 @@ from datetime import timedelta
 
 import pytest
 
-from hosts.asgi_runner import bind_listener, listener_address, serve
-from hosts.edge.redirect_dependencies import open_redirect_dependencies
+from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
+from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
 from hosts.ingest.container_cache import MAX_AGE_SECONDS, ContainerCache
 from hosts.ingest.run import create_ingest_host_app
 from service_core.analytics.connections.models import Asset, ConnectedAccount
 from service_core.workspace.scripts.models import ProposalStatus, ScriptProposal
 from tests.hosts.edge.conftest import EdgeClient
 from tests.workspace.conftest import NOW, WorkspaceApi
-from tests.workspace.test_rules import connect, make
+from tests.workspace.test_rules import connect_platform, create_rule
 
 ORIGIN = "https://shop.example"
 EMPTY = {"scripts": [], "pixels": {}, "config": {}}
 
 
-class Host(EdgeClient):
+class BrowserRoutesHost(EdgeClient):
     """The whole ingest host on a socket."""
 
     async def container(self, body=None, *, origin=None, method="POST"):
@@ -54,13 +54,13 @@ async def host(tmp_path):
     ports, settings, stop = workspace_api.service.ports, workspace_api.service.settings, asyncio.Event()
     async with (
         workspace_api.service,
-        open_redirect_dependencies(settings, ports, lambda peer, _: peer) as links,
+        redirect_dependencies_if_link_domain(settings, ports, lambda peer, _: peer) as links,
     ):
         await workspace_api.open()
         listener = bind_listener("127.0.0.1:0")
-        host = Host(workspace_api, listener_address(listener))
+        host = BrowserRoutesHost(workspace_api, listener_address(listener))
         app = create_ingest_host_app(settings, ports, links)
-        serving = asyncio.create_task(serve(app, listener, "hypercorn", stop))
+        serving = asyncio.create_task(serve_until_shutdown(app, listener, "hypercorn", stop))
         host.workspace = next(
             each for each in await ports.workspace.credentials.list_workspaces() if each.name == "shop"
         )
@@ -69,7 +69,7 @@ async def host(tmp_path):
         await serving
 
 
-async def test_approved_scripts_are_given_and_no_others(host):
+async def test_only_approved_scripts_are_served(host):
     kept = await host.propose("Chat")
     await host.propose("Refused", "rejected")
     await host.office.ask(
@@ -92,8 +92,10 @@ async def test_approved_scripts_are_given_and_no_others(host):
     }  # fmt: skip
 
 
-async def test_a_pixel_is_told_with_what_rules_send_to_it_from_any_page(host):
-    await connect(host.office, "meta", ConnectedAccount("act_1", "Main", (Asset("1234"), Asset("5678"))))
+async def test_pixel_is_served_with_the_events_of_its_rules(host):
+    await connect_platform(
+        host.office, "meta", ConnectedAccount("act_1", "Main", (Asset("1234"), Asset("5678")))
+    )
     for fields in (
         {"asset_id": "1234"},
         {
@@ -112,7 +114,7 @@ async def test_a_pixel_is_told_with_what_rules_send_to_it_from_any_page(host):
         {"asset_id": "1234", "trigger_event": "off", "active": False},
         {"asset_id": "5678", "trigger_event": "other"},
     ):
-        await make(host.office, name=fields.get("trigger_event", "purchase"), **fields)
+        await create_rule(host.office, name=fields.get("trigger_event", "purchase"), **fields)
     await host.propose("Pixel", type="pixel", content="meta:1234")
     await host.propose("Picture", type="pixel", content="https://pixel.example/p.gif")
     container = (await host.container())[1]
@@ -121,32 +123,32 @@ async def test_a_pixel_is_told_with_what_rules_send_to_it_from_any_page(host):
     assert [script["name"] for script in container["scripts"]] == ["Picture"]
 
 
-async def test_of_one_name_the_script_approved_last_runs(host):
+async def test_latest_approved_script_of_a_name_is_served(host):
     await host.propose("Chat")
     newer = await host.propose("Chat", reviewed_at=NOW + timedelta(hours=1))
     _, container = await host.container({"workspaceId": host.workspace.public_id})
     assert [script["id"] for script in container["scripts"]] == [str(newer)]
 
 
-async def test_what_is_approved_is_there_a_second_later(host):
+async def test_approved_script_is_served_within_a_second(host):
     now = [10.0]
     containers = ContainerCache(host.office.service.ports.workspace.transactions, (), lambda: now[0])
-    assert (await containers.get(host.workspace.id))["scripts"] == []
+    assert (await containers.get_at_most_one_second_old(host.workspace.id))["scripts"] == []
     await host.propose("Chat")
-    assert (await containers.get(host.workspace.id))["scripts"] == []
+    assert (await containers.get_at_most_one_second_old(host.workspace.id))["scripts"] == []
     now[0] += MAX_AGE_SECONDS + 0.1
-    assert len((await containers.get(host.workspace.id))["scripts"]) == 1
+    assert len((await containers.get_at_most_one_second_old(host.workspace.id))["scripts"]) == 1
 
 
 @pytest.mark.parametrize(
     "body", [{}, {"workspace_id": "unknown"}, {"workspace_id": 7}, {"workspace_id": None}]
 )
-async def test_a_workspace_nobody_knows_has_an_empty_container(host, body):
+async def test_unknown_workspace_has_an_empty_container(host, body):
     answer, container = await host.container(body)
     assert (answer.status, container) == (200, EMPTY)
 
 
-async def test_a_workspace_whose_subscription_ended_has_an_empty_container(host):
+async def test_inactive_workspace_has_an_empty_container(host):
     await host.propose("Chat")
     await host.office.service.ports.workspace.workspace_settings.save_workspace(
         replace(host.workspace, active=False)
@@ -160,7 +162,7 @@ async def test_a_body_that_is_no_object_is_refused(host, body, status):
     assert (answer.status, list(told)) == (status, ["error"])
 
 
-async def test_only_pages_of_the_listed_origins_get_it(host):
+async def test_only_allowed_origins_get_the_container(host):
     origins = ("https://SHOP.example/", "https://other.example:8443")
     await host.office.service.ports.workspace.workspace_settings.save_workspace(
         replace(host.workspace, allowed_origins=origins)
@@ -184,14 +186,14 @@ async def test_only_pages_of_the_listed_origins_get_it(host):
         assert (answer.status, told) == (403, {"error": "Origin not allowed"})
 
 
-async def test_a_browser_may_ask_first(host):
+async def test_preflight_is_answered(host):
     answer, _ = await host.container(b"", origin=ORIGIN, method="OPTIONS")
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, ORIGIN)
     assert answer.headers["access-control-allow-headers"] == "Content-Type, X-Batch-Size, X-Container-Version"
     assert (await host.container(method="GET"))[0].status == 405
 
 
-async def test_links_are_followed_where_a_request_names_their_domain(host):
+async def test_links_redirect_when_the_host_header_names_their_domain(host):
     await host.office.link(slug="spring")
     assert (await host.follow("/spring")).status == 302
     assert (await host.follow("/container-scripts")).status == 404

@@ -6,8 +6,8 @@ import sys
 PROGRAM = """
 import sys
 import hosts.ingest.__main__
-from hosts.composition.compose import load_installed_registry
-load_installed_registry()
+from hosts.composition.compose import load_installed_registry_once
+load_installed_registry_once()
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"duckdb", "polars", "quart", "pyarrow", "typer"}))
 """
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from hosts.client_address import ClientAddress
+from hosts.client_address import ClientAddressResolver
 from hosts.ingest.app import IngestDependencies, create_ingest_app
 from hosts.ingest.error_answers import QueueFailureLog
 from hosts.ingest.read_timeout import ReadTimeout
@@ -24,7 +24,7 @@ KEY, OTHER_KEY, ASLEEP = "dk_" + "a" * 32, "dk_" + "b" * 32, "dk_" + "c" * 32
 GOOD = b'{"event":"purchase","user_id":"u","event_id":"order_1"}'
 
 
-def identity(*, active: bool = True) -> AuthContext:
+def auth_context(*, active: bool = True) -> AuthContext:
     workspace = Workspace(
         id=uuid4(), public_id="k3Jx9QmZ2aPr", name="W", domain=None, timezone="UTC", currency="USD",
         plan="unlimited", active=active, created_at=NOW, secret=b"s",
@@ -42,7 +42,7 @@ class Keys:
     def __init__(self):
         self.asked = self.changes = 0
         self.known = {
-            sha256_hex(KEY): identity(), sha256_hex(OTHER_KEY): identity(), sha256_hex(ASLEEP): identity(active=False),
+            sha256_hex(KEY): auth_context(), sha256_hex(OTHER_KEY): auth_context(), sha256_hex(ASLEEP): auth_context(active=False),
         }  # fmt: skip
 
     async def find_auth_context(self, key_digest):
@@ -75,7 +75,7 @@ class Queue:
         self.rejected.append(reason)
 
 
-class Host:
+class TrackHost:
     """The ingest host around a queue in memory, with a clock that stands still."""
 
     def __init__(self, others=None, **door):
@@ -83,7 +83,7 @@ class Host:
         self.door = IngestDependencies(
             queue=self.queue,
             write_keys=WriteKeyCache(KeyAuthenticator(self.keys, lambda: self.now), self.keys),
-            spend_quota=SenderRateLimit().consume,
+            spend_quota=SenderRateLimit().count_if_room_in_second,
             clock=lambda: self.now,
             **door,
         )
@@ -121,24 +121,28 @@ class Host:
 
 @pytest.fixture
 def host():
-    return Host()
+    return TrackHost()
 
 
-def refused(status, text, **more):
+def error_response(status, text, **more):
     return status, {"error": text, **more}
 
 
-MISSING = refused(401, "Missing API key. Please provide X-API-Key header or Authorization Bearer token.")
-INVALID = refused(401, "Invalid API key")
-TOO_LARGE = refused(413, "Payload too large. Maximum size is 256KB.")
-LIMITED = refused(429, "Rate limit exceeded. Maximum 1000 requests per second.")
-NO_BODY = refused(400, "Request body is required")
-BAD_JSON = refused(400, "Invalid JSON in request body")
-NO_NAME = refused(400, "Event name is required (event or event_name field)")
-NO_IDENTITY = refused(400, "Identity required: provide distinct_id, user_id, anonymous_id, or visitor_id")
+MISSING = error_response(
+    401, "Missing API key. Please provide X-API-Key header or Authorization Bearer token."
+)
+INVALID = error_response(401, "Invalid API key")
+TOO_LARGE = error_response(413, "Payload too large. Maximum size is 256KB.")
+LIMITED = error_response(429, "Rate limit exceeded. Maximum 1000 requests per second.")
+NO_BODY = error_response(400, "Request body is required")
+BAD_JSON = error_response(400, "Invalid JSON in request body")
+NO_NAME = error_response(400, "Event name is required (event or event_name field)")
+NO_IDENTITY = error_response(
+    400, "Identity required: provide distinct_id, user_id, anonymous_id, or visitor_id"
+)
 
 
-async def test_an_event_is_answered_with_its_name_and_the_public_id_of_the_workspace(host):
+async def test_response_contains_event_name_and_public_workspace_id(host):
     status, body, headers = await host.ask()
     assert (status, body) == (200, {"success": True, "event": "purchase", "workspace": "k3Jx9QmZ2aPr"})
     assert headers["content-type"] == "application/json"
@@ -154,16 +158,16 @@ async def test_a_preflight_is_answered_before_anything_else(host):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "HEAD"])
-async def test_another_method_is_refused_even_without_a_key(host, method):
-    assert (await host.ask(method=method, key=None))[:2] == refused(405, "Method not allowed")
+async def test_wrong_method_is_refused_without_a_key(host, method):
+    assert (await host.ask(method=method, key=None))[:2] == error_response(405, "Method not allowed")
 
 
 @pytest.mark.parametrize("path", ["/", "/track/", "/Track", "/v1/track"])
-async def test_another_path_is_not_found(host, path):
-    assert (await host.ask(path=path))[:2] == refused(404, "Not found")
+async def test_unknown_path_is_not_found(host, path):
+    assert (await host.ask(path=path))[:2] == error_response(404, "Not found")
 
 
-async def test_another_path_goes_to_the_application_behind_when_there_is_one():
+async def test_unknown_path_is_forwarded_to_the_next_application():
     async def others(scope, _receive, send):
         await send(
             {
@@ -174,7 +178,7 @@ async def test_another_path_goes_to_the_application_behind_when_there_is_one():
         )
         await send({"type": "http.response.body", "body": b""})
 
-    host = Host(others)
+    host = TrackHost(others)
     assert (await host.ask(path="/batch"))[0] == 299
     assert (await host.ask())[0] == 200
 
@@ -212,21 +216,19 @@ async def test_another_path_goes_to_the_application_behind_when_there_is_one():
         ({"body": b'{"event":"a","user_id":" "}'}, NO_IDENTITY, [RejectionReason.NO_IDENTITY]),
     ],
 )  # fmt: skip
-async def test_a_refusal_says_the_first_thing_wrong_and_is_counted_when_the_key_is_known(
-    host, given, expected, counted
-):
+async def test_rejection_names_the_first_error_and_is_counted_for_known_keys(host, given, expected, counted):
     assert (await host.ask(**given))[:2] == expected
     assert host.queue.rejected == counted
     assert host.queue.arrivals == []
 
 
-async def test_the_key_may_come_as_a_bearer_token_and_an_empty_header_counts_as_absent(host):
+async def test_write_key_can_be_a_bearer_token_and_empty_headers_are_ignored(host):
     bearer = [("authorization", f"bearer {KEY}")]
     assert (await host.ask(key=None, headers=bearer))[0] == 200
     assert (await host.ask(key="", headers=bearer))[1]["success"] is False
 
 
-async def test_the_workspace_of_the_key_counts_and_the_one_in_the_body_is_ignored(host):
+async def test_workspace_is_that_of_the_key_and_not_of_the_body(host):
     await host.ask(b'{"event":"a","user_id":"u","workspace_id":"other"}', key=OTHER_KEY)
     (kept,) = host.queue.arrivals
     assert kept.workspace_id == host.keys.known[sha256_hex(OTHER_KEY)].workspace.id
@@ -246,7 +248,7 @@ async def test_an_event_without_an_id_is_never_a_duplicate(host):
     assert [a.claimed for a in host.queue.arrivals] == [False, False]
 
 
-async def test_a_key_may_send_a_thousand_requests_in_a_second(host):
+async def test_key_is_limited_to_1000_requests_per_second(host):
     answers = [await host.ask(b'{"event":"a","user_id":"u"}') for _ in range(1001)]
     assert [a[0] for a in answers] == [200] * 1000 + [429]
     assert answers[-1][:2] == LIMITED
@@ -257,7 +259,7 @@ async def test_a_key_may_send_a_thousand_requests_in_a_second(host):
     assert (await host.ask())[0] == 200
 
 
-async def test_bad_bodies_spend_the_rate_and_unknown_keys_do_not(host):
+async def test_invalid_bodies_spend_quota_and_unknown_keys_do_not(host):
     for _ in range(1000):
         await host.ask(b"{")
     assert (await host.ask())[0] == 429
@@ -265,18 +267,18 @@ async def test_bad_bodies_spend_the_rate_and_unknown_keys_do_not(host):
 
 
 @pytest.mark.parametrize("detail", ["queue", "claim"])
-async def test_a_queue_that_fails_is_a_500_that_says_where_and_a_retry_is_accepted(host, detail):
+async def test_failing_queue_returns_500_and_a_retry_is_accepted(host, detail):
     host.queue.fault = EnqueueFailed(detail)
     status, body, _ = await host.ask()
-    assert (status, body) == refused(500, "Failed to enqueue event", details=detail)
+    assert (status, body) == error_response(500, "Failed to enqueue event", details=detail)
     assert host.queue.rejected == [RejectionReason.ENQUEUE_FAILED]
     host.queue.fault = None
     assert (await host.ask())[1]["success"] is True
 
 
-async def test_a_queue_that_fails_is_told_with_its_reason_and_not_for_every_event(caplog):
+async def test_failing_queue_is_logged_once_with_its_reason(caplog):
     seconds = iter((0.0, 1.0, 9.9, 10.0))
-    host = Host(queue_failures=QueueFailureLog(lambda: next(seconds)))
+    host = TrackHost(queue_failures=QueueFailureLog(lambda: next(seconds)))
     host.queue.fault = EnqueueFailed("queue", OSError("disk is full"))
     for _ in range(4):
         await host.ask()
@@ -286,7 +288,7 @@ async def test_a_queue_that_fails_is_told_with_its_reason_and_not_for_every_even
     ]
 
 
-async def test_a_fault_of_the_handler_is_a_500_with_an_id_in_body_and_header(host, caplog):
+async def test_handler_error_returns_500_with_an_id(host, caplog):
     host.queue.fault = RuntimeError("boom")
     status, body, headers = await host.ask()
     assert (status, body["error"]) == (500, "Internal server error")
@@ -298,7 +300,7 @@ async def test_a_body_that_is_too_large_is_read_to_its_end_before_the_answer(hos
     assert host.unread == 0
 
 
-async def test_reading_a_body_that_is_too_large_has_an_end(host):
+async def test_reading_of_an_oversized_body_is_bounded(host):
     assert (await host.ask([b"x" * 1_000_000] * 30))[:2] == TOO_LARGE
     assert host.unread > 0
 
@@ -308,7 +310,7 @@ async def test_a_body_in_parts_is_one_body(host):
     assert host.queue.arrivals[0].body == GOOD
 
 
-async def test_nothing_is_asked_for_after_as_many_bytes_as_the_request_says(host):
+async def test_reading_stops_at_the_content_length(host):
     sized = [("content-length", str(len(GOOD)))]
     assert (await host.ask([GOOD, b""], headers=sized))[1]["success"] is True
     assert host.unread == 1
@@ -320,7 +322,7 @@ async def test_nothing_is_asked_for_after_as_many_bytes_as_the_request_says(host
 SILENT = {"type": "http", "method": "POST", "path": "/track", "headers": [(b"host", b"h")], "client": None}
 
 
-async def test_a_client_that_leaves_sends_no_event(host):
+async def test_disconnected_client_sends_no_event(host):
     out = []
 
     async def receive():
@@ -334,8 +336,8 @@ async def test_a_client_that_leaves_sends_no_event(host):
     assert out[0]["status"] == 400
 
 
-async def test_a_body_that_does_not_come_is_given_up_and_the_next_request_is_served():
-    host, out = Host(read_timeout=ReadTimeout(0.01)), []
+async def test_stalled_request_body_times_out():
+    host, out = TrackHost(read_timeout=ReadTimeout(0.01)), []
 
     async def send(message):
         out.append(message)
@@ -346,7 +348,7 @@ async def test_a_body_that_does_not_come_is_given_up_and_the_next_request_is_ser
     assert (await host.ask())[0] == 200
 
 
-async def test_a_stop_of_the_server_is_not_taken_for_a_slow_body(host):
+async def test_server_shutdown_is_not_reported_as_a_slow_body(host):
     task = asyncio.create_task(host.app(SILENT, asyncio.Event().wait, None))
     await asyncio.sleep(0)
     task.cancel()
@@ -354,26 +356,26 @@ async def test_a_stop_of_the_server_is_not_taken_for_a_slow_body(host):
         await task
 
 
-async def test_a_request_that_can_be_read_in_two_ways_is_refused(host):
+async def test_ambiguous_request_is_refused(host):
     assert (await host.ask(headers=[("transfer-encoding", "chunked"), ("content-length", "5")]))[0] == 400
     assert (await host.ask(headers=[("x-api-key", OTHER_KEY)]))[0] == 400
     assert host.queue.arrivals == []
 
 
-async def test_a_key_that_ended_fails_from_the_next_request_on(host):
+async def test_revoked_key_is_rejected_on_the_next_request(host):
     assert (await host.ask())[0] == 200
     del host.keys.known[sha256_hex(KEY)]
     host.keys.changes += 1
     assert (await host.ask())[:2] == INVALID
 
 
-async def test_a_body_with_an_encoding_is_taken_as_the_bytes_it_is(host):
+async def test_content_encoding_is_not_decoded(host):
     assert (await host.ask(b"\x1f\x8b\x08" + b"\x00" * 500, headers=[("content-encoding", "gzip")]))[
         :2
     ] == BAD_JSON
 
 
-async def test_the_headers_the_enrichment_reads_travel_with_the_event(host):
+async def test_headers_used_by_enrichment_are_queued(host):
     await host.ask(
         headers=[
             ("user-agent", "Mozilla/5.0"),
@@ -387,8 +389,8 @@ async def test_the_headers_the_enrichment_reads_travel_with_the_event(host):
     assert kept.headers == {"accept-language": "de", "purpose": "prefetch"}
 
 
-async def test_a_forwarded_address_is_believed_of_a_trusted_proxy_only():
-    host = Host(addresses=ClientAddress(["10.0.0.0/8"]))
+async def test_forwarded_address_is_accepted_from_trusted_proxies_only():
+    host = TrackHost(addresses=ClientAddressResolver(["10.0.0.0/8"]))
     forwarded = [("x-forwarded-for", "198.51.100.9, 203.0.113.7, 10.1.1.1")]
     plain = b'{"event":"a","user_id":"u"}'
     await host.ask(plain, headers=forwarded, client=("10.0.0.1", 1))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hosts.asgi_runner import bind_listener, listener_address, serve
+from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
 from service_core.commerce.providers.signatures import hmac_sha256
 from service_core.testing.durability_client import HttpConnection
 from tests.commerce.providers.webhook_client import SECRET, open_webhook_client
@@ -24,7 +24,7 @@ async def host(request, tmp_path):
     async with open_webhook_client(tmp_path) as door:
         shop = await door.connected_workspace()
         listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
-        serving = asyncio.create_task(serve(door.app, listener, request.param, stop))
+        serving = asyncio.create_task(serve_until_shutdown(door.app, listener, request.param, stop))
         connection = HttpConnection(listener_address(listener))
         yield door, shop, connection, f"/webhooks/stripe/{shop.workspace.public_id}"
         connection.close()
@@ -32,14 +32,14 @@ async def host(request, tmp_path):
         await serving
 
 
-def signed(door, body):
+def signed_headers(door, body):
     stamp = str(int(door.served.now.timestamp()))
     return {"Stripe-Signature": f"t={stamp},v1={hmac_sha256(SECRET, f'{stamp}.'.encode() + body).hex()}"}
 
 
-async def test_what_was_signed_arrives_byte_for_byte_and_once(host):
+async def test_signed_webhook_body_arrives_unchanged_once(host):
     door, shop, connection, path = host
-    proof = signed(door, MESSAGE)
+    proof = signed_headers(door, MESSAGE)
     told = [await connection.post(path, MESSAGE, proof) for _ in range(2)]
     assert [(reply.status, reply.body) for reply in told] == [
         (200, {"received": True, "duplicate": False}),
@@ -52,10 +52,10 @@ async def test_what_was_signed_arrives_byte_for_byte_and_once(host):
     assert event["external_ids"] == {"stripe": "cus_ü"}
 
 
-async def test_a_message_too_large_is_read_to_its_end_and_the_next_is_taken(host):
+async def test_oversized_message_is_drained_and_the_next_is_accepted(host):
     door, _, connection, path = host
     assert (await connection.post(path, b" " * 1_000_001, {})).status == 413
     largest = MESSAGE + b" " * (1_000_000 - len(MESSAGE))
-    assert (await connection.post(path, largest, signed(door, largest))).status == 200
+    assert (await connection.post(path, largest, signed_headers(door, largest))).status == 200
     assert (await connection.post(path, b"", {}, method="PUT")).status == 405
     assert (await connection.post(path + "/x", b"{}", {})).status == 404

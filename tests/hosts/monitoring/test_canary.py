@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.ports import Ports, start_adapters
 from hosts.monitoring.canary import CANARY_WORKSPACE, MAX_LAG, Canary
-from hosts.worker.consumer import build_pipeline, consume_queue
+from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from service_core.ingestion.ports import EnqueueFailed
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
@@ -27,9 +27,9 @@ class Clock:
         return self.now
 
 
-async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
+async def test_canary_event_reaches_the_event_store(tmp_path):
     settings = Settings(storage={"events": "memory://"})
-    ports = Ports(settings, tmp_path, load_installed_registry(), system_clock)
+    ports = Ports(settings, tmp_path, load_installed_registry_once(), system_clock)
     stop, heard, canary = asyncio.Event(), [], Canary()
 
     def told(lag, seen):
@@ -39,23 +39,32 @@ async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
 
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
         async with asyncio.timeout(100), asyncio.TaskGroup() as tasks:
-            tasks.create_task(consume_queue(build_pipeline(ports, settings.ingest), stop))
             tasks.create_task(
-                canary.run(ports.queue, ports.events, system_clock, seconds=0.01, stop=stop, on_result=told)
+                consume_queue_until_stopped(build_ingest_pipeline(ports, settings.ingest), stop)
+            )
+            tasks.create_task(
+                canary.send_and_time_until_stopped(
+                    ports.queue,
+                    ports.events,
+                    system_clock,
+                    interval_seconds=0.01,
+                    stop=stop,
+                    on_lag_and_arrival=told,
+                )
             )
         assert (await ports.queue.state()).waiting_count == 0
-        assert await ports.events.event_time_range(CANARY_WORKSPACE.id) is not None
+        assert await ports.events.first_and_last_event_time(CANARY_WORKSPACE.id) is not None
         assert await ports.queue.list_quarantined(CANARY_WORKSPACE.id, 1) == []
         assert all(
             workspace.id != CANARY_WORKSPACE.id
             for workspace in await ports.workspace.credentials.list_workspaces()
         )
     assert heard[-1] == (canary.lag, True)
-    assert (await canary.probe().check()).ok
+    assert (await canary.arrival_probe().check()).ok
 
 
 @pytest.mark.parametrize("fault", ["the queue refuses", "nothing consumes", "the store does not answer"])
-async def test_a_canary_that_does_not_arrive_is_an_alarm(fault):
+async def test_missing_canary_event_raises_an_alert(fault):
     async def offer(_arrival):
         if fault == "the queue refuses":
             raise EnqueueFailed("queue")
@@ -67,20 +76,20 @@ async def test_a_canary_that_does_not_arrive_is_an_alarm(fault):
         return old, old
 
     stop, canary = asyncio.Event(), Canary()
-    assert (await canary.probe().check()).ok  # nobody knows yet
+    assert (await canary.arrival_probe().check()).ok  # nobody knows yet
 
     def told(lag, seen):
         assert not seen
         if lag > MAX_LAG:
             stop.set()
 
-    await canary.run(
+    await canary.send_and_time_until_stopped(
         SimpleNamespace(offer=offer),
         SimpleNamespace(bounds=bounds),
         Clock(timedelta(seconds=31)),
-        seconds=0.001,
+        interval_seconds=0.001,
         stop=stop,
-        on_result=told,
+        on_lag_and_arrival=told,
     )
     assert canary.lag > MAX_LAG
-    assert not (await canary.probe().check()).ok
+    assert not (await canary.arrival_probe().check()).ok

@@ -25,7 +25,7 @@ def until(condition, seconds=100.0):
     return value
 
 
-def get(url, headers=None, body=None):
+def fetch(url, headers=None, body=None):
     request = urllib.request.Request(url, body, headers or {})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -61,8 +61,8 @@ def service(tmp_path_factory):
         assert stop_process(process) == 0
 
 
-def metrics(service):
-    _, text = get(f"{service['metrics']}/metrics")
+def read_metrics(service):
+    _, text = fetch(f"{service['metrics']}/metrics")
     return {
         (sample.name, *sorted(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
@@ -76,12 +76,12 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
         body = json.dumps(
             {"event_name": "page_view", "anonymous_id": "a", "event_id": f"e{number % 2}"}
         ).encode()
-        assert get(f"{service['ingest']}/track", key, body)[0] == 200
-    get(f"{service['ingest']}/track", key, b"{}")
+        assert fetch(f"{service['ingest']}/track", key, body)[0] == 200
+    fetch(f"{service['ingest']}/track", key, b"{}")
     agent = {"Authorization": f"Bearer {service['agent_key']}"}
-    assert get(f"{service['api']}/v1/exports/123?email=ada@example.com", agent)[0] == 404
-    assert get(f"{service['api']}/v1/realtime", agent)[0] == 200
-    get(f"{service['api']}/no/such/ada@example.com")
+    assert fetch(f"{service['api']}/v1/exports/123?email=ada@example.com", agent)[0] == 404
+    assert fetch(f"{service['api']}/v1/realtime", agent)[0] == 200
+    fetch(f"{service['api']}/no/such/ada@example.com")
 
     asked, api = "touchpoint_requests_total", (("host", "api"), ("method", "GET"))
     once = {
@@ -98,52 +98,56 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
         ("touchpoint_canary_seen_timestamp_seconds",): 1,
         ("touchpoint_append_seconds_count",): 1,
         ("touchpoint_consumer_lag_seconds_count",): 1,
-        ("touchpoint_store_read_seconds_count", ("read", "list_active_visitors")): 1,
+        ("touchpoint_store_read_seconds_count", ("read", "list_visitors_with_recently_received_events")): 1,
     }
 
     def counted():  # a request is counted when it was answered, and whoever asked knows that earlier
-        now = metrics(service)
+        now = read_metrics(service)
         return now if all(now.get(name, 0) >= number for name, number in at_least.items()) else None
 
     found = until(counted)
     assert {name: found[name] for name in once} == dict.fromkeys(once, 1)
     assert found[asked, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")] == 3
     assert found["touchpoint_canary_lag_seconds",] < 60
-    assert get(f"{service['api']}/v1/users/a", agent)[0] == 200
+    assert fetch(f"{service['api']}/v1/users/a", agent)[0] == 200
     for read in ("find_person", "read_activity"):
-        until(lambda read=read: metrics(service).get(("touchpoint_store_read_seconds_count", ("read", read))))
-    until(lambda: metrics(service).get(("touchpoint_exports", ("status", "queued"))) == 0)
+        until(
+            lambda read=read: read_metrics(service).get(
+                ("touchpoint_store_read_seconds_count", ("read", read))
+            )
+        )
+    until(lambda: read_metrics(service).get(("touchpoint_exports", ("status", "queued"))) == 0)
     assert not any("ada" in part for name in found for pair in name[1:] for part in pair)
 
 
-def test_each_process_tells_that_it_lives_and_what_its_probes_see(service):
+def test_each_process_exports_liveness_and_probe_results(service):
     wanted = {
         "ingest": {"queue", "cache", "alive"},
         "all": {"store", "queue", "limiter", "cache", "canary", "alive"},
     }
 
     def ready():
-        status, text = get(f"{service['metrics']}/ready")
+        status, text = fetch(f"{service['metrics']}/ready")
         told = json.loads(text)["roles"]
         return told if status == 200 and {role: set(told[role]) for role in told} == wanted else None
 
     roles = until(ready)
     assert {state for checks in roles.values() for state in checks.values()} == {"ok"}
-    assert json.loads(get(f"{service['metrics']}/health")[1]) == {"status": "ok"}
-    assert json.loads(get(f"{service['api']}/ready")[1])["checks"]["canary"] == "ok"
-    assert get(f"{service['metrics']}/other")[0] == 404
+    assert json.loads(fetch(f"{service['metrics']}/health")[1]) == {"status": "ok"}
+    assert json.loads(fetch(f"{service['api']}/ready")[1])["checks"]["canary"] == "ok"
+    assert fetch(f"{service['metrics']}/other")[0] == 404
 
 
-def test_a_public_deployment_where_anybody_signs_up_for_nothing_says_so_once(service):
+def test_free_public_signup_is_logged_once(service):
     said = [json.loads(line) for line in service["log"].read_text().splitlines()]
     (caution,) = [one for one in said if one["logger"] == "touchpoint.settings"]
     assert caution["level"] == "warning"
     assert "signup.checkout is sandbox://" in caution["event"]
 
 
-def test_nothing_logged_tells_a_secret_or_a_person(service):
-    get(f"{service['api']}/v1/realtime", {"Authorization": "Bearer dk_agent_" + "x" * 43})
-    get(f"{service['ingest']}/track", {"X-API-Key": service["write_key"]}, b'{"email":"ada@example.com"')
+def test_logs_contain_no_secrets_or_personal_data(service):
+    fetch(f"{service['api']}/v1/realtime", {"Authorization": "Bearer dk_agent_" + "x" * 43})
+    fetch(f"{service['ingest']}/track", {"X-API-Key": service["write_key"]}, b'{"email":"ada@example.com"')
     logged = service["log"].read_text()
     for planted in (service["write_key"], service["agent_key"], "ada@example.com", CLIENT, "Bearer"):
         assert planted not in logged

@@ -13,10 +13,10 @@ from urllib.error import HTTPError
 
 import pytest
 
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.kernel.clock import system_clock
 from service_core.kernel.time_ranges import TimeRange
@@ -45,13 +45,13 @@ async def until(condition, seconds=100):
         return value
 
 
-def get(url, key=None):
+def fetch(url, key=None):
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
     with urllib.request.urlopen(request, timeout=100) as answer:
         return answer.read().decode()
 
 
-def children_of(process):
+def role_processes(process):
     """Process id -> command line of the processes one started."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -69,25 +69,29 @@ def children_of(process):
 async def deployment(tmp_path, postgres_url, redis_server):
     config = tmp_path / "touchpoint.toml"
     config.write_text(SETTINGS.format(postgres=postgres_url, redis=redis_server.url))
-    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), tmp_path, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace]):
         now = datetime.now(UTC)
         initialized_deployment = await create_workspace_with_keys(
             ports.workspace.credentials, now, name="Shop"
         )
-        reader = await create_named_key(
+        reader = await create_named_key_within_plan_limit(
             ports.workspace.credentials,
             initialized_deployment.workspace,
             now,
             name="Reader",
-            rate_limit=10_000,
+            requested_rate_limit=10_000,
         )
     return config, initialized_deployment, reader.secret
 
 
-async def stored(config, workspace):
+async def count_stored_events(config, workspace):
     """Event ids in the store, repeats included."""
-    ports = Ports(load_settings(config), config.parent, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), config.parent, load_installed_registry_once(), system_clock
+    )
     now = datetime.now(UTC)
     span = TimeRange(now - timedelta(days=1), now + timedelta(days=1))
     scan = QueryScope(workspace.id, span, "USD", "UTC", ConversionSet(frozenset()), include_bots=True)
@@ -99,23 +103,23 @@ async def stored(config, workspace):
 
 @pytest.mark.faults
 @pytest.mark.timeout(450)
-async def test_several_processes_are_one_service_and_survive_the_end_of_any(deployment):
+async def test_service_of_several_processes_survives_the_end_of_any(deployment):
     config, initialized_deployment, reader = deployment
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), "--workers", "2"]
     async with running_async_process(*command, "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0") as process:
-        books = await survived(process, initialized_deployment, reader)
+        books = await assert_survives_each_exit(process, initialized_deployment, reader)
         assert await stop_async_process(process) == 0
-    assert books.compare_with_stored(await stored(config, initialized_deployment.workspace)) == (
+    assert books.compare_with_stored(await count_stored_events(config, initialized_deployment.workspace)) == (
         frozenset(),
         frozenset(),
         frozenset(),
     )
 
 
-async def survived(process, initialized_deployment, reader):
+async def assert_survives_each_exit(process, initialized_deployment, reader):
     """The books of clients that sent while processes were killed, once all is stored and ready."""
     said = await read_async_output_pairs(process, 3)
-    lines = children_of(process)
+    lines = role_processes(process)
     roles = sorted(line.split("-m ")[1].split(" --config")[0] for line in lines.values())
     assert roles == [
         "hosts.ingest", "hosts.ingest", "hosts.roles api", "hosts.roles api", "hosts.roles consumer",
@@ -132,24 +136,24 @@ async def survived(process, initialized_deployment, reader):
 
     async def sent(more):
         seen = len(books.acknowledged)
-        await until(lambda: _true(len(books.acknowledged) > seen + more))
+        await until(lambda: is_true(len(books.acknowledged) > seen + more))
 
     await sent(50)
     for role in ("hosts.roles consumer", "hosts.roles api"):
-        victim = next(pid for pid, line in children_of(process).items() if f"-m {role}" in line)
+        victim = next(pid for pid, line in role_processes(process).items() if f"-m {role}" in line)
         os.kill(victim, signal.SIGKILL)
         await sent(50)
-    await until(lambda: _true(len(children_of(process)) == 6))
+    await until(lambda: is_true(len(role_processes(process)) == 6))
     stop.set()
     await asyncio.gather(*senders)
-    assert books.unexpected == []
+    assert books.unexpected_replies == []
 
     today = datetime.now(UTC).date()
     ledger = f"{said['api']}/v1/ledger?start_date={today - timedelta(days=1)}&end_date={today}"
 
     async def all_stored():
         try:
-            told = json.loads(await asyncio.to_thread(get, ledger, reader))
+            told = json.loads(await asyncio.to_thread(fetch, ledger, reader))
         except HTTPError:  # not known at the moment: a server that is busy does not tell in time
             return None
         return told if told["totals"]["in_flight"] == 0 else None
@@ -160,7 +164,7 @@ async def survived(process, initialized_deployment, reader):
 
     async def ready():
         try:
-            told = json.loads(await asyncio.to_thread(get, said["metrics"] + "/ready"))
+            told = json.loads(await asyncio.to_thread(fetch, said["metrics"] + "/ready"))
         except OSError:
             return None
         return told if len(told["roles"]) == 4 else None
@@ -169,5 +173,5 @@ async def survived(process, initialized_deployment, reader):
     return books
 
 
-async def _true(value):
+async def is_true(value):
     return value

@@ -7,7 +7,7 @@ from hosts import single_process
 from hosts.roles import process, tasks
 
 
-def works(made):
+def task_kinds(made):
     """Whether a function gives work to do, or several pieces of it."""
     if not inspect.isfunction(made) or made.__module__ != tasks.__name__:
         return False
@@ -15,10 +15,10 @@ def works(made):
     return tasks.Work in (given, *get_args(given))
 
 
-KINDS = {name for name, made in vars(tasks).items() if works(made)}
+KINDS = {name for name, made in vars(tasks).items() if task_kinds(made)}
 
 
-def test_every_kind_of_work_is_done_by_one_process_and_by_processes_apart():
+def test_background_tasks_run_in_one_or_in_separate_processes():
     assert {"consume_task", "export_task", "scheduled_tasks", "postback_tasks"} <= KINDS
     for place in (single_process, process):
         assert KINDS - vars(place).keys() == set(), place.__name__

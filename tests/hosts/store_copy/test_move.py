@@ -14,16 +14,16 @@ import pytest
 from typer.testing import CliRunner
 
 from hosts.cli import app
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
-from hosts.store_copy.compare import EVENT_COUNT, find_differences
-from hosts.store_copy.copy_events import copy_workspace_events
-from hosts.store_copy.spans import split_into_months
+from hosts.store_copy.compare import EVENT_COUNT, find_metric_differences_by_month
+from hosts.store_copy.copy_events import copy_incomplete_days_of_workspace
+from hosts.store_copy.spans import split_into_local_months
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.access.api_keys import create_workspace_with_keys
-from service_core.access.internal_callers import read_only_caller
+from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.clock import system_clock
@@ -34,7 +34,7 @@ from service_core.workspace.identity.models import REVOKED_LINK_TYPE
 from service_core.workspace.identity.revocation import revoke_identity_links
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
-EVER = TimeRange(datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
+ALL_TIME = TimeRange(datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -42,7 +42,9 @@ async def deployment(tmp_path):
     """Settings, and a workspace in a zone with clock changes."""
     config = tmp_path / "touchpoint.toml"
     config.write_text("")
-    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    ports = Ports(
+        load_settings_with_environment(config), tmp_path, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace]):
         initialized_deployment = await create_workspace_with_keys(
             ports.workspace.credentials, datetime.now(UTC), name="Shop", timezone="Europe/Berlin"
@@ -54,65 +56,71 @@ async def deployment(tmp_path):
 async def duckdb(tmp_path):
     """Two embedded stores."""
     stores = [
-        load_installed_registry().open_adapter("events", f"duckdb:///{name}.duckdb", folder=tmp_path)
+        load_installed_registry_once().open_adapter(
+            "events", f"duckdb:///{name}.duckdb", base_folder=tmp_path
+        )
         for name in "ab"
     ]
     async with start_adapters(stores):
         yield stores
 
 
-def happened(workspace, seed=7, size=120):
+def generate_events(workspace, seed=7, size=120):
     """Generated events of a workspace."""
     return [
-        replace(event, workspace_id=workspace.id) for event in random_dataset(Random(seed), size).story.events
+        replace(event, workspace_id=workspace.id)
+        for event in random_dataset(Random(seed), size).builder.events
     ]
 
 
-async def rows(store, workspace):
-    scan = QueryScope(workspace.id, EVER, "USD", "UTC", ConversionSet(frozenset()), include_bots=True)
+async def read_rows(store, workspace):
+    scan = QueryScope(workspace.id, ALL_TIME, "USD", "UTC", ConversionSet(frozenset()), include_bots=True)
     return (await store.list_events(EventPageQuery(scan, 100_000))).events
 
 
 async def all_differences(workspace, source, target):
     return [
-        each async for each in find_differences(workspace, source, target, load_installed_registry(), now=NOW)
+        each
+        async for each in find_metric_differences_by_month(
+            workspace, source, target, load_installed_registry_once(), now=NOW
+        )
     ]
 
 
-async def test_every_row_comes_over_as_it_was_and_every_metric_says_the_same(deployment, duckdb):
+async def test_move_copies_every_row_and_keeps_every_metric(deployment, duckdb):
     _, workspace = deployment
     source = MemoryEventStore()
-    await source.append(happened(workspace))
+    await source.append(generate_events(workspace))
     first, second = duckdb
     told = []
-    await copy_workspace_events(workspace, source, first, told.append)
-    assert await rows(first, workspace) == await rows(source, workspace)
-    assert sum(told) == len(await rows(source, workspace))
-    await copy_workspace_events(workspace, first, second)
-    assert await rows(second, workspace) == await rows(source, workspace)
+    await copy_incomplete_days_of_workspace(workspace, source, first, told.append)
+    assert await read_rows(first, workspace) == await read_rows(source, workspace)
+    assert sum(told) == len(await read_rows(source, workspace))
+    await copy_incomplete_days_of_workspace(workspace, first, second)
+    assert await read_rows(second, workspace) == await read_rows(source, workspace)
     assert await all_differences(workspace, first, second) == []
     back = MemoryEventStore()
-    await copy_workspace_events(workspace, second, back)
-    assert await rows(back, workspace) == await rows(source, workspace)
+    await copy_incomplete_days_of_workspace(workspace, second, back)
+    assert await read_rows(back, workspace) == await read_rows(source, workspace)
 
 
-async def test_events_move_from_the_embedded_store_to_postgresql_and_every_metric_says_the_same(
-    deployment, duckdb, postgres_url
-):
+async def test_move_to_postgresql_keeps_every_metric(deployment, duckdb, postgres_url):
     _, workspace = deployment
     embedded, _ = duckdb
-    await embedded.append(happened(workspace))
-    server = load_installed_registry().open_adapter("events", f"{postgres_url}?schema=events", folder=Path())
+    await embedded.append(generate_events(workspace))
+    server = load_installed_registry_once().open_adapter(
+        "events", f"{postgres_url}?schema=events", base_folder=Path()
+    )
     async with start_adapters([server]):
-        await copy_workspace_events(workspace, embedded, server)
-        assert await rows(server, workspace) == await rows(embedded, workspace)
+        await copy_incomplete_days_of_workspace(workspace, embedded, server)
+        assert await read_rows(server, workspace) == await read_rows(embedded, workspace)
         assert await all_differences(workspace, embedded, server) == []
 
 
-async def test_a_move_that_was_cut_short_goes_on_and_copies_no_whole_day_twice(deployment):
+async def test_interrupted_move_resumes_without_copying_whole_days_again(deployment):
     _, workspace = deployment
     source, target = MemoryEventStore(), MemoryEventStore()
-    events = happened(workspace)
+    events = generate_events(workspace)
     await source.append(events)
     await target.append([event for event in events if event.timestamp.day % 2])
     appended = []
@@ -123,15 +131,15 @@ async def test_a_move_that_was_cut_short_goes_on_and_copies_no_whole_day_twice(d
         return await append(some)
 
     target.append = watched
-    await copy_workspace_events(workspace, source, target)
-    assert await rows(target, workspace) == await rows(source, workspace)
+    await copy_incomplete_days_of_workspace(workspace, source, target)
+    assert await read_rows(target, workspace) == await read_rows(source, workspace)
     assert all(event.timestamp.day % 2 == 0 for event in appended)
     appended.clear()
-    await copy_workspace_events(workspace, source, target)
+    await copy_incomplete_days_of_workspace(workspace, source, target)
     assert appended == []
 
 
-async def test_what_differs_is_named_by_workspace_month_and_metric(deployment):
+async def test_differences_are_named_by_workspace_month_and_metric(deployment):
     _, workspace = deployment
     source, target = MemoryEventStore(), MemoryEventStore()
     story = EventBuilder(workspace.id)
@@ -147,36 +155,38 @@ async def test_what_differs_is_named_by_workspace_month_and_metric(deployment):
     assert said["visitors with bots"] == ("1", "0")
 
 
-def test_months_are_those_of_the_zone():
+def test_months_follow_the_workspace_time_zone():
     berlin = ZoneInfo("Europe/Berlin")
     last_of_march = datetime(2026, 3, 31, 22, 30, tzinfo=UTC)
-    ((name, span),) = split_into_months(last_of_march, last_of_march, berlin)
+    ((name, span),) = split_into_local_months(last_of_march, last_of_march, berlin)
     assert (name, span.start) == ("2026-04", datetime(2026, 3, 31, 22, tzinfo=UTC))
-    assert [name for name, _ in split_into_months(NOW - timedelta(days=400), NOW, berlin)][::13] == [
+    assert [name for name, _ in split_into_local_months(NOW - timedelta(days=400), NOW, berlin)][::13] == [
         "2025-07",
         "2026-08",
     ]
 
 
-async def fill(config, workspace, events):
-    store = load_installed_registry().open_adapter("events", "duckdb:///events.duckdb", folder=config.parent)
+async def append_events(config, workspace, events):
+    store = load_installed_registry_once().open_adapter(
+        "events", "duckdb:///events.duckdb", base_folder=config.parent
+    )
     async with start_adapters([store]):
         for start in range(0, len(events), 2_000):
             await store.append(events[start : start + 2_000])
 
 
-def moved(config, *options):
+def run_move(config, *options):
     return CliRunner().invoke(app, ["move", "--config", str(config), *options], env={"COLUMNS": "160"})
 
 
-async def test_a_killed_move_is_run_again_and_says_when_it_is_done(deployment, tmp_path):
+async def test_killed_move_can_be_repeated(deployment, tmp_path):
     config, workspace = deployment
     story = EventBuilder(workspace.id)
     start = datetime(2026, 7, 1, tzinfo=UTC)
     for number in range(6_000):
         at = start + timedelta(minutes=7 * number)
         story.add_event("page_view", at=at, visitor=f"v{number % 200}", session=f"s{number // 20}")
-    await fill(config, workspace, story.events)
+    await append_events(config, workspace, story.events)
     command = [
         sys.executable,
         "-m",
@@ -198,20 +208,22 @@ async def test_a_killed_move_is_run_again_and_says_when_it_is_done(deployment, t
             process.kill()
         await process.wait()
     assert new.exists()
-    again = await asyncio.to_thread(moved, config, "--to", "duckdb:///new.duckdb")
+    again = await asyncio.to_thread(run_move, config, "--to", "duckdb:///new.duckdb")
     assert again.exit_code == 0, again.output
     assert "is the same on both sides" in again.output
     stores = [
-        load_installed_registry().open_adapter("events", f"duckdb:///{name}.duckdb", folder=tmp_path)
+        load_installed_registry_once().open_adapter(
+            "events", f"duckdb:///{name}.duckdb", base_folder=tmp_path
+        )
         for name in ("events", "new")
     ]
     async with start_adapters(stores):
-        one, other = [await rows(store, workspace) for store in stores]
+        one, other = [await read_rows(store, workspace) for store in stores]
     assert [event.seq for event in one] == [event.seq for event in other]
     assert one == other
 
 
-async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(deployment, tmp_path):
+async def test_revoked_identity_links_stay_revoked_after_a_move(deployment, tmp_path):
     config, workspace = deployment
     story = EventBuilder(workspace.id)
     for user in ("U1", "U2"):
@@ -219,17 +231,21 @@ async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(depl
     alias = story.add_event(
         "$alias", at="2026-07-02", visitor="U2", strong_id="U2", event_data={"previous_id": "U1"}
     )
-    await fill(config, workspace, story.events)
-    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    await append_events(config, workspace, story.events)
+    ports = Ports(
+        load_settings_with_environment(config), tmp_path, load_installed_registry_once(), system_clock
+    )
     async with start_adapters([ports.workspace, ports.events]):
-        caller = read_only_caller(workspace, NOW, "Ann")
+        caller = build_unlimited_read_only_caller(workspace, NOW, "Ann")
         writes = ChangeExecutor(ports.workspace.transactions, [REVOKED_LINK_TYPE])
         await revoke_identity_links(
             caller, alias.event_id, changes=writes, event_reader=ports.events, event_store=ports.events
         )
-    done = await asyncio.to_thread(moved, config, "--to", "duckdb:///new.duckdb")
+    done = await asyncio.to_thread(run_move, config, "--to", "duckdb:///new.duckdb")
     assert "is the same on both sides" in done.output
-    store = load_installed_registry().open_adapter("events", "duckdb:///new.duckdb", folder=tmp_path)
+    store = load_installed_registry_once().open_adapter(
+        "events", "duckdb:///new.duckdb", base_folder=tmp_path
+    )
     async with start_adapters([store]):
         assert await store.find_person(workspace.id, "U1") == "u:U1"
 
@@ -241,16 +257,16 @@ async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(depl
         ("oracle://db", "No adapter for 'events' serves"),
     ],
 )
-async def test_a_move_that_cannot_be_is_one_sentence(deployment, target, sentence):
+async def test_impossible_move_prints_one_sentence(deployment, target, sentence):
     config, _ = deployment
-    refused = await asyncio.to_thread(moved, config, "--to", target)
+    refused = await asyncio.to_thread(run_move, config, "--to", target)
     assert refused.exit_code == 2
     assert sentence in refused.output
 
 
-async def test_a_deployment_that_consumes_is_not_moved(deployment):
+async def test_running_deployment_is_not_moved(deployment):
     config, _ = deployment
     with try_consumer_lock(Path(config).parent):
-        refused = await asyncio.to_thread(moved, config, "--to", "duckdb:///new.duckdb")
+        refused = await asyncio.to_thread(run_move, config, "--to", "duckdb:///new.duckdb")
     assert refused.exit_code == 2
     assert "Stop `touchpoint serve` first" in refused.output

@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from typer.testing import CliRunner
 
 from hosts.cli import app
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.ports import start_adapters
 from hosts.consumer_lock import try_consumer_lock
-from hosts.store_copy.copy_workspace_store import copy_workspace_store
+from hosts.store_copy.copy_workspace_store import copy_and_compare_workspace_store
 from plugins.workspace_sql.adapter import open_store  # noqa: F401 - with every table there is
 from plugins.workspace_sql.column_types import Instant, plain_type
 from plugins.workspace_sql.records import METADATA
@@ -36,10 +36,12 @@ def config(tmp_path):
 
 @pytest.fixture
 def workspace_adapter(tmp_path):
-    return load_installed_registry().open_adapter("workspace", "sqlite:///workspace.db", folder=tmp_path)
+    return load_installed_registry_once().open_adapter(
+        "workspace", "sqlite:///workspace.db", base_folder=tmp_path
+    )
 
 
-def value(column, number):
+def sample_value(column, number):
     """Something each type can go wrong with."""
     values = {
         Instant: NOW + timedelta(days=number, microseconds=number),
@@ -53,17 +55,17 @@ def value(column, number):
     return f"{number} ö" if isinstance(kind, sa.String) else values.get(type(kind), number)
 
 
-def row(table, number, parents):
+def sample_row(table, number, parents):
     """A record; what refers to another refers to the first of its kind."""
     return {
         column.name: None
         if column.nullable and number % 2
-        else next((parents[key.column] for key in column.foreign_keys), value(column, number))
+        else next((parents[key.column] for key in column.foreign_keys), sample_value(column, number))
         for column in table.columns
     }
 
 
-async def filled(store):
+async def fill_store(store):
     """A store with a few records of every kind there is, and one kind with many."""
     parents = {}
 
@@ -74,81 +76,81 @@ async def filled(store):
                 column.name for column in table.columns if column.foreign_keys
             }
             count = 1 if alone else MANY if name == "exchange_rates" else 3
-            rows = [row(table, number, parents) for number in range(count)]
+            rows = [sample_row(table, number, parents) for number in range(count)]
             parents.update({column: rows[0][column.name] for column in table.columns})
             yield name, rows
 
-    await store.transfer.import_rows(pages())
+    await store.transfer.import_rows_into_empty_store(pages())
 
 
-async def content(store):
+async def read_content(store):
     return {
         name: sorted(map(repr, (sorted(record.items()) for page in [rows] for record in page)))
         async for name, rows in store.transfer.export_rows()
     }
 
 
-async def test_every_record_of_every_kind_comes_over_as_it_was_through_both_databases(
+async def test_every_record_survives_a_copy_through_both_databases(
     config, tmp_path, workspace_adapter, postgres_url
 ):
     server, back = f"{postgres_url}?{LONG_TIMEOUT}", "sqlite:///back.db"
     async with start_adapters([workspace_adapter]):
-        await filled(workspace_adapter)
+        await fill_store(workspace_adapter)
     told = []
-    moved = await copy_workspace_store(config, None, server, lambda *page: told.append(page))
+    moved = await copy_and_compare_workspace_store(config, None, server, lambda *page: told.append(page))
     assert set(moved.counts) == set(KINDS)
     assert moved.counts["exchange_rates"] == MANY
     assert sum(count for _, count in told) == moved.counts.total()
-    assert await copy_workspace_store(config, server, back, lambda *_page: None) == moved
-    last = load_installed_registry().open_adapter("workspace", back, folder=tmp_path)
+    assert await copy_and_compare_workspace_store(config, server, back, lambda *_page: None) == moved
+    last = load_installed_registry_once().open_adapter("workspace", back, base_folder=tmp_path)
     async with start_adapters([workspace_adapter, last]):
-        assert await content(last) == await content(workspace_adapter)
+        assert await read_content(last) == await read_content(workspace_adapter)
 
 
-async def test_a_key_of_before_opens_the_same_workspace_after(config, tmp_path, workspace_adapter):
+async def test_api_keys_work_after_the_copy(config, tmp_path, workspace_adapter):
     async with start_adapters([workspace_adapter]):
         initialized_deployment = await create_workspace_with_keys(
             workspace_adapter.credentials, NOW, name="Shop", timezone="Europe/Berlin"
         )
-    await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
-    moved = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
+    await copy_and_compare_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
+    moved = load_installed_registry_once().open_adapter("workspace", "sqlite:///new.db", base_folder=tmp_path)
     async with start_adapters([moved]):
         found = await moved.credentials.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
         assert found.workspace == initialized_deployment.workspace
 
 
-async def test_a_store_that_keeps_something_is_refused_and_stays_as_it_is(
-    config, tmp_path, workspace_adapter
-):
-    other = load_installed_registry().open_adapter("workspace", "sqlite:///other.db", folder=tmp_path)
+async def test_non_empty_target_is_refused_and_unchanged(config, tmp_path, workspace_adapter):
+    other = load_installed_registry_once().open_adapter(
+        "workspace", "sqlite:///other.db", base_folder=tmp_path
+    )
     async with start_adapters([workspace_adapter, other]):
         await create_workspace_with_keys(workspace_adapter.credentials, NOW, name="Shop")
         kept = await create_workspace_with_keys(other.credentials, NOW, name="Other")
     with pytest.raises(StartupError, match="Name an empty database"):
-        await copy_workspace_store(config, None, "sqlite:///other.db", lambda *_page: None)
+        await copy_and_compare_workspace_store(config, None, "sqlite:///other.db", lambda *_page: None)
     async with start_adapters([other]):
         assert await other.credentials.list_workspaces() == [kept.workspace]
 
 
-async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, tmp_path, workspace_adapter):
+async def test_failed_copy_leaves_the_target_empty(config, tmp_path, workspace_adapter):
     async with start_adapters([workspace_adapter]):
-        await filled(workspace_adapter)
+        await fill_store(workspace_adapter)
 
     def full(kind, _count):
         if kind == KINDS[-1]:
             raise OSError("No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        await copy_workspace_store(config, None, "sqlite:///new.db", full)
-    new = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
+        await copy_and_compare_workspace_store(config, None, "sqlite:///new.db", full)
+    new = load_installed_registry_once().open_adapter("workspace", "sqlite:///new.db", base_folder=tmp_path)
     async with start_adapters([new]):
         assert await new.credentials.list_workspaces() == []
     assert (
-        await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
+        await copy_and_compare_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
     ).counts.total() > MANY
 
 
-def test_the_command_says_what_was_moved_and_what_to_do(config, tmp_path):
+def test_command_prints_copied_records_and_next_steps(config, tmp_path):
     runner = CliRunner(env={"COLUMNS": "200"})
     made = runner.invoke(app, ["workspace", "create", "--name", "Shop", "--config", str(config)])
     assert made.exit_code == 0, made.output

@@ -47,10 +47,10 @@ async def until(condition):
             await asyncio.sleep(0.001)
 
 
-async def test_accounts_are_sent_to_again_and_again_while_a_slow_one_is_still_at_it(delivery):
+async def test_slow_account_does_not_delay_other_accounts(delivery):
     stop = asyncio.Event()
     delivery.patient = True
-    work = asyncio.create_task(postbacks.send_postbacks(delivery, stop))
+    work = asyncio.create_task(postbacks.send_due_postbacks_until_stopped(delivery, stop))
     await until(lambda: min(delivery.begun.count(BROKEN), delivery.begun.count(WELL)) >= 3)
     assert delivery.begun.count(SLOW) == 1
     stop.set()
@@ -59,10 +59,10 @@ async def test_accounts_are_sent_to_again_and_again_while_a_slow_one_is_still_at
     assert "cancelled" not in delivery.ended
 
 
-async def test_a_call_that_does_not_end_is_given_up_when_the_process_ends(delivery, monkeypatch):
+async def test_endless_call_is_cancelled_on_shutdown(delivery, monkeypatch):
     monkeypatch.setattr(postbacks, "DRAIN_TIMEOUT_SECONDS", 0.01)
     stop = asyncio.Event()
-    work = asyncio.create_task(postbacks.send_postbacks(delivery, stop))
+    work = asyncio.create_task(postbacks.send_due_postbacks_until_stopped(delivery, stop))
     await until(lambda: SLOW in delivery.begun)
     stop.set()
     await work

@@ -41,9 +41,9 @@ def sync_job(monkeypatch):
     return Reading()
 
 
-async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_it(sync_job):
+async def test_slow_workspace_does_not_delay_other_workspaces(sync_job):
     stop = asyncio.Event()
-    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(sync_job, stop))
+    work = asyncio.create_task(sync_scheduler.sync_due_workspaces_until_stopped(sync_job, stop))
     async with asyncio.timeout(60):
         while min(sync_job.begun.count(BROKEN), sync_job.begun.count(WELL)) < 3:
             await asyncio.sleep(0.001)
@@ -54,10 +54,10 @@ async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_
     assert SLOW in sync_job.ended
 
 
-async def test_a_few_slow_workspaces_leave_places_for_the_others(sync_job, monkeypatch):
+async def test_slow_workspaces_leave_slots_for_others(sync_job, monkeypatch):
     monkeypatch.setattr(sync_scheduler, "MAX_CONCURRENT", 2)
     stop = asyncio.Event()
-    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(sync_job, stop))
+    work = asyncio.create_task(sync_scheduler.sync_due_workspaces_until_stopped(sync_job, stop))
     async with asyncio.timeout(60):
         while sync_job.begun.count(WELL) < 2:
             await asyncio.sleep(0.001)

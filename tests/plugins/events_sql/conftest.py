@@ -8,10 +8,10 @@ import pytest
 from plugins.events_sql.adapter import SqlEventStore
 from service_core.analytics.measures import count_rows
 from service_core.analytics.ports import AggregateQuery
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.plugin import Relation
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
-from service_core.testing.postgres_server import fresh_database
+from service_core.testing.postgres_server import temporary_database
 
 DERIVED_TABLES = (
     *("sessions", "touch_candidates", "reported_touches", "weak_links"),
@@ -22,8 +22,8 @@ SPAN = whole_utc_days("2025-01-01", "2026-12-31")
 
 @pytest.fixture
 async def duckdb(tmp_path: Path):
-    store = load_plugins().open_adapter(
-        "events", "duckdb:///events.db?threads=2&timeout_seconds=300", folder=tmp_path
+    store = collect_plugins_into_registry().open_adapter(
+        "events", "duckdb:///events.db?threads=2&timeout_seconds=300", base_folder=tmp_path
     )
     await store.start()
     yield store
@@ -32,8 +32,10 @@ async def duckdb(tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def postgresql(postgres_session):
-    with fresh_database(postgres_session) as url:
-        store = load_plugins().open_adapter("events", f"{url}?timeout_seconds=300&readers=2", folder=Path())
+    with temporary_database(postgres_session) as url:
+        store = collect_plugins_into_registry().open_adapter(
+            "events", f"{url}?timeout_seconds=300&readers=2", base_folder=Path()
+        )
         asyncio.run(store.start())
         yield store
         asyncio.run(store.aclose())
@@ -60,5 +62,5 @@ async def derived_table_contents(store: SqlEventStore) -> dict[str, list[str]]:
 
 
 async def count_stored_events(store: SqlEventStore, story: EventBuilder) -> int:
-    plan = AggregateQuery(story.scan(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
+    plan = AggregateQuery(story.query_scope(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
     return (await store.aggregate(plan)).rows[0][0]

@@ -13,7 +13,7 @@ import pytest
 
 from plugins.events_sql.adapter import SqlEventStore
 from service_core.analytics.ports import StoreUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.postgres_server import PostgresServer
 from service_core.testing.random_datasets import random_dataset
 from tests.fixtures.processes import running_process
@@ -23,7 +23,7 @@ from tests.plugins.events_sql.conftest import count_stored_events, derived_table
 async def test_a_fatal_engine_error_fails_one_append_and_needs_no_restart(
     duckdb: SqlEventStore,
 ) -> None:
-    story = random_dataset(Random(13)).story
+    story = random_dataset(Random(13)).builder
     assert await duckdb.append(story.events[:30]) == 30
     await duckdb._engine.run_write_to_its_end(
         lambda writer: writer.execute_text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
@@ -38,7 +38,7 @@ async def test_a_fatal_engine_error_fails_one_append_and_needs_no_restart(
 async def test_the_file_is_reopened_after_a_fatal_error_when_all_readers_have_ended(
     duckdb: SqlEventStore,
 ) -> None:
-    story = random_dataset(Random(17)).story
+    story = random_dataset(Random(17)).builder
     await duckdb.append(story.events)
 
     def pieces(reader):
@@ -63,9 +63,9 @@ async def test_the_file_is_reopened_after_a_fatal_error_when_all_readers_have_en
 async def test_a_restarted_server_loses_no_acknowledged_event(
     postgres_server: PostgresServer,
 ) -> None:
-    store = load_plugins().open_adapter("events", postgres_server.url, folder=Path())
+    store = collect_plugins_into_registry().open_adapter("events", postgres_server.url, base_folder=Path())
     await store.start()
-    story = random_dataset(Random(23)).story
+    story = random_dataset(Random(23)).builder
     assert await store.append(story.events[:30]) == 30
     postgres_server.kill()
     with pytest.raises(StoreUnavailable):
@@ -81,11 +81,11 @@ async def test_a_restarted_server_loses_no_acknowledged_event(
 APPENDER = """
 import asyncio, sys
 from pathlib import Path
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.event_builder import EventBuilder
 
 async def main(folder):
-    store = load_plugins().open_adapter("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
+    store = collect_plugins_into_registry().open_adapter("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
     await store.start()
     story = EventBuilder()
     print(story.workspace_id, flush=True)
@@ -123,7 +123,7 @@ def test_a_killed_process_loses_no_acknowledged_batch_and_stores_no_partial_one(
 
 
 async def _rows(folder: Path) -> int:
-    store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=folder)
+    store = collect_plugins_into_registry().open_adapter("events", "duckdb:///events.db", base_folder=folder)
     await store.start()
     kept = await derived_table_contents(store)
     ((rows,),) = await store._engine.run_read_within_time_budget(

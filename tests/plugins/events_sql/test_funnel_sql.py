@@ -15,16 +15,16 @@ from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import Statement, StatementCache
 from plugins.events_sql.reads.funnels.funnel import _funnel_events_query
-from plugins.events_sql.reads.funnels.funnel_sql import ordered_funnel
+from plugins.events_sql.reads.funnels.funnel_sql import ordered_funnel_statement
 from service_core.plugin import FunnelReaderQuery
 from service_core.testing.event_builder import EventBuilder
 from tests.plugins.events_sql.conftest import SPAN
 
 STEPS = tuple(frozenset({name}) for name in "ABC")
 PLAN = FunnelReaderQuery(
-    EventBuilder().scan(SPAN), STEPS, timedelta(days=14), SPAN.end, exclude=frozenset({"X"})
+    EventBuilder().query_scope(SPAN), STEPS, timedelta(days=14), SPAN.end, exclude=frozenset({"X"})
 )
-WALKED = """
+FUNNEL_NODES = """
 SELECT CAST(0 AS BIGINT) AS unit, CAST(n AS BIGINT) AS t, CAST(n AS BIGINT) AS seq,
   n % 4 = 0 AS starts, n % 97 = 0 AS excluded, n % 4 = 0 AS in0, n % 4 = 1 AS in1, n % 4 = 2 AS in2
 FROM generate_series(1, {events}) AS e(n)
@@ -33,8 +33,8 @@ UNION ALL SELECT n, n, n, true, false, true, false, false FROM generate_series(1
 
 
 def explain_statement(reader: StatementRunner, asked: Statement, options: str = "") -> dict[str, Any]:
-    text, values = reader._statements.render(asked)
-    ((found,),) = reader.session.fetch_rows(f"EXPLAIN (FORMAT JSON{options}) {text}", values)
+    text, values = reader._statements.render_from_cache(asked)
+    ((found,),) = reader.lazily_opened_session.fetch_rows(f"EXPLAIN (FORMAT JSON{options}) {text}", values)
     return (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
 
 
@@ -46,13 +46,17 @@ def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 async def explain_funnel(store: SqlEventStore, events: int, others: int) -> list[dict[str, Any]]:
     def work(reader: StatementRunner) -> list[dict[str, Any]]:
-        reader.session.create_temp_table("funnel_events", WALKED.format(events=events, others=others), ())
-        return list(plan_nodes(explain_statement(reader, ordered_funnel(PLAN), ", ANALYZE, TIMING OFF")))
+        reader.lazily_opened_session.create_temp_table(
+            "funnel_events", FUNNEL_NODES.format(events=events, others=others), ()
+        )
+        return list(
+            plan_nodes(explain_statement(reader, ordered_funnel_statement(PLAN), ", ANALYZE, TIMING OFF"))
+        )
 
     return await store._engine.run_read_within_time_budget(work)
 
 
-def rows_touched(plan: list[dict[str, Any]]) -> float:
+def count_plan_rows(plan: list[dict[str, Any]]) -> float:
     """Returns the rows that all plan nodes returned or filtered."""
     left_out = ("Rows Removed by Filter", "Rows Removed by Join Filter")
     return sum(n["Actual Loops"] * (n["Actual Rows"] + sum(n.get(k, 0) for k in left_out)) for n in plan)
@@ -61,7 +65,7 @@ def rows_touched(plan: list[dict[str, Any]]) -> float:
 async def test_funnel_reads_rows_in_proportion_to_the_events_of_a_unit(postgresql: SqlEventStore) -> None:
     few, many = await explain_funnel(postgresql, 800, 100), await explain_funnel(postgresql, 8000, 1000)
 
-    assert rows_touched(many) < 12 * rows_touched(few)
+    assert count_plan_rows(many) < 12 * count_plan_rows(few)
 
 
 async def test_funnel_windows_include_only_units_with_a_second_step(postgresql: SqlEventStore) -> None:
@@ -73,14 +77,14 @@ async def test_funnel_windows_include_only_units_with_a_second_step(postgresql: 
 @pytest.mark.parametrize("dialect", [DuckDialect, PostgreSqlDialect, ClickHouseDialect])
 def test_funnel_windows_only_grow(dialect: Any) -> None:
     # A frame whose beginning moves is gone through again for each event, and no plan shows it.
-    text, _ = StatementCache(dialect()).render(ordered_funnel(PLAN))
+    text, _ = StatementCache(dialect()).render_from_cache(ordered_funnel_statement(PLAN))
 
     assert text.count("ROWS BETWEEN UNBOUNDED PRECEDING AND ") == text.count("ROWS BETWEEN") > 0
 
 
 async def test_funnel_reads_events_from_a_covering_index(postgresql: SqlEventStore) -> None:
     # Whole rows are several times as large, and taken apart column by column.
-    text, _ = StatementCache(PostgreSqlDialect()).render(_funnel_events_query(PLAN, SPAN))
+    text, _ = StatementCache(PostgreSqlDialect()).render_from_cache(_funnel_events_query(PLAN, SPAN))
     asked = "SELECT attname FROM pg_attribute WHERE attrelid = 'events_narrow'::regclass"
     told = await postgresql._engine.run_read_within_time_budget(lambda reader: reader.execute_text(asked))
 

@@ -9,8 +9,8 @@ from uuid import UUID
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.reads.people.people_list import list_people
-from plugins.events_sql.reads.people.person_journey import read_journey
-from service_core.extensions.registry import load_plugins
+from plugins.events_sql.reads.people.person_journey import read_person_activity
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.plugin import PeoplePageQuery, PersonActivityQuery
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.random_datasets import random_dataset
@@ -35,7 +35,7 @@ class ExplainingRunner:
         return self.reader.fetch_rows(statement)
 
     def _record_indexes(self, name, statement):
-        text, values = self.reader._statements.render(statement)
+        text, values = self.reader._statements.render_from_cache(statement)
         plan = self.reader.execute_text(f"EXPLAIN (ANALYZE, FORMAT json) {text}", values)[0][1]
         self.scanned[name] = set(SCANNED.findall(plan))
 
@@ -58,11 +58,11 @@ async def test_person_activity_is_read_through_indexes(duckdb: SqlEventStore) ->
     story = many_persons_story(EventBuilder())
     await duckdb.append(story.events)
     await duckdb.append(many_persons_story(EventBuilder(UUID(int=9))).events)
-    plan = PersonActivityQuery(story.scan(SPAN), "u:U1", timedelta(days=1), 9)
+    plan = PersonActivityQuery(story.query_scope(SPAN), "u:U1", timedelta(days=1), 9)
 
     def explained(reader: StatementRunner) -> dict[str, set[str]]:
         noting = ExplainingRunner(reader)
-        assert len(read_journey(plan, noting).conversions) == 2  # type: ignore[arg-type]
+        assert len(read_person_activity(plan, noting).conversions) == 2  # type: ignore[arg-type]
         return noting.scanned
 
     scanned = await duckdb._engine.run_read_within_time_budget(explained)
@@ -82,7 +82,7 @@ async def test_a_page_of_persons_scans_events_only_to_find_the_matching_persons(
 ) -> None:
     story = many_persons_story(EventBuilder())
     await duckdb.append(story.events)
-    plan = PeoplePageQuery(story.scan(SPAN), 3, 0, "last_seen")
+    plan = PeoplePageQuery(story.query_scope(SPAN), 3, 0, "last_seen")
 
     def explained(reader: StatementRunner) -> dict[str, set[str]]:
         noting = ExplainingRunner(reader)
@@ -95,9 +95,10 @@ async def test_a_page_of_persons_scans_events_only_to_find_the_matching_persons(
 
 
 async def test_missing_indexes_are_created_on_open(tmp_path: Path) -> None:
-    story = random_dataset(Random(3)).story
+    story = random_dataset(Random(3)).builder
     plans = [
-        PersonActivityQuery(story.scan(SPAN), person, timedelta(days=9), 9) for person in ("u:U1", "v:A3")
+        PersonActivityQuery(story.query_scope(SPAN), person, timedelta(days=9), 9)
+        for person in ("u:U1", "v:A3")
     ]
 
     def earlier(writer: StatementRunner) -> None:
@@ -106,7 +107,9 @@ async def test_missing_indexes_are_created_on_open(tmp_path: Path) -> None:
 
     answers = []
     for _ in range(2):
-        store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
+        store = collect_plugins_into_registry().open_adapter(
+            "events", "duckdb:///events.db", base_folder=tmp_path
+        )
         await store.start()
         await store.append(story.events)
         indexes = await store._engine.run_read_within_time_budget(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plugins.events_sql.settings import DuckDbSettings
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
 
 
@@ -17,19 +17,25 @@ from service_core.kernel.errors import StartupError
 )
 def test_an_invalid_setting_stops_the_start(tmp_path: Path, query: str) -> None:
     with pytest.raises(StartupError, match=query.partition("=")[0]):
-        load_plugins().open_adapter("events", f"duckdb:///events.db?{query}", folder=tmp_path)
+        collect_plugins_into_registry().open_adapter(
+            "events", f"duckdb:///events.db?{query}", base_folder=tmp_path
+        )
 
 
 async def test_a_file_that_is_no_database_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "events.db").write_text("not a database, but long enough to look like a file" * 99)
-    store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
+    store = collect_plugins_into_registry().open_adapter(
+        "events", "duckdb:///events.db", base_folder=tmp_path
+    )
     with pytest.raises(StartupError, match="cannot be opened"):
         await store.start()
     await store.aclose()
 
 
 async def test_start_creates_the_folder_of_the_file(tmp_path: Path) -> None:
-    store = load_plugins().open_adapter("events", "duckdb:///new/newer/events.db", folder=tmp_path)
+    store = collect_plugins_into_registry().open_adapter(
+        "events", "duckdb:///new/newer/events.db", base_folder=tmp_path
+    )
     await store.check()
     assert not (tmp_path / "new").exists()
     await store.start()
@@ -39,7 +45,9 @@ async def test_start_creates_the_folder_of_the_file(tmp_path: Path) -> None:
 
 async def test_a_file_in_place_of_the_folder_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "new").touch()
-    store = load_plugins().open_adapter("events", "duckdb:///new/events.db", folder=tmp_path)
+    store = collect_plugins_into_registry().open_adapter(
+        "events", "duckdb:///new/events.db", base_folder=tmp_path
+    )
     with pytest.raises(StartupError, match="cannot be opened"):
         await store.start()
     await store.aclose()
@@ -49,13 +57,17 @@ async def test_check_names_a_folder_that_is_not_writable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
+    store = collect_plugins_into_registry().open_adapter(
+        "events", "duckdb:///events.db", base_folder=tmp_path
+    )
     with pytest.raises(StartupError, match=rf"{tmp_path} cannot be written .* in storage\.events\.$"):
         await store.check()
 
 
 async def test_a_server_that_is_not_there_stops_the_start() -> None:
-    store = load_plugins().open_adapter("events", "postgresql://nobody@127.0.0.1:1/events", folder=Path())
+    store = collect_plugins_into_registry().open_adapter(
+        "events", "postgresql://nobody@127.0.0.1:1/events", base_folder=Path()
+    )
     with pytest.raises(StartupError, match="cannot be used"):
         await store.start()
     await store.aclose()
@@ -75,7 +87,7 @@ def test_a_missing_driver_is_named_with_its_install_command(
     monkeypatch.delitem(sys.modules, package, raising=False)
     monkeypatch.setitem(sys.modules, driver, None)
     with pytest.raises(StartupError, match=rf"needs {driver}.*touchpoint-analytics\[{extra}\]"):
-        load_plugins().open_adapter("events", url, folder=Path())
+        collect_plugins_into_registry().open_adapter("events", url, base_folder=Path())
 
 
 def test_the_default_time_budget_is_twenty_seconds() -> None:

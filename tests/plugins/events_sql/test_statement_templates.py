@@ -15,8 +15,11 @@ from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
 from plugins.events_sql.execution.statement_cache import DeferredStatement, StatementCache
 from plugins.events_sql.reads.aggregate import aggregate_statement
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
-from plugins.events_sql.reads.people.people_list import create_matching_persons, read_page
-from plugins.events_sql.statement_warm_up import warm_up
+from plugins.events_sql.reads.people.people_list import (
+    create_matching_persons_table,
+    read_page_of_matching_persons,
+)
+from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from service_core.access.analytics_settings import AnalyticsSettings
 from service_core.analytics.measures import count_rows
 from service_core.analytics.ports import AggregateQuery
@@ -51,7 +54,11 @@ def plan_statements(plan):
     if isinstance(plan, AggregateQuery):
         return [aggregate_statement(plan)]
     listener = RecordingRunner()
-    for read in (evaluate_cohorts,) if hasattr(plan, "activity") else (create_matching_persons, read_page):
+    for read in (
+        (evaluate_cohorts,)
+        if hasattr(plan, "activity")
+        else (create_matching_persons_table, read_page_of_matching_persons)
+    ):
         read(plan, listener)
     return [each for each in listener.statements if isinstance(each, DeferredStatement)]
 
@@ -63,7 +70,7 @@ def other_operand(operand):
     return f"other {operand}" if isinstance(operand, str) else operand
 
 
-def moved_plan(random, plan):
+def plan_with_other_values(random, plan):
     """Returns the plan with another workspace and other dates, longer or shorter."""
     moved, longer = timedelta(days=random.randint(-900, 900)), timedelta(hours=random.randint(0, 4000))
     span = TimeRange(plan.scope.span.start + moved, plan.scope.span.end + moved + longer)
@@ -95,17 +102,17 @@ def moved_plan(random, plan):
             return replace(plan, scope=scan, person=plan.person and "v:b")
 
 
-def person(random, drawn):
-    return replace(random_queries.random_people_page(random, drawn), person="u:ada")
+def random_person(random, drawn):
+    return replace(random_queries.random_people_page_query(random, drawn), person="u:ada")
 
 
 @pytest.mark.parametrize(
     "draw",
     [
-        random_queries.random_aggregate,
-        random_queries.random_cohorts,
-        random_queries.random_people_page,
-        person,
+        random_queries.random_aggregate_query,
+        random_queries.random_cohort_query,
+        random_queries.random_people_page_query,
+        random_person,
     ],
 )
 def test_a_cached_template_renders_the_same_statement_as_a_new_one(draw):
@@ -113,16 +120,18 @@ def test_a_cached_template_renders_the_same_statement_as_a_new_one(draw):
         random = Random(seed)
         plan = draw(random, random_dataset(random, 20))
         warm = StatementCache(dialect())
-        for each in (plan, moved_plan(random, plan), moved_plan(random, plan)):
+        for each in (plan, plan_with_other_values(random, plan), plan_with_other_values(random, plan)):
             for built in plan_statements(each):
-                assert warm.render(built) == StatementCache(dialect()).render(built.build(*built.arguments))
+                assert warm.render_from_cache(built) == StatementCache(dialect()).render_from_cache(
+                    built.build(*built.arguments)
+                )
 
 
-def scan(first, last, zone="UTC", **fields):
-    return EventBuilder(OTHER).scan(whole_utc_days(first, last), zone=zone, **fields)
+def make_scan(first, last, zone="UTC", **fields):
+    return EventBuilder(OTHER).query_scope(whole_utc_days(first, last), zone=zone, **fields)
 
 
-def by_day(looked_at):
+def daily_read_plans(looked_at):
     return AggregateQuery(
         looked_at,
         (count_rows(Relation.EVENTS),),
@@ -133,11 +142,11 @@ def by_day(looked_at):
 def test_statements_for_other_days_and_workspaces_share_a_template():
     statements = StatementCache(DuckDialect())
     texts = {
-        statements.render(aggregate_statement(by_day(each)))[0]
+        statements.render_from_cache(aggregate_statement(daily_read_plans(each)))[0]
         for each in (
-            scan("2026-01-01", "2026-01-31"),
-            scan("2026-06-01", "2026-12-31"),
-            replace(scan("2026-02-01", "2026-02-02"), workspace_id=UUID(int=1)),
+            make_scan("2026-01-01", "2026-01-31"),
+            make_scan("2026-06-01", "2026-12-31"),
+            replace(make_scan("2026-02-01", "2026-02-02"), workspace_id=UUID(int=1)),
         )
     }
     assert len(texts) == len(statements._templates._entries) == 1
@@ -150,7 +159,7 @@ async def test_reads_use_only_statements_compiled_by_the_warm_up(path, tmp_path)
             currency="EUR", rules=AnalyticsSettings(conversions=frozenset({"lead"}))
         )
         statements = StatementCache(DuckDialect())
-        warm_up(statements)
+        compile_frequent_statements_once(statements)
         built = set(statements._templates._entries)
         served.service.ports.events._engine._statements = statements
         await shop.get(path, start_date="2026-06-01", end_date="2026-07-05")

@@ -8,16 +8,18 @@ from unittest.mock import Mock
 
 from plugins.events_sql.execution.query_executor import StatementRunner
 from service_core.analytics.ports import ConversionSet, QueryScope
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.event_builder import whole_utc_days
 from service_core.testing.postgres_server import PostgresServer
 from service_core.testing.random_datasets import random_dataset
 
 
 async def test_closing_a_stream_does_not_wait_for_a_hanging_server(postgres_server: PostgresServer) -> None:
-    store = load_plugins().open_adapter("events", f"{postgres_server.url}?connect_seconds=2", folder=Path())
+    store = collect_plugins_into_registry().open_adapter(
+        "events", f"{postgres_server.url}?connect_seconds=2", base_folder=Path()
+    )
     await store.start()
-    story = random_dataset(Random(31)).story
+    story = random_dataset(Random(31)).builder
     await store.append(story.events)
     span = whole_utc_days("2025-01-01", "2026-12-31")
     reading = store.stream_events(
@@ -35,11 +37,11 @@ def test_closing_a_session_ends_when_the_connection_is_dropped() -> None:
     asked, cut = Event(), Event()
     session = Mock(close=lambda: asked.set() or cut.wait(30), cancel=Mock(side_effect=lambda **_: cut.set()))
     reader = StatementRunner(Mock(open_session=lambda _: session), Mock())
-    assert reader.session is session
+    assert reader.lazily_opened_session is session
     closing = Thread(target=reader.close)
     closing.start()
     assert asked.wait(30)
-    reader.drop_connection()
+    reader.disconnect_and_refuse_further()
     assert cut.is_set()
     closing.join(30)
     assert not closing.is_alive()

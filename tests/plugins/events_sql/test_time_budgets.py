@@ -15,7 +15,7 @@ from plugins.events_sql.dialects.duckdb.backend import DuckDbBackend
 from plugins.events_sql.execution import engine_watchdog
 from plugins.events_sql.settings import DuckDbSettings
 from service_core.analytics.ports import QueryTimeout, StoreUnavailable
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.postgres_server import PostgresServer
 from service_core.testing.random_datasets import random_dataset
 from tests.plugins.events_sql.conftest import count_stored_events
@@ -70,7 +70,7 @@ async def test_a_cancelled_caller_frees_its_thread(one_reader_store: SqlEventSto
 
 
 async def test_a_heavy_read_delays_neither_appends_nor_other_reads(duckdb: SqlEventStore) -> None:
-    story = random_dataset(Random(17)).story
+    story = random_dataset(Random(17)).builder
     heavy = [
         asyncio.ensure_future(
             duckdb._engine.run_read_within_time_budget(lambda reader: reader.execute_text(SLOW))
@@ -122,9 +122,9 @@ async def test_a_cancelled_caller_frees_its_connection(postgresql: SqlEventStore
 async def test_reads_fail_in_time_when_the_server_hangs(
     postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = load_plugins().open_adapter("events", postgres_server.url, folder=Path())
+    store = collect_plugins_into_registry().open_adapter("events", postgres_server.url, base_folder=Path())
     await store.start()
-    story = random_dataset(Random(29)).story
+    story = random_dataset(Random(29)).builder
     assert await count_stored_events(store, story) == 0
     postgres_server.suspend()
     await assert_query_times_out(store, "SELECT 1", monkeypatch)
@@ -138,9 +138,9 @@ async def test_an_unresponsive_server_is_reported_before_the_time_budget_ends(
 ) -> None:
     """Reads that wait for a free thread fail too: there are two readers."""
     url = f"{postgres_server.url}?timeout_seconds=300&connect_seconds=2&readers=2"
-    store = load_plugins().open_adapter("events", url, folder=Path())
+    store = collect_plugins_into_registry().open_adapter("events", url, base_folder=Path())
     await store.start()
-    story = random_dataset(Random(31)).story
+    story = random_dataset(Random(31)).builder
     assert await count_stored_events(store, story) == 0
     postgres_server.suspend()
     for _ in range(2):  # on connections that were there, and without any

@@ -9,10 +9,10 @@ import pytest
 from plugins import workspace_sql
 from plugins.workspace_sql import change_counter_poller
 from service_core.access.api_keys import create_workspace_with_keys
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
-REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
+REGISTRY = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False)
 
 PARTIAL_INDEXES = {"ix_clicks_ip", "ix_ad_spend_latest", "ix_postbacks_waiting"}
 """They are created with their tables, and are no part of the metadata."""
@@ -25,8 +25,8 @@ def long_change_counter_age(monkeypatch):
 
 
 @asynccontextmanager
-async def opened_at(url, folder):
-    directory = REGISTRY.open_adapter("workspace", url, folder=folder)
+async def open_directory_at(url, folder):
+    directory = REGISTRY.open_adapter("workspace", url, base_folder=folder)
     await directory.start()
     try:
         yield directory
@@ -37,7 +37,7 @@ async def opened_at(url, folder):
 @pytest.fixture
 def open_directory(workspace_url, tmp_path):
     """Opens a directory on the database of the test, as one more process would."""
-    return partial(opened_at, workspace_url, tmp_path)
+    return partial(open_directory_at, workspace_url, tmp_path)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service_core.access.ip_prefixes import truncate_ip
+from service_core.access.ip_prefixes import truncate_to_ipv4_24_or_ipv6_48
 from service_core.changes.actor import Actor
 from service_core.kernel.ids import new_id
 from service_core.workspace.links.clicks import Click
@@ -21,10 +21,10 @@ from tests.plugins.workspace_sql.conftest import NOW
 HERE, HOST = "203.0.113.7", "go.example.com"
 
 
-def click(workspace, link_id, *, at=NOW, ip=HERE, agent="Firefox", bot=False, lyr="k7m2q9xa"):
+def make_click(workspace, link_id, *, at=NOW, ip=HERE, agent="Firefox", bot=False, lyr="k7m2q9xa"):
     return Click(
         id=new_id(), workspace_id=workspace.id, link_id=link_id, lyr=lyr, clicked_at=at, user_agent=agent, ip=ip,
-        network=truncate_ip(ip), country="DE", device_type="desktop", referrer="https://example.com/ä",
+        network=truncate_to_ipv4_24_or_ipv6_48(ip), country="DE", device_type="desktop", referrer="https://example.com/ä",
         click_ids={"gclid": "Cj0"}, is_bot=bot,
     )  # fmt: skip
 
@@ -59,41 +59,43 @@ async def test_a_click_is_unique_for_its_link_network_agent_and_hour(directory, 
     other = uuid4()
     await directory.clicks.record_clicks(
         [
-            click(workspace, link_id),
-            click(workspace, link_id, ip="203.0.113.99"),
-            click(workspace, link_id, agent="Chrome"),
-            click(workspace, link_id, agent=None, ip=None),
-            click(workspace, link_id, at=NOW + timedelta(hours=1)),
-            click(workspace, link_id, bot=True, agent="Googlebot"),
-            click(workspace, other),
+            make_click(workspace, link_id),
+            make_click(workspace, link_id, ip="203.0.113.99"),
+            make_click(workspace, link_id, agent="Chrome"),
+            make_click(workspace, link_id, agent=None, ip=None),
+            make_click(workspace, link_id, at=NOW + timedelta(hours=1)),
+            make_click(workspace, link_id, bot=True, agent="Googlebot"),
+            make_click(workspace, other),
         ]
     )
-    await directory.clicks.record_clicks([click(workspace, link_id), click(workspace, other, agent="Chrome")])
+    await directory.clicks.record_clicks(
+        [make_click(workspace, link_id), make_click(workspace, other, agent="Chrome")]
+    )
     counts = {link_id: ClickCount(6, 4), other: ClickCount(2, 2)}
     assert await directory.clicks.count_clicks(workspace.id) == counts
     assert await directory.clicks.count_clicks(workspace.id, [other]) == {other: ClickCount(2, 2)}
     assert await directory.clicks.count_clicks(workspace.id, []) == {}
 
 
-async def test_a_click_that_is_recorded_again_counts_no_more(directory, workspace, link_id):
-    clicks = [click(workspace, link_id) for _ in range(300)]
+async def test_repeated_click_record_counts_once(directory, workspace, link_id):
+    clicks = [make_click(workspace, link_id) for _ in range(300)]
     await directory.clicks.record_clicks(clicks[:200])
     await directory.clicks.record_clicks(clicks)
     assert await directory.clicks.count_clicks(workspace.id) == {link_id: ClickCount(300, 1)}
 
 
-async def test_bots_alone_leave_no_count(directory, workspace, link_id):
-    await directory.clicks.record_clicks([click(workspace, link_id, bot=True)])
+async def test_bot_clicks_are_not_counted(directory, workspace, link_id):
+    await directory.clicks.record_clicks([make_click(workspace, link_id, bot=True)])
     assert await directory.clicks.count_clicks(workspace.id) == {}
 
 
-async def test_hosts_that_record_at_once_count_every_click(open_directory, directory, workspace, link_id):
+async def test_concurrent_hosts_count_every_click(open_directory, directory, workspace, link_id):
     async with open_directory() as second:
         stores = [directory, second] * 10
         await asyncio.gather(
             *(
                 store.clicks.record_clicks(
-                    [click(workspace, link_id, agent=f"Agent {n % 5}") for n in range(20)]
+                    [make_click(workspace, link_id, agent=f"Agent {n % 5}") for n in range(20)]
                 )
                 for store in stores
             )
@@ -101,31 +103,33 @@ async def test_hosts_that_record_at_once_count_every_click(open_directory, direc
     assert await directory.clicks.count_clicks(workspace.id) == {link_id: ClickCount(400, 5)}
 
 
-async def test_an_address_is_forgotten_and_its_network_stays(directory, workspace, link_id):
+async def test_ip_address_is_deleted_and_its_network_kept(directory, workspace, link_id):
     late = NOW + timedelta(days=1)
     await directory.clicks.record_clicks(
-        [click(workspace, link_id), click(workspace, link_id, at=late, lyr="late0000")]
+        [make_click(workspace, link_id), make_click(workspace, link_id, at=late, lyr="late0000")]
     )
-    found = await directory.recent_link_clicks.latest_click_by_tag(workspace.id, HERE, NOW)
+    found = await directory.recent_link_clicks.latest_human_click_by_tag(workspace.id, HERE, NOW)
     assert found == {"k7m2q9xa": NOW, "late0000": late}
-    assert await directory.recent_link_clicks.latest_click_by_tag(
+    assert await directory.recent_link_clicks.latest_human_click_by_tag(
         workspace.id, HERE, NOW + timedelta(seconds=1)
     ) == {"late0000": late}
     await directory.clicks.purge_click_ips(late)
-    assert await directory.recent_link_clicks.latest_click_by_tag(workspace.id, HERE, NOW) == {
+    assert await directory.recent_link_clicks.latest_human_click_by_tag(workspace.id, HERE, NOW) == {
         "late0000": late
     }
     assert await directory.clicks.count_clicks(workspace.id) == {link_id: ClickCount(2, 2)}
 
 
-async def test_bots_and_other_workspaces_are_no_clicks_of_an_address(directory, workspace, link_id):
+async def test_clicks_by_address_exclude_bots_and_other_workspaces(directory, workspace, link_id):
     await directory.credentials.create_workspace(replace(workspace, id=uuid4(), public_id="k3Jx9QmZ2aPr"))
     (other,) = [each for each in await directory.credentials.list_workspaces() if each.id != workspace.id]
-    await directory.clicks.record_clicks([click(workspace, link_id, bot=True), click(other, link_id)])
-    assert await directory.recent_link_clicks.latest_click_by_tag(workspace.id, HERE, NOW) == {}
+    await directory.clicks.record_clicks(
+        [make_click(workspace, link_id, bot=True), make_click(other, link_id)]
+    )
+    assert await directory.recent_link_clicks.latest_human_click_by_tag(workspace.id, HERE, NOW) == {}
 
 
-async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, workspace, create_link):
+async def test_tag_finds_its_link_after_deletion(directory, workspace, create_link):
     link = await create_link(target="app", utm_source="insta", utm_term="")
     found = await directory.links.links_by_tag(workspace.id, ["k7m2q9xa", "unknown0"])
     assert set(found) == {"k7m2q9xa"}
@@ -144,7 +148,7 @@ async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, worksp
     assert (await directory.links.links_by_tag(workspace.id, ["k7m2q9xa"]))["k7m2q9xa"].id == live.id
 
 
-async def test_another_process_sees_a_changed_and_a_deleted_link_at_once(
+async def test_link_changes_are_visible_to_other_processes_immediately(
     open_directory, directory, workspace, create_link
 ):
     async with open_directory() as second:
@@ -166,10 +170,10 @@ CLICKS = st.lists(
 
 @settings(max_examples=10)
 @given(clicks=CLICKS, cut=st.integers(0, 40))
-async def test_counts_are_those_of_the_definition(directory, workspace, clicks, cut):
+async def test_click_counts_match_their_definition(directory, workspace, clicks, cut):
     links = [uuid4() for _ in range(3)]
     made = [
-        click(workspace, links[link], ip=ip, agent=agent, at=NOW + timedelta(hours=hour), bot=bot)
+        make_click(workspace, links[link], ip=ip, agent=agent, at=NOW + timedelta(hours=hour), bot=bot)
         for link, ip, agent, hour, bot in clicks
     ]
     for part in (made[:cut], made[cut:]):

@@ -10,25 +10,29 @@ from sqlalchemy.exc import IntegrityError
 
 from plugins.workspace_sql.column_types import Instant
 from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.access.api_keys import (
+    create_named_key_within_plan_limit,
+    create_workspace_with_keys,
+    revoke_key_if_active,
+)
 from service_core.kernel.ids import sha256_hex
 from service_core.kernel.operations import Scope
 from tests.plugins.workspace_sql.conftest import NOW
 
 
-async def test_what_is_saved_is_what_is_found(directory, initialized_deployment):
+async def test_saved_records_read_back_unchanged(directory, initialized_deployment):
     workspace = replace(
         initialized_deployment.workspace, id=initialized_deployment.agent_key.credential.id, public_id="k3Jx9QmZ2aPr", domain="example.com",
         active=False, allowed_origins=("https://example.com",), created_at=NOW + timedelta(hours=1),
     )  # fmt: skip
     await directory.credentials.create_workspace(workspace)
-    minted = await create_named_key(
+    minted = await create_named_key_within_plan_limit(
         directory.credentials,
         workspace,
         NOW,
         name="Campaign bot",
         scopes=[Scope.READ, Scope.WRITE_LINKS],
-        rate_limit=7,
+        requested_rate_limit=7,
     )
     identity = await directory.credentials.find_auth_context(sha256_hex(minted.secret))
     assert identity.credential == minted.credential
@@ -53,7 +57,7 @@ async def test_what_is_saved_is_what_is_found(directory, initialized_deployment)
         ),
     ],
 )
-async def test_the_rules_a_workspace_made_its_own_are_kept_and_seen_at_once(
+async def test_workspace_settings_are_stored_and_visible_immediately(
     directory, initialized_deployment, rules
 ):
     changed = replace(initialized_deployment.workspace, rules=rules)
@@ -66,7 +70,7 @@ async def test_the_rules_a_workspace_made_its_own_are_kept_and_seen_at_once(
     assert await directory.credentials.list_workspaces() == [changed]
 
 
-async def test_everything_is_there_after_a_restart(open_directory):
+async def test_records_persist_after_a_restart(open_directory):
     async with open_directory() as first:
         initialized_deployment = await create_workspace_with_keys(first.credentials, NOW, name="Example Shop")
     async with open_directory() as second:
@@ -74,12 +78,10 @@ async def test_everything_is_there_after_a_restart(open_directory):
         assert len(await second.credentials.list_keys(initialized_deployment.workspace.id)) == 2
 
 
-async def test_what_is_at_work_when_the_store_closes_is_done_and_leaves_no_connection_open(
-    open_directory, initialized_deployment
-):
+async def test_close_finishes_running_work_and_closes_connections(open_directory, initialized_deployment):
     async with open_directory() as closing:
         async with closing.transactions.write(initialized_deployment.workspace.id) as unit:
-            await unit.triggers.set_triggers({"purchase"})
+            await unit.triggers.replace_trigger_event_names({"purchase"})
             await closing.aclose()
         assert len(await closing.credentials.list_workspaces()) == 1  # somebody asks as late as that
     gc.collect()  # an open connection nobody has warns, and a warning fails the test
@@ -87,7 +89,7 @@ async def test_what_is_at_work_when_the_store_closes_is_done_and_leaves_no_conne
 
 async def test_an_unknown_digest_and_a_revoked_key_match_nothing(directory, initialized_deployment):
     assert await directory.credentials.find_auth_context(sha256_hex("dk_agent_nothing")) is None
-    await revoke_key(
+    await revoke_key_if_active(
         directory.credentials,
         initialized_deployment.workspace,
         initialized_deployment.write_key.credential.id,
@@ -102,8 +104,8 @@ async def test_an_unknown_digest_and_a_revoked_key_match_nothing(directory, init
     }
 
 
-async def test_a_revoked_key_stays_revoked_whatever_is_saved_later(directory, initialized_deployment):
-    await revoke_key(
+async def test_revoked_key_stays_revoked_after_later_saves(directory, initialized_deployment):
+    await revoke_key_if_active(
         directory.credentials,
         initialized_deployment.workspace,
         initialized_deployment.agent_key.credential.id,
@@ -138,7 +140,7 @@ async def test_30_concurrent_writers_lose_nothing(open_directory, directory, ini
         doors = [directory, second, third]
         minted = await asyncio.gather(
             *(
-                create_named_key(
+                create_named_key_within_plan_limit(
                     doors[n % 3].credentials, initialized_deployment.workspace, NOW, name=f"key {n}"
                 )
                 for n in range(30)
@@ -171,7 +173,7 @@ async def test_a_failed_write_changes_nothing(directory, initialized_deployment)
     assert await directory.credentials.list_workspaces() == [initialized_deployment.workspace]
 
 
-def test_an_instant_is_kept_in_utc_and_needs_a_zone():
+def test_timestamps_are_stored_in_utc_and_need_a_zone():
     column = Instant()
     local = datetime(2026, 7, 8, 17, 0, tzinfo=timezone(timedelta(hours=2)))
     assert column.process_bind_param(local, None) == datetime(2026, 7, 8, 15, 0, tzinfo=UTC)

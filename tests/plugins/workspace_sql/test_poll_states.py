@@ -9,7 +9,7 @@ from service_core.commerce.sync.freshness import PollState
 from tests.plugins.workspace_sql.conftest import NOW
 
 
-async def test_a_read_is_replaced_and_goes_with_its_connection(directory, initialized_deployment):
+async def test_poll_state_is_replaced_and_deleted_with_its_connection(directory, initialized_deployment):
     own = initialized_deployment.workspace.id
     assert await directory.poll_states.poll_states(own) == {}
     for read in (PollState(NOW), PollState(NOW, NOW + timedelta(hours=1))):
@@ -27,7 +27,7 @@ async def test_a_read_is_replaced_and_goes_with_its_connection(directory, initia
     assert await directory.processed_messages.processed_messages(own, "stripe", ["evt_1"]) == {"evt_1"}
 
 
-async def test_messages_are_kept_by_workspace_and_provider_however_many_and_by_whom(
+async def test_messages_are_stored_once_by_workspace_and_provider(
     open_directory, directory, initialized_deployment
 ):
     own, ids = initialized_deployment.workspace.id, {f"evt_{number}" for number in range(900)}

@@ -14,7 +14,7 @@ from service_core.delivery.postbacks.postback import (
     mark_failed,
     mark_sent,
     mark_skipped,
-    schedule_retry,
+    schedule_retry_or_fail,
 )
 from service_core.kernel.ids import new_id
 from tests.fixtures.notes import Note
@@ -30,7 +30,7 @@ def workspace_id(initialized_deployment):
     return initialized_deployment.workspace.id
 
 
-def fired(workspace_id, order="o1", **fields):
+def make_postback(workspace_id, order="o1", **fields):
     usual = {
         "id": new_id(), "workspace_id": workspace_id, "rule_id": RULE, "event_id": uuid4().hex, "event_at": NOW,
         "platform": "adhub", "account_id": "act_1", "asset_id": "p1", "platform_event": "Buy",
@@ -40,136 +40,157 @@ def fired(workspace_id, order="o1", **fields):
     return Postback(**usual | fields)
 
 
-async def waiting(store, workspace_id, now=NOW):
-    queue = fired(workspace_id).queue
+async def count_pending(store, workspace_id, now=NOW):
+    queue = make_postback(workspace_id).queue
     return await store.postback_queues.list_due_postbacks(queue, now, 100)
 
 
-async def test_a_postback_reads_back_as_it_was_put_there(directory, workspace_id):
-    told = fired(workspace_id, is_custom=True, is_test=True, test_code="T1", request_masked={"event": "Buy"})
-    await directory.postback_outbox.add_postbacks([told], WINDOWS)
-    assert await waiting(directory, workspace_id) == [told]
+async def test_postback_reads_back_unchanged(directory, workspace_id):
+    told = make_postback(
+        workspace_id, is_custom=True, is_test=True, test_code="T1", request_masked={"event": "Buy"}
+    )
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([told], WINDOWS)
+    assert await count_pending(directory, workspace_id) == [told]
 
 
-async def test_what_two_processes_put_there_at_once_is_there_once(open_directory, directory, workspace_id):
-    orders = [fired(workspace_id, f"o{number % 3}", event_id=f"e{number % 4}") for number in range(12)]
+async def test_concurrent_identical_postbacks_are_stored_once(open_directory, directory, workspace_id):
+    orders = [
+        make_postback(workspace_id, f"o{number % 3}", event_id=f"e{number % 4}") for number in range(12)
+    ]
     async with open_directory() as other:
         tellers = (directory, other) * 6
         await asyncio.gather(
             *(
-                store.postback_outbox.add_postbacks([one], WINDOWS)
+                store.postback_outbox.add_postbacks_skipping_duplicates([one], WINDOWS)
                 for store, one in zip(tellers, orders, strict=True)
             )
         )
-        told = await other.postbacks.list_event_postbacks(workspace_id, {f"e{number}" for number in range(4)})
+        told = await other.postbacks.list_postbacks_by_event(
+            workspace_id, {f"e{number}" for number in range(4)}
+        )
     assert sorted(told) == ["e0", "e1", "e2", "e3"]
     assert [len(found) for found in told.values()] == [1] * 4
-    assert len(await waiting(directory, workspace_id)) <= 3
+    assert len(await count_pending(directory, workspace_id)) <= 3
 
 
-async def test_twins_of_one_batch_and_of_an_earlier_one_are_duplicates_and_tests_apart(
-    directory, workspace_id
-):
-    tests = fired(workspace_id, is_test=True)
-    await directory.postback_outbox.add_postbacks([fired(workspace_id), fired(workspace_id), tests], WINDOWS)
-    await directory.postback_outbox.add_postbacks(
-        [fired(workspace_id), fired(workspace_id, event_at=NOW - WEEK)], WINDOWS
+async def test_duplicate_postbacks_are_detected_within_and_across_batches(directory, workspace_id):
+    tests = make_postback(workspace_id, is_test=True)
+    await directory.postback_outbox.add_postbacks_skipping_duplicates(
+        [make_postback(workspace_id), make_postback(workspace_id), tests], WINDOWS
     )
-    assert len(await waiting(directory, workspace_id)) == 3
-    counts = await directory.postbacks.count_postbacks(workspace_id, (NOW, NOW + WEEK))
+    await directory.postback_outbox.add_postbacks_skipping_duplicates(
+        [make_postback(workspace_id), make_postback(workspace_id, event_at=NOW - WEEK)], WINDOWS
+    )
+    assert len(await count_pending(directory, workspace_id)) == 3
+    counts = await directory.postbacks.count_final_postbacks_by_bucket(workspace_id, (NOW, NOW + WEEK))
     assert counts == [PostbackCount(0, "adhub", "skipped", 2)]
 
 
-async def test_of_two_processes_one_has_a_queue_until_it_leaves_it_or_its_time_is_over(
+async def test_one_process_holds_the_queue_lease_until_release_or_expiry(
     open_directory, directory, workspace_id
 ):
     one, other = uuid4(), uuid4()
     until = NOW + timedelta(minutes=5)
-    await directory.postback_outbox.add_postbacks([fired(workspace_id)], WINDOWS)
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([make_postback(workspace_id)], WINDOWS)
     (queue,) = await directory.postback_queues.list_due_queues(NOW)
     async with open_directory() as process:
         took = await asyncio.gather(
-            directory.postback_queues.claim_queue(queue, one, NOW, until),
-            process.postback_queues.claim_queue(queue, other, NOW, until),
+            directory.postback_queues.claim_or_extend_queue(queue, one, NOW, until),
+            process.postback_queues.claim_or_extend_queue(queue, other, NOW, until),
         )
         assert [state for state in took if state] == [AccountHealth()]
         holder, loser = (one, other) if took[0] else (other, one)
         assert await process.postback_queues.list_due_queues(NOW) == []
-        assert await process.postback_queues.claim_queue(queue, holder, NOW, until) is not None
-        await directory.postback_queues.release_queue(queue, loser, AccountHealth(failures=9), None)
+        assert await process.postback_queues.claim_or_extend_queue(queue, holder, NOW, until) is not None
+        await directory.postback_queues.release_queue_and_save_health(
+            queue, loser, AccountHealth(failures=9), None
+        )
         assert await process.postback_queues.list_due_queues(NOW) == []
-        assert await process.postback_queues.claim_queue(queue, loser, until, until + WEEK) == AccountHealth()
+        assert (
+            await process.postback_queues.claim_or_extend_queue(queue, loser, until, until + WEEK)
+            == AccountHealth()
+        )
         state = AccountHealth(3, NOW + WEEK, refused=True, counted_from=NOW, calls=7)
-        await process.postback_queues.release_queue(queue, loser, state, None)
+        await process.postback_queues.release_queue_and_save_health(queue, loser, state, None)
         assert await directory.postback_queues.list_due_queues(NOW + timedelta(days=6)) == []
         assert await directory.postback_queues.list_due_queues(NOW + WEEK) == [queue]
-        assert await directory.postback_queues.claim_queue(queue, one, NOW + WEEK, NOW + WEEK) == state
+        assert (
+            await directory.postback_queues.claim_or_extend_queue(queue, one, NOW + WEEK, NOW + WEEK) == state
+        )
 
 
-async def test_a_queue_is_due_when_the_first_of_what_waits_is(directory, workspace_id):
+async def test_queue_is_due_with_its_first_pending_postback(directory, workspace_id):
     holder, minute = uuid4(), timedelta(minutes=1)
-    first, second = fired(workspace_id), fired(workspace_id, "o2")
-    await directory.postback_outbox.add_postbacks([first, second], WINDOWS)
-    await directory.postback_queues.claim_queue(first.queue, holder, NOW, NOW + WEEK)
-    later = schedule_retry(second, "busy", NOW, WEEK)
-    await directory.postback_queues.save_results([mark_sent(first, 200, NOW), later])
-    await directory.postback_queues.release_queue(first.queue, holder, AccountHealth(), None)
+    first, second = make_postback(workspace_id), make_postback(workspace_id, "o2")
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([first, second], WINDOWS)
+    await directory.postback_queues.claim_or_extend_queue(first.queue, holder, NOW, NOW + WEEK)
+    later = schedule_retry_or_fail(second, "busy", NOW, WEEK)
+    await directory.postback_queues.save_results_unless_finished([mark_sent(first, 200, NOW), later])
+    await directory.postback_queues.release_queue_and_save_health(first.queue, holder, AccountHealth(), None)
     assert await directory.postback_queues.list_due_queues(NOW + minute - timedelta.resolution) == []
     assert await directory.postback_queues.list_due_queues(NOW + minute) == [first.queue]
-    assert await waiting(directory, workspace_id, NOW + minute) == [later]
-    await directory.postback_outbox.add_postbacks([fired(workspace_id, "o3")], WINDOWS)
+    assert await count_pending(directory, workspace_id, NOW + minute) == [later]
+    await directory.postback_outbox.add_postbacks_skipping_duplicates(
+        [make_postback(workspace_id, "o3")], WINDOWS
+    )
     assert await directory.postback_queues.list_due_queues(NOW) == [first.queue]
-    await directory.postback_queues.claim_queue(first.queue, holder, NOW, NOW + WEEK)
-    await directory.postback_queues.release_queue(first.queue, holder, AccountHealth(), NOW + minute)
+    await directory.postback_queues.claim_or_extend_queue(first.queue, holder, NOW, NOW + WEEK)
+    await directory.postback_queues.release_queue_and_save_health(
+        first.queue, holder, AccountHealth(), NOW + minute
+    )
     assert await directory.postback_queues.list_due_queues(NOW) == []
     assert await directory.postback_queues.list_due_queues(NOW + minute) == [first.queue]
 
 
-async def test_what_is_final_stays_so_but_what_was_sent_was_sent(directory, workspace_id):
-    one = fired(workspace_id, event_id="e1")
-    await directory.postback_outbox.add_postbacks([one], WINDOWS)
-    await directory.postback_queues.save_results([mark_skipped(one, SkipReason.RULE_INACTIVE, NOW)])
-    await directory.postback_queues.save_results([mark_failed(one, "bad", 400, NOW)])
-    assert (await directory.postbacks.list_event_postbacks(workspace_id, ["e1"]))["e1"][0].status == "skipped"
-    await directory.postback_queues.save_results([mark_sent(one, 200, NOW)])
-    await directory.postback_queues.save_results([mark_sent(one, 200, NOW + WEEK)])
-    await directory.postback_queues.save_results([mark_failed(one, "bad", 400, NOW)])
-    assert await directory.postbacks.list_event_postbacks(workspace_id, ["e1"]) == {
+async def test_final_status_is_kept_except_that_sent_wins(directory, workspace_id):
+    one = make_postback(workspace_id, event_id="e1")
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([one], WINDOWS)
+    await directory.postback_queues.save_results_unless_finished(
+        [mark_skipped(one, SkipReason.RULE_INACTIVE, NOW)]
+    )
+    await directory.postback_queues.save_results_unless_finished([mark_failed(one, "bad", 400, NOW)])
+    assert (await directory.postbacks.list_postbacks_by_event(workspace_id, ["e1"]))["e1"][
+        0
+    ].status == "skipped"
+    await directory.postback_queues.save_results_unless_finished([mark_sent(one, 200, NOW)])
+    await directory.postback_queues.save_results_unless_finished([mark_sent(one, 200, NOW + WEEK)])
+    await directory.postback_queues.save_results_unless_finished([mark_failed(one, "bad", 400, NOW)])
+    assert await directory.postbacks.list_postbacks_by_event(workspace_id, ["e1"]) == {
         "e1": [PostbackSummary(RULE, "adhub", "sent", NOW)]
     }
 
 
-async def test_counts_stand_between_the_instants_they_are_asked_for(directory, workspace_id):
+async def test_counts_cover_the_requested_range(directory, workspace_id):
     days = [NOW + timedelta(days=number) for number in range(4)]
-    every = [fired(workspace_id, f"o{number}") for number in range(5)]
-    await directory.postback_outbox.add_postbacks(every, WINDOWS)
+    every = [make_postback(workspace_id, f"o{number}") for number in range(5)]
+    await directory.postback_outbox.add_postbacks_skipping_duplicates(every, WINDOWS)
     at = (days[0], days[1] - timedelta.resolution, days[1], days[2], days[3])
-    await directory.postback_queues.save_results(
+    await directory.postback_queues.save_results_unless_finished(
         [mark_sent(one, 200, instant) for one, instant in zip(every, at, strict=True)]
     )
-    found = await directory.postbacks.count_postbacks(workspace_id, days)
+    found = await directory.postbacks.count_final_postbacks_by_bucket(workspace_id, days)
     assert sorted((each.bucket, each.count) for each in found) == [(0, 2), (1, 1), (2, 1)]
-    assert await directory.postbacks.count_postbacks(uuid4(), days) == []
+    assert await directory.postbacks.count_final_postbacks_by_bucket(uuid4(), days) == []
 
 
-async def test_a_rule_that_is_removed_takes_along_what_it_has_waiting(directory, workspace_id):
+async def test_removing_a_rule_cancels_its_pending_postbacks(directory, workspace_id):
     waits, sent, other = (
-        fired(workspace_id, event_id="e1"),
-        fired(workspace_id, "o2", event_id="e2"),
-        fired(workspace_id, rule_id=UUID(int=8), event_id="e3"),
+        make_postback(workspace_id, event_id="e1"),
+        make_postback(workspace_id, "o2", event_id="e2"),
+        make_postback(workspace_id, rule_id=UUID(int=8), event_id="e3"),
     )
-    await directory.postback_outbox.add_postbacks([waits, sent], WINDOWS)
-    await directory.postback_outbox.add_postbacks([other], {other.rule_id: WEEK})
-    await directory.postback_queues.save_results([mark_sent(sent, 200, NOW)])
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([waits, sent], WINDOWS)
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([other], {other.rule_id: WEEK})
+    await directory.postback_queues.save_results_unless_finished([mark_sent(sent, 200, NOW)])
     async with directory.transactions.write(workspace_id) as unit:
         await unit.resources.remove(Note.model_construct(id=RULE), NOW + WEEK)
-    assert await waiting(directory, workspace_id) == [other]
-    told = await directory.postbacks.list_event_postbacks(workspace_id, ["e1", "e2", "e3"])
+    assert await count_pending(directory, workspace_id) == [other]
+    told = await directory.postbacks.list_postbacks_by_event(workspace_id, ["e1", "e2", "e3"])
     assert {id_: one.status for id_, (one,) in told.items()} == {
         "e1": "skipped",
         "e2": "sent",
         "e3": "queued",
     }
-    assert await directory.postbacks.count_postbacks(workspace_id, (NOW + WEEK, NOW + 2 * WEEK)) == [
-        PostbackCount(0, "adhub", "skipped", 1)
-    ]
+    assert await directory.postbacks.count_final_postbacks_by_bucket(
+        workspace_id, (NOW + WEEK, NOW + 2 * WEEK)
+    ) == [PostbackCount(0, "adhub", "skipped", 1)]

@@ -16,22 +16,20 @@ from plugins.workspace_sql.records import METADATA
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.analytics.ports import StoreUnavailable
-from service_core.api.readiness import build_cache_probe
+from service_core.api.readiness import build_change_version_probe
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from tests.fixtures.databases import LONG_TIMEOUT
-from tests.plugins.workspace_sql.conftest import NOW, PARTIAL_INDEXES, REGISTRY, opened_at
+from tests.plugins.workspace_sql.conftest import NOW, PARTIAL_INDEXES, REGISTRY, open_directory_at
 
 
-async def test_directories_that_start_together_on_an_empty_database_make_its_tables_once(
-    postgres_url, tmp_path
-):
+async def test_concurrent_starts_on_an_empty_database_create_tables_once(postgres_url, tmp_path):
     async def start(number):
-        async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
+        async with open_directory_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
             await create_workspace_with_keys(directory.credentials, NOW, name=f"shop {number}")
 
     await asyncio.gather(*(start(number) for number in range(4)))
-    async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
+    async with open_directory_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
         assert len(await directory.credentials.list_workspaces()) == 4
     engine = create_engine(postgres_url.replace("://", "+psycopg://"))
     try:
@@ -46,17 +44,17 @@ async def test_directories_that_start_together_on_an_empty_database_make_its_tab
 
 
 async def test_a_database_of_a_newer_version_is_refused(postgres_url, tmp_path):
-    async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path):
+    async with open_directory_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path):
         pass
     with psycopg.connect(postgres_url) as other:
         other.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StartupError, match="9999"):
-        async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path):
+        async with open_directory_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path):
             pass
 
 
-async def test_reads_see_one_state_and_change_nothing(workspace_postgres, tmp_path):
-    async with opened_at(f"{workspace_postgres}?{LONG_TIMEOUT}", tmp_path) as directory:
+async def test_reads_use_one_read_only_snapshot(workspace_postgres, tmp_path):
+    async with open_directory_at(f"{workspace_postgres}?{LONG_TIMEOUT}", tmp_path) as directory:
         async with directory.database.read() as connection:
             shown = [
                 (await connection.exec_driver_sql(f"SHOW {name}")).scalar_one()
@@ -65,37 +63,39 @@ async def test_reads_see_one_state_and_change_nothing(workspace_postgres, tmp_pa
         assert shown == ["repeatable read", "on", "UTC"]
 
 
-def complaint_of(url, folder):
+def startup_error(url, folder):
     """What a check says, and so does a start."""
     with pytest.raises(StartupError) as told:
-        asyncio.run(REGISTRY.open_adapter("workspace", url, folder=folder).check())
+        asyncio.run(REGISTRY.open_adapter("workspace", url, base_folder=folder).check())
     with pytest.raises(StartupError) as started:
-        asyncio.run(REGISTRY.open_adapter("workspace", url, folder=folder).start())
+        asyncio.run(REGISTRY.open_adapter("workspace", url, base_folder=folder).start())
     assert str(started.value) == str(told.value)
     return str(told.value)
 
 
-def test_a_wrong_password_is_told_and_not_repeated(postgres_server, tmp_path):
+def test_wrong_password_error_does_not_contain_it(postgres_server, tmp_path):
     with psycopg.connect(postgres_server.url, autocommit=True) as connection:
         connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'p@ss/word'")
     address = f"postgresql://clerk:{{}}@127.0.0.1:{postgres_server.port}/postgres"
-    asyncio.run(REGISTRY.open_adapter("workspace", address.format("p%40ss%2Fword"), folder=tmp_path).check())
-    told = complaint_of(address.format("sesame"), tmp_path)
+    asyncio.run(
+        REGISTRY.open_adapter("workspace", address.format("p%40ss%2Fword"), base_folder=tmp_path).check()
+    )
+    told = startup_error(address.format("sesame"), tmp_path)
     assert "password authentication failed" in told
     assert f"127.0.0.1:{postgres_server.port}/postgres" in told
     assert "sesame" not in told
 
 
-def test_a_database_or_a_server_that_is_not_there_is_told(postgres_session, tmp_path):
+def test_missing_database_or_server_is_reported(postgres_session, tmp_path):
     elsewhere = urlsplit(postgres_session)._replace(path="/nothing").geturl()
-    assert 'database "nothing" does not exist' in complaint_of(elsewhere, tmp_path)
-    assert "See that the server runs" in complaint_of("postgresql://127.0.0.1:1/touchpoint", tmp_path)
+    assert 'database "nothing" does not exist' in startup_error(elsewhere, tmp_path)
+    assert "See that the server runs" in startup_error("postgresql://127.0.0.1:1/touchpoint", tmp_path)
 
 
-def test_without_its_driver_the_url_is_refused_with_what_to_install(tmp_path, monkeypatch):
+def test_missing_driver_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StartupError, match=r"pip install touchpoint-analytics\[postgres\]"):
-        REGISTRY.open_adapter("workspace", "postgresql://127.0.0.1/touchpoint", folder=tmp_path)
+        REGISTRY.open_adapter("workspace", "postgresql://127.0.0.1/touchpoint", base_folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -107,21 +107,19 @@ def test_without_its_driver_the_url_is_refused_with_what_to_install(tmp_path, mo
         ("postgresql://localhost/touchpoint?connections=1", "connections"),
     ],
 )
-def test_a_url_that_does_not_fit_stops_the_start_with_a_sentence(tmp_path, url, word):
+def test_invalid_url_stops_the_start_with_one_sentence(tmp_path, url, word):
     with pytest.raises(StartupError, match=word):
-        REGISTRY.open_adapter("workspace", url, folder=tmp_path)
+        REGISTRY.open_adapter("workspace", url, base_folder=tmp_path)
 
 
-async def for_ever(ask):
+async def repeat_until_cancelled(ask):
     while True:
         await ask()
         await asyncio.sleep(0.01)
 
 
-async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one(
-    postgres_server, tmp_path, monkeypatch
-):
-    async with opened_at(f"{postgres_server.url}?{LONG_TIMEOUT}", tmp_path) as directory:
+async def test_keys_are_rejected_while_the_server_is_unavailable(postgres_server, tmp_path, monkeypatch):
+    async with open_directory_at(f"{postgres_server.url}?{LONG_TIMEOUT}", tmp_path) as directory:
         initialized_deployment = await create_workspace_with_keys(
             directory.credentials, NOW, name="Example Shop"
         )
@@ -132,10 +130,10 @@ async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one
         assert await ask() == asked
         monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 1.0)
         with pytest.raises(StoreUnavailable):
-            await asyncio.wait_for(for_ever(ask), 30)
-        assert not (await build_cache_probe(directory.credentials).check()).ok
+            await asyncio.wait_for(repeat_until_cancelled(ask), 30)
+        assert not (await build_change_version_probe(directory.credentials).check()).ok
         postgres_server.start()
         assert await ask() == asked
         async with asyncio.timeout(30):
-            while not (await build_cache_probe(directory.credentials).check()).ok:
+            while not (await build_change_version_probe(directory.credentials).check()).ok:
                 await asyncio.sleep(0.01)

@@ -13,7 +13,11 @@ from sqlalchemy import create_engine
 
 from plugins import workspace_sql
 from plugins.workspace_sql.records import METADATA
-from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.access.api_keys import (
+    create_named_key_within_plan_limit,
+    create_workspace_with_keys,
+    revoke_key_if_active,
+)
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError, Unauthorized
@@ -37,21 +41,21 @@ async def test_no_secret_is_in_the_file(tmp_path, directory, initialized_deploym
     assert initialized_deployment.write_key.secret.encode() not in content
 
 
-async def test_a_revoke_through_another_connection_is_seen_by_the_very_next_request(
+async def test_revocation_by_another_connection_applies_to_the_next_request(
     open_directory, directory, initialized_deployment
 ):
     door = KeyAuthenticator(directory.credentials, system_clock)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
-    await door.find_active_write_key(initialized_deployment.write_key.secret)
+    await door.find_write_key_of_active_workspace(initialized_deployment.write_key.secret)
     async with open_directory() as elsewhere:
         for minted in initialized_deployment.agent_key, initialized_deployment.write_key:
-            await revoke_key(
+            await revoke_key_if_active(
                 elsewhere.credentials, initialized_deployment.workspace, minted.credential.id, NOW
             )
     with pytest.raises(Unauthorized):
         await door.authenticate(token)
-    assert await door.find_active_write_key(initialized_deployment.write_key.secret) is None
+    assert await door.find_write_key_of_active_workspace(initialized_deployment.write_key.secret) is None
 
 
 REVOKE = """
@@ -59,11 +63,11 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from plugins import workspace_sql
-from service_core.access.api_keys import create_workspace_with_keys, revoke_key
-from service_core.extensions.registry import load_plugins
+from service_core.access.api_keys import create_workspace_with_keys, revoke_key_if_active
+from service_core.extensions.registry import collect_plugins_into_registry
 
 async def main(folder, task):
-    directory = load_plugins([("workspace_sql", workspace_sql)], discover=False).open_adapter(
+    directory = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover=False).open_adapter(
         "workspace", "sqlite:///store/workspace.db", folder=Path(folder)
     )
     await directory.start()
@@ -71,7 +75,7 @@ async def main(folder, task):
     if task == "revoke":
         (workspace,) = await directory.credentials.list_workspaces()
         for credential in await directory.credentials.list_keys(workspace.id):
-            await revoke_key(directory.credentials, workspace, credential.id, now)
+            await revoke_key_if_active(directory.credentials, workspace, credential.id, now)
     else:
         await create_workspace_with_keys(directory.credentials, now, name=task)
     await directory.aclose()
@@ -80,7 +84,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def another_process(folder, task):
+async def run_in_another_process(folder, task):
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", REVOKE, str(folder), task, stderr=asyncio.subprocess.PIPE
     )
@@ -88,26 +92,26 @@ async def another_process(folder, task):
     assert process.returncode == 0, complaint.decode()
 
 
-async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(
+async def test_revocation_by_another_process_applies_to_the_next_request(
     tmp_path, directory, initialized_deployment
 ):
     door = KeyAuthenticator(directory.credentials, system_clock)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
-    await another_process(tmp_path, "revoke")
+    await run_in_another_process(tmp_path, "revoke")
     with pytest.raises(Unauthorized):
         await door.authenticate(token)
 
 
 async def test_processes_that_start_together_on_a_new_file_all_succeed(open_directory, tmp_path):
-    await asyncio.gather(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
+    await asyncio.gather(*(run_in_another_process(tmp_path, f"shop {number}") for number in range(4)))
     async with open_directory() as directory:
         assert {workspace.name for workspace in await directory.credentials.list_workspaces()} == {
             f"shop {n}" for n in range(4)
         }
 
 
-async def test_readers_go_on_while_another_process_writes(tmp_path, directory, initialized_deployment):
+async def test_reads_continue_while_another_process_writes(tmp_path, directory, initialized_deployment):
     other = sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")
@@ -122,9 +126,7 @@ async def test_readers_go_on_while_another_process_writes(tmp_path, directory, i
         other.close()
 
 
-async def test_the_generation_changes_with_keys_and_not_with_other_tables(
-    tmp_path, directory, initialized_deployment
-):
+async def test_change_counter_follows_keys_and_not_other_tables(tmp_path, directory, initialized_deployment):
     before = directory.credentials.change_version()
     other = sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)
     try:
@@ -133,11 +135,13 @@ async def test_the_generation_changes_with_keys_and_not_with_other_tables(
     finally:
         other.close()
     assert directory.credentials.change_version() == before
-    await create_named_key(directory.credentials, initialized_deployment.workspace, NOW, name="Reader")
+    await create_named_key_within_plan_limit(
+        directory.credentials, initialized_deployment.workspace, NOW, name="Reader"
+    )
     assert directory.credentials.change_version() == before + 1
 
 
-async def test_writes_are_durable_and_references_are_kept(directory):
+async def test_writes_are_durable_and_foreign_keys_enforced(directory):
     async with directory.database.write() as connection:
         pragmas = [
             (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
@@ -146,7 +150,7 @@ async def test_writes_are_durable_and_references_are_kept(directory):
     assert pragmas == ["wal", 2, 1]
 
 
-async def test_the_migrations_build_exactly_the_tables(tmp_path, directory):
+async def test_created_schema_matches_the_table_declarations(tmp_path, directory):
     engine = create_engine(f"sqlite:///{tmp_path}/store/workspace.db")
     try:
         with engine.connect() as connection:
@@ -169,12 +173,12 @@ async def test_the_migrations_build_exactly_the_tables(tmp_path, directory):
         ("sqlite:///workspace.db?busy_seconds=0", "busy_seconds"),
     ],
 )
-def test_a_url_that_does_not_fit_stops_the_start_with_a_sentence(tmp_path, url, word):
+def test_invalid_url_stops_the_start_with_one_sentence(tmp_path, url, word):
     with pytest.raises(StartupError, match=word):
-        REGISTRY.open_adapter("workspace", url, folder=tmp_path)
+        REGISTRY.open_adapter("workspace", url, base_folder=tmp_path)
 
 
-async def refused_start(open_directory):
+async def startup_error(open_directory):
     with pytest.raises(StartupError) as caught:
         async with open_directory():
             pass
@@ -184,12 +188,12 @@ async def refused_start(open_directory):
 async def test_a_file_that_is_no_database_stops_the_start_with_a_sentence(open_directory, tmp_path):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "workspace.db").write_text("no database, but long enough to be read as one" * 20)
-    assert "workspace.db cannot be used" in await refused_start(open_directory)
+    assert "workspace.db cannot be used" in await startup_error(open_directory)
 
 
-async def test_a_folder_in_the_way_stops_the_start_with_a_sentence(open_directory, tmp_path):
+async def test_folder_at_the_file_path_stops_the_start_with_one_sentence(open_directory, tmp_path):
     (tmp_path / "store" / "workspace.db").mkdir(parents=True)
-    assert "name another file in storage.workspace" in await refused_start(open_directory)
+    assert "name another file in storage.workspace" in await startup_error(open_directory)
 
 
 async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(open_directory, tmp_path):
@@ -198,7 +202,7 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(open_direc
     with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
         (here,) = other.execute("SELECT version_num FROM alembic_version").fetchone()
         other.execute("UPDATE alembic_version SET version_num = '9999'")
-        assert "9999" in await refused_start(open_directory)
+        assert "9999" in await startup_error(open_directory)
         other.execute("UPDATE alembic_version SET version_num = ?", (here,))
     async with open_directory() as directory:
         assert [workspace.name for workspace in await directory.credentials.list_workspaces()] == [

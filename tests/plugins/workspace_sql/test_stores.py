@@ -31,19 +31,19 @@ def workspace(initialized_deployment):
     return initialized_deployment.workspace
 
 
-def export_of(workspace, **more):
+def make_export(workspace, **more):
     asked = (new_id(), workspace.id, new_id(), ExportType.EVENTS, ExportFormat.CSV, "2026-07-01", "7d", NOW)
     return Export(*asked, filters={"country": ["DE", "\u00e9"]}, free_at=NOW, due_at=NOW, **more)
 
 
-async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(two_stores, workspace):
+async def test_export_reads_back_and_one_process_advances_it(two_stores, workspace):
     one, other = two_stores
-    job = export_of(workspace, ticket=sha256_hex("once"))
-    assert await one.exports.add_export(job, 5) == job
-    assert await other.exports.add_export(replace(job, id=new_id()), 5) == job
+    job = make_export(workspace, ticket=sha256_hex("once"))
+    assert await one.exports.add_export_or_find_retried(job, 5) == job
+    assert await other.exports.add_export_or_find_retried(replace(job, id=new_id()), 5) == job
     assert (
         await other.export_jobs.list_available_exports(NOW, 9)
-        == await other.export_jobs.list_due_exports(NOW)
+        == await other.export_jobs.list_timed_out_exports(NOW)
         == [job]
     )
     taken = replace(job, status=ExportStatus.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
@@ -54,95 +54,110 @@ async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(two_stores, worksp
     assert await one.exports.find_export(job.id) == taken
 
 
-async def test_of_20_exports_asked_for_at_once_5_are_taken(two_stores, workspace):
-    asked = (door.exports.add_export(export_of(workspace), 5) for door in two_stores for _ in range(10))
+async def test_five_of_20_concurrent_exports_are_accepted(two_stores, workspace):
+    asked = (
+        door.exports.add_export_or_find_retried(make_export(workspace), 5)
+        for door in two_stores
+        for _ in range(10)
+    )
     assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
 
 
-async def test_of_20_claims_of_a_visit_one_wins(two_stores, workspace):
+async def test_one_of_20_claims_of_a_visit_succeeds(two_stores, workspace):
     claims = (
-        door.matched_visits.mark_visit_matched(workspace.id, "phone", NOW)
+        door.matched_visits.mark_visit_matched_unless_already(workspace.id, "phone", NOW)
         for door in two_stores
         for _ in range(10)
     )
     assert (await asyncio.gather(*claims)).count(True) == 1
-    assert await two_stores[0].matched_visits.list_matched(workspace.id, ["phone", "tablet"]) == {"phone"}
+    assert await two_stores[0].matched_visits.select_matched_visits(workspace.id, ["phone", "tablet"]) == {
+        "phone"
+    }
 
 
-def passkey_of(account, number=0, **more):
+def make_passkey(account, number=0, **more):
     named = {"credential_id": bytes([number]) * 16, "public_key": b"\x00\xff", "counter": 0} | more
     return Passkey(
         new_id(), account.id, "Laptop", transports=frozenset({"usb", "nfc"}), created_at=NOW, **named
     )
 
 
-async def saved(door, *emails):
+async def list_saved_exports(door, *emails):
     accounts = [Account(new_id(), email, None, NOW) for email in emails]
     for account in accounts:
-        await door.accounts.save_account(account)
+        await door.accounts.save_account_unless_email_taken(account)
     return accounts
 
 
-async def test_a_passkey_has_one_owner_who_has_so_many(two_stores):
-    ann, bob = await saved(two_stores[0], "ann@example.com", "bob@example.com")
-    same = (two_stores[n % 2].passkeys.add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
+async def test_passkey_has_one_owner_and_their_number_is_limited(two_stores):
+    ann, bob = await list_saved_exports(two_stores[0], "ann@example.com", "bob@example.com")
+    same = (
+        two_stores[n % 2].passkeys.add_passkey(make_passkey((ann, bob)[n // 2 % 2]), 3) for n in range(12)
+    )
     assert (await asyncio.gather(*same)).count(True) == 1
-    many = (two_stores[n % 2].passkeys.add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
+    many = (two_stores[n % 2].passkeys.add_passkey(make_passkey(ann, n), 3) for n in range(1, 13))
     await asyncio.gather(*many)
     assert len(await two_stores[0].passkeys.list_passkeys(ann.id)) == 3
 
 
-async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(two_stores):
+async def test_passkey_reads_back_and_its_counter_only_rises(two_stores):
     one, other = two_stores
-    [ann] = await saved(one, "ann@example.com")
-    made = passkey_of(ann)
+    [ann] = await list_saved_exports(one, "ann@example.com")
+    made = make_passkey(ann)
     assert await one.passkeys.add_passkey(made, 1)
     assert await other.passkeys.find_passkey(made.credential_id) == made
     uses = (
-        door.passkeys.record_passkey_use(made.id, 2**32 - 1, NOW) for door in two_stores for _ in range(10)
+        door.passkeys.record_passkey_use_if_counter_rose(made.id, 2**32 - 1, NOW)
+        for door in two_stores
+        for _ in range(10)
     )
     assert (await asyncio.gather(*uses)).count(True) == 1
     assert await other.passkeys.list_passkeys(ann.id) == [replace(made, counter=2**32 - 1, used_at=NOW)]
-    assert not await one.passkeys.record_passkey_use(made.id, 0, NOW)
+    assert not await one.passkeys.record_passkey_use_if_counter_rose(made.id, 0, NOW)
     assert not await one.passkeys.remove_passkey(new_id(), made.id)
     assert await one.passkeys.remove_passkey(ann.id, made.id)
-    assert not await one.passkeys.record_passkey_use(made.id, 2**32, NOW)
+    assert not await one.passkeys.record_passkey_use_if_counter_rose(made.id, 2**32, NOW)
 
 
-async def test_of_20_answers_to_a_challenge_one_counts(two_stores):
+async def test_one_of_20_challenge_responses_succeeds(two_stores):
     one, _ = two_stores
-    [ann] = await saved(one, "ann@example.com")
+    [ann] = await list_saved_exports(one, "ann@example.com")
     late = Challenge("browser", None, NOW + timedelta(minutes=1))
     asked = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
-    await one.passkey_challenges.add_challenge(late, sha256_hex("late"), NOW)
+    await one.passkey_challenges.add_challenge_and_delete_expired(late, sha256_hex("late"), NOW)
     kept = (
-        door.passkey_challenges.add_challenge(asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1))
+        door.passkey_challenges.add_challenge_and_delete_expired(
+            asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1)
+        )
         for n, door in enumerate(two_stores)
     )
     await asyncio.gather(*kept)
     answers = await asyncio.gather(
         *(
-            door.passkey_challenges.take_challenge(sha256_hex("0"), NOW)
+            door.passkey_challenges.delete_and_return_unexpired_challenge(sha256_hex("0"), NOW)
             for door in two_stores
             for _ in range(10)
         )
     )
     assert [answer for answer in answers if answer is not None] == [asked]
-    assert await one.passkey_challenges.take_challenge(sha256_hex("1"), asked.expires_at) is None
-    assert await one.passkey_challenges.take_challenge(sha256_hex("late"), NOW) is None
+    assert (
+        await one.passkey_challenges.delete_and_return_unexpired_challenge(sha256_hex("1"), asked.expires_at)
+        is None
+    )
+    assert await one.passkey_challenges.delete_and_return_unexpired_challenge(sha256_hex("late"), NOW) is None
 
 
-async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(two_stores, workspace):
+async def test_one_of_20_code_exchanges_succeeds_and_the_others_revoke_the_grant(two_stores, workspace):
     one, other = two_stores
     ann = Account(new_id(), "ann@example.com", None, NOW)
-    await one.accounts.save_account(ann)
-    await one.members.save_member(Member(workspace.id, ann.id, Role.OWNER, NOW))
+    await one.accounts.save_account_unless_email_taken(ann)
+    await one.members.save_member_unless_no_owner_left(Member(workspace.id, ann.id, Role.OWNER, NOW))
     grant = OAuthGrant(new_id(), ann.id, "client", "Program", workspace.id, frozenset({Scope.READ}), NOW)
     code = OneTimeToken(
         OneTimeTokenKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43
     )
-    await one.one_time_tokens.open_grant(code, sha256_hex("code"))
-    assert await other.one_time_tokens.find_token(sha256_hex("code")) == code
+    await one.one_time_tokens.add_grant_and_end_stale_grants(code, sha256_hex("code"))
+    assert await other.one_time_tokens.find_token_even_if_used(sha256_hex("code")) == code
 
     def issued(number):
         later = NOW + timedelta(minutes=15)
@@ -150,16 +165,23 @@ async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(t
 
     exchanged = await asyncio.gather(
         *(
-            (one, other)[n % 2].one_time_tokens.replace_token(sha256_hex("code"), issued(n), NOW)
+            (one, other)[n % 2].one_time_tokens.use_token_once_or_end_grant(
+                sha256_hex("code"), issued(n), NOW
+            )
             for n in range(20)
         )
     )
     assert exchanged.count(True) == 1
-    assert await one.oauth_grants.find_access_token(sha256_hex(f"access {exchanged.index(True)}")) is None
+    assert (
+        await one.oauth_grants.find_access_token_even_if_expired(
+            sha256_hex(f"access {exchanged.index(True)}")
+        )
+        is None
+    )
     assert await other.one_time_tokens.list_account_grants(ann.id, workspace.id) == []
 
 
-def click_of(workspace, link_id, ip="203.0.113.7", **more):
+def make_click(workspace, link_id, ip="203.0.113.7", **more):
     told = {"lyr": "spring", "clicked_at": NOW, "user_agent": "Phone", "ip": ip, "network": "203.0.113.0/24"}
     empty = dict.fromkeys(("country", "device_type", "referrer"))
     return Click(
@@ -168,21 +190,21 @@ def click_of(workspace, link_id, ip="203.0.113.7", **more):
     )  # fmt: skip
 
 
-async def test_clicks_are_counted_once_by_two_processes_and_found_by_their_address(two_stores, workspace):
+async def test_two_processes_count_clicks_once_and_find_them_by_address(two_stores, workspace):
     one, other = two_stores
     link = new_id()
     ann, ben, bot = (
-        click_of(workspace, link),
-        click_of(workspace, link, "203.0.113.8"),
-        click_of(workspace, link, is_bot=True),
+        make_click(workspace, link),
+        make_click(workspace, link, "203.0.113.8"),
+        make_click(workspace, link, is_bot=True),
     )
     again = replace(ann, id=new_id(), clicked_at=NOW + timedelta(minutes=5))
     sent = [ann, ben, bot, again]
     await asyncio.gather(*(door.clicks.record_clicks(sent) for door in two_stores for _ in range(3)))
     assert await other.clicks.count_clicks(workspace.id, [link]) == {link: ClickCount(3, 1)}
-    assert await one.recent_link_clicks.latest_click_by_tag(workspace.id, "203.0.113.7", NOW) == {
+    assert await one.recent_link_clicks.latest_human_click_by_tag(workspace.id, "203.0.113.7", NOW) == {
         "spring": again.clicked_at
     }
     await one.clicks.purge_click_ips(NOW + timedelta(days=1))
-    assert await other.recent_link_clicks.latest_click_by_tag(workspace.id, "203.0.113.7", NOW) == {}
+    assert await other.recent_link_clicks.latest_human_click_by_tag(workspace.id, "203.0.113.7", NOW) == {}
     assert await other.clicks.count_clicks(workspace.id) == {link: ClickCount(3, 1)}

@@ -11,15 +11,13 @@ from tests.commerce.subscriptions.subscription_data import CHARGE_PAYMENT, FIRST
 PLAN_EDGES = (FIRST, FIRST + timedelta(days=60))
 
 
-async def test_messages_that_two_processes_take_at_once_count_once(
-    open_directory, directory, initialized_deployment
-):
+async def test_concurrent_identical_messages_count_once(open_directory, directory, initialized_deployment):
     workspace = initialized_deployment.workspace.id
     messages = [MONTHLY, *(state_on_day(MONTHLY, day, amount=1000 * day) for day in range(2, 7))]
     async with open_directory() as other:
         tellers = (directory, other) * 6
         told = (
-            store.subscriptions.add_subscription_reports(
+            store.subscriptions.add_new_subscription_reports(
                 workspace, [messages[n // 2]], [replace(CHARGE_PAYMENT, message_id=f"c{n // 4}")]
             )
             for n, store in enumerate(tellers)

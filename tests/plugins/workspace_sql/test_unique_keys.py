@@ -11,7 +11,7 @@ from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus
 from tests.plugins.workspace_sql.conftest import NOW
 
 
-def link_of(workspace, token):
+def make_share_link(workspace, token):
     return ShareLink(
         id=new_id(), workspace_id=workspace.id, name="Weekly", object_type="report", object_id=new_id(),
         show_workspace_name=False, expires_at=None, token_hint=token[-4:], digest=sha256_hex(token),
@@ -20,45 +20,49 @@ def link_of(workspace, token):
     )  # fmt: skip
 
 
-async def kept(directory, workspace):
+async def save_share_link(directory, workspace):
     """A new link, and its token."""
     token = new_token()
-    link = link_of(workspace, token)
+    link = make_share_link(workspace, token)
     async with directory.transactions.write(workspace.id) as unit:
         await unit.resources.save(link)
     return link, token
 
 
-async def test_a_link_is_found_by_the_digest_of_its_token_whosever_it_is(directory, initialized_deployment):
+async def test_share_link_is_found_by_its_token_digest_in_any_workspace(directory, initialized_deployment):
     other = (await create_workspace_with_keys(directory.credentials, NOW, name="Other")).workspace
     for workspace in (initialized_deployment.workspace, other):
-        link, token = await kept(directory, workspace)
-        assert await directory.unique_keys.find_by_unique_key(
+        link, token = await save_share_link(directory, workspace)
+        assert await directory.unique_keys.find_live_by_unique_key(
             ShareLink, share_token_key(sha256_hex(token))
         ) == (workspace, link)
     assert (
-        await directory.unique_keys.find_by_unique_key(ShareLink, share_token_key(sha256_hex(new_token())))
+        await directory.unique_keys.find_live_by_unique_key(
+            ShareLink, share_token_key(sha256_hex(new_token()))
+        )
         is None
     )
 
 
-async def test_every_process_finds_it_revoked_at_once(directory, initialized_deployment, open_directory):
-    link, token = await kept(directory, initialized_deployment.workspace)
+async def test_revocation_is_visible_to_every_process_immediately(
+    directory, initialized_deployment, open_directory
+):
+    link, token = await save_share_link(directory, initialized_deployment.workspace)
     async with open_directory() as second:
-        assert (await second.unique_keys.find_by_unique_key(ShareLink, share_token_key(sha256_hex(token))))[
-            1
-        ].status is ShareLinkStatus.ACTIVE
+        assert (
+            await second.unique_keys.find_live_by_unique_key(ShareLink, share_token_key(sha256_hex(token)))
+        )[1].status is ShareLinkStatus.ACTIVE
         async with directory.transactions.write(initialized_deployment.workspace.id) as unit:
             await unit.resources.save(
                 link.model_copy(update={"status": ShareLinkStatus.REVOKED, "revoked_at": NOW})
             )
-        assert (await second.unique_keys.find_by_unique_key(ShareLink, share_token_key(sha256_hex(token))))[
-            1
-        ].status is ShareLinkStatus.REVOKED
+        assert (
+            await second.unique_keys.find_live_by_unique_key(ShareLink, share_token_key(sha256_hex(token)))
+        )[1].status is ShareLinkStatus.REVOKED
 
 
-async def test_no_view_is_lost_when_many_look_at_once(directory, initialized_deployment, open_directory):
-    link, _ = await kept(directory, initialized_deployment.workspace)
+async def test_concurrent_views_are_all_counted(directory, initialized_deployment, open_directory):
+    link, _ = await save_share_link(directory, initialized_deployment.workspace)
     async with open_directory() as second:
         looks = [
             store.share_link_views.count_view(link.id, NOW + timedelta(seconds=number))
@@ -66,7 +70,7 @@ async def test_no_view_is_lost_when_many_look_at_once(directory, initialized_dep
             for store in (directory, second)
         ]
         await asyncio.gather(*looks)
-    other_link, _ = await kept(directory, initialized_deployment.workspace)
+    other_link, _ = await save_share_link(directory, initialized_deployment.workspace)
     await directory.share_link_views.count_view(other_link.id, NOW)
     found = await directory.share_link_views.get_view_counts(
         initialized_deployment.workspace.id, [link.id, new_id()]

@@ -3,7 +3,7 @@
 import asyncio
 
 
-async def test_a_notice_is_claimed_by_one_of_many_and_again_when_it_is_let_go(
+async def test_usage_alert_is_claimed_by_one_process_and_released_on_failure(
     open_directory, directory, initialized_deployment
 ):
     notice = initialized_deployment.workspace.id, initialized_deployment.workspace.created_at, 90

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service_core.testing.event_builder import EventBuilder, campaign
+from service_core.testing.event_builder import EventBuilder, campaign_columns
 from tests.workspace.conftest import WorkspaceApi
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
@@ -77,7 +77,7 @@ class SavedReportsApi(WorkspaceApi):
 def add_visits(story):
     """Four visitors; Ann and Bob of Germany see two pages, Ann buys."""
     here = {"country": "DE", "device_type": "desktop"}
-    google = campaign("google", "cpc", "spring")
+    google = campaign_columns("google", "cpc", "spring")
     story.add_event(
         "page_view", at="2026-07-01T10:00", visitor="ann", session="a", page_path="/", **here, **google
     )

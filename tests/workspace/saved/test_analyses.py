@@ -8,22 +8,22 @@ from service_core.workspace.reports.run_batch import ReportBatchRunner
 from service_core.workspace.share_links.run_shared_object import run_shared_object
 from tests.workspace.saved.conftest import WEEK
 
-NOBODY = "01890000-0000-7000-8000-000000000000"
+UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
 PLAN = {"metrics": ["visitors"]}
 
 
-def embed(*reports):
+def embed_markdown(*reports):
     return "# Findings\n\n" + "\n\n".join(f"::report[{report['id']}]" for report in reports) + "\n"
 
 
-async def write(api_client, *reports, **fields):
+async def create_analysis(api_client, *reports, **fields):
     listed = [report["id"] for report in reports]
     return await api_client.save(
-        "analysis", **{"title": "July", "body_md": embed(*reports), "report_ids": listed, **fields}
+        "analysis", **{"title": "July", "body_md": embed_markdown(*reports), "report_ids": listed, **fields}
     )
 
 
-async def test_an_analysis_is_answered_whole(api_client):
+async def test_analysis_is_returned_completely(api_client):
     made = await api_client.save("analysis", title="July", body_md="Text", plans=[PLAN])
     assert made == {
         "id": made["id"], "workspace_id": made["workspace_id"], "title": "July", "body_md": "Text",
@@ -39,11 +39,11 @@ async def test_an_analysis_is_answered_whole(api_client):
 
 async def test_an_embedded_report_is_listed(api_client):
     report, other = await api_client.chart(), await api_client.plan()
-    made = await write(api_client, report, report_ids=[report["id"], other["id"]])
+    made = await create_analysis(api_client, report, report_ids=[report["id"], other["id"]])
     assert made["report_ids"] == [report["id"], other["id"]]
     wrong = [
-        (embed(report), []),
-        (embed(report, other), [report["id"]]),
+        (embed_markdown(report), []),
+        (embed_markdown(report, other), [report["id"]]),
         ("::report[nonsense]", [report["id"]]),
         (f"Text\r\n::report[{report['id']}]  \r\n", [other["id"]]),
     ]
@@ -51,20 +51,20 @@ async def test_an_embedded_report_is_listed(api_client):
         body = {"analysis": {"title": "T", "body_md": body_md, "report_ids": listed}}
         refused = await api_client.refused("POST", "/analyses", body)
         assert refused == (422, "report_not_listed", "analysis.report_ids", True), body_md
-    for body_md in (f"See ::report[{NOBODY}]", f" ::report[{NOBODY}]", f"`::report[{NOBODY}]`"):
+    for body_md in (f"See ::report[{UNKNOWN_ID}]", f" ::report[{UNKNOWN_ID}]", f"`::report[{UNKNOWN_ID}]`"):
         await api_client.save("analysis", title="T", body_md=body_md)
     refused = await api_client.refused("PATCH", f"/analyses/{made['id']}", {"analysis": {"report_ids": None}})
     assert refused[:2] == (422, "report_not_listed")
     refused = await api_client.refused(
-        "PATCH", f"/analyses/{made['id']}", {"analysis": {"body_md": f"::report[{NOBODY}]"}}
+        "PATCH", f"/analyses/{made['id']}", {"analysis": {"body_md": f"::report[{UNKNOWN_ID}]"}}
     )
     assert refused[:2] == (422, "report_not_listed")
 
 
-async def test_listed_reports_are_live_and_of_the_workspace(api_client):
+async def test_embedded_reports_must_exist_in_the_workspace(api_client):
     theirs, gone = await api_client.plan(key="other"), await api_client.plan()
     await api_client.ask("DELETE", f"/reports/{gone['id']}")
-    for report_id in (theirs["id"], gone["id"], NOBODY):
+    for report_id in (theirs["id"], gone["id"], UNKNOWN_ID):
         body = {"analysis": {"title": "T", "body_md": "x", "report_ids": [report_id]}}
         assert await api_client.refused("POST", "/analyses", body) == (
             422, "unknown_report", "analysis.report_ids[0]", True,
@@ -80,7 +80,7 @@ LIMITS = [
     ({"plans": [PLAN, {"metrics": ["visitors"], "interval": "x"}]}, "invalid_plan", "plans[1].interval"),
     ({"plans": [PLAN, {"metrics": ["visitorz"]}]}, "unknown_metric", "plans[1].metrics[0]"),
     ({"plans": [PLAN, PLAN | {"cursor": "x"}]}, "invalid_plan", "plans[1].cursor"),
-    ({"report_ids": [NOBODY] * 51}, "invalid_field", "report_ids"),
+    ({"report_ids": [UNKNOWN_ID] * 51}, "invalid_field", "report_ids"),
 ]
 
 
@@ -110,9 +110,9 @@ async def test_analyses_have_limits(api_client):
         assert refused[:3] == (400, code, field), fields
 
 
-async def test_a_patch_checks_what_it_names_and_is_undone(api_client):
+async def test_patch_validates_its_fields_and_can_be_undone(api_client):
     report = await api_client.chart()
-    made = await write(api_client, report)
+    made = await create_analysis(api_client, report)
     target = f"/analyses/{made['id']}"
     await api_client.ask("DELETE", f"/reports/{report['id']}")
     changed = (
@@ -128,7 +128,7 @@ async def test_a_patch_checks_what_it_names_and_is_undone(api_client):
     assert (late.refusal[1], late.json["current_updated_at"]) == ("stale_update", undone["updated_at"])
 
 
-async def test_a_deleted_analysis_comes_back(api_client):
+async def test_deleted_analysis_is_restored_by_undo(api_client):
     made = await api_client.save("analysis", title="T", body_md="x")
     target = f"/analyses/{made['id']}"
     gone = (await api_client.ask("DELETE", target, {"dry_run": False})).json
@@ -161,8 +161,8 @@ async def test_an_analysis_runs_each_embedded_report_once_over_its_range(api_cli
         await api_client.plan(),
         await api_client.plan(),
     )
-    body = embed(chart, plan, chart).upper().replace("::REPORT", "::report")
-    made = await write(api_client, chart, plan, unused, body_md=body, date_range=WEEK)
+    body = embed_markdown(chart, plan, chart).upper().replace("::REPORT", "::report")
+    made = await create_analysis(api_client, chart, plan, unused, body_md=body, date_range=WEEK)
     ran = await run_shared("analysis", made)
     assert [str(embed.report_id) for embed in ran.embeds] == [chart["id"], plan["id"]]
     assert ran.embeds[0].result.data.metric.value == 4
@@ -171,7 +171,7 @@ async def test_an_analysis_runs_each_embedded_report_once_over_its_range(api_cli
     assert [embed.status for embed in (await run_shared("analysis", made)).embeds] == ["ok", "missing"]
 
 
-async def test_reports_and_dashboards_run_for_a_public_page_until_they_are_deleted(api_client, run_shared):
+async def test_shared_reports_and_dashboards_run_until_deleted(api_client, run_shared):
     chart = await api_client.chart()
     board = await api_client.board(chart)
     assert (await run_shared("report", chart)).data.metric.value == 4

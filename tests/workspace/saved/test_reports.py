@@ -1,7 +1,7 @@
 """Saved reports: what may be saved, and how it changes."""
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
-NOBODY = "01890000-0000-7000-8000-000000000000"
+UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
 PLAN = {"metrics": ["visitors"]}
 
 
@@ -27,7 +27,7 @@ async def test_the_kind_follows_from_the_definition(api_client):
         assert refused == (422, "kind_mismatch", "report.kind", True)
 
 
-async def test_a_report_is_answered_whole(api_client):
+async def test_report_is_returned_completely(api_client):
     made = await api_client.save("report", name="Funnel", source="query", steps=[" signup ", "purchase"])
     assert made == {
         "id": made["id"], "workspace_id": made["workspace_id"], "name": "Funnel", "description": None,
@@ -40,7 +40,7 @@ async def test_a_report_is_answered_whole(api_client):
     assert (await api_client.ask("GET", f"/reports/{made['id']}")).json == made
 
 
-async def test_a_plan_is_kept_as_it_was_sent(api_client):
+async def test_plan_is_stored_unchanged(api_client):
     plan = {"metrics": ["visitors"], "filters": [{"dimension": "country", "op": "eq", "value": "DE"}]}
     made = await api_client.save("report", name="R", source="query", plan={**plan, "limit": 5000})
     assert made["plan"] == {**plan, "limit": 1000}
@@ -77,7 +77,7 @@ DEFINITIONS = [
 ]  # fmt: skip
 
 
-async def test_what_could_not_be_run_is_not_saved(api_client):
+async def test_unrunnable_report_is_refused(api_client):
     for fields, code, field in DEFINITIONS:
         body = {"report": {"name": "R", **fields}}
         refused = await api_client.refused("POST", "/reports", body)
@@ -86,7 +86,7 @@ async def test_what_could_not_be_run_is_not_saved(api_client):
     assert (await api_client.ask("GET", "/reports")).json["reports"] == []
 
 
-async def test_a_stored_plan_says_nothing_of_whoever_runs_it(api_client):
+async def test_stored_plan_contains_no_caller(api_client):
     for name in ("date_range", "compare", "cursor", "format"):
         plan = {"source": "query", "plan": PLAN | {name: None}}
         refused = await api_client.refused("POST", "/reports", {"report": {"name": "R", **plan}})
@@ -123,7 +123,7 @@ MALFORMED = [
 ]
 
 
-async def test_bodies_are_strict(api_client):
+async def test_unknown_body_fields_are_refused(api_client):
     for fields, code, field in MALFORMED:
         refused = await api_client.refused("POST", "/reports", {"report": fields})
         assert refused[:3] == (400, code, field), fields
@@ -144,7 +144,7 @@ async def test_a_name_has_1_to_120_characters(api_client):
         assert refused[:3] == (422, "invalid_field", "report.name")
 
 
-async def test_only_the_fields_sent_change_and_the_kind_follows(api_client):
+async def test_patch_changes_sent_fields_and_updates_the_kind(api_client):
     made = await api_client.plan()
     patch = {"report": {"plan": PLAN | {"interval": "day"}}}
     changed = (await api_client.ask("PATCH", f"/reports/{made['id']}", patch)).json
@@ -156,7 +156,7 @@ async def test_only_the_fields_sent_change_and_the_kind_follows(api_client):
     }  # fmt: skip
 
 
-async def test_a_plan_may_become_a_funnel_and_a_metric(api_client):
+async def test_report_can_change_its_kind(api_client):
     target = f"/reports/{(await api_client.plan())['id']}"
     steps = {"plan": None, "steps": ["a", "b"], "order": "any"}
     funnel = (await api_client.ask("PATCH", target, {"report": steps})).json["data"]
@@ -168,7 +168,7 @@ async def test_a_plan_may_become_a_funnel_and_a_metric(api_client):
     assert refused == (422, "invalid_definition", "report.source", True)
 
 
-async def test_a_patch_by_somebody_who_has_not_seen_the_latest_is_stale(api_client):
+async def test_patch_of_an_old_version_is_stale(api_client):
     made = await api_client.plan()
     target, seen = f"/reports/{made['id']}", made["updated_at"]
     first = (
@@ -183,7 +183,7 @@ async def test_a_patch_by_somebody_who_has_not_seen_the_latest_is_stale(api_clie
     assert (await api_client.ask("PATCH", target, patch)).json["applied"] is True
 
 
-async def test_two_changes_of_one_instant_still_differ(api_client):
+async def test_two_changes_in_one_instant_have_different_versions(api_client):
     made = await api_client.plan()
     target = f"/reports/{made['id']}"
     changed = [
@@ -207,7 +207,7 @@ async def test_an_update_is_undone_unless_it_changed_again(api_client):
     assert refused[:2] == (409, "resource_changed")
 
 
-async def test_a_delete_hides_until_its_undo(api_client):
+async def test_deleted_report_is_hidden_until_undo(api_client):
     made = await api_client.plan()
     target = f"/reports/{made['id']}"
     tried = (await api_client.ask("DELETE", f"{target}?dry_run=true")).json
@@ -239,7 +239,7 @@ async def test_a_deleted_report_names_the_dashboards_that_hide_its_card(api_clie
     ]
 
 
-async def test_lists_are_paged_newest_first_and_by_kind(api_client):
+async def test_reports_are_paged_newest_first_and_filtered_by_kind(api_client):
     made = [await api_client.plan(f"R{number}") for number in range(3)]
     await api_client.chart()
     page = (await api_client.ask("GET", "/reports?kind=breakdown&limit=2")).json
@@ -251,7 +251,7 @@ async def test_lists_are_paged_newest_first_and_by_kind(api_client):
     assert (await api_client.ask("GET", "/reports?kind=gauge")).json["code"] == "invalid_parameter"
 
 
-async def test_a_cursor_belongs_to_its_list(api_client):
+async def test_cursor_is_bound_to_its_list(api_client):
     for _ in range(2):
         await api_client.plan()
     cursor = (await api_client.ask("GET", "/reports?limit=1")).json["next_cursor"]
@@ -263,7 +263,7 @@ async def test_a_cursor_belongs_to_its_list(api_client):
         assert (await api_client.ask("GET", target)).json["code"] == "invalid_cursor"
 
 
-async def test_reports_of_others_are_not_found(api_client):
+async def test_reports_of_another_workspace_are_not_found(api_client):
     made = await api_client.plan()
     for method, end, body in (
         ("GET", "", None),
@@ -272,7 +272,7 @@ async def test_reports_of_others_are_not_found(api_client):
         ("POST", "/run", None),
     ):
         theirs = await api_client.ask(method, f"/reports/{made['id']}{end}", body, key="other")
-        nobody = await api_client.ask(method, f"/reports/{NOBODY}{end}", body, key="other")
+        nobody = await api_client.ask(method, f"/reports/{UNKNOWN_ID}{end}", body, key="other")
         assert (theirs.status, theirs.bytes) == (404, nobody.bytes)
     assert (await api_client.ask("GET", "/reports", key="other")).json["reports"] == []
 
@@ -285,7 +285,7 @@ async def test_writing_reports_needs_its_scope(api_client):
     assert (await api_client.ask("POST", f"/reports/{made['id']}/run", key="shop reader")).status == 200
 
 
-async def test_a_retry_saves_once(api_client):
+async def test_retry_with_idempotency_key_saves_once(api_client):
     body = {"report": {"name": "R", "source": "query", "plan": PLAN}}
     first = await api_client.ask("POST", "/reports", body, once="k")
     again = await api_client.ask("POST", "/reports", body, once="k")

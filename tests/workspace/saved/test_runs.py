@@ -17,20 +17,20 @@ from tests.fixtures.state_reads import count_state_reads
 from tests.workspace.saved.conftest import DATES, WEEK, SavedReportsApi
 
 GERMANY = {"dimension": "country", "op": "eq", "value": "DE"}
-NOBODY = "01890000-0000-7000-8000-000000000000"
+UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
 
 
-def still(answer):
+def without_timestamps(answer):
     """An answer to `/query` without when it was asked and how long it took."""
     timed = ("data_through", "query_ms")
     return {**answer, "meta": {name: value for name, value in answer["meta"].items() if name not in timed}}
 
 
-def reasons(found):
+def unavailable_reasons(found):
     return [(skipped["dimension"], skipped["reason"]) for skipped in found["filters_skipped"]]
 
 
-async def test_a_chart_is_the_value_of_metrics_and_its_course(api_client):
+async def test_chart_returns_metric_values_and_series(api_client):
     ran = await api_client.run(f"/reports/{(await api_client.chart(chart='line'))['id']}")
     asked = (await api_client.ask("POST", "/metrics", {"metrics": ["visitors"], "date_range": WEEK})).json
     overview = (await api_client.ask("GET", f"/overview?{DATES}")).json
@@ -44,7 +44,7 @@ async def test_a_chart_is_the_value_of_metrics_and_its_course(api_client):
     assert ran["report"]["kind"] == "metric"
 
 
-async def test_a_number_has_no_course(api_client):
+async def test_number_card_has_no_series(api_client):
     for chart in ("number", "pie"):
         ran = await api_client.run(f"/reports/{(await api_client.chart(chart=chart))['id']}")
         assert ran["data"]["series"] is None
@@ -77,7 +77,7 @@ GROUPINGS = {
 
 
 @pytest.mark.parametrize("metric", ["visitors", "pageviews"])
-async def test_a_grouping_is_the_answer_of_its_read(api_client, metric):
+async def test_grouped_report_returns_the_response_of_its_endpoint(api_client, metric):
     for dimension, path in GROUPINGS.items():
         report = await api_client.chart(metric=metric, chart=None, dimension=dimension)
         ran = await api_client.run(f"/reports/{report['id']}")
@@ -87,7 +87,7 @@ async def test_a_grouping_is_the_answer_of_its_read(api_client, metric):
         assert row == ran["data"]["data"][0]
 
 
-async def test_a_plan_is_the_answer_of_query(api_client):
+async def test_plan_report_returns_the_query_response(api_client):
     plan = {
         "metrics": ["visitors", "conversions"],
         "dimensions": ["country"],
@@ -96,11 +96,13 @@ async def test_a_plan_is_the_answer_of_query(api_client):
     report = await api_client.plan(**plan)
     ran = await api_client.run(f"/reports/{report['id']}", {"compare": "previous_period"})
     body = {**plan, "date_range": WEEK, "compare": "previous_period"}
-    assert still(ran["data"]) == still((await api_client.ask("POST", "/query", body)).json)
+    assert without_timestamps(ran["data"]) == without_timestamps(
+        (await api_client.ask("POST", "/query", body)).json
+    )
     assert ran["data"]["rows"][1] == {"country": "DE", "visitors": 2, "conversions": 1}
 
 
-async def test_a_plan_is_walked_page_by_page_over_midnight(api_client):
+async def test_plan_pages_keep_their_range_over_midnight(api_client):
     report = await api_client.plan()
     await api_client.ask(
         "PATCH", f"/reports/{report['id']}", {"report": {"default_range": {"preset": "last_7_days"}}}
@@ -124,7 +126,7 @@ async def test_a_plan_is_walked_page_by_page_over_midnight(api_client):
     )
 
 
-async def test_a_funnel_is_the_answer_of_funnel(api_client):
+async def test_funnel_report_returns_the_funnel_response(api_client):
     report = await api_client.funnel("page_view", "purchase", window_days=3, order="strict", unit="session")
     ran = await api_client.run(f"/reports/{report['id']}")
     asked = f"/funnel?steps=page_view,purchase&window_days=3&order=strict&unit=session&{DATES}"
@@ -138,22 +140,22 @@ async def test_a_step_may_have_a_comma_in_its_name(api_client):
     assert [step["event_name"] for step in ran["data"]["steps"]] == ["page_view", "bought, then left"]
 
 
-async def test_filters_apply_beside_those_of_a_plan_and_are_skipped_elsewhere(api_client):
+async def test_dashboard_filters_combine_with_plan_filters_and_skip_other_reports(api_client):
     plan = await api_client.plan(dimensions=[], filters=[{"dimension": "device_type", "value": "desktop"}])
     orders = await api_client.plan(metrics=["orders"], dimensions=[])
     chart, funnel = await api_client.chart(), await api_client.funnel("a", "b")
     body = {"filters": [GERMANY, {"dimension": "channel", "op": "neq", "value": "x"}]}
     ran = await api_client.run(f"/reports/{plan['id']}", body)
-    assert (ran["data"]["totals"], reasons(ran)) == ({"visitors": 2}, [])
-    assert reasons(await api_client.run(f"/reports/{orders['id']}", body)) == [
+    assert (ran["data"]["totals"], unavailable_reasons(ran)) == ({"visitors": 2}, [])
+    assert unavailable_reasons(await api_client.run(f"/reports/{orders['id']}", body)) == [
         ("country", "dimension_not_accepted"), ("channel", "dimension_not_accepted"),
     ]  # fmt: skip
-    assert {reason for _, reason in reasons(await api_client.run(f"/reports/{chart['id']}", body))} == {
-        "catalog_report"
-    }
-    assert {reason for _, reason in reasons(await api_client.run(f"/reports/{funnel['id']}", body))} == {
-        "funnel_report"
-    }
+    assert {
+        reason for _, reason in unavailable_reasons(await api_client.run(f"/reports/{chart['id']}", body))
+    } == {"catalog_report"}
+    assert {
+        reason for _, reason in unavailable_reasons(await api_client.run(f"/reports/{funnel['id']}", body))
+    } == {"funnel_report"}
 
 
 async def test_ten_filters_fit_beside_the_ten_of_a_plan(api_client):
@@ -172,7 +174,7 @@ UNUSABLE = [
 ]
 
 
-async def test_an_unusable_run_is_refused_whatever_the_report(api_client):
+async def test_invalid_run_is_refused_for_every_report(api_client):
     for report in (await api_client.plan(), await api_client.chart()):
         for body, code, field in UNUSABLE:
             assert await api_client.unwritten(f"/reports/{report['id']}", body) == (code, field)
@@ -191,7 +193,7 @@ async def test_cards_share_one_range_and_the_filters_they_accept(api_client):
         ("ok", "sm", False), ("ok", "md", False), ("ok", "lg", False),
     ]  # fmt: skip
     assert {json.dumps(card["result"]["range"]) for card in cards} == {json.dumps(ran["range"])}
-    assert [reasons(card) for card in cards] == [
+    assert [unavailable_reasons(card) for card in cards] == [
         [("country", "catalog_report")],
         [],
         [("country", "funnel_report")],
@@ -241,7 +243,7 @@ def count_queue_reads(api_client, monkeypatch):
     return reads
 
 
-async def test_overrides_hold_for_one_run(api_client):
+async def test_overrides_apply_to_one_run(api_client):
     chart, plan = await api_client.chart(), await api_client.plan()
     path = f"/dashboards/{(await api_client.board(chart, plan, filters=[GERMANY]))['id']}"
     day = {"from": "2026-07-03", "to": "2026-07-03"}
@@ -276,22 +278,22 @@ async def test_rows_are_cut_to_the_limit(api_client):
 OVERRIDES = [
     ({"filters": [GERMANY] * 11}, "too_many_filters", "overrides.filters"),
     ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension", "overrides.filters[0]"),
-    ({"card_ids": [NOBODY] * 25}, "too_many_cards", "overrides.card_ids"),
-    ({"card_ids": [NOBODY]}, "unknown_card", "overrides.card_ids[0]"),
+    ({"card_ids": [UNKNOWN_ID] * 25}, "too_many_cards", "overrides.card_ids"),
+    ({"card_ids": [UNKNOWN_ID]}, "unknown_card", "overrides.card_ids[0]"),
     ({"date_range": {"preset": "x"}}, "invalid_date_range", "overrides.date_range"),
     ({"row_limit": "9"}, "invalid_parameter", "overrides.row_limit"),
     ({"limit": 9}, "unknown_field", "overrides.limit"),
 ]
 
 
-async def test_unusable_overrides_are_refused(api_client):
+async def test_invalid_overrides_are_refused(api_client):
     path = f"/dashboards/{(await api_client.board(await api_client.chart()))['id']}"
     for overrides, code, field in OVERRIDES:
         assert await api_client.unwritten(path, {"overrides": overrides}) == (code, field)
     assert await api_client.unwritten(path, {"filters": []}) == ("unknown_field", "filters")
 
 
-async def test_a_deleted_report_is_missing_and_nothing_is_partial(api_client):
+async def test_deleted_report_is_marked_missing_and_others_complete(api_client):
     chart, plan = await api_client.chart(), await api_client.plan()
     path = f"/dashboards/{(await api_client.board(chart, plan))['id']}"
     await api_client.ask("DELETE", f"/reports/{chart['id']}")
@@ -303,14 +305,14 @@ async def test_a_deleted_report_is_missing_and_nothing_is_partial(api_client):
     assert (ran["cards"][1]["status"], ran["partial"]) == ("ok", False)
 
 
-async def test_a_run_writes_nothing_and_needs_no_more_than_reading(api_client):
+async def test_run_needs_only_the_read_scope(api_client):
     board = await api_client.board(await api_client.chart())
     before = (await api_client.ask("GET", "/audit")).json
     await api_client.run(f"/dashboards/{board['id']}", key="shop reader")
     assert (await api_client.ask("GET", "/audit")).json == before
 
 
-async def test_what_is_not_installed_any_more_is_told_per_card(api_client):
+async def test_uninstalled_metric_is_reported_per_card(api_client):
     plan, gone = await api_client.plan(), await api_client.plan()
     path = f"/dashboards/{(await api_client.board(plan, gone))['id']}"
     async with api_client.service.ports.workspace.transactions.write(
@@ -322,12 +324,12 @@ async def test_what_is_not_installed_any_more_is_told_per_card(api_client):
         await unit.resources.save(board.model_copy(update={"filters": (unknown,)}))
         await unit.resources.save(gone.model_copy(update={"plan": SavedQuery(metrics=["smiles"])}))
     first, second = (await api_client.run(path))["cards"]
-    assert (first["status"], reasons(first)) == ("ok", [("mood", "dimension_not_accepted")])
+    assert (first["status"], unavailable_reasons(first)) == ("ok", [("mood", "dimension_not_accepted")])
     assert (second["status"], second["error"]["code"]) == ("error", "unknown_metric")
     assert await api_client.unwritten(f"/reports/{second['report_id']}") == ("unknown_metric", "metrics[0]")
 
 
-class Held:
+class BlockedRead:
     """A store whose answers about one metric wait until they are cancelled."""
 
     def __init__(self, store):
@@ -347,14 +349,14 @@ class Held:
             self.cancelled += 1
 
 
-async def test_late_cards_are_cancelled_and_told_apart(api_client):
+async def test_late_cards_are_cancelled_and_marked(api_client):
     chart = await api_client.chart()
     late = [
         await api_client.chart(f"P{number}", chart=None, dimension="country")
         for number in range(MAX_CONCURRENCY + 1)
     ]
     path = f"/dashboards/{(await api_client.board(chart, *late, filters=[GERMANY]))['id']}"
-    held = api_client.service.ports.events.aggregate = Held(api_client.service.ports.events)
+    held = api_client.service.ports.events.aggregate = BlockedRead(api_client.service.ports.events)
     run = asyncio.create_task(api_client.run(path))
     await held.full.wait()
     api_client.bell.rung.set()
@@ -364,16 +366,16 @@ async def test_late_cards_are_cancelled_and_told_apart(api_client):
     assert (held.begun, held.running) == (MAX_CONCURRENCY, 0)
     assert ran["partial"] is True
     assert [ran["cards"][1][name] for name in ("result", "error")] == [None, None]
-    assert reasons(ran["cards"][1]) == [("country", "catalog_report")]
+    assert unavailable_reasons(ran["cards"][1]) == [("country", "catalog_report")]
 
 
-async def test_whoever_goes_away_takes_the_cards_along(api_client):
+async def test_cancelled_caller_cancels_the_cards(api_client):
     cards = [
         await api_client.chart(f"P{number}", chart=None, dimension="country")
         for number in range(MAX_CONCURRENCY)
     ]
     path = f"/dashboards/{(await api_client.board(*cards))['id']}"
-    held = api_client.service.ports.events.aggregate = Held(api_client.service.ports.events)
+    held = api_client.service.ports.events.aggregate = BlockedRead(api_client.service.ports.events)
     run = asyncio.create_task(api_client.run(path))
     await held.full.wait()
     run.cancel()
@@ -381,7 +383,7 @@ async def test_whoever_goes_away_takes_the_cards_along(api_client):
     assert (run.cancelled(), held.running) == (True, 0)
 
 
-async def test_the_engine_lets_go_of_a_late_card(tmp_path):
+async def test_late_card_is_cancelled_in_the_engine(tmp_path):
     api_client = SavedReportsApi(tmp_path, storage={"events": "duckdb:///events.db?timeout_seconds=300"})
     async with api_client.service:
         await api_client.open()
@@ -411,7 +413,7 @@ async def test_the_engine_lets_go_of_a_late_card(tmp_path):
     ("fault", "status", "error"),
     [(StoreUnavailable, "error", "data_unverified"), (QueryTimeout, "timeout", None)],
 )
-async def test_a_card_that_cannot_be_read_leaves_the_others_alone(api_client, fault, status, error):
+async def test_failed_card_does_not_affect_others(api_client, fault, status, error):
     path = f"/dashboards/{(await api_client.board(await api_client.chart(), await api_client.plan()))['id']}"
     store = api_client.service.ports.events
     ask = store.aggregate
@@ -427,7 +429,7 @@ async def test_a_card_that_cannot_be_read_leaves_the_others_alone(api_client, fa
     assert (ran["partial"], (ran["cards"][1]["error"] or {}).get("code")) == (True, error)
 
 
-async def test_a_fault_in_a_card_is_a_fault_of_the_run(api_client):
+async def test_unexpected_error_in_a_card_fails_the_run(api_client):
     path = f"/dashboards/{(await api_client.board(await api_client.chart(), await api_client.plan()))['id']}"
 
     async def broken(question):
@@ -438,7 +440,7 @@ async def test_a_fault_in_a_card_is_a_fault_of_the_run(api_client):
     assert (answer.status, answer.json["code"]) == (500, "internal_error")
 
 
-async def test_saved_work_is_found_by_its_name_until_it_is_deleted(api_client):
+async def test_saved_objects_are_found_by_name_until_deleted(api_client):
     report = await api_client.plan("Spring visitors")
     made = {
         "report": report,

@@ -34,7 +34,7 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
-from plugins.events_sql.writes.append import linked_visitors
+from plugins.events_sql.writes.append import visitors_linked_by_event
 from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, has_email
 
 _BATCH_EVENT_IDS: Final = sa.table(
@@ -61,39 +61,46 @@ _BATCH_SESSION_EVENTS: Final = sa.table(
 class InsertSession(Protocol):
     """The additional methods of a ClickHouse session."""
 
-    def insert_temp_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
+    def create_temp_table_from_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
         """Creates or replaces a temporary table of the session from rows."""
 
-    def insert_block(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
+    def insert_block_once_per_token(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
         """Inserts rows in one block; a block whose token was inserted before is ignored."""
 
 
 class ReplacingWrites:
     """The writes of an engine that replaces rows instead of having transactions."""
 
-    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
+    def append_new_and_update_derived(self, writer: StatementRunner, events: Sequence[Event]) -> int:
         """Stores the new events of a batch and returns how many were new."""
-        from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
+        from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
-        new = _events_not_stored(writer, deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
-        numbered_ids = [(workspace, name, id_number(workspace, name)) for workspace, name in _all_ids(events)]
+        new = _events_not_received_within_week(
+            writer, drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+        )
+        numbered_ids = [
+            (workspace, name, id_number(workspace, name))
+            for workspace, name in _prefixed_ids_with_workspace(events)
+        ]
         insert_block(writer, ID_NUMBERS, numbered_ids)
-        _insert_session(writer).insert_temp_rows(_BATCH_IDS, numbered_ids)
+        _insert_session(writer).create_temp_table_from_rows(_BATCH_IDS, numbered_ids)
         if new:
-            insert_block(writer, EVENTS, list(map(_event_row, new)), token=_deduplication_token(new))
+            insert_block(writer, EVENTS, list(map(_event_row, new)), token=_token_of_events(new))
         for workspace in {event.workspace_id for event in events}:
             _update_derived_tables(
                 writer, workspace, [event for event in events if event.workspace_id == workspace]
             )
         return len(new)
 
-    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+    def revoke_links_and_recompute_owners(
+        self, writer: StatementRunner, workspace_id: UUID, event_id: str
+    ) -> None:
         """Removes the identity links of an event, also when the event arrives only later."""
         insert_block(writer, REVOKED_LINKS, [(workspace_id, event_id)])
         version = _next_version(writer)
-        visitors = writer.fetch_rows(linked_visitors(workspace_id, event_id))
-        _recompute_owners(writer, version, workspace_id, {visitor for (visitor,) in visitors})
-        _recompute_merges(writer, version, workspace_id)
+        visitors = writer.fetch_rows(visitors_linked_by_event(workspace_id, event_id))
+        _recompute_visitor_owners(writer, version, workspace_id, {visitor for (visitor,) in visitors})
+        _recompute_person_merges(writer, version, workspace_id)
 
     def rebuild_derived_tables(self, writer: StatementRunner) -> None:
         """Recomputes all derived tables, workspace by workspace."""
@@ -106,26 +113,28 @@ class ReplacingWrites:
                 (REPORTED_TOUCHES, derived_tables.reported_touch_rows(events)),
                 (WEAK_LINKS, derived_tables.weak_link_rows(events)),
                 (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(events, weak)),
-                (EMAIL_DIGESTS, derived_tables.email_digest_rows(events)),
+                (EMAIL_DIGESTS, derived_tables.email_owner_and_seeker_rows(events)),
                 (
                     VISITOR_OWNERS,
-                    derived_tables.visitor_owner_rows(
+                    derived_tables.visitor_owner_periods(
                         derived_tables.identity_link_rows(events, weak).subquery("identity_link_rows")
                     ),
                 ),
             ):
-                _replace_rows(writer, version, table, rows, [table.c.workspace_id == workspace])
-            _recompute_merges(writer, version, workspace)
+                _insert_versioned_and_mark_deleted(
+                    writer, version, table, rows, [table.c.workspace_id == workspace]
+                )
+            _recompute_person_merges(writer, version, workspace)
 
 
 def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Sequence[Event]) -> None:
     """Recomputes the derived rows of one workspace's part of a batch."""
     version = _next_version(writer)
     _set_changed_numbers(writer, {_session_number(event) for event in events})
-    span = _session_time_range(writer, workspace, events)
+    span = _time_range_of_changed_sessions(writer, workspace, events)
     writer.create_temp_table(
         _BATCH_SESSION_EVENTS.name,
-        sa.select(EVENTS).where(*_rows_of_changed_sessions(EVENTS, workspace, span)),
+        sa.select(EVENTS).where(*_changed_session_conditions(EVENTS, workspace, span)),
     )
     weak = derived_tables.weak_link_rows(_BATCH_SESSION_EVENTS, _BATCH_IDS)
     for table, query in (
@@ -133,30 +142,30 @@ def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Seq
         (REPORTED_TOUCHES, derived_tables.reported_touch_rows(_BATCH_SESSION_EVENTS)),
         (WEAK_LINKS, weak),
         (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(_BATCH_SESSION_EVENTS, weak.subquery("weak"))),
-        (EMAIL_DIGESTS, derived_tables.email_digest_rows(_BATCH_SESSION_EVENTS)),
+        (EMAIL_DIGESTS, derived_tables.email_owner_and_seeker_rows(_BATCH_SESSION_EVENTS)),
     ):
-        _replace_rows(writer, version, table, query, [])
-    stored_candidates = _rows_of_changed_sessions(TOUCH_CANDIDATES, workspace, span)
-    _replace_rows(
+        _insert_versioned_and_mark_deleted(writer, version, table, query, [])
+    stored_candidates = _changed_session_conditions(TOUCH_CANDIDATES, workspace, span)
+    _insert_versioned_and_mark_deleted(
         writer,
         version,
         TOUCH_CANDIDATES,
         derived_tables.touch_candidate_rows(_BATCH_SESSION_EVENTS),
         stored_candidates,
     )
-    changed_visitors = _visitors_with_new_owner(writer, workspace, events)
-    _recompute_owners(writer, version, workspace, changed_visitors)
+    changed_visitors = _visitors_whose_owner_may_change(writer, workspace, events)
+    _recompute_visitor_owners(writer, version, workspace, changed_visitors)
     if (
         any(links.previous_id or links.carries_external_id for links in map(read_identity_links, events))
-        or (changed_visitors and _has_merge_candidates(writer, workspace))
-        or (any(map(has_email, events)) and _has_email_seekers(writer, workspace))
+        or (changed_visitors and _has_identity_events_or_email_seekers(writer, workspace))
+        or (any(map(has_email, events)) and _has_provider_visitor_seeking_email(writer, workspace))
     ):
-        _recompute_merges(writer, version, workspace)
+        _recompute_person_merges(writer, version, workspace)
 
 
-def id_number(workspace: UUID, name: str) -> int:
+def id_number(workspace: UUID, prefixed_id: str) -> int:
     """Returns the number of an id or session: 127 bits of a digest, so numbers need no sequence."""
-    digest = blake2b(workspace.bytes + name.encode(), digest_size=16).digest()
+    digest = blake2b(workspace.bytes + prefixed_id.encode(), digest_size=16).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
@@ -164,7 +173,7 @@ def _session_number(event: Event) -> int:
     return id_number(event.workspace_id, f"s:{len(event.visitor_id)}:{event.visitor_id}{event.session_id}")
 
 
-def _all_ids(events: Iterable[Event]) -> set[tuple[UUID, str]]:
+def _prefixed_ids_with_workspace(events: Iterable[Event]) -> set[tuple[UUID, str]]:
     """Returns all ids in events, with their workspaces."""
     ids = set()
     for event in events:
@@ -182,15 +191,15 @@ def _all_ids(events: Iterable[Event]) -> set[tuple[UUID, str]]:
 
 def _weak_ids(event: Event) -> set[str]:
     """Returns the weak ids that an event links to its strong id."""
-    return set() if event.is_bot else set(event.weak_ids)
+    return set() if event.is_bot else set(event.weak_ids_joined_to_strong_id)
 
 
-def _events_not_stored(writer: StatementRunner, events: Sequence[Event]) -> list[Event]:
+def _events_not_received_within_week(writer: StatementRunner, events: Sequence[Event]) -> list[Event]:
     """Returns the events whose id is not stored with a time of receipt less than 7 days apart.
 
     Creates the temporary table of the ids of the batch.
     """
-    _insert_session(writer).insert_temp_rows(
+    _insert_session(writer).create_temp_table_from_rows(
         _BATCH_EVENT_IDS, [(e.workspace_id, e.event_id, e.received_at) for e in events]
     )
     c, received = EVENTS.c, [event.received_at for event in events]
@@ -228,7 +237,7 @@ def _event_row(event: Event) -> list[Any]:
     ]
 
 
-def _deduplication_token(events: Iterable[Event]) -> str:
+def _token_of_events(events: Iterable[Event]) -> str:
     """Returns the token of a block: the same events, sent again because a response was lost, are ignored."""
     digest = blake2b(digest_size=16)
     for event in events:
@@ -237,10 +246,10 @@ def _deduplication_token(events: Iterable[Event]) -> str:
 
 
 def _set_changed_numbers(writer: StatementRunner, numbers: Iterable[int]) -> None:
-    _insert_session(writer).insert_temp_rows(_CHANGED_NUMBERS, [(no,) for no in numbers])
+    _insert_session(writer).create_temp_table_from_rows(_CHANGED_NUMBERS, [(no,) for no in numbers])
 
 
-def _session_time_range(
+def _time_range_of_changed_sessions(
     writer: StatementRunner, workspace: UUID, events: Sequence[Event]
 ) -> tuple[datetime, datetime]:
     """Returns the first and last timestamp of the changed sessions, stored or in the batch."""
@@ -254,7 +263,7 @@ def _session_time_range(
     return min(instants), max(instants)
 
 
-def _rows_of_changed_sessions(
+def _changed_session_conditions(
     table: sa.Table, workspace: UUID, span: tuple[datetime, datetime]
 ) -> list[Expression]:
     """Returns the conditions of rows of the sessions in ``changed_numbers``, within their time range."""
@@ -269,8 +278,12 @@ def _next_version(writer: StatementRunner) -> int:
     return int(version)
 
 
-def _replace_rows(
-    writer: StatementRunner, version: int, table: sa.Table, query: sa.SelectBase, where: list[Expression]
+def _insert_versioned_and_mark_deleted(
+    writer: StatementRunner,
+    version: int,
+    table: sa.Table,
+    new_rows: sa.SelectBase,
+    delete_where: list[Expression],
 ) -> None:
     """Inserts rows of a derived table and marks the older rows that meet conditions as deleted.
 
@@ -282,15 +295,17 @@ def _replace_rows(
         where: conditions of the rows to delete; none are deleted without conditions.
     """
     names = [c.name for c in table.columns]
-    rows: Any = sa.select(*query.subquery("new_rows").c, sa.literal(version + 1), sa.literal(0))
-    if where:
-        deleted = sa.select(*table.c, sa.literal(version), sa.literal(1)).where(*where)
+    rows: Any = sa.select(*new_rows.subquery("new_rows").c, sa.literal(version + 1), sa.literal(0))
+    if delete_where:
+        deleted = sa.select(*table.c, sa.literal(version), sa.literal(1)).where(*delete_where)
         rows = sa.union_all(deleted, rows)
     target = sa.table(table.name, *(sa.column(name) for name in (*names, "version", "is_deleted")))
     writer.fetch_rows(sa.insert(target).from_select([c.name for c in target.columns], rows))
 
 
-def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: Iterable[Event]) -> set[int]:
+def _visitors_whose_owner_may_change(
+    writer: StatementRunner, workspace: UUID, events: Iterable[Event]
+) -> set[int]:
     """Returns the numbers of visitors with a link in the events other than a repeated link to their only person.
 
     Creates the temporary table ``changed_numbers`` with the visitors that the events link.
@@ -315,7 +330,9 @@ def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: I
     }
 
 
-def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, visitors: set[int]) -> None:
+def _recompute_visitor_owners(
+    writer: StatementRunner, version: int, workspace: UUID, visitors: set[int]
+) -> None:
     """Recomputes and stores the owners of some visitors; does nothing without visitors."""
     if not visitors:
         return
@@ -328,11 +345,11 @@ def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, vi
         VISITOR_OWNERS.c.workspace_id == workspace,
         VISITOR_OWNERS.c.visitor_no.in_(visitor_numbers),
     ]
-    _replace_rows(
+    _insert_versioned_and_mark_deleted(
         writer,
         version,
         VISITOR_OWNERS,
-        derived_tables.visitor_owner_rows(links.subquery("identity_link_rows")),
+        derived_tables.visitor_owner_periods(links.subquery("identity_link_rows")),
         conditions,
     )
 
@@ -341,17 +358,17 @@ def _workspace_rows(table: sa.Table, workspace: UUID) -> sa.Subquery:
     return sa.select(table).where(table.c.workspace_id == workspace).subquery(f"own_{table.name}")
 
 
-def _has_merge_candidates(writer: StatementRunner, workspace: UUID) -> bool:
+def _has_identity_events_or_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
     """Returns whether a changed owner may change person merges: events have external ids, or visitors seek an e-mail."""
     c = EVENTS.c
     has_identity_ids = sa.or_(c.external_ids.is_not(None), c.event_name == WEB_ATTRIBUTION_MATCHED)
     rows = writer.fetch_rows(
         sa.select(c.event_id).where(c.workspace_id == workspace, has_identity_ids).limit(1)
     )
-    return bool(rows) or _has_email_seekers(writer, workspace)
+    return bool(rows) or _has_provider_visitor_seeking_email(writer, workspace)
 
 
-def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
+def _has_provider_visitor_seeking_email(writer: StatementRunner, workspace: UUID) -> bool:
     """Returns whether a visitor of a revenue provider seeks a person by e-mail."""
     c = EMAIL_DIGESTS.c
     return bool(
@@ -359,7 +376,7 @@ def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
     )
 
 
-def _recompute_merges(writer: StatementRunner, version: int, workspace: UUID) -> None:
+def _recompute_person_merges(writer: StatementRunner, version: int, workspace: UUID) -> None:
     """Recomputes and stores which ids are merged into another person; marks merges that no longer hold as deleted."""
     person_by_merged_id = compute_person_merges(writer, workspace)
     old = writer.fetch_rows(
@@ -376,10 +393,10 @@ def insert_block(
     writer: StatementRunner, table: sa.Table, rows: Sequence[Sequence[Any]], token: str = ""
 ) -> None:
     """Inserts rows in one block; rows of a derived table include their version and deletion flag."""
-    _insert_session(writer).insert_block(table, rows, token)
+    _insert_session(writer).insert_block_once_per_token(table, rows, token)
 
 
 def _insert_session(writer: StatementRunner) -> InsertSession:
-    session = writer.session
+    session = writer.lazily_opened_session
     assert isinstance(session, InsertSession)
     return session

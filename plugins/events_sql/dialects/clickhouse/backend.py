@@ -29,7 +29,7 @@ from plugins.events_sql.dialects.clickhouse.compiler import (
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.schema.store_version import require_current_version
+from plugins.events_sql.schema.store_version import require_new_store_or_current_version
 from plugins.events_sql.settings import ClickHouseSettings
 from service_core.plugin import QueryTimeout, StartupError
 
@@ -77,7 +77,7 @@ class ClickHouseSession:
 
     def __init__(self, backend: "ClickHouseBackend", timeout_seconds: float | None) -> None:
         self._backend = backend
-        self.client = backend.borrow_client(
+        self.client = backend.borrow_or_create_client(
             timeout_seconds + _TIMEOUT_MARGIN_SECONDS if timeout_seconds else _WRITE_TIMEOUT_SECONDS
         )
         self._query_id = f"touchpoint-{uuid4()}"
@@ -92,20 +92,22 @@ class ClickHouseSession:
         return list(map(tuple, self._query(text, values).result_rows))
 
     def _query(self, text: str, values: ParameterValues) -> Any:
-        bound, last = self._run_steps(text, values)
-        with _raise_query_timeout():
+        bound, last = self._run_all_but_last_statement(text, values)
+        with _cancelled_as_query_timeout():
             return self.client.query(last, parameters=bound, settings=self._settings)
 
-    def _run_steps(self, text: str, values: ParameterValues) -> tuple[dict[str, Any], str]:
+    def _run_all_but_last_statement(self, text: str, values: ParameterValues) -> tuple[dict[str, Any], str]:
         """Runs all statements of a text except the last; returns the bound values and the last statement."""
-        bound, (*steps, last) = _server_values(values), text.split(STATEMENT_SEPARATOR)
+        bound, (*steps, last) = _named_server_values(values), text.split(STATEMENT_SEPARATOR)
         for step in steps:
-            self._create_table(step.removeprefix(CREATE_TEMP_TABLE).partition(" ")[0], step, bound)
+            self._create_and_remember_temp_table(
+                step.removeprefix(CREATE_TEMP_TABLE).partition(" ")[0], step, bound
+            )
         return bound, last
 
-    def _create_table(self, name: str, text: str, bound: Mapping[str, Any]) -> None:
+    def _create_and_remember_temp_table(self, name: str, text: str, bound: Mapping[str, Any]) -> None:
         self._temp_tables.add(name)
-        with _raise_query_timeout():
+        with _cancelled_as_query_timeout():
             # In the request body: a command would send the values in the URL, whose length is limited.
             self.client.raw_query(text, parameters=bound, settings=self._settings)
 
@@ -123,26 +125,29 @@ class ClickHouseSession:
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
         """Creates or replaces a temporary table of the server session from a query."""
-        bound, last = self._run_steps(text, values)
-        self._create_table(name, f"{CREATE_TEMP_TABLE}{name} AS {last}", bound)
+        bound, last = self._run_all_but_last_statement(text, values)
+        self._create_and_remember_temp_table(name, f"{CREATE_TEMP_TABLE}{name} AS {last}", bound)
 
-    def insert_temp_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
+    def create_temp_table_from_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
         """Creates or replaces a temporary table of the server session from rows."""
         columns = ", ".join(f"{c.name} {type_name(c.type)}" for c in table.columns)
-        self._create_table(table.name, f"{CREATE_TEMP_TABLE}{table.name} ({columns})", {})
+        self._create_and_remember_temp_table(table.name, f"{CREATE_TEMP_TABLE}{table.name} ({columns})", {})
         types = [type_name(c.type) for c in table.columns]
-        self._insert_rows(table.name, [c.name for c in table.columns], types, rows, {})
+        self._insert_rows_if_any(table.name, [c.name for c in table.columns], types, rows, {})
 
-    def insert_block(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
+    def insert_block_once_per_token(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
         """Inserts rows in one block; a block whose token was inserted before is ignored."""
-        names, types = [c.name for c in table.columns], [ddl.column_type(table, c) for c in table.columns]
+        names, types = (
+            [c.name for c in table.columns],
+            [ddl.clickhouse_column_type(table, c) for c in table.columns],
+        )
         if table in ddl.DERIVED_TABLES:
             names, types = [*names, *ddl.VERSION_COLUMNS], [*types, *ddl.VERSION_COLUMNS.values()]
-        self._insert_rows(
+        self._insert_rows_if_any(
             table.name, names, types, rows, {"insert_deduplication_token": token} if token else {}
         )
 
-    def _insert_rows(
+    def _insert_rows_if_any(
         self,
         table: str,
         names: list[str],
@@ -164,7 +169,7 @@ class ClickHouseSession:
         if disconnect:
             return  # waiting statements end soon after the time budget
         with contextlib.suppress(ClickHouseError, HTTPError):
-            client = self._backend.borrow_client(self._backend.settings.connect_seconds)
+            client = self._backend.borrow_or_create_client(self._backend.settings.connect_seconds)
             client.command(
                 "KILL QUERY WHERE query_id = {name:String} ASYNC", parameters={"name": self._query_id}
             )
@@ -184,7 +189,7 @@ class ClickHouseSession:
 
 
 @contextlib.contextmanager
-def _raise_query_timeout() -> Iterator[None]:
+def _cancelled_as_query_timeout() -> Iterator[None]:
     """Raises QueryTimeout for a statement that the server cancelled."""
     try:
         yield
@@ -194,20 +199,20 @@ def _raise_query_timeout() -> Iterator[None]:
         raise
 
 
-def _server_values(values: ParameterValues) -> dict[str, Any]:
+def _named_server_values(values: ParameterValues) -> dict[str, Any]:
     """Returns parameter values as the server parses them: timestamps with microseconds, within its range."""
     named_values = values if isinstance(values, Mapping) else {}
-    return {name: _server_value(value) for name, value in named_values.items()}
+    return {name: _clamp_and_format_for_server(value) for name, value in named_values.items()}
 
 
-def _server_value(value: Any) -> Any:
+def _clamp_and_format_for_server(value: Any) -> Any:
     match value:
         case datetime():
             return f"{min(max(value, _MIN_INSTANT), _MAX_INSTANT):%Y-%m-%d %H:%M:%S.%f}"
         case UUID():
             return str(value)
         case list():
-            return [_server_value(item) for item in value]
+            return [_clamp_and_format_for_server(item) for item in value]
         case _:
             return value
 
@@ -255,7 +260,7 @@ class ClickHouseBackend:
         try:
             self._connect().close()
         except self.driver_errors as fault:
-            raise StartupError(self.settings.connection_error_message(fault)) from fault
+            raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 
     def ping(self) -> bool:
         """Returns whether the server responds at all within ``connect_seconds``."""
@@ -270,22 +275,24 @@ class ClickHouseBackend:
             return isinstance(fault, NewConnectionError) or not isinstance(fault, Silence)
         return True
 
-    def open(self) -> None:
+    def open_and_create_missing_tables(self) -> None:
         """Creates missing tables.
 
         Raises:
             StartupError: the server cannot be reached, or rejects the statements.
         """
         try:
-            client = self.borrow_client(_WRITE_TIMEOUT_SECONDS)
-            require_current_version(lambda text: client.query(text).result_rows, "currentDatabase()")
-            for text in ddl.ddl_statements(self.settings.cluster):
+            client = self.borrow_or_create_client(_WRITE_TIMEOUT_SECONDS)
+            require_new_store_or_current_version(
+                lambda text: client.query(text).result_rows, "currentDatabase()"
+            )
+            for text in ddl.create_if_missing_statements(self.settings.cluster):
                 client.command(text)
             self.return_client(client)
         except self.driver_errors as fault:
-            raise StartupError(self.settings.connection_error_message(fault)) from fault
+            raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 
-    def borrow_client(self, read_timeout: float) -> Any:
+    def borrow_or_create_client(self, read_timeout_seconds: float) -> Any:
         """Returns an unused client with a read timeout in seconds."""
         try:
             client = self._idle_clients.pop()
@@ -293,7 +300,7 @@ class ClickHouseBackend:
             client = self._connect()
             for name, value in self.client_settings.items():
                 client.set_client_setting(name, value)
-        client.timeout = urllib3.Timeout(connect=self.settings.connect_seconds, read=read_timeout)
+        client.timeout = urllib3.Timeout(connect=self.settings.connect_seconds, read=read_timeout_seconds)
         return client
 
     def return_client(self, client: Any) -> None:

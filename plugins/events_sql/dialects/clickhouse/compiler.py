@@ -71,15 +71,15 @@ class _Compiler(SQLCompiler):
             f"{CREATE_TEMP_TABLE}{name_and_text}{STATEMENT_SEPARATOR}" for name_and_text in self.ctes.values()
         )
 
-    def hoist_steps(self, text: str) -> str:
+    def hoist_steps_into_statement(self, source_text: str) -> str:
         """Gives the steps of a source unique names and adds them to the statement; returns the main part of the source."""
-        if STATEMENT_SEPARATOR not in text:
-            return text
+        if STATEMENT_SEPARATOR not in source_text:
+            return source_text
         if self.ctes is None:
             self._init_cte_state()
         ctes: Any = self.ctes
         *steps, last = (
-            statement.removeprefix(CREATE_TEMP_TABLE) for statement in text.split(STATEMENT_SEPARATOR)
+            statement.removeprefix(CREATE_TEMP_TABLE) for statement in source_text.split(STATEMENT_SEPARATOR)
         )
         names = {step.partition(" ")[0]: f"step_{len(ctes) + place}" for place, step in enumerate(steps)}
         named_step = re.compile(rf"\b({'|'.join(names)})\b")
@@ -173,7 +173,7 @@ def _identify_email(document: str) -> str:
     return f"coalesce({', '.join(_JSON_RAW.format(place) for place in places)})"
 
 
-def _json_list(document: str, *keys: str) -> str:
+def _first_nonempty_json_list(document: str, *keys: str) -> str:
     lists = (
         f"JSONType({document}, {key}) = 'Array' AND JSONLength({document}, {key}) > 0,"
         f" CAST(JSONExtractRaw({document}, {key}) AS Nullable(String))"
@@ -207,7 +207,7 @@ fn.register_compilations(
         fn.JsonText: "if(JSONType({0}) = 'String', trim(BOTH ' ' FROM JSONExtractString({0})), NULL)",
         fn.JsonKeys: "arrayJoin(JSONExtractKeys(assumeNotNull({})))",
         fn.JsonMember: "JSONExtractRaw({}, {})",
-        fn.JsonList: _json_list,
+        fn.JsonList: _first_nonempty_json_list,
         fn.JsonSingletonList: "concat('[', {}, ']')",
         fn.JsonElements: "arrayJoin(JSONExtractArrayRaw(assumeNotNull({})))",
         fn.JsonType: "upper(toString(JSONType({})))",

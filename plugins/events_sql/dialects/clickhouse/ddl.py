@@ -113,14 +113,14 @@ DEDUPLICATION_WINDOW: Final = 10_000
 """Inserted blocks a table remembers, so that a block sent again is ignored."""
 
 
-def ddl_statements(cluster: str) -> Iterator[str]:
+def create_if_missing_statements(cluster: str) -> Iterator[str]:
     """Yields CREATE statements for everything that may be missing.
 
     Args:
         cluster: name of the cluster to replicate and distribute tables over; empty for one server.
     """
     for table in _SORTING_KEYS:
-        yield _create_local_table(table, cluster)
+        yield _create_local_table_statement(table, cluster)
         if cluster:
             shard = f"cityHash64({_SORTING_KEYS[table].partition(',')[0]})"
             yield (
@@ -131,8 +131,8 @@ def ddl_statements(cluster: str) -> Iterator[str]:
             yield INSERT_VERSION
 
 
-def _create_local_table(table: sa.Table, cluster: str) -> str:
-    columns = [f"{c.name} {column_type(table, c)}" for c in table.columns]
+def _create_local_table_statement(table: sa.Table, cluster: str) -> str:
+    columns = [f"{c.name} {clickhouse_column_type(table, c)}" for c in table.columns]
     arguments = []
     if table in DERIVED_TABLES:
         columns += [f"{name} {kind}" for name, kind in VERSION_COLUMNS.items()]
@@ -159,14 +159,14 @@ _NULLABLE_COLUMNS: Final = {f.name for f in COLUMNS if type(None) in get_args(f.
 """Event columns that may be NULL."""
 
 
-def column_type(table: sa.Table, declared: sa.Column[Any]) -> str:
+def clickhouse_column_type(table: sa.Table, column: sa.Column[Any]) -> str:
     """Returns the type of a column; columns of sorting keys and arrays are never nullable."""
-    if declared.name in {"touch", "campaign"}:
+    if column.name in {"touch", "campaign"}:
         return "Array(Nullable(String))"
-    spelled, name = type_name(declared.type), declared.name.removeprefix(ENTRY_PREFIX)
-    of_event = table in {EVENTS, TOUCH_CANDIDATES, REPORTED_TOUCHES} or declared.name != name
+    spelled, name = type_name(column.type), column.name.removeprefix(ENTRY_PREFIX)
+    of_event = table in {EVENTS, TOUCH_CANDIDATES, REPORTED_TOUCHES} or column.name != name
     if (
-        declared.name in {"strong_no", "campaign_at"}
+        column.name in {"strong_no", "campaign_at"}
         and table not in {VISITOR_OWNERS, VISITOR_ID_PAIRS, WEAK_LINKS}
     ) or (of_event and name in _NULLABLE_COLUMNS):
         spelled = f"Nullable({spelled})"

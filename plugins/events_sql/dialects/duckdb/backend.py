@@ -12,10 +12,10 @@ from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import LruCache
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.schema.store_version import require_current_version
+from plugins.events_sql.schema.store_version import require_new_store_or_current_version
 from plugins.events_sql.settings import DuckDbSettings
 from plugins.events_sql.writes.append import TransactionalWrites
-from service_core.plugin import Event, StartupError, StoreUnavailable, require_writable_paths
+from service_core.plugin import Event, StartupError, StoreUnavailable, require_writable_paths_or_parents
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,14 +65,14 @@ class DuckDbSession:
 
     def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
         """Runs a statement and returns all rows."""
-        with self._note_fatal_errors():
+        with self._remember_fatal_errors():
             return self.cursor.execute(self._parse(text), values).fetchall()
 
     def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
         """Runs a statement and returns its result as a data frame without copying values."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
-        with self._note_fatal_errors():
+        with self._remember_fatal_errors():
             return pl.DataFrame(self.cursor.sql(text, params=values))
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
@@ -84,7 +84,7 @@ class DuckDbSession:
         self._execute("BEGIN TRANSACTION")
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def exclusive_write_transaction(self) -> Iterator[None]:
         """Commits the writes of the block, or rolls all of them back when it fails.
 
         A failed commit has already ended its transaction; the error of the commit is raised, not that of the rollback.
@@ -98,7 +98,7 @@ class DuckDbSession:
                 self.cursor.execute("ROLLBACK")
             raise
 
-    def load_batch(self, events: Sequence[Event]) -> None:
+    def expose_batch_as_table(self, events: Sequence[Event]) -> None:
         """Makes a batch readable as the view ``batch``, through Arrow."""
         from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
 
@@ -116,7 +116,7 @@ class DuckDbSession:
         self._on_close(self._fatal)
 
     def _execute(self, text: str, values: ParameterValues = ()) -> None:
-        with self._note_fatal_errors():
+        with self._remember_fatal_errors():
             self.cursor.execute(self._parse(text), values)
 
     def _parse(self, text: str) -> duckdb.Statement:
@@ -134,7 +134,7 @@ class DuckDbSession:
         return statements[0]
 
     @contextlib.contextmanager
-    def _note_fatal_errors(self) -> Iterator[None]:
+    def _remember_fatal_errors(self) -> Iterator[None]:
         try:
             yield
         except duckdb.FatalException:
@@ -182,13 +182,13 @@ class DuckDbBackend:
             StartupError: it cannot.
         """
         if self._path is not None:
-            require_writable_paths("storage.events", self._path.parent, self._path)
+            require_writable_paths_or_parents("storage.events", self._path.parent, self._path)
 
     def ping(self) -> bool:
         """Returns True: the engine runs in this process."""
         return True
 
-    def open(self) -> None:
+    def open_and_create_missing_tables(self) -> None:
         """Opens or creates the file, and creates missing tables and indexes in one transaction.
 
         Raises:
@@ -200,8 +200,8 @@ class DuckDbBackend:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             self._root = self._connect()
             self._root.begin()
-            require_current_version(self._root_rows, "current_schema()")
-            for statement in ddl.ddl_statements(self.dialect):
+            require_new_store_or_current_version(self._root_rows, "current_schema()")
+            for statement in ddl.create_if_missing_statements(self.dialect):
                 self._root.execute(statement)
             self._root.commit()
         except (OSError, duckdb.Error) as fault:
@@ -215,7 +215,7 @@ class DuckDbBackend:
         """
         with self._lock:
             if self._needs_reopen:
-                self._reopen()
+                self._reopen_unless_session_is_open()
             if self._root is None:
                 raise StoreUnavailable
             session = DuckDbSession(self._root.cursor(), self._parsed_statements, self._session_closed)
@@ -224,7 +224,7 @@ class DuckDbBackend:
 
     def run_maintenance(self, writer: StatementRunner) -> None:
         """Sorts months with many unsorted rows and writes a checkpoint."""
-        compaction.compact(writer)
+        compaction.sort_due_months_and_checkpoint(writer)
 
     def close(self) -> None:
         """Closes the file."""
@@ -245,7 +245,7 @@ class DuckDbBackend:
             self._open_sessions -= 1
             self._needs_reopen = self._needs_reopen or fatal
 
-    def _reopen(self) -> None:
+    def _reopen_unless_session_is_open(self) -> None:
         """Opens the file again. The last session must end first: two connections would release each other's file lock."""
         if (
             self._open_sessions or self._path is None

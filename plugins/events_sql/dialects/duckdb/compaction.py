@@ -38,21 +38,24 @@ def record_unsorted_rows(writer: StatementRunner) -> None:
     writer.execute_text(_INSERT_UNSORTED_ROWS)
 
 
-def compact(writer: StatementRunner, threshold: int = COMPACTION_THRESHOLD) -> None:
+def sort_due_months_and_checkpoint(
+    writer: StatementRunner, min_appended_rows: int = COMPACTION_THRESHOLD
+) -> None:
     """Sorts the months that exceed the threshold, oldest first, and writes a checkpoint."""
-    for (month,) in writer.execute_text(_SELECT_DUE_MONTHS, [threshold]):
-        with transactional_session(writer).transaction():
+    for (month,) in writer.execute_text(_SELECT_DUE_MONTHS, [min_appended_rows]):
+        with transactional_session(writer).exclusive_write_transaction():
             for table, at in _SORTED_TABLES.items():
-                _sort_month(writer, table, f"{at} >= $1 AND {at} < $1 + INTERVAL 1 MONTH", month)
+                _rewrite_month_sorted(writer, table, f"{at} >= $1 AND {at} < $1 + INTERVAL 1 MONTH", month)
             writer.execute_text("DELETE FROM unsorted_rows WHERE month = $1", [month])
     writer.execute_text("CHECKPOINT")
 
 
-def _sort_month(writer: StatementRunner, table: str, of_month: str, month: object) -> None:
+def _rewrite_month_sorted(writer: StatementRunner, table: str, month_condition: str, month: object) -> None:
     order = f"workspace_id, {_SORTED_TABLES[table]}"
     writer.execute_text(
-        f"CREATE OR REPLACE TEMP TABLE sorting AS FROM {table} WHERE {of_month} ORDER BY {order}", [month]
+        f"CREATE OR REPLACE TEMP TABLE sorting AS FROM {table} WHERE {month_condition} ORDER BY {order}",
+        [month],
     )
-    writer.execute_text(f"DELETE FROM {table} WHERE {of_month}", [month])  # noqa: S608 - our own tables
+    writer.execute_text(f"DELETE FROM {table} WHERE {month_condition}", [month])  # noqa: S608 - our own tables
     writer.execute_text(f"INSERT INTO {table} FROM sorting")
     writer.execute_text("DROP TABLE sorting")

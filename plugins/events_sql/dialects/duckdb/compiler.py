@@ -32,7 +32,7 @@ def _latest_by(value: str, at: str, seq: str, *condition: str) -> str:
     return f"{text} FILTER (WHERE {condition[0]})" if condition else text
 
 
-def _json_list(document: str, *keys: str) -> str:
+def _first_nonempty_json_list(document: str, *keys: str) -> str:
     places = (f"'$.' || {key}" for key in keys)
     cases = (
         f"CASE WHEN json_array_length({document}, {place}) > 0 THEN json_extract({document}, {place}) END"
@@ -70,7 +70,7 @@ fn.register_compilations(
         fn.JsonText: "CASE WHEN json_type({0}) = 'VARCHAR' THEN trim(json_extract_string({0}, '$')) END",
         fn.JsonKeys: "unnest(json_keys({}))",
         fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",
-        fn.JsonList: _json_list,
+        fn.JsonList: _first_nonempty_json_list,
         fn.JsonSingletonList: "CAST('[' || {} || ']' AS JSON)",
         fn.JsonElements: "unnest(json_extract({}, '$[*]'))",
         fn.JsonType: "json_type({})",

@@ -31,7 +31,7 @@ _INDEXES: Final = {
 }
 
 
-def ddl_statements(dialect: DefaultDialect) -> Iterator[str]:
+def create_if_missing_statements(dialect: DefaultDialect) -> Iterator[str]:
     """Yields CREATE statements for everything that may be missing, in order."""
     for sequence in ("id_no", "session_no"):
         yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"

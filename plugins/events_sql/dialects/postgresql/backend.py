@@ -21,7 +21,7 @@ from plugins.events_sql.dialects.postgresql import ddl
 from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.schema.store_version import require_current_version
+from plugins.events_sql.schema.store_version import require_new_store_or_current_version
 from plugins.events_sql.schema.tables import BATCH, METADATA
 from plugins.events_sql.settings import PostgreSqlSettings
 from plugins.events_sql.writes.append import TransactionalWrites
@@ -106,11 +106,11 @@ class PostgreSqlSession:
     def begin_snapshot(self) -> None:
         """Begins a repeatable-read transaction that lasts until the session is closed."""
         if self._connection.info.transaction_status is TransactionStatus.IDLE:
-            self._begin(
+            self._begin_or_reconnect_stale_idle(
                 f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = {self._timeout_milliseconds}"
             )
 
-    def _begin(self, text: str) -> None:
+    def _begin_or_reconnect_stale_idle(self, text: str) -> None:
         """Begins a transaction; a connection that died while idle is replaced."""
         try:
             self._cursor.execute(text)
@@ -123,14 +123,14 @@ class PostgreSqlSession:
             self._cursor.execute(text)
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def exclusive_write_transaction(self) -> Iterator[None]:
         """Commits the writes of the block, or rolls all of them back when it fails; waits for other writers."""
-        self._begin("BEGIN")
+        self._begin_or_reconnect_stale_idle("BEGIN")
         self._cursor.execute(_LOCK_WRITER)
         yield
         self._cursor.execute("COMMIT")
 
-    def load_batch(self, events: Sequence[Event]) -> None:
+    def expose_batch_as_table(self, events: Sequence[Event]) -> None:
         """Makes a batch readable as the table ``batch``, through COPY."""
         from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
 
@@ -192,7 +192,7 @@ class PostgreSqlBackend:
         try:
             self.open_connection().close()
         except psycopg.Error as fault:
-            raise StartupError(self.settings.connection_error_message(fault)) from fault
+            raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 
     def ping(self) -> bool:
         """Returns whether the server accepts or refuses a connection within ``connect_seconds``."""
@@ -204,7 +204,7 @@ class PostgreSqlBackend:
             return True  # a stopped server refuses each connection by itself
         return True
 
-    def open(self) -> None:
+    def open_and_create_missing_tables(self) -> None:
         """Creates missing tables, indexes and functions; of two processes that start together one waits.
 
         Raises:
@@ -217,11 +217,13 @@ class PostgreSqlBackend:
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('touchpoint layout', 0))")
                 row = cursor.execute(ddl.SELECT_COLLATION, [list(ddl.UNICODE_COLLATIONS)]).fetchone()
                 unicode = row[0] if row else "default"
-                require_current_version(lambda text: cursor.execute(text).fetchall(), "current_schema()")
-                for text in ddl.ddl_statements(schema, unicode, self.dialect):
+                require_new_store_or_current_version(
+                    lambda text: cursor.execute(text).fetchall(), "current_schema()"
+                )
+                for text in ddl.create_if_missing_statements(schema, unicode, self.dialect):
                     cursor.execute(text)
         except psycopg.Error as fault:
-            raise StartupError(self.settings.connection_error_message(fault)) from fault
+            raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 
     def open_connection(self) -> "psycopg.Connection[Any]":
         """Returns a new connection."""

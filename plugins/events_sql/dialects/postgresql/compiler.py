@@ -60,7 +60,7 @@ def _identify_email(document: str) -> str:
     return f"coalesce({', '.join(cases)})"
 
 
-def _json_list(document: str, *keys: str) -> str:
+def _first_nonempty_json_list(document: str, *keys: str) -> str:
     cases = (
         f"CASE WHEN jsonb_typeof({document} -> {key}) = 'array' AND {document} -> {key} <> '[]'"
         f" THEN {document} -> {key} END"
@@ -94,7 +94,7 @@ fn.register_compilations(
         fn.JsonText: "CASE WHEN jsonb_typeof({0}) = 'string' THEN btrim({0} #>> '{{}}') END",
         fn.JsonKeys: 'jsonb_object_keys({}) COLLATE "C"',
         fn.JsonMember: "CAST({} -> {} AS TEXT)",
-        fn.JsonList: _json_list,
+        fn.JsonList: _first_nonempty_json_list,
         fn.JsonSingletonList: "jsonb_build_array({})",
         fn.JsonElements: "jsonb_array_elements({})",
         fn.JsonType: "upper(jsonb_typeof(CAST({} AS JSONB)))",

@@ -69,10 +69,12 @@ Collations differ in the letters of ``translate``: some map them depending on th
 """
 
 
-def ddl_statements(schema: str, unicode: str, dialect: PostgreSqlDialect) -> Iterator[str]:
+def create_if_missing_statements(
+    schema: str, unicode_collation: str, dialect: PostgreSqlDialect
+) -> Iterator[str]:
     """Yields CREATE statements for everything that may be missing, in order."""
     yield f"CREATE SCHEMA IF NOT EXISTS {schema}"
-    yield from _CREATE_FUNCTIONS.format(unicode=unicode).split(";\n")
+    yield from _CREATE_FUNCTIONS.format(unicode=unicode_collation).split(";\n")
     for sequence in ("id_no", "session_no"):
         yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
     for table in METADATA.sorted_tables:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.reads.funnels.funnel_scan import FunnelScan, scan_funnel
-from plugins.events_sql.reads.funnels.funnel_sql import funnel_events_table, ordered_funnel
+from plugins.events_sql.reads.funnels.funnel_sql import funnel_events_table, ordered_funnel_statement
 from plugins.events_sql.relations.relation_rows import EventRows, span_conditions
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
@@ -29,9 +29,11 @@ def evaluate_funnel(plan: FunnelReaderQuery, runner: StatementRunner) -> FunnelR
     read_span = TimeRange(plan.scope.span.start, end)
     runner.create_temp_table("funnel_events", _funnel_events_query(plan, read_span))
     if plan.order is FunnelOrder.ORDERED and not _excludes_a_step(plan):
-        (row,) = runner.fetch_rows(ordered_funnel(plan))
-        return _table_from_row(row)
-    return _table_from_result(plan, scan_funnel(plan, runner.fetch_rows(_events_of_started_units(plan))))
+        (row,) = runner.fetch_rows(ordered_funnel_statement(plan))
+        return _funnel_result_from_row(row)
+    return _funnel_result_from_scan(
+        plan, scan_funnel(plan, runner.fetch_rows(_events_of_started_units(plan)))
+    )
 
 
 def _events_of_started_units(plan: FunnelReaderQuery) -> sa.Select[Any]:
@@ -53,7 +55,7 @@ def _funnel_events_query(plan: FunnelReaderQuery, read_span: TimeRange) -> sa.Se
     name = rows.table.c.event_name
     unit = rows.table.c.session_no if plan.by_session else rows.person_no
     firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
-    seen = [rows.condition(predicate) for predicate in plan.scope.filters]
+    seen = [rows.cached_condition(predicate) for predicate in plan.scope.filters]
     starts = sa.and_(name_in(name, firsts), *span_conditions(rows.at, plan.scope.span), *seen)
     columns: list[Expression] = [
         unit.label("unit"),
@@ -71,7 +73,7 @@ def _funnel_events_query(plan: FunnelReaderQuery, read_span: TimeRange) -> sa.Se
     return statement if plan.order is FunnelOrder.STRICT else statement.where(name_in(name, names))
 
 
-def _table_from_row(row: tuple[Any, ...]) -> FunnelResult:
+def _funnel_result_from_row(row: tuple[Any, ...]) -> FunnelResult:
     steps = [FunnelStep(row[0], None, None)]
     for i in range(1, len(row) - 1, 3):
         count, middle, summed = row[i : i + 3]
@@ -83,7 +85,7 @@ def _table_from_row(row: tuple[Any, ...]) -> FunnelResult:
     return FunnelResult(steps, row[-1])
 
 
-def _table_from_result(plan: FunnelReaderQuery, result: FunnelScan) -> FunnelResult:
+def _funnel_result_from_scan(plan: FunnelReaderQuery, result: FunnelScan) -> FunnelResult:
     steps = [FunnelStep(len(result.attempts), None, None)]
     return FunnelResult(
         [*steps, *(result.step_result(k) for k in range(1, len(plan.steps)))], result.open_count

@@ -35,13 +35,17 @@ class FunnelScan:
     attempts: list[Attempt]
     open_count: int
 
-    def step_result(self, k: int) -> FunnelStep:
+    def step_result(self, step_index: int) -> FunnelStep:
         """Returns how many units reached a step after the first, and how long it took them."""
-        waits = [(attempt[k].t - attempt[k - 1].t) / 1e6 for attempt in self.attempts if len(attempt) > k]
+        waits = [
+            (attempt[step_index].t - attempt[step_index - 1].t) / 1e6
+            for attempt in self.attempts
+            if len(attempt) > step_index
+        ]
         return FunnelStep(len(waits), median(waits), fmean(waits)) if waits else FunnelStep(0, None, None)
 
 
-def scan_funnel(plan: FunnelReaderQuery, rows: Iterable[Sequence[Any]]) -> FunnelScan:
+def scan_funnel(plan: FunnelReaderQuery, sorted_event_rows: Iterable[Sequence[Any]]) -> FunnelScan:
     """Returns the result of a funnel over all units.
 
     Args:
@@ -50,10 +54,10 @@ def scan_funnel(plan: FunnelReaderQuery, rows: Iterable[Sequence[Any]]) -> Funne
     """
     reached: list[Attempt] = []
     still_open = 0
-    for _, unit in groupby(rows, key=lambda row: row[0]):
+    for _, unit in groupby(sorted_event_rows, key=lambda row: row[0]):
         events = [FunnelEvent(row[1], row[2], row[3], row[4], tuple(row[5:])) for row in unit]
-        attempts = list(_attempts_of_unit(plan, events))
-        clean = [attempt for attempt in attempts if not _has_excluded_event(events, attempt)]
+        attempts = list(_deepest_attempt_per_start(plan, events))
+        clean = [attempt for attempt in attempts if not _has_excluded_event_between_steps(events, attempt)]
         if clean:
             best = max(clean, key=len)
             latest = attempts[-1][0].t
@@ -64,15 +68,17 @@ def scan_funnel(plan: FunnelReaderQuery, rows: Iterable[Sequence[Any]]) -> Funne
     return FunnelScan(reached, still_open)
 
 
-def _attempts_of_unit(plan: FunnelReaderQuery, events: Sequence[FunnelEvent]) -> Iterator[Attempt]:
+def _deepest_attempt_per_start(plan: FunnelReaderQuery, events: Sequence[FunnelEvent]) -> Iterator[Attempt]:
     """Yields the deepest attempt from each possible start, oldest first."""
     window = microseconds(plan.window)
     for i, start in enumerate(events):
         if start.starts:
-            yield _fill_steps(plan, [start, *(e for e in events[i + 1 :] if e.t - start.t <= window)])
+            yield _match_steps_greedily(
+                plan, [start, *(e for e in events[i + 1 :] if e.t - start.t <= window)]
+            )
 
 
-def _fill_steps(plan: FunnelReaderQuery, events: Iterable[FunnelEvent]) -> Attempt:
+def _match_steps_greedily(plan: FunnelReaderQuery, events: Iterable[FunnelEvent]) -> Attempt:
     """Returns the events that fill the steps of an attempt, each as early as possible."""
     left = list(range(len(plan.steps)))
     attempt: Attempt = []
@@ -87,7 +93,7 @@ def _fill_steps(plan: FunnelReaderQuery, events: Iterable[FunnelEvent]) -> Attem
     return attempt
 
 
-def _has_excluded_event(events: Iterable[FunnelEvent], attempt: Attempt) -> bool:
+def _has_excluded_event_between_steps(events: Iterable[FunnelEvent], attempt: Attempt) -> bool:
     """Returns whether an excluded event lies between two steps of an attempt."""
     return any(
         e.excluded and attempt[0].position < e.position < attempt[-1].position and e not in attempt

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.execution.statement_cache import DeferredStatement, deferred
+from plugins.events_sql.execution.statement_cache import DeferredStatement, deferred_statement
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
@@ -14,31 +14,32 @@ from service_core.plugin import FunnelReaderQuery, QueryScope, TimeRange
 _INT: Final = sa.BigInteger
 
 
-def funnel_events_table(count: int) -> sa.TableClause:
+def funnel_events_table(step_count: int) -> sa.TableClause:
     """Returns the temporary table of funnel events: unit, microsecond, sequence number and which steps each matches."""
-    truths = ("starts", "excluded", *(f"in{k}" for k in range(count)))
+    truths = ("starts", "excluded", *(f"in{k}" for k in range(step_count)))
     columns = (sa.column(name, _INT) for name in ("unit", "t", "seq"))
     return sa.table("funnel_events", *columns, *(sa.column(name, sa.Boolean) for name in truths))
 
 
-def ordered_funnel(plan: FunnelReaderQuery) -> DeferredStatement:
+def ordered_funnel_statement(plan: FunnelReaderQuery) -> DeferredStatement:
     """Returns the statement that counts units per step, their times between steps, and those that may still convert.
 
     Most units have no event of a second step and are only counted. Of the attempts of the others the deepest
     counts, the earliest of equals.
     """
     window = replace(plan.scope, span=TimeRange(plan.now, plan.now + plan.window))
-    return deferred(_ordered_funnel_query, window, len(plan.steps), bool(plan.exclude))
+    return deferred_statement(_ordered_funnel_query, window, len(plan.steps), bool(plan.exclude))
 
 
-def _ordered_funnel_query(window: QueryScope, count: int, excluding: bool) -> sa.Select[Any]:
+def _ordered_funnel_query(window_scope: QueryScope, step_count: int, has_exclusions: bool) -> sa.Select[Any]:
     """Selects the result of a funnel; the span of the scope is the conversion window, starting now."""
     now, end = (
-        fn.EpochMicroseconds(sa.literal(to_naive_utc(at))) for at in (window.span.start, window.span.end)
+        fn.EpochMicroseconds(sa.literal(to_naive_utc(at)))
+        for at in (window_scope.span.start, window_scope.span.end)
     )
-    last = count - 1
-    units = _funnel_units(count)
-    best = _deepest_attempt(units, count, end - now, excluding)
+    last = step_count - 1
+    units = _units_with_latest_start(step_count)
+    best = _deepest_valid_attempt_per_unit(units, step_count, end - now, has_exclusions)
     u, b = units.c, best.c
     facts: list[Any] = [sa.func.count()]
     for k in range(1, last + 1):
@@ -55,37 +56,39 @@ def _ordered_funnel_query(window: QueryScope, count: int, excluding: bool) -> sa
     return query.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
 
 
-def _funnel_units(count: int) -> sa.CTE:
+def _units_with_latest_start(step_count: int) -> sa.CTE:
     """Returns each unit with its latest start, and whether it has an event of a second step."""
-    c = funnel_events_table(count).c
-    second = c.in1 if count > 1 else sa.false()
+    c = funnel_events_table(step_count).c
+    second = c.in1 if step_count > 1 else sa.false()
     latest = sa.func.max(sa.case((c.starts, c.t))).label("latest")
     return sa.select(c.unit, latest, sa.func.bool_or(second).label("goes_on")).group_by(c.unit).cte("units")
 
 
-def _deepest_attempt(units: sa.CTE, count: int, window: Expression, excluding: bool) -> sa.Subquery:
+def _deepest_valid_attempt_per_unit(
+    units: sa.CTE, step_count: int, window: Expression, has_exclusions: bool
+) -> sa.Subquery:
     """Returns the deepest attempt of each unit with a second step, and the time it reached each step."""
-    events = _next_step_times(units, count, excluding).c
-    last = count - 1
+    events = _step_times_from_each_event(units, step_count, has_exclusions).c
+    last = step_count - 1
     depth: Expression = sa.literal_column("1", _INT)
     for k in range(1, last + 1):
         depth += sa.case((events[f"t{k}"] <= events.t + window, 1), else_=0)
     times = (events[f"t{k}"] for k in range(1, last + 1))
     query = sa.select(events.unit, events.t.label("t0"), events.seq, *times, depth.label("depth"))
-    if excluding:
+    if has_exclusions:
         query = query.add_columns(events.place, events.spoil, *(events[f"p{k}"] for k in range(1, last + 1)))
     attempts = query.where(events.starts).subquery("attempts")
     c = attempts.c
     place = sa.func.row_number().over(partition_by=c.unit, order_by=(c.depth.desc(), c.t0, c.seq))
     numbered = sa.select(*c, place.label("nth"))
-    if excluding:
+    if has_exclusions:
         end = sa.case(*((c.depth == k + 1, c[f"p{k}"]) for k in range(1, last + 1)), else_=c.place)
         numbered = numbered.where(sa.not_(sa.func.coalesce(c.spoil > end, sa.false())))
     best = numbered.subquery("numbered")
     return sa.select(best).where(best.c.nth == 1).subquery("best")
 
 
-def _next_step_times(units: sa.CTE, count: int, excluding: bool) -> sa.Subquery:
+def _step_times_from_each_event(units: sa.CTE, step_count: int, has_exclusions: bool) -> sa.Subquery:
     """Returns every event of these units with the times at which the following steps are reached from there.
 
     The last step is computed first: step ``k`` is reached at the next event that matches it, and later steps when
@@ -94,38 +97,42 @@ def _next_step_times(units: sa.CTE, count: int, excluding: bool) -> sa.Subquery:
     in the other direction PostgreSQL rescans it for every event, which takes minutes for a unit with tens of
     thousands of events.
     """
-    table = funnel_events_table(count)
+    table = funnel_events_table(step_count)
     goes_on = sa.and_(units.c.unit == table.c.unit, units.c.goes_on, units.c.latest.is_not(None))
     query = sa.select(*table.c)
-    if excluding:
+    if has_exclusions:
         query = query.add_columns(sa.func.row_number().over(**_backward_window(table.c)).label("place"))
     level = query.select_from(table.join(units, goes_on)).subquery("events_of_units")
-    for k in reversed(range(1, count)):
-        level = sa.select(*_next_step_columns(level, k, count, excluding)).subquery(f"from{k}")
+    for k in reversed(range(1, step_count)):
+        level = sa.select(*_next_step_columns(level, k, step_count, has_exclusions)).subquery(f"from{k}")
     return level
 
 
-def _next_step_columns(level: sa.Subquery, k: int, steps: int, excluding: bool) -> list[Any]:
+def _next_step_columns(
+    later_step_times: sa.Subquery, step_index: int, step_count: int, has_exclusions: bool
+) -> list[Any]:
     """Returns the columns of each event, and those for step ``k``."""
-    c = level.c
+    c = later_step_times.c
     after = {**_backward_window(c), "rows": (None, -1)}
 
     def aggregate_of_later_rows(condition: str, value: str, alias: str, aggregate: Any = sa.func.min) -> Any:
         return aggregate(sa.case((c[condition], c[value]))).over(**after).label(alias)
 
     kept_columns = [
-        column for column in c if column.name not in {f"{kind}{j}" for kind in "tp" for j in range(k, steps)}
+        column
+        for column in c
+        if column.name not in {f"{kind}{j}" for kind in "tp" for j in range(step_index, step_count)}
     ]
-    later = range(k + 1, steps)
+    later = range(step_index + 1, step_count)
     columns = [
         *kept_columns,
-        aggregate_of_later_rows(f"in{k}", "t", f"t{k}"),
-        *(aggregate_of_later_rows(f"in{k}", f"t{j}", f"t{j}") for j in later),
+        aggregate_of_later_rows(f"in{step_index}", "t", f"t{step_index}"),
+        *(aggregate_of_later_rows(f"in{step_index}", f"t{j}", f"t{j}") for j in later),
     ]
-    if excluding:
-        columns += [aggregate_of_later_rows(f"in{k}", "place", f"p{k}", sa.func.max)]
-        columns += [aggregate_of_later_rows(f"in{k}", f"p{j}", f"p{j}", sa.func.max) for j in later]
-        if k == 1:
+    if has_exclusions:
+        columns += [aggregate_of_later_rows(f"in{step_index}", "place", f"p{step_index}", sa.func.max)]
+        columns += [aggregate_of_later_rows(f"in{step_index}", f"p{j}", f"p{j}", sa.func.max) for j in later]
+        if step_index == 1:
             columns.append(aggregate_of_later_rows("excluded", "place", "spoil", sa.func.max))
     return columns
 

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.person_merges import (
     OWNER_KEY_COLUMNS,
-    external_id_rows,
+    joined_to_owner_before_merges,
     linking_conditions,
+    one_row_per_external_id,
     prefiltered_events,
-    with_owner_at_event,
 )
 from plugins.events_sql.schema.row_mapping import parse_json, to_utc
 from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS, PERSON_MERGES
@@ -24,22 +24,22 @@ from plugins.events_sql.sql.conditions import Expression
 from service_core.plugin import MAX_CONFLICTING_PERSONS, ConflictingPerson, ExternalIdConflict
 
 
-def list_id_conflicts(
+def list_id_conflicts_and_count_all(
     workspace_id: UUID, limit: int, runner: StatementRunner
 ) -> tuple[list[ExternalIdConflict], int]:
     """Returns the first external ids with a conflict, and the number of all of them.
 
     Ids that most identified persons carry come first, then those seen last; each lists some of its persons.
     """
-    claim_rows = runner.fetch_rows(_conflicting_external_ids(workspace_id, limit))
+    claim_rows = runner.fetch_rows(_first_conflicts_with_claims(workspace_id, limit))
     listed = [list(rows) for _, rows in groupby(claim_rows, key=lambda row: row[1])]
     return [_to_id_conflict(rows) for rows in listed], claim_rows[0][0] if claim_rows else 0
 
 
-def _to_id_conflict(rows: list[tuple[Any, ...]]) -> ExternalIdConflict:
-    _, _, namespace, value, users, persons, *_ = rows[0]
+def _to_id_conflict(claim_rows: list[tuple[Any, ...]]) -> ExternalIdConflict:
+    _, _, namespace, value, users, persons, *_ = claim_rows[0]
     claims = (
-        ConflictingPerson(name, events, event_id, to_utc(at)) for *_, name, events, event_id, at in rows
+        ConflictingPerson(name, events, event_id, to_utc(at)) for *_, name, events, event_id, at in claim_rows
     )
     return ExternalIdConflict(namespace, parse_json(value), users, persons, tuple(claims))
 
@@ -48,9 +48,9 @@ _ID_COLUMNS: Final = ("total", "place", "key", "value", "users", "persons")
 _CLAIM_COLUMNS: Final = ("name", "events", "event_id", "at")
 
 
-def _conflicting_external_ids(workspace: UUID, limit: int) -> sa.Select[Any]:
+def _first_conflicts_with_claims(workspace: UUID, max_external_ids: int) -> sa.Select[Any]:
     """Selects the first ids in order, with a row for each of the first persons that carry one."""
-    claims = _claims_with_person_names(workspace).cte("named")
+    claims = _shared_id_claims_with_person_names(workspace).cte("named")
     c = claims.c
     users = sa.func.sum(sa.case((fn.TextStartsWith(c.name, sa.literal("u:")), 1), else_=0)).label("users")
     id_columns = (c.key, c.value, c.persons, c.last)
@@ -58,7 +58,7 @@ def _conflicting_external_ids(workspace: UUID, limit: int) -> sa.Select[Any]:
     order = (ids.c.users.desc(), ids.c.last.desc(), ids.c.key)
     place = sa.func.row_number().over(order_by=order).label("place")
     placed = sa.select(ids, place, sa.func.count().over().label("total")).subquery("placed")
-    first = sa.select(placed).where(placed.c.place <= limit).subquery("first")
+    first = sa.select(placed).where(placed.c.place <= max_external_ids).subquery("first")
     claim = sa.func.row_number().over(partition_by=first.c.place, order_by=c.name).label("claim")
     columns = (*(first.c[n] for n in _ID_COLUMNS), *(c[n] for n in _CLAIM_COLUMNS))
     claims_of_first = (
@@ -76,9 +76,9 @@ def _is_same_external_id(first: Any, second: Any) -> Expression:
     return sa.and_(first.key == second.key, first.value == second.value)
 
 
-def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
+def _shared_id_claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
     """Selects the persons that carry an id that other persons carry too."""
-    claims = _external_id_claims(workspace).cte("claims")
+    claims = _external_id_claims_per_person(workspace).cte("claims")
     c = claims.c
     persons, last = sa.func.count().label("persons"), sa.func.max(fn.EventPosition(c.at, c.seq)).label("last")
     by_id = sa.select(c.key, c.value, persons, last).group_by(c.key, c.value)
@@ -97,36 +97,42 @@ def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
     )
 
 
-def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
+def _external_id_claims_per_person(workspace: UUID) -> sa.Select[Any]:
     """Selects external ids and the persons whose events carry them, with the number of events and the latest one."""
     ids = EVENTS.c.external_ids
     where = [*linking_conditions(workspace), ids.is_not(None)]
     events = prefiltered_events("carrying", *OWNER_KEY_COLUMNS, ids, EVENTS.c.event_id, where=where)
-    source, visitor_person = with_owner_at_event(events)
+    source, visitor_person = joined_to_owner_before_merges(events)
     parts = sa.select(PERSON_MERGES.c.number, PERSON_MERGES.c.person_no).where(
         PERSON_MERGES.c.workspace_id == workspace
     )
     part = parts.subquery("part")
     number = sa.func.coalesce(part.c.person_no, visitor_person).label("person_no")
-    carried = _latest_per_group(
-        events.c, sa.func.count(), events.c.timestamp, by=(events.c.external_ids, number)
+    carried = _count_and_latest_event_per_group(
+        events.c, sa.func.count(), events.c.timestamp, group_columns=(events.c.external_ids, number)
     )
-    external_ids = external_id_rows(
+    external_ids = one_row_per_external_id(
         carried.select_from(source.outerjoin(part, part.c.number == visitor_person))
     ).c
-    return _latest_per_group(
+    return _count_and_latest_event_per_group(
         external_ids,
         sa.func.sum(external_ids.events),
         external_ids.at,
-        by=(external_ids.key, external_ids.value, external_ids.person_no),
+        group_columns=(external_ids.key, external_ids.value, external_ids.person_no),
     )
 
 
-def _latest_per_group(
-    c: Any, events: Expression, at: Expression, *, by: tuple[Expression, ...]
+def _count_and_latest_event_per_group(
+    event_columns: Any, event_count: Expression, at: Expression, *, group_columns: tuple[Expression, ...]
 ) -> sa.Select[Any]:
     """Selects the number of events and the latest event of each group."""
-    seq = sa.cast(fn.LatestBy(c.seq, at, c.seq), sa.BigInteger).label("seq")
-    event_id = fn.LatestBy(c.event_id, at, c.seq).label("event_id")
-    columns = (*by, fn.BigIntOrZero(events).label("events"), sa.func.max(at).label("at"), seq, event_id)
-    return sa.select(*columns).group_by(*by)
+    seq = sa.cast(fn.LatestBy(event_columns.seq, at, event_columns.seq), sa.BigInteger).label("seq")
+    event_id = fn.LatestBy(event_columns.event_id, at, event_columns.seq).label("event_id")
+    columns = (
+        *group_columns,
+        fn.BigIntOrZero(event_count).label("events"),
+        sa.func.max(at).label("at"),
+        seq,
+        event_id,
+    )
+    return sa.select(*columns).group_by(*group_columns)

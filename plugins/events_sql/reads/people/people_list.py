@@ -11,22 +11,22 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.statement_cache import deferred
+from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.identity.identity_resolution import id_number, persons_first_seen
 from plugins.events_sql.identity.related_visitors import (
     RELATED_VISITORS,
     SELECTED_EVENTS,
-    create_related_visitors,
-    create_selected_events,
-    create_selected_visitors,
+    create_related_visitors_table,
+    create_selected_events_table,
+    create_selected_visitor_tables,
 )
-from plugins.events_sql.reads.people.person_profile import identify_payloads, row_to_touch
+from plugins.events_sql.reads.people.person_profile import latest_identify_payloads_per_person, row_to_touch
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
-from plugins.events_sql.relations.order_events import create_order_events
+from plugins.events_sql.relations.order_events import create_order_events_table
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
     all_time_span,
-    conversion_events,
+    conversions_once_per_order,
     filter_columns,
     required_columns,
 )
@@ -46,8 +46,8 @@ from service_core.plugin import (
     Person,
     QueryScope,
     get_text_trait,
-    lower_per_letter,
-    merge_traits,
+    lower_case_letter_by_letter,
+    merge_traits_latest_non_null,
 )
 
 MATCHING_PERSONS: Final = sa.table(
@@ -65,28 +65,33 @@ PERSON_PAGE: Final = sa.table(
 
 def list_people(plan: PeoplePageQuery, runner: StatementRunner) -> tuple[list[Person], int]:
     """Returns a page of persons with an event in the span, and the number of all."""
-    create_matching_persons(plan, runner)
+    create_matching_persons_table(plan, runner)
     total = runner.fetch_rows(sa.select(sa.func.count()).select_from(MATCHING_PERSONS))[0][0]
-    return read_page(plan, runner), total
+    return read_page_of_matching_persons(plan, runner), total
 
 
-def create_matching_persons(plan: PeoplePageQuery, runner: StatementRunner) -> None:
+def create_matching_persons_table(plan: PeoplePageQuery, runner: StatementRunner) -> None:
     """Creates the temporary table of all matching persons."""
     if plan.person is not None:
-        _create_selected_tables(plan, id_number(plan.scope.workspace_id, plan.person), runner)
+        _create_person_visitor_and_event_tables(plan, id_number(plan.scope.workspace_id, plan.person), runner)
     runner.create_temp_table(
-        MATCHING_PERSONS.name, deferred(_matching_persons, replace(plan, limit=0, offset=0))
+        MATCHING_PERSONS.name,
+        deferred_statement(_matching_persons_with_sort_value, replace(plan, limit=0, offset=0)),
     )  # the same for every page
 
 
-def read_page(plan: PeoplePageQuery, runner: StatementRunner) -> list[Person]:
+def read_page_of_matching_persons(plan: PeoplePageQuery, runner: StatementRunner) -> list[Person]:
     """Returns a page of the matching persons."""
-    runner.create_temp_table(PERSON_PAGE.name, deferred(_page_query, plan.limit, plan.offset))
+    runner.create_temp_table(
+        PERSON_PAGE.name, deferred_statement(_page_ordered_by_sort_then_id, plan.limit, plan.offset)
+    )
     if plan.person is None:
-        _create_selected_tables(plan, sa.select(PERSON_PAGE.c.person_no.label("number")), runner)
-    create_related_visitors(plan.scope.workspace_id, runner)
-    create_order_events(plan.scope, filter_columns(plan.scope), runner)
-    return read_persons(plan.scope, all_time_values(plan.scope, runner), runner)
+        _create_person_visitor_and_event_tables(
+            plan, sa.select(PERSON_PAGE.c.person_no.label("number")), runner
+        )
+    create_related_visitors_table(plan.scope.workspace_id, runner)
+    create_order_events_table(plan.scope, filter_columns(plan.scope), runner)
+    return read_page_persons_seen_in_span(plan.scope, all_time_values_of_page(plan.scope, runner), runner)
 
 
 PersonValueQuery: TypeAlias = Callable[[QueryScope], sa.Select[Any]]
@@ -96,8 +101,8 @@ PersonValues: TypeAlias = dict[str, dict[int, tuple[Any, ...]]]
 """Values of persons: name of the query -> number of the person -> values."""
 
 
-def all_time_values(
-    scope: QueryScope, runner: StatementRunner, touch: PersonValueQuery | None = None
+def all_time_values_of_page(
+    scope: QueryScope, runner: StatementRunner, first_touch_query: PersonValueQuery | None = None
 ) -> PersonValues:
     """Returns the all-time values of the persons of the page.
 
@@ -107,13 +112,19 @@ def all_time_values(
         touch: the query of their first touches, if not that of their visitors' touches.
     """
     return _read_values(
-        {"first": _first_seen, "touch": touch or _first_touches_of_page, "identify": identify_payloads},
+        {
+            "first": _first_seen,
+            "touch": first_touch_query or _first_touches_of_page,
+            "identify": latest_identify_payloads_per_person,
+        },
         scope,
         runner,
     )
 
 
-def read_persons(scope: QueryScope, all_time: PersonValues, runner: StatementRunner) -> list[Person]:
+def read_page_persons_seen_in_span(
+    scope: QueryScope, all_time: PersonValues, runner: StatementRunner
+) -> list[Person]:
     """Returns the persons of the page that have an event in the span.
 
     Args:
@@ -122,22 +133,31 @@ def read_persons(scope: QueryScope, all_time: PersonValues, runner: StatementRun
         runner: runs the statements of the read.
     """
     all_time = all_time | _read_values(
-        {"ids": _visitor_ids, "converted": _conversion_counts, "money": _charges_of_page}, scope, runner
+        {"ids": _first_visitor_ids_per_person, "converted": _conversion_counts, "money": _charges_of_page},
+        scope,
+        runner,
     )
-    return [_to_person(facts, all_time) for facts in runner.fetch_rows(deferred(_event_facts, scope))]
+    return [
+        _to_person(facts, all_time)
+        for facts in runner.fetch_rows(deferred_statement(_counts_and_last_event_per_person, scope))
+    ]
 
 
 def _read_values(
-    parts: Mapping[str, PersonValueQuery], scope: QueryScope, runner: StatementRunner
+    query_by_name: Mapping[str, PersonValueQuery], scope: QueryScope, runner: StatementRunner
 ) -> PersonValues:
-    rows_by_query = {name: runner.fetch_rows(deferred(part, scope)) for name, part in parts.items()}
+    rows_by_query = {
+        name: runner.fetch_rows(deferred_statement(part, scope)) for name, part in query_by_name.items()
+    }
     return {name: {row[0]: row[1:] for row in rows} for name, rows in rows_by_query.items()}
 
 
-def _create_selected_tables(plan: PeoplePageQuery, persons: sa.Select[Any], runner: StatementRunner) -> None:
+def _create_person_visitor_and_event_tables(
+    plan: PeoplePageQuery, person_numbers: sa.Select[Any], runner: StatementRunner
+) -> None:
     """Creates the tables of selected persons, their visitors and their events."""
-    create_selected_visitors(plan.scope.workspace_id, persons, runner)
-    create_selected_events(
+    create_selected_visitor_tables(plan.scope.workspace_id, person_numbers, runner)
+    create_selected_events_table(
         plan.scope.workspace_id, required_columns(filter_columns(plan.scope) | PERSON_EVENT_COLUMNS), runner
     )
 
@@ -147,12 +167,12 @@ PERSON_EVENT_COLUMNS: Final = frozenset({"event_data", "is_test", *_LATEST_COLUM
 """Event columns that the values of a person are computed from, besides those that are always required."""
 
 
-def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
+def _matching_persons_with_sort_value(plan: PeoplePageQuery) -> sa.Select[Any]:
     """Selects all persons that match a plan, with their sort value."""
     rows = EventRows(plan.scope, plan.scope.span, EVENTS if plan.person is None else SELECTED_EVENTS)
     row_conditions = rows.scope_conditions()
     number = rows.person_no
-    sought = lower_per_letter(plan.search or "")
+    sought = lower_case_letter_by_letter(plan.search or "")
     prefix = sa.literal(sought)
     columns = [
         number.label("person_no"),
@@ -168,13 +188,13 @@ def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
     seen = (
         sa.select(*columns).select_from(rows.source).where(*row_conditions).group_by(number).subquery("seen")
     )
-    conditions = _id_and_country_conditions(plan, seen)
-    source, sort = _sort_expression(plan, seen)
-    joined, where = _with_touch_filters(plan, seen, source)
+    conditions = _identified_and_country_conditions(plan, seen)
+    source, sort = _sort_source_and_value(plan, seen)
+    joined, where = _joined_and_filtered_by_first_touch(plan, seen, source)
     if plan.identified is not None or plan.search is not None:
         joined = joined.join(ID_NUMBERS, ID_NUMBERS.c.number == seen.c.person_no)
     if plan.search is not None:
-        mail = _latest_emails(plan.scope)
+        mail = _latest_identify_email_per_person(plan.scope)
         joined = joined.outerjoin(mail, mail.c.person_no == seen.c.person_no)
         is_user_id = sa.and_(
             fn.TextStartsWith(ID_NUMBERS.c.id, sa.literal("u:")),
@@ -185,39 +205,43 @@ def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
     return sa.select(seen.c.person_no, sort.label("sort")).select_from(joined).where(*conditions, *where)
 
 
-def _id_and_country_conditions(plan: PeoplePageQuery, seen: Any) -> list[Expression]:
+def _identified_and_country_conditions(plan: PeoplePageQuery, persons_in_span: Any) -> list[Expression]:
     is_identified = fn.TextStartsWith(ID_NUMBERS.c.id, sa.literal("u:"))
     conditions = []
     if plan.identified is not None:
         conditions.append(is_identified if plan.identified else sa.not_(is_identified))
     if plan.country is not None:
-        conditions.append(sa.func.coalesce(seen.c.country, NOT_SET) == plan.country)
+        conditions.append(sa.func.coalesce(persons_in_span.c.country, NOT_SET) == plan.country)
     return conditions
 
 
-def _sort_expression(plan: PeoplePageQuery, seen: Any) -> tuple[Any, Expression]:
+def _sort_source_and_value(plan: PeoplePageQuery, persons_in_span: Any) -> tuple[Any, Expression]:
     """Returns the sort value of the page, joined where it is not a fact of the span's events."""
     if plan.sort == "first_seen":
         first = persons_first_seen(plan.scope)
-        return seen.join(first, first.c.person_no == seen.c.person_no), first.c.first_at
+        return persons_in_span.join(first, first.c.person_no == persons_in_span.c.person_no), first.c.first_at
     if plan.sort == "revenue":
         paid = _charges_by_person(plan.scope).subquery("paid")
-        return seen.outerjoin(paid, paid.c.person_no == seen.c.person_no), sa.func.coalesce(paid.c.revenue, 0)
-    return seen, seen.c[plan.sort]
+        return persons_in_span.outerjoin(
+            paid, paid.c.person_no == persons_in_span.c.person_no
+        ), sa.func.coalesce(paid.c.revenue, 0)
+    return persons_in_span, persons_in_span.c[plan.sort]
 
 
-def _with_touch_filters(plan: PeoplePageQuery, seen: Any, source: Any) -> tuple[Any, list[Expression]]:
+def _joined_and_filtered_by_first_touch(
+    plan: PeoplePageQuery, persons_in_span: Any, source: Any
+) -> tuple[Any, list[Expression]]:
     if plan.utm_source is None and plan.utm_campaign is None:
         return source, []
     touch = first_touch_per_person(plan.scope).subquery("came")
     wanted = ((touch.c.utm_source, plan.utm_source), (touch.c.utm_campaign, plan.utm_campaign))
-    joined = source.outerjoin(touch, touch.c.person_no == seen.c.person_no)
+    joined = source.outerjoin(touch, touch.c.person_no == persons_in_span.c.person_no)
     return joined, [
         sa.func.coalesce(column, NOT_SET) == value for column, value in wanted if value is not None
     ]
 
 
-def _latest_emails(scope: QueryScope) -> sa.Subquery:
+def _latest_identify_email_per_person(scope: QueryScope) -> sa.Subquery:
     """Returns the latest e-mail of each person's `$identify` events."""
     rows = EventRows(scope, all_time_span())
     number = rows.person_no
@@ -229,7 +253,7 @@ def _latest_emails(scope: QueryScope) -> sa.Subquery:
     return query.group_by(number).subquery("mail")
 
 
-def _page_query(limit: int, offset: int) -> sa.Select[Any]:
+def _page_ordered_by_sort_then_id(limit: int, offset: int) -> sa.Select[Any]:
     """Selects the page; names are joined only to persons that may be on it, because equal sort values are ordered by name."""
     first = (
         sa.select(MATCHING_PERSONS.c.sort)
@@ -257,7 +281,9 @@ def _first_touches_of_page(scope: QueryScope) -> sa.Select[Any]:
     return sa.select(touch).join(PERSON_PAGE, PERSON_PAGE.c.person_no == touch.c.person_no)
 
 
-def _page_events(scope: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, Any, list[Expression]]:
+def _events_of_page_in_scope(
+    scope: QueryScope, table: Any = SELECTED_EVENTS
+) -> tuple[Any, Any, list[Expression]]:
     """Returns FROM clause, person and conditions of the events of the page's persons that the scope includes."""
     rows = EventRows(scope, scope.span, table)
     conditions = rows.scope_conditions()
@@ -265,9 +291,9 @@ def _page_events(scope: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, 
     return source, PERSON_PAGE.c.person_no, conditions
 
 
-def _event_facts(scope: QueryScope) -> sa.Select[Any]:
+def _counts_and_last_event_per_person(scope: QueryScope) -> sa.Select[Any]:
     """Selects the persons of the page in order, with their counts in the span and the values of their last event there."""
-    source, number, where = _page_events(scope)
+    source, number, where = _events_of_page_in_scope(scope)
     c = SELECTED_EVENTS.c
     facts = (
         sa.func.count(c.session_no.distinct()).label("sessions"),
@@ -288,9 +314,9 @@ def _event_facts(scope: QueryScope) -> sa.Select[Any]:
     )
 
 
-def _visitor_ids(scope: QueryScope) -> sa.Select[Any]:
+def _first_visitor_ids_per_person(scope: QueryScope) -> sa.Select[Any]:
     """Selects the first visitor ids of every person; a shared person may have millions."""
-    source, number, where = _page_events(scope)
+    source, number, where = _events_of_page_in_scope(scope)
     id_ = SELECTED_EVENTS.c.visitor_id
     different = sa.select(number, id_).distinct().select_from(source).where(*where).subquery("different")
     person = different.c.person_no
@@ -301,8 +327,8 @@ def _visitor_ids(scope: QueryScope) -> sa.Select[Any]:
 
 
 def _conversion_counts(scope: QueryScope) -> sa.Select[Any]:
-    source, number, where = _page_events(
-        scope, conversion_events(scope, scope.span, selected_columns=filter_columns(scope))
+    source, number, where = _events_of_page_in_scope(
+        scope, conversions_once_per_order(scope, scope.span, selected_columns=filter_columns(scope))
     )
     return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
 
@@ -311,10 +337,10 @@ def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Sele
     """Selects charges of the events that the scope includes, by person: count, amount and whether some is foreign."""
     rows = PaymentRows(scope, scope.span, selected_only=page_only)
     number = rows.person_no
-    revenue, foreign = rows.revenue_and_foreign()
+    revenue, foreign = rows.revenue_and_missing_rate_flag()
     source = rows.source
     if scope.filters:
-        picked = _matching_events(scope, selected_only=page_only)
+        picked = _positions_of_events_in_scope(scope, selected_only=page_only)
         same = sa.and_(picked.c.seq == rows.table.c.seq, picked.c.timestamp == rows.table.c.timestamp)
         source = source.join(picked, same)
     if page_only:
@@ -329,7 +355,7 @@ def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Sele
     return sa.select(*columns).select_from(source).where(*where).group_by(number)
 
 
-def _matching_events(scope: QueryScope, *, selected_only: bool) -> sa.Subquery:
+def _positions_of_events_in_scope(scope: QueryScope, *, selected_only: bool) -> sa.Subquery:
     """Returns the positions of the events that the scope includes."""
     rows = EventRows(scope, scope.span, SELECTED_EVENTS if selected_only else EVENTS)
     conditions = rows.scope_conditions()
@@ -341,24 +367,26 @@ def _charges_of_page(scope: QueryScope) -> sa.Select[Any]:
     return _charges_by_person(scope, page_only=True)
 
 
-def _to_person(facts: tuple[Any, ...], values: PersonValues) -> Person:
+def _to_person(facts: tuple[Any, ...], values_by_query: PersonValues) -> Person:
     number, name, sessions, pageviews, events, last_seen, visitor_id, *latest = facts
-    orders, revenue, foreign = values["money"].get(number, (0, 0, False))
-    person_traits = merge_traits(map(parse_json, values["identify"].get(number, ([],))[0]))
-    touch = values["touch"].get(number)
+    orders, revenue, foreign = values_by_query["money"].get(number, (0, 0, False))
+    person_traits = merge_traits_latest_non_null(
+        map(parse_json, values_by_query["identify"].get(number, ([],))[0])
+    )
+    touch = values_by_query["touch"].get(number)
     return Person(
         person=name,
         user_id=name.removeprefix("u:") if name.startswith("u:") else None,
         visitor_id=visitor_id,
-        visitor_ids=tuple(sorted(values["ids"][number][0])),
+        visitor_ids=tuple(sorted(values_by_query["ids"][number][0])),
         email=get_text_trait(person_traits, "email"),
         name=get_text_trait(person_traits, "name"),
-        first_seen=to_utc(values["first"][number][0]),
+        first_seen=to_utc(values_by_query["first"][number][0]),
         last_seen=to_utc(last_seen),
         sessions=sessions,
         pageviews=pageviews,
         events=events,
-        conversions=values["converted"].get(number, (0,))[0],
+        conversions=values_by_query["converted"].get(number, (0,))[0],
         orders=orders,
         revenue=int(revenue),
         first_touch=row_to_touch(touch) if touch else None,

@@ -9,34 +9,37 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.touch_paths import referenced_ctes, reported_touches_in_window
-from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches
+from plugins.events_sql.attribution.touch_paths import (
+    ctes_of_touches_in_window,
+    latest_reported_touches_in_window_query,
+)
+from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches_with_person
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_resolution import is_in_table
 from plugins.events_sql.identity.related_visitors import (
     RELATED_VISITORS,
     SELECTED_EVENTS,
     SELECTED_PERSONS,
-    create_related_visitors,
+    create_related_visitors_table,
 )
 from plugins.events_sql.reads.event_queries import EVENT_COLUMNS, NEWEST_FIRST, events_at_positions
 from plugins.events_sql.reads.people.people_list import (
     PERSON_EVENT_COLUMNS,
     PERSON_PAGE,
-    all_time_values,
-    read_persons,
+    all_time_values_of_page,
+    read_page_persons_seen_in_span,
 )
 from plugins.events_sql.reads.people.person_profile import (
     PROFILE_COLUMNS,
-    person_event_source,
-    read_profile,
+    create_person_tables_and_event_source,
+    read_profile_of_selected_person,
     row_to_touch,
 )
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
-from plugins.events_sql.relations.order_events import create_order_events
+from plugins.events_sql.relations.order_events import create_order_events_table
 from plugins.events_sql.relations.relation_rows import (
     all_time_span,
-    conversion_events,
+    conversions_once_per_order,
     span_conditions,
 )
 from plugins.events_sql.schema.row_mapping import row_to_event, to_utc
@@ -82,31 +85,31 @@ OWN_TOUCHES: Final = sa.table(
 """Temporary table of the person's touches with their rank in time."""
 
 
-def read_journey(plan: PersonActivityQuery, runner: StatementRunner) -> PersonActivity:
+def read_person_activity(plan: PersonActivityQuery, runner: StatementRunner) -> PersonActivity:
     """Returns a person with profile, and their newest sessions and conversions in a span."""
     scope, all_time_scope = (
         plan.scope,
         replace(plan.scope, span=TimeRange(all_time_span().start, plan.scope.span.end)),
     )
-    source, where = person_event_source(
+    source, where = create_person_tables_and_event_source(
         scope, plan.person, PERSON_EVENT_COLUMNS | PROFILE_COLUMNS | {"page_path"}, runner
     )
     runner.create_temp_table(PERSON_PAGE.name, _single_person_page(plan.person))
-    create_related_visitors(scope.workspace_id, runner)
-    runner.create_temp_table(OWN_TOUCHES.name, _ranked_touches(scope))
-    create_order_events(all_time_scope, frozenset(), runner)
-    all_time = all_time_values(scope, runner, _first_own_touch)
+    create_related_visitors_table(scope.workspace_id, runner)
+    runner.create_temp_table(OWN_TOUCHES.name, _touches_of_person_ranked_by_time(scope))
+    create_order_events_table(all_time_scope, frozenset(), runner)
+    all_time = all_time_values_of_page(scope, runner, _first_own_touch)
     runner.create_temp_table(SESSION_PAGE.name, _newest_sessions(plan.max_items, source, where))
-    runner.create_temp_table(CONVERSION_PAGE.name, _newest_conversions(plan))
+    runner.create_temp_table(CONVERSION_PAGE.name, _newest_conversions_in_span(plan))
     return PersonActivity(
-        in_range=next(iter(read_persons(scope, all_time, runner)), None),
-        lifetime=next(iter(read_persons(all_time_scope, all_time, runner)), None),
-        profile=read_profile(scope.workspace_id, runner),
+        in_range=next(iter(read_page_persons_seen_in_span(scope, all_time, runner)), None),
+        lifetime=next(iter(read_page_persons_seen_in_span(all_time_scope, all_time, runner)), None),
+        profile=read_profile_of_selected_person(scope.workspace_id, runner),
         last_touch=next(
-            (row_to_touch(row) for row in runner.fetch_rows(_last_own_touch(all_time_scope))), None
+            (row_to_touch(row) for row in runner.fetch_rows(_last_touch_in_span(all_time_scope))), None
         ),
-        sessions=tuple(_read_sessions(scope, runner)),
-        conversions=tuple(_read_conversions(plan, runner)),
+        sessions=tuple(_read_sessions_with_revenue(scope, runner)),
+        conversions=tuple(_read_conversions_with_touch_paths(plan, runner)),
     )
 
 
@@ -120,7 +123,7 @@ def _first_own_touch(_: QueryScope) -> sa.Select[Any]:
     return sa.select(OWN_TOUCHES.c.person_no, *_touch_columns()).where(OWN_TOUCHES.c.place == 1)
 
 
-def _last_own_touch(scope: QueryScope) -> sa.Select[Any]:
+def _last_touch_in_span(scope: QueryScope) -> sa.Select[Any]:
     """Selects the latest touch in a span."""
     latest = (OWN_TOUCHES.c["at"].desc(), OWN_TOUCHES.c.seq.desc())
     return (
@@ -135,7 +138,7 @@ def _touch_columns() -> list[Any]:
     return [OWN_TOUCHES.c[name] for name in ("at", *TOUCH_VALUE_COLUMNS)]
 
 
-def _newest_sessions(most: int, source: Any, where: list[Any]) -> sa.Select[Any]:
+def _newest_sessions(max_sessions: int, source: Any, where: list[Any]) -> sa.Select[Any]:
     c = SELECTED_EVENTS.c
     viewed = name_in(c.event_name, PAGE_VIEWS)
     first = (sa.func.min(c.timestamp).label("first_at"), fn.EarliestBy(c.seq, c.timestamp, c.seq))
@@ -151,10 +154,14 @@ def _newest_sessions(most: int, source: Any, where: list[Any]) -> sa.Select[Any]
     )
     sessions = facts.select_from(source).where(*where).group_by(c.session_no).subquery("session_rows")
     newest = (sessions.c.first_at.desc(), sessions.c.first_seq.desc())
-    return sa.select(*(sessions.c[column.name] for column in SESSION_PAGE.c)).order_by(*newest).limit(most)
+    return (
+        sa.select(*(sessions.c[column.name] for column in SESSION_PAGE.c))
+        .order_by(*newest)
+        .limit(max_sessions)
+    )
 
 
-def _read_sessions(scope: QueryScope, runner: StatementRunner) -> list[PersonSession]:
+def _read_sessions_with_revenue(scope: QueryScope, runner: StatementRunner) -> list[PersonSession]:
     first, where = events_at_positions(SESSION_PAGE, "first_at", "first_seq", scope.workspace_id)
     facts = (
         SESSION_PAGE.c.session_no,
@@ -165,7 +172,7 @@ def _read_sessions(scope: QueryScope, runner: StatementRunner) -> list[PersonSes
     )
     newest = (SESSION_PAGE.c.first_at.desc(), SESSION_PAGE.c.first_seq.desc())
     query = sa.select(*facts, *EVENT_COLUMNS).select_from(first).where(*where).order_by(*newest)
-    paid = {row[0]: row[1:] for row in runner.fetch_rows(_revenue_by_session(scope))}
+    paid = {row[0]: row[1:] for row in runner.fetch_rows(_charged_amount_by_shown_session(scope))}
     return [
         PersonSession(
             row_to_event(row), to_utc(last_at), views, count, page, *_revenue_or_zero(paid.get(session))
@@ -178,11 +185,11 @@ def _revenue_or_zero(row: tuple[Any, ...] | None) -> tuple[int, bool]:
     return (int(row[0]), bool(row[1])) if row else (0, False)
 
 
-def _revenue_by_session(scope: QueryScope) -> sa.Select[Any]:
+def _charged_amount_by_shown_session(scope: QueryScope) -> sa.Select[Any]:
     """Selects the charges of sessions: amount, and whether some is foreign."""
     rows = PaymentRows(scope, scope.span, selected_only=True)
     c = rows.table.c
-    revenue, foreign = rows.revenue_and_foreign()
+    revenue, foreign = rows.revenue_and_missing_rate_flag()
     is_shown = c.session_no.in_(sa.select(SESSION_PAGE.c.session_no))
     query = sa.select(c.session_no, revenue, foreign).select_from(rows.source)
     return query.where(*rows.where, c.kind == CHARGE, is_shown, c.person_no.is_not(None)).group_by(
@@ -190,8 +197,8 @@ def _revenue_by_session(scope: QueryScope) -> sa.Select[Any]:
     )
 
 
-def _newest_conversions(plan: PersonActivityQuery) -> sa.Select[Any]:
-    c = conversion_events(plan.scope, plan.scope.span, selected_columns=frozenset()).c
+def _newest_conversions_in_span(plan: PersonActivityQuery) -> sa.Select[Any]:
+    c = conversions_once_per_order(plan.scope, plan.scope.span, selected_columns=frozenset()).c
     columns = {
         column.name: c["seq" if column.name == "unit" else column.name] for column in CONVERSION_PAGE.c
     }
@@ -200,7 +207,9 @@ def _newest_conversions(plan: PersonActivityQuery) -> sa.Select[Any]:
     return query.where(*conditions).order_by(c.timestamp.desc(), c.seq.desc()).limit(plan.max_items)
 
 
-def _read_conversions(plan: PersonActivityQuery, runner: StatementRunner) -> list[ConversionPath]:
+def _read_conversions_with_touch_paths(
+    plan: PersonActivityQuery, runner: StatementRunner
+) -> list[ConversionPath]:
     if not runner.fetch_rows(sa.select(CONVERSION_PAGE.c.unit).limit(1)):
         return []
     source, where = events_at_positions(CONVERSION_PAGE, "timestamp", "seq", plan.scope.workspace_id)
@@ -208,7 +217,7 @@ def _read_conversions(plan: PersonActivityQuery, runner: StatementRunner) -> lis
     events = [row_to_event(row) for row in runner.fetch_rows(query)]
     paths: defaultdict[int, list[Touch]] = defaultdict(list)
     length: dict[int, int] = {}
-    for unit, among_all, *touch in runner.fetch_rows(_touches_per_conversion(plan)):
+    for unit, among_all, *touch in runner.fetch_rows(_newest_touches_per_conversion(plan)):
         paths[unit].append(row_to_touch(tuple(touch)))
         length[unit] = among_all
     return [
@@ -217,16 +226,16 @@ def _read_conversions(plan: PersonActivityQuery, runner: StatementRunner) -> lis
     ]
 
 
-def _touches_per_conversion(plan: PersonActivityQuery) -> sa.Select[Any]:
+def _newest_touches_per_conversion(plan: PersonActivityQuery) -> sa.Select[Any]:
     """Selects the newest touches of each conversion, oldest first, and the number of touches, at most one over the limit.
 
     Touches are found by their rank among the person's touches, so that a long window costs no more.
     """
     values = {"workspace": plan.scope.workspace_id, "within": microseconds(plan.window)}
     reported = compiled_source(
-        reported_touches_in_window, CONVERSION_PAGE.name, TOUCH_VALUE_COLUMNS
-    ).as_subquery("reported", *referenced_ctes(CONVERSION_PAGE, OWN_TOUCHES), **values)
-    touches = sa.union_all(_newest_own_touches(plan), sa.select(reported)).subquery("met")
+        latest_reported_touches_in_window_query, CONVERSION_PAGE.name, TOUCH_VALUE_COLUMNS
+    ).as_subquery("reported", *ctes_of_touches_in_window(CONVERSION_PAGE, OWN_TOUCHES), **values)
+    touches = sa.union_all(_newest_own_touches_in_window(plan), sa.select(reported)).subquery("met")
     by_unit: Any = {"partition_by": touches.c.unit}
     place = sa.func.row_number().over(
         **by_unit, order_by=(touches.c.touch_at.desc(), touches.c.touch_seq.desc())
@@ -239,17 +248,17 @@ def _touches_per_conversion(plan: PersonActivityQuery) -> sa.Select[Any]:
     return query.where(numbered.c.place <= plan.max_items).order_by(numbered.c.unit, numbered.c.place.desc())
 
 
-def _ranked_touches(scope: QueryScope) -> sa.Select[Any]:
-    touch = all_touches(scope, RELATED_VISITORS)
+def _touches_of_person_ranked_by_time(scope: QueryScope) -> sa.Select[Any]:
+    touch = all_touches_with_person(scope, RELATED_VISITORS)
     by_time: Any = {"partition_by": touch.c.person_no, "order_by": (touch.c.at, touch.c.seq)}
     columns = {**{c.name: c for c in touch.c}, "place": sa.func.row_number().over(**by_time)}
     listed = [columns[c.name].label(c.name) for c in OWN_TOUCHES.c]
     return sa.select(*listed).where(is_in_table(SELECTED_PERSONS.name, touch.c.person_no))
 
 
-def _newest_own_touches(plan: PersonActivityQuery) -> sa.Select[Any]:
+def _newest_own_touches_in_window(plan: PersonActivityQuery) -> sa.Select[Any]:
     """Selects the newest touches in the window of each conversion, and one more."""
-    touches, counts = OWN_TOUCHES, _touch_counts()
+    touches, counts = OWN_TOUCHES, _touch_count_up_to_each_conversion()
     numbers = sa.literal(list(range(plan.max_items + 1)), sa.ARRAY(_INT))
     back = sa.select(fn.Unnest(numbers).label("n")).subquery("back")
     wanted = (
@@ -271,7 +280,7 @@ def _newest_own_touches(plan: PersonActivityQuery) -> sa.Select[Any]:
     )
 
 
-def _touch_counts() -> sa.Subquery:
+def _touch_count_up_to_each_conversion() -> sa.Subquery:
     """Returns how many touches the person has up to each conversion, that instant included."""
     unit, touches = CONVERSION_PAGE, OWN_TOUCHES
     nothing, single = sa.literal_column("0", _INT), sa.literal_column("1", _INT)

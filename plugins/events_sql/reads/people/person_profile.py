@@ -6,22 +6,22 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches
+from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches_with_person
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_resolution import (
     id_number,
     is_in_table,
     is_session_of_visitors,
-    with_person,
+    joined_to_person,
 )
 from plugins.events_sql.identity.related_visitors import (
     RELATED_VISITORS,
     SELECTED_EVENTS,
     SELECTED_PERSONS,
     SELECTED_VISITORS,
-    create_related_visitors,
-    create_selected_events,
-    create_selected_visitors,
+    create_related_visitors_table,
+    create_selected_events_table,
+    create_selected_visitor_tables,
 )
 from plugins.events_sql.reads.event_queries import EVENT_COLUMNS, NEWEST_FIRST, events_at_positions
 from plugins.events_sql.relations.relation_rows import (
@@ -52,7 +52,7 @@ from service_core.plugin import (
     Profile,
     QueryScope,
     Touch,
-    merge_traits,
+    merge_traits_latest_non_null,
 )
 
 WEAK_ID_EVENTS: Final = sa.table(
@@ -63,38 +63,40 @@ WEAK_ID_EVENTS: Final = sa.table(
 """Temporary table of the events of some visitors with a weak id and their person."""
 
 
-def all_time_scan(workspace_id: UUID) -> QueryScope:
+def all_time_scope_without_conversions(workspace_id: UUID) -> QueryScope:
     """Returns a scope of all time, in which no event converts."""
     return QueryScope(workspace_id, all_time_span(), "", "UTC", ConversionSet(frozenset(), any_revenue=False))
 
 
-def resolve_person(workspace_id: UUID, any_id: str, runner: StatementRunner) -> str | None:
+def resolve_person_strong_id_first(workspace_id: UUID, any_id: str, runner: StatementRunner) -> str | None:
     """Returns the person of a strong id, else of the latest event with this visitor id, else with this anonymous id.
 
     A weak id that only occurs in links returns the person it was linked to last.
     """
-    number = _person_of_strong_id(workspace_id, "u:" + any_id, runner)
+    number = _person_of_occurring_strong_id(workspace_id, "u:" + any_id, runner)
     if number is not None:
-        return _person_name(workspace_id, number, runner)
+        return _person_id_text(workspace_id, number, runner)
     for column in ("visitor_id", "anonymous_id"):
         runner.create_temp_table(SELECTED_VISITORS.name, _visitors_with_weak_id(workspace_id, column, any_id))
-        create_weak_id_events(workspace_id, column, runner)
+        create_weak_id_events_table(workspace_id, column, runner)
         query = sa.select(WEAK_ID_EVENTS.c.person_no).where(WEAK_ID_EVENTS.c.weak_id == any_id)
         if rows := runner.fetch_rows(
             query.order_by(WEAK_ID_EVENTS.c.timestamp.desc(), WEAK_ID_EVENTS.c.seq.desc()).limit(1)
         ):
-            return _person_name(workspace_id, rows[0][0], runner)
-    linked = runner.fetch_rows(_last_linked_person(workspace_id, "v:" + any_id))
+            return _person_id_text(workspace_id, rows[0][0], runner)
+    linked = runner.fetch_rows(_person_linked_last_to_weak_id(workspace_id, "v:" + any_id))
     return str(linked[0][0]) if linked else None
 
 
-def create_weak_id_events(workspace_id: UUID, column: str, runner: StatementRunner) -> None:
+def create_weak_id_events_table(workspace_id: UUID, weak_id_column: str, runner: StatementRunner) -> None:
     """Creates `WEAK_ID_EVENTS` from the selected visitors; a search for weak ids among all events would be slower."""
-    events = compiled_source(_weak_id_events, column).as_subquery("own", workspace=workspace_id)
+    events = compiled_source(_weak_id_events_of_selected_visitors, weak_id_column).as_subquery(
+        "own", workspace=workspace_id
+    )
     runner.create_temp_table(WEAK_ID_EVENTS.name, sa.select(*events.c))
 
 
-def _last_linked_person(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
+def _person_linked_last_to_weak_id(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
     """Selects the person that a weak id was linked to last."""
     weak, name, part = ID_NUMBERS.alias("own"), ID_NUMBERS.alias("name"), PERSON_MERGES.alias("part")
     same = sa.and_(
@@ -115,7 +117,7 @@ def _last_linked_person(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
     )
 
 
-def _person_of_strong_id(workspace_id: UUID, strong_id: str, runner: StatementRunner) -> int | None:
+def _person_of_occurring_strong_id(workspace_id: UUID, strong_id: str, runner: StatementRunner) -> int | None:
     """Returns the number of the person of a strong id; None when the id was only mentioned by other events."""
     part = PERSON_MERGES.alias("part")
     joined = ID_NUMBERS.outerjoin(
@@ -142,27 +144,27 @@ def _occurrences(workspace_id: UUID, number: int) -> Iterator[sa.Select[Any]]:
         yield sa.select(column).where(*conditions).limit(1)
 
 
-def _visitors_with_weak_id(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:
+def _visitors_with_weak_id(workspace_id: UUID, weak_id_column: str, weak_id: str) -> sa.Select[Any]:
     """Selects the numbers of visitors whose events have a weak id in a column."""
-    if column == "visitor_id":
+    if weak_id_column == "visitor_id":
         return id_number(workspace_id, "v:" + weak_id)
-    conditions = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
+    conditions = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[weak_id_column] == weak_id)
     return sa.select(EVENTS.c.visitor_no.label("number")).where(*conditions).distinct()
 
 
-def _weak_id_events(column: str) -> sa.Select[Any]:
+def _weak_id_events_of_selected_visitors(weak_id_column: str) -> sa.Select[Any]:
     """Selects the events of the selected visitors with a column and their person."""
-    joined, person = with_person(EVENTS, SELECTED_VISITORS.name)
+    joined, person = joined_to_person(EVENTS, SELECTED_VISITORS.name)
     c = EVENTS.c
     conditions = (
         fn.RedundantCondition(c.workspace_id == WORKSPACE),
         is_session_of_visitors(SELECTED_VISITORS.name, c.session_no),
     )
-    columns = (c[column].label("weak_id"), c.timestamp, c.seq, person.label("person_no"))
+    columns = (c[weak_id_column].label("weak_id"), c.timestamp, c.seq, person.label("person_no"))
     return sa.select(*columns).select_from(joined).where(*conditions)
 
 
-def _person_name(workspace_id: UUID, number: int, runner: StatementRunner) -> str:
+def _person_id_text(workspace_id: UUID, number: int, runner: StatementRunner) -> str:
     conditions = (
         ID_NUMBERS.c.workspace_id == workspace_id,
         ID_NUMBERS.c.number == sa.literal(number, IdNumber()),
@@ -170,13 +172,13 @@ def _person_name(workspace_id: UUID, number: int, runner: StatementRunner) -> st
     return str(runner.fetch_rows(sa.select(ID_NUMBERS.c.id).where(*conditions))[0][0])
 
 
-def _select_person(workspace_id: UUID, person: str, runner: StatementRunner) -> None:
+def _create_person_tables(workspace_id: UUID, person_name: str, runner: StatementRunner) -> None:
     """Creates the tables of one selected person, given by name, and their visitors."""
-    create_selected_visitors(workspace_id, id_number(workspace_id, person), runner)
+    create_selected_visitor_tables(workspace_id, id_number(workspace_id, person_name), runner)
 
 
-def person_event_source(
-    scope: QueryScope, person: str, columns: frozenset[str], runner: StatementRunner
+def create_person_tables_and_event_source(
+    scope: QueryScope, person_name: str, event_columns: frozenset[str], runner: StatementRunner
 ) -> tuple[Any, list[Any]]:
     """Returns the FROM clause and the conditions of a person's events that a scope includes.
 
@@ -186,16 +188,20 @@ def person_event_source(
         columns: event columns that are read.
         runner: runs the statements of the read.
     """
-    _select_person(scope.workspace_id, person, runner)
-    create_selected_events(scope.workspace_id, required_columns(filter_columns(scope) | columns), runner)
+    _create_person_tables(scope.workspace_id, person_name, runner)
+    create_selected_events_table(
+        scope.workspace_id, required_columns(filter_columns(scope) | event_columns), runner
+    )
     rows = EventRows(scope, scope.span, SELECTED_EVENTS)
     conditions = rows.scope_conditions()
     return rows.source, conditions
 
 
-def person_events(scope: QueryScope, person: str, limit: int, runner: StatementRunner) -> list[Event]:
+def latest_person_events_oldest_first(
+    scope: QueryScope, person: str, limit: int, runner: StatementRunner
+) -> list[Event]:
     """Returns the latest events of a person in the span, oldest first."""
-    source, where = person_event_source(scope, person, frozenset(), runner)
+    source, where = create_person_tables_and_event_source(scope, person, frozenset(), runner)
     c = SELECTED_EVENTS.c
     newest = sa.select(c.timestamp, c.seq, c.session_no).select_from(source).where(*where)
     place = newest.order_by(c.timestamp.desc(), c.seq.desc()).limit(limit).subquery("place")
@@ -204,11 +210,13 @@ def person_events(scope: QueryScope, person: str, limit: int, runner: StatementR
     return [row_to_event(row) for row in runner.fetch_rows(rows)][::-1]
 
 
-def person_touches(scope: QueryScope, person: str, limit: int, runner: StatementRunner) -> list[Touch]:
+def latest_person_touches_oldest_first(
+    scope: QueryScope, person: str, limit: int, runner: StatementRunner
+) -> list[Touch]:
     """Returns the person's latest touches in the span, oldest first."""
-    _select_person(scope.workspace_id, person, runner)
-    create_related_visitors(scope.workspace_id, runner)
-    touch = all_touches(scope, RELATED_VISITORS)
+    _create_person_tables(scope.workspace_id, person, runner)
+    create_related_visitors_table(scope.workspace_id, runner)
+    touch = all_touches_with_person(scope, RELATED_VISITORS)
     columns = [touch.c[name] for name in ("at", *TOUCH_VALUE_COLUMNS)]
     query = sa.select(*columns).where(
         is_in_table(SELECTED_PERSONS.name, touch.c.person_no), *span_conditions(touch.c.at, scope.span)
@@ -221,9 +229,9 @@ PROFILE_COLUMNS: Final = frozenset({"anonymous_id", "external_ids", "event_data"
 """Event columns that a profile is computed from."""
 
 
-def read_profile(workspace_id: UUID, runner: StatementRunner) -> Profile:
+def read_profile_of_selected_person(workspace_id: UUID, runner: StatementRunner) -> Profile:
     """Returns the all-time ids and traits of the person whose events are selected."""
-    rows = EventRows(all_time_scan(workspace_id), all_time_span(), SELECTED_EVENTS)
+    rows = EventRows(all_time_scope_without_conversions(workspace_id), all_time_span(), SELECTED_EVENTS)
     source, where, c = rows.source, rows.where, SELECTED_EVENTS.c
 
     def latest_values(column: Any, *conditions: Expression) -> list[Any]:
@@ -243,11 +251,11 @@ def read_profile(workspace_id: UUID, runner: StatementRunner) -> Profile:
     return Profile(
         anonymous_ids=tuple(row[0] for row in runner.fetch_rows(anonymous)),
         external_ids=external,
-        traits=merge_traits(latest_values(c.event_data, c.event_name == IDENTIFY_EVENT)),
+        traits=merge_traits_latest_non_null(latest_values(c.event_data, c.event_name == IDENTIFY_EVENT)),
     )
 
 
-def identify_payloads(scope: QueryScope) -> sa.Select[Any]:
+def latest_identify_payloads_per_person(scope: QueryScope) -> sa.Select[Any]:
     """Selects the latest distinct `$identify` payloads of the persons of a page, oldest first; one row per person."""
     page = sa.table("person_page", sa.column("person_no", sa.BigInteger))
     rows = EventRows(scope, all_time_span(), SELECTED_EVENTS)

@@ -10,11 +10,11 @@ from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery, QueryResult, ResultRow
 from service_core.analytics.query.snapshot import SourceSnapshot
-from service_core.analytics.reads.did_you_mean import suggest_filter_values
+from service_core.analytics.reads.did_you_mean import suggest_recent_values_for_exact_filters
 from service_core.analytics.reads.metric_values import (
-    list_unavailable,
+    list_unavailable_with_reasons,
     resolve_comparison_range,
-    resolve_range,
+    resolve_date_range_or_all_time,
 )
 from service_core.analytics.reads.query.response import (
     OrderByBody,
@@ -22,8 +22,8 @@ from service_core.analytics.reads.query.response import (
     QueryResponse,
     ResolvedQuery,
     ResponseRenderer,
-    build_comparison,
-    without_breakdown,
+    build_comparison_of_page_rows,
+    without_dimensions_and_buckets,
 )
 from service_core.analytics.reads.query.schemas import QueryRequest
 from service_core.kernel.async_gather import gather_or_cancel
@@ -48,14 +48,14 @@ async def post_query(
     """
     started = perf_counter()
     cursor = (
-        decode_offset_cursor(body.cursor, body.binding(caller))
+        decode_offset_cursor(body.cursor, body.cursor_binding(caller))
         if body.cursor
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
-    date_range = await resolve_range(body.date_range, caller, event_reader)
-    query, attribution = body.metric_query(queries, models, date_range, caller.workspace)
-    snapshot = await queries.read_snapshot(caller, query.metrics)
+    date_range = await resolve_date_range_or_all_time(body.date_range, caller, event_reader)
+    query, attribution = body.validate_and_build_metric_query(queries, models, date_range, caller.workspace)
+    snapshot = await queries.read_source_states_once(caller, query.metrics)
     page, totals = await _read_page_and_totals(
         caller, queries, replace(query, offset=cursor.offset), snapshot
     )
@@ -67,19 +67,21 @@ async def post_query(
         if body.format == "compact"
         else renderer.rows_as_objects(page.rows),
         totals=renderer.metric_values(totals),
-        comparison=await build_comparison(
+        comparison=await build_comparison_of_page_rows(
             previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot
         )
         if previous_range
         else None,
         meta=QueryMeta(
-            resolved=_build_resolved_query(body, query, attribution, caller),
-            unavailable=list_unavailable(query.metrics, totals.values),
-            **_build_next_page(body, caller, cursor, page),
+            resolved=_describe_resolved_query(body, query, attribution, caller),
+            unavailable=list_unavailable_with_reasons(query.metrics, totals.values),
+            **_truncation_and_next_cursor(body, caller, cursor, page),
             row_count=len(page.rows),
-            complete=snapshot.is_complete(query.range, query.metrics, query.fixed_dimensions),
+            complete=snapshot.is_complete_without_failed_source(
+                query.range, query.metrics, query.grouped_and_single_value_dimensions
+            ),
             data_through=snapshot.complete_through(query),
-            did_you_mean=await suggest_filter_values(caller, queries, query, snapshot)
+            did_you_mean=await suggest_recent_values_for_exact_filters(caller, queries, query, snapshot)
             if _has_no_data(page, totals)
             else [],
             query_ms=round((perf_counter() - started) * 1000),
@@ -92,11 +94,13 @@ async def _read_page_and_totals(
 ) -> tuple[QueryResult, ResultRow]:
     """Returns the page and the totals; without dimensions and buckets they are the same row."""
     if not query.dimensions and query.buckets is None and query.offset == 0:
-        page = await queries.execute(caller, query, snapshot)
+        page = await queries.execute_marking_unfit_credits_unavailable(caller, query, snapshot)
         return page, page.rows[0]
     page, totals = await gather_or_cancel(
-        queries.execute(caller, query, snapshot),
-        queries.execute(caller, without_breakdown(query), snapshot),
+        queries.execute_marking_unfit_credits_unavailable(caller, query, snapshot),
+        queries.execute_marking_unfit_credits_unavailable(
+            caller, without_dimensions_and_buckets(query), snapshot
+        ),
     )
     return page, totals.rows[0]
 
@@ -108,7 +112,7 @@ def _has_no_data(page: QueryResult, totals: ResultRow) -> bool:
     )
 
 
-def _build_next_page(
+def _truncation_and_next_cursor(
     body: QueryRequest, caller: Caller, cursor: OffsetCursor, page: QueryResult
 ) -> dict[str, Any]:
     """Returns whether rows are left, and the cursor of the next page."""
@@ -116,11 +120,11 @@ def _build_next_page(
     is_cut = page.total_rows > following.offset
     return {
         "truncated": is_cut,
-        "next_cursor": encode_offset_cursor(following, body.binding(caller)) if is_cut else None,
+        "next_cursor": encode_offset_cursor(following, body.cursor_binding(caller)) if is_cut else None,
     }
 
 
-def _build_resolved_query(
+def _describe_resolved_query(
     body: QueryRequest, query: MetricQuery, attribution: AttributionSettings | None, caller: Caller
 ) -> ResolvedQuery:
     return ResolvedQuery(

@@ -122,12 +122,12 @@ class ResponseRenderer:
         return dict(zip(self.query.metrics, to_json_numbers(row, self.metrics, self.currency), strict=True))
 
 
-def without_breakdown(query: MetricQuery) -> MetricQuery:
+def without_dimensions_and_buckets(query: MetricQuery) -> MetricQuery:
     """Returns the query for the total over the whole range. Totals are queried, never added up."""
     return replace(query, dimensions=(), buckets=None, order=(), limit=None, offset=0)
 
 
-async def build_comparison(
+async def build_comparison_of_page_rows(
     comparison_range: ResolvedRange,
     page: QueryResult,
     renderer: ResponseRenderer,
@@ -144,7 +144,7 @@ async def build_comparison(
         order=(),
         limit=None,
         offset=0,
-        filters=_filters_for_page(query, page),
+        filters=_filters_narrowed_to_page_labels(query, page),
     )
     if query.buckets:
         comparison_query = replace(
@@ -153,15 +153,17 @@ async def build_comparison(
         )
     rows = {
         (row.bucket, row.labels): row
-        for row in (await queries.execute(caller, comparison_query, snapshot)).rows
+        for row in (
+            await queries.execute_marking_unfit_credits_unavailable(caller, comparison_query, snapshot)
+        ).rows
     }
-    totals = await queries.execute(
-        caller, without_breakdown(replace(query, range=comparison_range)), snapshot
+    totals = await queries.execute_marking_unfit_credits_unavailable(
+        caller, without_dimensions_and_buckets(replace(query, range=comparison_range)), snapshot
     )
-    empty_values = queries.empty_row_values(query, snapshot)
+    empty_values = queries.values_of_row_without_data(query, snapshot)
     records = []
     for row in page.rows:
-        bucket = _find_aligned_bucket(row.bucket, query, comparison_query)
+        bucket = _bucket_at_same_position(row.bucket, query, comparison_query)
         if row.bucket is not None and bucket is None:
             continue
         result_row = rows.get((bucket, row.labels)) or ResultRow(bucket, row.labels, empty_values)
@@ -176,7 +178,7 @@ async def build_comparison(
     )
 
 
-def _filters_for_page(query: MetricQuery, page: QueryResult) -> tuple[DimensionFilter, ...]:
+def _filters_narrowed_to_page_labels(query: MetricQuery, page: QueryResult) -> tuple[DimensionFilter, ...]:
     """Returns the filters of the query, narrowed to the dimension values of the page."""
     labels = zip(*(row.labels for row in page.rows), strict=True)
     keys = (tuple(sorted(set(dimension_labels))) for dimension_labels in labels)
@@ -187,8 +189,12 @@ def _filters_for_page(query: MetricQuery, page: QueryResult) -> tuple[DimensionF
     return (*query.filters, *narrowed)
 
 
-def _find_aligned_bucket(bucket: datetime | None, query: MetricQuery, there: MetricQuery) -> datetime | None:
-    if bucket is None or query.buckets is None or there.buckets is None:
+def _bucket_at_same_position(
+    bucket: datetime | None, query: MetricQuery, comparison_query: MetricQuery
+) -> datetime | None:
+    if bucket is None or query.buckets is None or comparison_query.buckets is None:
         return None
     position = query.buckets.starts.index(bucket)
-    return there.buckets.starts[position] if position < len(there.buckets.starts) else None
+    return (
+        comparison_query.buckets.starts[position] if position < len(comparison_query.buckets.starts) else None
+    )

@@ -10,20 +10,23 @@ from service_core.analytics.attribution.models import AttributionModels, Attribu
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import BUCKET, MetricQuery, SortKey
-from service_core.analytics.query.ordering import build_default_order, complete_order
+from service_core.analytics.query.ordering import (
+    append_unsorted_fields_ascending,
+    order_by_time_then_first_metric,
+)
 from service_core.analytics.query.schemas import (
     MAX_DIMENSIONS,
     Compare,
     FilterBody,
     MetricsRequestBase,
-    validate_dimensions,
+    require_dimensions_accepted_by_metrics,
 )
 from service_core.analytics.reads.query.response import OrderByBody
 from service_core.kernel.bucket_series import (
     BUCKET_UNITS,
-    build_bucket_series,
-    choose_bucket_unit,
-    started_buckets,
+    buckets_started_by_now,
+    build_series_of_at_most_1000_buckets,
+    choose_bucket_unit_by_range_length,
 )
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import BadRequest
@@ -47,7 +50,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
     )
     limit: Annotated[int, Clamp(1, 1000)] = 100
 
-    def metric_query(
+    def validate_and_build_metric_query(
         self,
         queries: MetricQueries,
         models: AttributionModels,
@@ -60,16 +63,16 @@ class AnalyticsQueryBase(MetricsRequestBase):
             BadRequest: with the code of the invalid field.
         """
         catalog = queries.catalog
-        ids = self.metric_ids(catalog, _MAX_METRICS)
-        dimensions = self._validate_dimensions(catalog, ids)
-        rules = self.credit_rules(catalog, models, ids, workspace)
+        ids = self.unique_known_metric_ids(catalog, _MAX_METRICS)
+        dimensions = self._unique_accepted_dimensions(catalog, ids)
+        rules = self.credit_rules_needed_by_metrics(catalog, models, ids, workspace)
         query = MetricQuery(
             ids,
             date_range,
             dimensions=dimensions,
-            filters=self.validate_filters(catalog, ids),
-            buckets=self._resolve_buckets(date_range),
-            order=self._resolve_order(ids, dimensions),
+            filters=self.parse_filters_accepted_by_metrics(catalog, ids),
+            buckets=self._started_buckets_or_none_without_interval(date_range),
+            order=self._validated_total_order(ids, dimensions),
             limit=self.limit,
             credit_rule=rules.requested,
             default_credit_rule=rules.workspace_default,
@@ -78,15 +81,15 @@ class AnalyticsQueryBase(MetricsRequestBase):
         )
         return query, rules.attribution
 
-    def _validate_dimensions(self, catalog: Catalog, ids: tuple[str, ...]) -> tuple[str, ...]:
+    def _unique_accepted_dimensions(self, catalog: Catalog, metric_ids: tuple[str, ...]) -> tuple[str, ...]:
         if len(self.dimensions) > MAX_DIMENSIONS:
             raise BadRequest(
                 f"At most {MAX_DIMENSIONS} dimensions", "too_many_dimensions", field="dimensions"
             )
-        validate_dimensions(catalog, ids, self.dimensions, "dimensions")
+        require_dimensions_accepted_by_metrics(catalog, metric_ids, self.dimensions, "dimensions")
         return tuple(dict.fromkeys(self.dimensions))
 
-    def _resolve_buckets(self, date_range: ResolvedRange) -> Buckets | None:
+    def _started_buckets_or_none_without_interval(self, date_range: ResolvedRange) -> Buckets | None:
         if not self.interval:
             return None
         if self.interval not in ("auto", *BUCKET_UNITS):
@@ -96,16 +99,22 @@ class AnalyticsQueryBase(MetricsRequestBase):
                 field="interval",
                 hint=f"Intervals: auto, {', '.join(BUCKET_UNITS)}.",
             )
-        unit = choose_bucket_unit(date_range) if self.interval == "auto" else BucketUnit(self.interval)
-        return started_buckets(build_bucket_series(date_range, unit), date_range.now)
+        unit = (
+            choose_bucket_unit_by_range_length(date_range)
+            if self.interval == "auto"
+            else BucketUnit(self.interval)
+        )
+        return buckets_started_by_now(build_series_of_at_most_1000_buckets(date_range, unit), date_range.now)
 
-    def _resolve_order(self, ids: tuple[str, ...], dimensions: tuple[str, ...]) -> tuple[SortKey, ...]:
+    def _validated_total_order(
+        self, metric_ids: tuple[str, ...], dimensions: tuple[str, ...]
+    ) -> tuple[SortKey, ...]:
         bucketed = bool(self.interval)
         if not self.order_by:
-            return build_default_order(ids, dimensions, bucketed=bucketed)
+            return order_by_time_then_first_metric(metric_ids, dimensions, bucketed=bucketed)
         if len(self.order_by) > _MAX_SORT_KEYS:
             raise BadRequest(f"At most {_MAX_SORT_KEYS} sort keys", "invalid_parameter", field="order_by")
-        sortable = (*ids, *dimensions, *((BUCKET,) if bucketed else ()))
+        sortable = (*metric_ids, *dimensions, *((BUCKET,) if bucketed else ()))
         for position, key in enumerate(self.order_by):
             if key.field not in sortable:
                 raise BadRequest(
@@ -114,7 +123,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
                     field=f"order_by[{position}].field",
                 )
         order = tuple(SortKey(key.field, key.direction == "desc") for key in self.order_by)
-        return complete_order(order, dimensions, bucketed=bucketed)
+        return append_unsorted_fields_ascending(order, dimensions, bucketed=bucketed)
 
 
 class QueryRequest(AnalyticsQueryBase):
@@ -125,7 +134,7 @@ class QueryRequest(AnalyticsQueryBase):
     cursor: str | None = None
     format: Literal["rows", "compact"] = "rows"
 
-    def binding(self, caller: Caller) -> bytes:
+    def cursor_binding(self, caller: Caller) -> bytes:
         """Returns the bytes that a cursor of this request is bound to."""
         return cursor_scope_digest(str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"}))
 
@@ -140,11 +149,11 @@ class SavedQuery(AnalyticsQueryBase):
     """A query as saved: without range, comparison, cursor and format."""
 
     @model_serializer(mode="wrap")
-    def _as_sent(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def] # noqa: ANN202 - a return type would replace the schema
+    def _serialize_set_fields_only(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def] # noqa: ANN202 - a return type would replace the schema
         return {name: value for name, value in handler(self).items() if name in self.model_fields_set}
 
-    def to_request(
-        self, date_range: DateRange, *, filters: Sequence[FilterBody] = (), **said: Any
+    def to_request_with_more_filters(
+        self, date_range: DateRange, *, extra_filters: Sequence[FilterBody] = (), **request_fields: Any
     ) -> "QueryRequest":
         """Returns the request that runs the query over a range.
 
@@ -153,9 +162,9 @@ class SavedQuery(AnalyticsQueryBase):
             filters: conditions in addition to those of the saved query.
             said: fields of the request that replace those of the saved query.
         """
-        all_filters = [*self.filters, *filters]
+        all_filters = [*self.filters, *extra_filters]
         return SavedQueryRequest.model_validate(
-            {**dict(self), "date_range": date_range, "filters": all_filters, **said}
+            {**dict(self), "date_range": date_range, "filters": all_filters, **request_fields}
         )
 
 

@@ -41,59 +41,67 @@ def app_store_event_names(kinds: Iterable[NotificationKind]) -> tuple[str, ...]:
     return tuple(sorted(_TRIAL_EVENTS.union(EVENTS[kind] for kind in kinds)))
 
 
-def map_app_store(message: AppStoreNotification, provider: str, account_id: str) -> MappedMessage:
+def map_app_store_notification(
+    notification: AppStoreNotification, provider: str, account_id: str
+) -> MappedMessage:
     """Returns the event of a notification, with its subscription states and payments."""
     return MappedMessage(
-        message.id,
-        event_name(message),
-        message.occurred_at,
-        message.identity,
-        dict(_properties(message)),
-        message.external_ids,
-        subscription_states(message, provider, account_id),
-        subscription_payments(message, provider, account_id),
-        test=message.test,
+        notification.id,
+        trial_or_kind_event_name(notification),
+        notification.occurred_at,
+        notification.identity,
+        dict(_event_properties_with_known_money(notification)),
+        notification.external_ids,
+        subscription_states(notification, provider, account_id),
+        subscription_payments(notification, provider, account_id),
+        test=notification.test,
     )
 
 
-def event_name(message: AppStoreNotification) -> str:
+def trial_or_kind_event_name(notification: AppStoreNotification) -> str:
     """Returns the event name of a notification; trial starts and conversions have names of their own."""
-    if message.kind is NotificationKind.INITIAL_PURCHASE and message.is_free_trial:
+    if notification.kind is NotificationKind.INITIAL_PURCHASE and notification.is_free_trial:
         return "trial_started"
-    if message.kind is NotificationKind.RENEWAL and message.converts_trial:
+    if notification.kind is NotificationKind.RENEWAL and notification.converts_trial:
         return "trial_converted"
-    return EVENTS[message.kind]
+    return EVENTS[notification.kind]
 
 
-def _properties(message: AppStoreNotification) -> Iterator[tuple[str, Any]]:
+def _event_properties_with_known_money(notification: AppStoreNotification) -> Iterator[tuple[str, Any]]:
     """Yields the known properties; a price of 0 is included only for purchases outside trials."""
-    yield from message.properties.items()
+    yield from notification.properties.items()
     known = {
-        "subscription_id": message.subscription_id,
-        "product_id": message.product_id,
-        "reason": message.reason,
+        "subscription_id": notification.subscription_id,
+        "product_id": notification.product_id,
+        "reason": notification.reason,
     }
     yield from ((name, value) for name, value in known.items() if value is not None)
-    bought = message.kind in PURCHASE_KINDS and not message.trial
-    if message.price is not None and message.currency is not None and (message.price or bought):
-        yield from _money_properties(message, message.price, message.currency)
+    bought = notification.kind in PURCHASE_KINDS and not notification.trial
+    if (
+        notification.price is not None
+        and notification.currency is not None
+        and (notification.price or bought)
+    ):
+        yield from _money_and_order_properties(notification, notification.price, notification.currency)
 
 
-def _money_properties(
-    message: AppStoreNotification, price: Decimal, currency: str
+def _money_and_order_properties(
+    notification: AppStoreNotification, price: Decimal, currency: str
 ) -> Iterator[tuple[str, str]]:
     yield "revenue", f"{price:f}"
     yield "currency", currency
-    if message.transaction_id is not None:
+    if notification.transaction_id is not None:
         # Within days a second charge of an order is left out as a repeat, and what came back is none.
-        reversed_ = message.kind is NotificationKind.REFUND_REVERSED
-        yield "reversed_order_id" if reversed_ else "order_id", message.transaction_id
+        reversed_ = notification.kind is NotificationKind.REFUND_REVERSED
+        yield "reversed_order_id" if reversed_ else "order_id", notification.transaction_id
     if price >= 0:
         yield "shipping", "0"  # what app stores sell comes over the wire
-        yield from _fee_property(message, price, currency)
+        yield from _store_fee_property(notification, price, currency)
 
 
-def _fee_property(message: AppStoreNotification, price: Decimal, currency: str) -> Iterator[tuple[str, str]]:
+def _store_fee_property(
+    message: AppStoreNotification, price: Decimal, currency: str
+) -> Iterator[tuple[str, str]]:
     """Yields the commission of the store; 0 for a free item, nothing if the share is unknown."""
     share = message.commission if price else Decimal(0)
     if share is not None and share >= 0:

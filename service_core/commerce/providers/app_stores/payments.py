@@ -5,24 +5,24 @@ from service_core.commerce.subscriptions.models import PaymentKind, Subscription
 
 
 def subscription_payments(
-    message: AppStoreNotification, provider: str, account_id: str
+    notification: AppStoreNotification, provider: str, account_id: str
 ) -> tuple[SubscriptionPayment, ...]:
     """Returns the charge or failed payment of a subscription, if there is one; a cancellation after a failure adds none."""
-    failed = message.kind is NotificationKind.BILLING_ISSUE
-    if message.subscription_id is None or not message.concerns_subscription:
+    failed = notification.kind is NotificationKind.BILLING_ISSUE
+    if notification.subscription_id is None or not notification.concerns_subscription:
         return ()
-    if not failed and message.paid_amount is None:
+    if not failed and notification.paid_amount is None:
         return ()
     return (
         SubscriptionPayment(
             provider=provider,
             account_id=account_id,
-            subscription_id=message.subscription_id,
-            message_id=message.id,
-            at=message.occurred_at,
+            subscription_id=notification.subscription_id,
+            message_id=notification.id,
+            at=notification.occurred_at,
             kind=PaymentKind.FAILED_PAYMENT if failed else PaymentKind.CHARGE,
-            amount=message.paid_amount,
-            currency=message.currency if message.paid_amount is not None else None,
-            test=message.test,
+            amount=notification.paid_amount,
+            currency=notification.currency if notification.paid_amount is not None else None,
+            test=notification.test,
         ),
     )

@@ -13,39 +13,44 @@ from service_core.commerce.subscriptions.models import SubscriptionState, Subscr
 
 
 def subscription_states(
-    message: AppStoreNotification, provider: str, account_id: str
+    notification: AppStoreNotification, provider: str, account_id: str
 ) -> tuple[SubscriptionState, ...]:
     """Returns the subscription state of a notification, if it has one.
 
     A changed product holds from the renewal that pays for it, and a transfer names no subscription.
     """
-    if message.subscription_id is None or not message.concerns_subscription:
+    if notification.subscription_id is None or not notification.concerns_subscription:
         return ()
-    state = _state_after(message, _active_state(message, message.subscription_id, provider, account_id))
+    state = _state_after_notification(
+        notification,
+        _active_or_trialing_state(notification, notification.subscription_id, provider, account_id),
+    )
     return () if state is None else (state,)
 
 
-def _state_after(message: AppStoreNotification, active: SubscriptionState) -> SubscriptionState | None:
+def _state_after_notification(
+    message: AppStoreNotification, active_state: SubscriptionState
+) -> SubscriptionState | None:
     state: SubscriptionState | None = None
     match message.kind:
         case NotificationKind.INITIAL_PURCHASE | NotificationKind.RENEWAL:
-            state = _with_price(active, message)
+            state = _with_price_of_started_period(active_state, message)
         case NotificationKind.UNCANCELLATION | NotificationKind.SUBSCRIPTION_EXTENDED:
-            state = active
+            state = active_state
         case NotificationKind.BILLING_ISSUE:
-            state = replace(active, status=SubscriptionStatus.PAST_DUE)
+            state = replace(active_state, status=SubscriptionStatus.PAST_DUE)
         case NotificationKind.CANCELLATION:
-            state = _canceled_state(active, message)
+            state = _canceled_past_due_or_ended_state(active_state, message)
         case NotificationKind.EXPIRATION:
-            state = _ended_state(active, message)
+            state = _expired_or_paused_state(active_state, message)
         case NotificationKind.SUBSCRIPTION_PAUSED:
-            state = _paused_state(active, message)
+            state = _paused_state(active_state, message)
         case NotificationKind.REFUND_REVERSED if not _is_expired(message):
-            state = active
+            state = active_state
     return state
 
 
-def _active_state(
+def _active_or_trialing_state(
     message: AppStoreNotification, subscription_id: str, provider: str, account_id: str
 ) -> SubscriptionState:
     return SubscriptionState(
@@ -67,7 +72,9 @@ def _active_state(
     )
 
 
-def _with_price(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
+def _with_price_of_started_period(
+    active: SubscriptionState, message: AppStoreNotification
+) -> SubscriptionState:
     """Returns the state with price and interval of the period that begins; a free period has none."""
     begun = message.purchased_at or message.notified_at
     first = message.kind is NotificationKind.INITIAL_PURCHASE
@@ -83,18 +90,20 @@ def _with_price(active: SubscriptionState, message: AppStoreNotification) -> Sub
     )
 
 
-def _canceled_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState | None:
+def _canceled_past_due_or_ended_state(
+    active: SubscriptionState, message: AppStoreNotification
+) -> SubscriptionState | None:
     """Returns the state after a cancellation: past due after a failed payment; a refund ends only an expired one."""
     if message.reason == BILLING_REASON:
         return replace(active, status=SubscriptionStatus.PAST_DUE)
     if message.is_refund:
-        return _ended_state(active, message) if _is_expired(message) else None
+        return _expired_or_paused_state(active, message) if _is_expired(message) else None
     return replace(
         active, cancel_at_period_end=True, canceled_at=message.notified_at, ended_at=message.expires_at
     )
 
 
-def _ended_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
+def _expired_or_paused_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
     paused = message.reason == PAUSED_REASON
     return replace(
         active,

@@ -13,12 +13,12 @@ LinkHosts = Mapping[UUID, str]
 """Id of a link domain -> its host, for all domains that links of a workspace can use."""
 
 
-async def load_link_hosts(records: RecordReader, shared: LinkDomain | None) -> LinkHosts:
+async def load_link_hosts(records: RecordReader, shared_domain: LinkDomain | None) -> LinkHosts:
     """Returns the shared domain and the verified ones of the workspace; none without a shared domain."""
-    if shared is None:
+    if shared_domain is None:
         return {}
     own = (claim.link_domain for claim in await records.list_all(LinkDomainClaim) if claim.is_verified)
-    return {domain.id: domain.host for domain in (shared, *own)}
+    return {domain.id: domain.host for domain in (shared_domain, *own)}
 
 
 async def find_links_on_domain(records: RecordReader, claim: LinkDomainClaim) -> list[TrackingLink]:
@@ -26,7 +26,7 @@ async def find_links_on_domain(records: RecordReader, claim: LinkDomainClaim) ->
     return await records.list_all(TrackingLink, field_filters={"domain_id": str(claim.link_domain.id)})
 
 
-async def require_active_domain(records: RecordReader, domain_id: UUID) -> None:
+async def refuse_lapsed_domain(records: RecordReader, domain_id: UUID) -> None:
     """Refuses a new link on a domain whose DNS record has been missing for too long.
 
     Raises:
@@ -45,6 +45,6 @@ async def require_active_domain(records: RecordReader, domain_id: UUID) -> None:
 async def is_verified_link_host(unique_keys: UniqueKeyLookup, host: str) -> bool:
     """Returns whether a workspace has verified a host, which is in lower case."""
     return (
-        await unique_keys.find_by_unique_key(LinkDomainClaim, verified_domain_key(LinkDomain(host)))
+        await unique_keys.find_live_by_unique_key(LinkDomainClaim, verified_domain_key(LinkDomain(host)))
         is not None
     )

@@ -10,7 +10,7 @@ from service_core.changes.resource import MillisecondDatetime, Resource, Resourc
 from service_core.kernel.errors import ApiError, Conflict, Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.workspace.links.models import LinkDomain
-from service_core.workspace.url_rules import is_private_host
+from service_core.workspace.url_rules import is_private_or_numeric_host
 
 MAX_HOST_LENGTH: Final = 241
 """Characters of a host name at most, so that a DNS name has room for the label of the record."""
@@ -80,7 +80,7 @@ class LinkDomainClaim(Resource):
 
     def mark_verified(self, now: datetime) -> "LinkDomainClaim":
         """Returns the claim after its record was found."""
-        return self._replace_fields(
+        return self._replace_if_notice_state_changes(
             now,
             verified_at=self.verified_at or now,
             missing_since=None,
@@ -88,7 +88,7 @@ class LinkDomainClaim(Resource):
             pending_recipients=(),
         )
 
-    def mark_record_missing(
+    def mark_missing_lapsed_or_pending_again(
         self, now: datetime, *, in_use: bool, recipients: tuple[UUID, ...] = ()
     ) -> "LinkDomainClaim":
         """Returns the claim after its record was missing. It is pending again after a while, unless links use it.
@@ -100,14 +100,18 @@ class LinkDomainClaim(Resource):
         """
         since = self.missing_since or now
         if now - since < MISSING_RECORD_GRACE:
-            return self._replace_fields(now, missing_since=since, pending_recipients=recipients)
+            return self._replace_if_notice_state_changes(
+                now, missing_since=since, pending_recipients=recipients
+            )
         if in_use:
-            return self._replace_fields(now, lapsed_at=self.lapsed_at or now, pending_recipients=recipients)
-        return self._replace_fields(
+            return self._replace_if_notice_state_changes(
+                now, lapsed_at=self.lapsed_at or now, pending_recipients=recipients
+            )
+        return self._replace_if_notice_state_changes(
             now, verified_at=None, missing_since=None, lapsed_at=None, pending_recipients=recipients
         )
 
-    def _replace_fields(self, now: datetime, **fields: Any) -> "LinkDomainClaim":
+    def _replace_if_notice_state_changes(self, now: datetime, **fields: Any) -> "LinkDomainClaim":
         changed = self.with_fields(now, **fields)
         return self if changed.notice_state == self.notice_state else changed
 
@@ -134,7 +138,7 @@ def verified_domain_key(domain: LinkDomain) -> str:
     return f"domain:{domain.id.hex}"
 
 
-def normalize_host(text: str) -> str:
+def normalize_public_host(text: str) -> str:
     """Returns a host name in lower case and ASCII.
 
     Args:
@@ -148,7 +152,7 @@ def normalize_host(text: str) -> str:
         host = name.encode("idna").decode("ascii")
     except UnicodeError:
         host = ""
-    if len(host) > MAX_HOST_LENGTH or not _HOST.fullmatch(host) or is_private_host(host):
+    if len(host) > MAX_HOST_LENGTH or not _HOST.fullmatch(host) or is_private_or_numeric_host(host):
         raise Unprocessable(
             "This is no public host name",
             "invalid_field",

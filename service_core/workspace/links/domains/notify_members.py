@@ -13,7 +13,7 @@ from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, Li
 
 async def send_pending_notices(
     workspace: Workspace,
-    recipients: Mapping[UUID, str],
+    email_by_account: Mapping[UUID, str],
     transactions: Transactions,
     email_sender: EmailSender,
     now: datetime,
@@ -38,21 +38,21 @@ async def send_pending_notices(
     failure = None
     for claim in claims:
         for account_id in claim.pending_recipients if now - claim.updated_at < MISSING_RECORD_GRACE else ():
-            is_first = await _mark_notified(transactions, claim, account_id, notified=True)
-            if not is_first or account_id not in recipients:
+            is_first = await _remove_or_restore_recipient(transactions, claim, account_id, notified=True)
+            if not is_first or account_id not in email_by_account:
                 continue
             try:
                 await email_sender.send(
-                    EmailMessage(recipients[account_id], *missing_record_email(workspace, claim))
+                    EmailMessage(email_by_account[account_id], *missing_record_email(workspace, claim))
                 )
             except EmailSenderUnavailable as fault:
                 failure = fault
-                await _mark_notified(transactions, claim, account_id, notified=False)
+                await _remove_or_restore_recipient(transactions, claim, account_id, notified=False)
     if failure is not None:
         raise failure
 
 
-async def _mark_notified(
+async def _remove_or_restore_recipient(
     transactions: Transactions, claim: LinkDomainClaim, account_id: UUID, *, notified: bool
 ) -> bool:
     """Removes or adds a pending recipient; returns False when that was done before or the state has changed.

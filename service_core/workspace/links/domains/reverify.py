@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from service_core.access.email_sender import EmailSender, EmailSenderUnavailable
-from service_core.access.internal_callers import read_only_caller
+from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.members.ports import Accounts, Members
 from service_core.access.models import Caller, Workspace
 from service_core.access.ports import CredentialStore
@@ -44,7 +44,7 @@ class DomainReverification:
     txt_records: TxtRecords
     email_sender: EmailSender
 
-    async def recheck_all(self, now: datetime) -> None:
+    async def recheck_and_notify_all(self, now: datetime) -> None:
         """Stores which records are missing or back, and notifies owners and admins of missing ones.
 
         Raises:
@@ -53,33 +53,35 @@ class DomainReverification:
         failure = None
         for workspace in await self.workspaces.list_workspaces():
             try:
-                await self._recheck_workspace(workspace, now)
+                await self._recheck_and_notify_workspace(workspace, now)
             except EmailSenderUnavailable as fault:
                 failure = fault
         if failure is not None:
             raise failure
 
-    async def _recheck_workspace(self, workspace: Workspace, now: datetime) -> None:
+    async def _recheck_and_notify_workspace(self, workspace: Workspace, now: datetime) -> None:
         async with self.changes.transactions.read(workspace.id) as transaction:
             claims = await transaction.resources.list_all(LinkDomainClaim)
         if not claims:
             return
-        recipients = await self._load_recipients(workspace)
-        caller = replace(read_only_caller(workspace, now, "DNS check"), is_system=True)
+        recipients = await self._load_email_by_manager_account(workspace)
+        caller = replace(build_unlimited_read_only_caller(workspace, now, "DNS check"), is_system=True)
         verified = [claim for claim in claims if claim.is_verified]
         answers = await gather_or_cancel(*map(self._has_txt_record, verified))
         for claim, is_present in zip(verified, answers, strict=True):
             if is_present is None or (is_present and claim.is_record_present):
                 continue
             with suppress(NotFound):  # removed meanwhile
-                await self.changes.execute(
+                await self.changes.preview_or_apply_change(
                     caller,
-                    _plan_recheck_result(caller, claim, is_present, recipients=tuple(recipients)),
+                    _plan_recheck_result_unless_changed(
+                        caller, claim, is_present, recipients=tuple(recipients)
+                    ),
                     dry_run=False,
                 )
         await send_pending_notices(workspace, recipients, self.changes.transactions, self.email_sender, now)
 
-    async def _load_recipients(self, workspace: Workspace) -> dict[UUID, str]:
+    async def _load_email_by_manager_account(self, workspace: Workspace) -> dict[UUID, str]:
         """Returns account id -> e-mail address of the members who can manage the workspace."""
         members = await self.members.list_members(workspace.id)
         accounts = [
@@ -96,7 +98,7 @@ class DomainReverification:
             return None
 
 
-def _plan_recheck_result(
+def _plan_recheck_result_unless_changed(
     caller: Caller, claim: LinkDomainClaim, is_present: bool, *, recipients: tuple[UUID, ...]
 ) -> ChangePlanner:
     """Returns the plan that stores the result of a check, unless the claim was changed meanwhile."""
@@ -108,7 +110,9 @@ def _plan_recheck_result(
         if is_present:
             return Change(Action.UPDATE, current, current.mark_verified(caller.now))
         in_use = bool(await find_links_on_domain(transaction.resources, current))
-        missing = current.mark_record_missing(caller.now, in_use=in_use, recipients=recipients)
+        missing = current.mark_missing_lapsed_or_pending_again(
+            caller.now, in_use=in_use, recipients=recipients
+        )
         return Change(Action.UPDATE, current, missing)
 
     return store_result_unless_changed

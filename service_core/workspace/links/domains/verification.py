@@ -3,7 +3,7 @@
 from typing import Final
 from uuid import UUID
 
-from service_core.access.members.sign_in_attempts import consume_attempt
+from service_core.access.members.sign_in_attempts import count_attempt_per_15_minutes_or_raise
 from service_core.access.models import Caller
 from service_core.access.ports import RateLimiter
 from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
@@ -15,7 +15,7 @@ from service_core.changes.resource import RecordReader
 from service_core.kernel.errors import Conflict, ServiceUnavailable, Unprocessable
 from service_core.kernel.operations import HandlerResponse
 from service_core.workspace.links.domains.link_hosts import find_links_on_domain
-from service_core.workspace.links.domains.models import LinkDomainClaim, normalize_host
+from service_core.workspace.links.domains.models import LinkDomainClaim, normalize_public_host
 from service_core.workspace.links.domains.ports import DnsUnavailable, TxtRecords
 from service_core.workspace.links.models import LinkDomain
 
@@ -40,7 +40,7 @@ def plan_domain_claim(caller: Caller, host: str, shared_domain: LinkDomain | Non
     """
 
     async def claim_public_host(transaction: Transaction) -> Change:
-        name = normalize_host(host)
+        name = normalize_public_host(host)
         if shared_domain is None:
             raise Unprocessable(
                 "This deployment has no link domain",
@@ -86,14 +86,16 @@ async def verify_domain(
         claim = await get_or_404(transaction.resources, LinkDomainClaim, claim_id)
     if not claim.is_record_present:
         if limiter is not None:
-            await consume_attempt(limiter, f"domain-proof:{caller.workspace.id}", MAX_DNS_QUERIES)
+            await count_attempt_per_15_minutes_or_raise(
+                limiter, f"domain-proof:{caller.workspace.id}", MAX_DNS_QUERIES
+            )
         await _require_txt_record(claim, txt_records)
 
     async def mark_claim_verified(claim: LinkDomainClaim, _: RecordReader) -> LinkDomainClaim:
         return claim.mark_verified(caller.now)
 
     plan = plan_update(LinkDomainClaim, claim_id, mark_claim_verified)
-    return await changes.execute(caller, plan, dry_run=False)
+    return await changes.preview_or_apply_change(caller, plan, dry_run=False)
 
 
 async def _require_txt_record(claim: LinkDomainClaim, records: TxtRecords) -> None:
@@ -109,7 +111,7 @@ async def _require_txt_record(claim: LinkDomainClaim, records: TxtRecords) -> No
         )
 
 
-def plan_domain_removal(claim_id: UUID) -> ChangePlanner:
+def plan_removal_of_unused_domain(claim_id: UUID) -> ChangePlanner:
     """Returns the plan that removes a domain.
 
     Raises:

@@ -5,10 +5,10 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.composition.compose import load_installed_registry
-from hosts.mcp.tools import build_tools
+from hosts.composition.compose import load_installed_registry_once
+from hosts.mcp.tools import build_tools_of_v1_key_operations
 
-TOOLS = build_tools(load_installed_registry().operations)
+TOOLS = build_tools_of_v1_key_operations(load_installed_registry_once().operations)
 TEXTS = st.text(max_size=8) | st.sampled_from(["2026-07-01", "visitors", "7d", "\0", "%00/..", "[1]"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
@@ -24,9 +24,9 @@ KINDS = {
 }
 
 
-def fitting(schema):
+def matching_arguments(schema):
     """A value of the kind a schema names, its objects with fields they know."""
-    inside = {name: fitting(one) for name, one in schema.get("properties", {}).items()}
+    inside = {name: matching_arguments(one) for name, one in schema.get("properties", {}).items()}
     if inside:
         needed = schema.get("required", ())
         optional = {name: one for name, one in inside.items() if name not in needed}
@@ -34,16 +34,16 @@ def fitting(schema):
     if "enum" in schema:
         return st.sampled_from(schema["enum"]) | TEXTS
     if "items" in schema:
-        return st.lists(fitting(schema["items"]), max_size=2)
+        return st.lists(matching_arguments(schema["items"]), max_size=2)
     return KINDS.get(schema.get("type"), VALUES)
 
 
-ARGUMENTS = {tool.name: fitting(tool.arguments_schema) for tool in TOOLS}
+ARGUMENTS = {tool.name: matching_arguments(tool.arguments_schema) for tool in TOOLS}
 
 
 @settings(max_examples=60)
 @given(data=st.data())
-async def test_any_arguments_of_any_tool_are_answered(workspace_api, mcp_client, data):
+async def test_random_arguments_of_every_tool_get_a_response(workspace_api, mcp_client, data):
     workspace_api.later(minutes=1)
     name = data.draw(st.sampled_from(list(ARGUMENTS)))
     arguments = data.draw(ARGUMENTS[name] | st.dictionaries(TEXTS, VALUES, max_size=3))
@@ -62,7 +62,7 @@ async def test_any_arguments_of_any_tool_are_answered(workspace_api, mcp_client,
     method=st.sampled_from(["initialize", "tools/list", "tools/call"]),
     params=VALUES,
 )
-async def test_any_message_is_answered(mcp_client, message, method, params):
+async def test_random_messages_get_a_response(mcp_client, message, method, params):
     wrapped = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     for sent in (message, wrapped):
         status, _, body = await mcp_client.send(json.dumps(sent).encode())

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.web.markdown import render_markdown
+from hosts.web.markdown import render_untrusted_markdown
 from service_core.kernel.ids import new_id
-from service_core.workspace.analyses.models import split_embeds
+from service_core.workspace.analyses.models import split_at_embeds
 from tests.fixtures.xss_payloads import PAYLOADS
 
 PLAIN = {
@@ -25,7 +25,7 @@ MARKS = st.sampled_from(
 )  # fmt: skip
 
 
-class Seen(HTMLParser):
+class RenderedElements(HTMLParser):
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
         self.elements, self.attributes, self.leads = set(), set(), []
@@ -39,8 +39,8 @@ class Seen(HTMLParser):
 
 
 @given(st.lists(MARKS, max_size=30).map("".join))
-def test_only_plain_elements_come_out(text):
-    seen = Seen(render_markdown(text))
+def test_markdown_renders_only_allowed_elements(text):
+    seen = RenderedElements(render_untrusted_markdown(text))
     assert seen.elements <= PLAIN
     assert seen.attributes <= KNOWN
     assert {urlsplit(url).scheme for url in seen.leads} <= {"", "http", "https", "mailto"}
@@ -62,14 +62,14 @@ def test_only_plain_elements_come_out(text):
         ),
     ],
 )
-def test_markdown_reads_as_it_was_meant(text, html):
-    assert render_markdown(text).strip() == html
+def test_markdown_is_rendered(text, html):
+    assert render_untrusted_markdown(text).strip() == html
 
 
-def test_a_body_falls_into_texts_and_the_reports_between_them():
+def test_body_is_split_into_texts_and_embedded_reports():
     first, second = new_id(), new_id()
     body = f"Before\n\n::report[{first}]\n::report[ {second} ]  \r\nAfter ::report[{first}]"
-    assert [(text.strip(), name) for text, name in split_embeds(body)] == [
+    assert [(text.strip(), name) for text, name in split_at_embeds(body)] == [
         ("Before", str(first)), ("", str(second)), (f"After ::report[{first}]", None),
     ]  # fmt: skip
-    assert list(split_embeds("")) == [("", None)]
+    assert list(split_at_embeds("")) == [("", None)]

@@ -6,8 +6,8 @@ import pytest
 
 from tests.fixtures.composed_deployment import query, running_deployment
 
-POISON = "Re\0el"
-HARMLESS = "Re\ufffdel"
+TEXT_WITH_NUL = "Re\0el"
+TEXT_WITH_REPLACEMENT = "Re\ufffdel"
 
 
 @pytest.fixture
@@ -18,11 +18,11 @@ async def deployment(workspace_url, tmp_path):
         yield made
 
 
-async def test_a_body_is_kept_with_a_replacement_character(deployment):
+async def test_nul_in_a_body_is_stored_as_replacement_character(deployment):
     await deployment.enrol("ann", "owner")
-    path, request_id = await deployment.asked(name=POISON, reason=POISON)
+    path, request_id = await deployment.asked(name=TEXT_WITH_NUL, reason=TEXT_WITH_NUL)
     page = await (await deployment.person().sign_in("ann@example.com")).get(f"/app{path}")
-    assert HARMLESS in page.text
+    assert TEXT_WITH_REPLACEMENT in page.text
     status, said = await deployment.api(
         "GET", f"/v1/keys/requests/{request_id}", deployment.initialized_deployment.agent_key.secret
     )
@@ -32,20 +32,23 @@ async def test_a_body_is_kept_with_a_replacement_character(deployment):
 async def test_forms_with_nul_are_answered_like_any_other(deployment):
     ann = await deployment.signed_in("ann", "owner")
     refused = await deployment.person().send(
-        "/app/sign-in", "/app/sign-in", email=f"{POISON}@example.com", password=POISON
+        "/app/sign-in", "/app/sign-in", email=f"{TEXT_WITH_NUL}@example.com", password=TEXT_WITH_NUL
     )
     assert refused.status in {400, 401, 403}
     made = await ann.send(
-        f"{deployment.settings}/keys", f"{deployment.settings}/keys", name=POISON, scope="service:read"
+        f"{deployment.settings}/keys", f"{deployment.settings}/keys", name=TEXT_WITH_NUL, scope="service:read"
     )
     assert made.status == 200
-    assert HARMLESS in made.text
+    assert TEXT_WITH_REPLACEMENT in made.text
 
 
-async def test_queries_with_nul_find_nothing_and_break_nothing(deployment):
+async def test_queries_with_nul_return_nothing(deployment):
     ann = await deployment.signed_in("ann", "owner")
     sought = query(
-        client_id=POISON, redirect_uri=f"https://example.com/{POISON}", state=POISON, request=POISON
+        client_id=TEXT_WITH_NUL,
+        redirect_uri=f"https://example.com/{TEXT_WITH_NUL}",
+        state=TEXT_WITH_NUL,
+        request=TEXT_WITH_NUL,
     )
     for path in ("/oauth/authorize", "/app/consent", "/app/approve", f"{deployment.settings}/audit"):
         assert (await ann.get(f"{path}?{sought}")).status < 500
@@ -54,7 +57,7 @@ async def test_queries_with_nul_find_nothing_and_break_nothing(deployment):
         assert (await deployment.api("GET", path, key))[0] < 500
 
 
-async def register(deployment, name, address):
+async def register_named_client(deployment, name, address):
     return await deployment.app.test_client().post(
         "/oauth/register",
         data=json.dumps({"client_name": name, "redirect_uris": [address]}),
@@ -62,7 +65,9 @@ async def register(deployment, name, address):
     )
 
 
-async def test_a_program_registers_without_what_nobody_sees_in_its_name(deployment):
-    said = await register(deployment, POISON, "https://example.com/back")
+async def test_invisible_characters_are_removed_from_client_names(deployment):
+    said = await register_named_client(deployment, TEXT_WITH_NUL, "https://example.com/back")
     assert (said.status_code, (await said.get_json())["client_name"]) == (201, "Reel")
-    assert (await register(deployment, "Reel", f"https://example.com/{POISON}")).status_code == 400
+    assert (
+        await register_named_client(deployment, "Reel", f"https://example.com/{TEXT_WITH_NUL}")
+    ).status_code == 400

@@ -9,10 +9,10 @@ from itertools import count
 import pytest
 
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.compose import load_installed_registry
-from hosts.composition.load_settings import load_settings
+from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from hosts.worker.consumer import build_pipeline, consume_queue
+from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.analytics.ports import EventPageQuery
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
@@ -26,10 +26,10 @@ from tests.fault_injection.conftest import FULL
 IDS = [f"e{number}" for number in range(8)]
 POISON = b"no json"
 EVENTS = "duckdb:///events.db" if FULL else "memory://"
-INSTALLED = load_installed_registry()
+INSTALLED = load_installed_registry_once()
 
 
-class Shop:
+class ConsumerDeployment:
     """A deployment whose queue and event store fail, or take their time, as told."""
 
     def __init__(self, folder, faults, queue="spool:///spool.db"):
@@ -37,13 +37,13 @@ class Shop:
         (folder / "touchpoint.toml").write_text(
             f'[ingest]\nqueue = "{queue}"\n[storage]\nevents = "{EVENTS}"\n'
         )
-        settings = load_settings(folder / "touchpoint.toml")
+        settings = load_settings_with_environment(folder / "touchpoint.toml")
         registry = wrap_adapters(
             INSTALLED,
             lambda port, adapter: with_faults(adapter, faults) if port in {"queue", "events"} else adapter,
         )
         self.ports = Ports(settings, folder, registry, system_clock)
-        self.pipeline = build_pipeline(self.ports, settings.ingest)
+        self.pipeline = build_ingest_pipeline(self.ports, settings.ingest)
         self.faults = faults
 
     def running(self):
@@ -65,7 +65,7 @@ class Shop:
     async def stored(self):
         """Ids in the event store, repeats included."""
         now = datetime.now(UTC)
-        scan = EventBuilder(self.workspace.id).scan(
+        scan = EventBuilder(self.workspace.id).query_scope(
             TimeRange(now - timedelta(days=1), now + timedelta(days=1))
         )
         return sorted(
@@ -86,14 +86,12 @@ class Shop:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
-async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_and_poison_set_aside(
-    tmp_path, after
-):
+async def test_every_event_is_stored_once_whichever_consumer_call_fails(tmp_path, after):
     folders = count()
 
     async def run(faults):
         at, faults.call_number = faults.call_number, 0
-        shop = Shop(tmp_path / str(next(folders)), faults)
+        shop = ConsumerDeployment(tmp_path / str(next(folders)), faults)
         async with shop.running():
             await shop.found()
             offers = await asyncio.gather(*map(shop.offer, IDS), shop.offer("bad", POISON))
@@ -116,12 +114,12 @@ async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_a
     assert await fail_each_call(run, fail_after_effect=after) >= 4
 
 
-async def test_a_slow_store_holds_back_the_consumer_and_no_client(tmp_path):
-    shop = Shop(tmp_path / "shop", FaultInjector(only_methods=frozenset({"append"}), delay=1))
+async def test_slow_store_delays_the_consumer_and_no_client(tmp_path):
+    shop = ConsumerDeployment(tmp_path / "shop", FaultInjector(only_methods=frozenset({"append"}), delay=1))
     stop = asyncio.Event()
     async with shop.running():
         await shop.found()
-        consuming = asyncio.create_task(consume_queue(shop.pipeline, stop))
+        consuming = asyncio.create_task(consume_queue_until_stopped(shop.pipeline, stop))
         waits = []
 
         async def client(number):
@@ -142,8 +140,8 @@ async def test_a_slow_store_holds_back_the_consumer_and_no_client(tmp_path):
         assert await shop.row() == (400, 0, 0)
 
 
-async def test_beyond_its_bound_a_slow_queue_refuses_at_once_and_what_it_took_is_there(tmp_path):
-    shop = Shop(tmp_path / "shop", FaultInjector(), queue="spool:///spool.db?max_queued=50")
+async def test_full_slow_queue_refuses_immediately_and_keeps_accepted_events(tmp_path):
+    shop = ConsumerDeployment(tmp_path / "shop", FaultInjector(), queue="spool:///spool.db?max_queued=50")
     async with shop.running():
         await shop.found()
         answers = await asyncio.gather(*(shop.offer(f"e{n}") for n in range(200)), return_exceptions=True)

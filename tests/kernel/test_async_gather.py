@@ -7,19 +7,19 @@ import pytest
 from service_core.kernel.async_gather import gather_or_cancel
 
 
-async def after(event, value):
+async def value_after_event(event, value):
     await event.wait()
     return value
 
 
-async def test_answers_come_in_the_order_of_the_questions():
+async def test_results_are_in_the_order_of_the_awaitables():
     event = asyncio.Event()
 
     async def opens(value):
         event.set()
         return value
 
-    assert await gather_or_cancel(after(event, 1), opens("two")) == (1, "two")
+    assert await gather_or_cancel(value_after_event(event, 1), opens("two")) == (1, "two")
     assert await gather_or_cancel() == ()
 
 
@@ -38,7 +38,7 @@ def endless_awaitable():
     return asked, ended
 
 
-async def test_with_a_fault_the_others_have_been_given_up_when_it_is_told(endless_awaitable):
+async def test_error_is_raised_after_the_others_are_cancelled(endless_awaitable):
     asked, ended = endless_awaitable
 
     async def fails():
@@ -51,7 +51,7 @@ async def test_with_a_fault_the_others_have_been_given_up_when_it_is_told(endles
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_whoever_asked_goes_away_and_nothing_stays_at_work(endless_awaitable):
+async def test_cancelled_caller_cancels_all_tasks(endless_awaitable):
     asked, ended = endless_awaitable
     asking = asyncio.create_task(gather_or_cancel(asked(), asked()))
     await asyncio.sleep(0)

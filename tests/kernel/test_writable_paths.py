@@ -5,7 +5,7 @@ import os
 import pytest
 
 from service_core.kernel.errors import StartupError
-from service_core.kernel.writable_paths import require_writable_paths
+from service_core.kernel.writable_paths import require_writable_paths_or_parents
 
 
 @pytest.fixture
@@ -18,24 +18,24 @@ def allow_writes_only_at(monkeypatch):
     return allow
 
 
-def test_a_file_that_can_be_written_is_taken(allow_writes_only_at, tmp_path):
+def test_writable_file_is_accepted(allow_writes_only_at, tmp_path):
     file = tmp_path / "a.db"
     file.touch()
     allow_writes_only_at(file)
-    require_writable_paths("storage.workspace", file)
+    require_writable_paths_or_parents("storage.workspace", file)
 
 
-def test_a_file_that_cannot_be_written_is_refused_with_its_setting(allow_writes_only_at, tmp_path):
+def test_unwritable_file_error_names_the_setting(allow_writes_only_at, tmp_path):
     file = tmp_path / "a.db"
     file.touch()
     allow_writes_only_at(tmp_path)
     with pytest.raises(StartupError, match=rf"^{file} cannot be written .* in storage\.workspace\.$"):
-        require_writable_paths("storage.workspace", tmp_path, file)
+        require_writable_paths_or_parents("storage.workspace", tmp_path, file)
 
 
-def test_for_a_file_that_is_not_there_yet_the_nearest_folder_counts(allow_writes_only_at, tmp_path):
+def test_missing_file_is_checked_by_its_nearest_folder(allow_writes_only_at, tmp_path):
     allow_writes_only_at(tmp_path)
-    require_writable_paths("ingest.queue", tmp_path / "new" / "newer" / "a.db")
+    require_writable_paths_or_parents("ingest.queue", tmp_path / "new" / "newer" / "a.db")
     allow_writes_only_at(None)
     with pytest.raises(StartupError, match=f"^{tmp_path} cannot be written"):
-        require_writable_paths("ingest.queue", tmp_path / "new" / "a.db")
+        require_writable_paths_or_parents("ingest.queue", tmp_path / "new" / "a.db")

@@ -20,12 +20,12 @@ async def clients_of_two_processes(workspace_url, tmp_path):
         yield api_client, api_client.at(other.transactions)
 
 
-def outcomes(found):
+def count_outcomes(found):
     """What each of several requests came to: the code of its refusal, or the write it told of."""
     return Counter(one.code if isinstance(one, ApiError) else one.audit_id for one in found)
 
 
-async def test_an_identical_request_hears_that_the_first_is_running_in_another_process(
+async def test_identical_request_conflicts_while_another_process_runs_it(
     clients_of_two_processes,
 ):
     one, other = (api_client.once("k", {"note": {}}) for api_client in clients_of_two_processes)
@@ -49,31 +49,31 @@ async def test_an_identical_request_hears_that_the_first_is_running_in_another_p
     assert len(await other.notes()) == 1
 
 
-async def test_of_50_identical_requests_to_two_processes_one_is_performed(clients_of_two_processes):
+async def test_one_of_50_identical_requests_to_two_processes_is_executed(clients_of_two_processes):
     senders = [
         api_client.once("k", {"note": {}}) for api_client in clients_of_two_processes for _ in range(25)
     ]
     found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
-    told = outcomes(found)
+    told = count_outcomes(found)
     told.pop("idempotency_in_progress", None)
     assert len(told) == 1
     assert len(await clients_of_two_processes[0].notes()) == 1
 
 
-async def test_of_20_undos_by_two_processes_one_wins(clients_of_two_processes):
+async def test_one_of_20_undos_by_two_processes_succeeds(clients_of_two_processes):
     one, other = clients_of_two_processes
     made = await one.create("Plan", "draft")
     changed = await one.update(made.data["id"], text="final")
     other.later(minutes=1)
     undos = (api_client.undo(changed.audit_id) for api_client in (one, other) * 10)
-    told = outcomes(await asyncio.gather(*undos, return_exceptions=True))
+    told = count_outcomes(await asyncio.gather(*undos, return_exceptions=True))
     assert told.pop("already_undone") == 19
     assert list(told.values()) == [1]
     assert [note["text"] for note in await other.notes()] == ["draft"]
 
 
-async def test_of_20_records_with_one_name_made_by_two_processes_one_stands(clients_of_two_processes):
+async def test_one_of_20_creates_with_one_name_by_two_processes_succeeds(clients_of_two_processes):
     made = (api_client.create("Plan") for api_client in clients_of_two_processes for _ in range(10))
-    told = outcomes(await asyncio.gather(*made, return_exceptions=True))
+    told = count_outcomes(await asyncio.gather(*made, return_exceptions=True))
     assert told.pop("slug_taken") == 19
     assert len(told) == len(await clients_of_two_processes[0].notes()) == 1

@@ -5,17 +5,17 @@ from itertools import count
 
 import pytest
 
-from hosts.composition.providers import build_delivery_worker
+from hosts.composition.providers import build_delivery_worker_if_any_sender
 from service_core.analytics.ports import StoreUnavailable
 from service_core.delivery.postbacks.delivery_worker import QUEUE_LEASE, DeliveryWorker
 from service_core.kernel.settings import PostbacksSettings
 from service_core.testing.fault_injection import fail_each_call, with_faults
-from tests.delivery.postbacks.deployment import PostbackShop, running_shop
+from tests.delivery.postbacks.deployment import PostbackWorkspace, run_postback_deployment
 
 
-def failing_with(shop: PostbackShop, faults) -> DeliveryWorker:
+def workspace_with_faults(shop: PostbackWorkspace, faults) -> DeliveryWorker:
     """The sending of a shop, with faults in all it stands on."""
-    sound = build_delivery_worker(shop.ports, PostbacksSettings())
+    sound = build_delivery_worker_if_any_sender(shop.ports, PostbacksSettings())
     store, events = with_faults(shop.store, faults), with_faults(shop.ports.events, faults)
     return DeliveryWorker(
         sound.senders,
@@ -32,15 +32,15 @@ def failing_with(shop: PostbackShop, faults) -> DeliveryWorker:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
-async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
-    async with running_shop(tmp_path) as shop:
+async def test_every_conversion_is_sent_whichever_store_call_fails(tmp_path, after):
+    async with run_postback_deployment(tmp_path) as shop:
         shop.sender.batch_size = 1
         await shop.rule()
         numbers = count()
 
         async def run(faults):
             orders = [f"o{next(numbers)}" for _ in range(2)]
-            shop.delivery, faults.error = failing_with(shop, faults), StoreUnavailable
+            shop.delivery, faults.error = workspace_with_faults(shop, faults), StoreUnavailable
             await shop.sells(*orders)
             faults.fail_at_call(faults.call_number, fail_after_effect=after)
             for _ in range(3):  # at once, when it is looked at again, and when a lost turn is over

@@ -50,7 +50,7 @@ async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_reve
     }
 
 
-async def test_every_id_asked_is_answered_in_its_place_a_repeated_one_too(query_client):
+async def test_metrics_are_returned_in_request_order_with_repeats(query_client):
     ids = ["visitors", "ad_spend", "revenue", "visitors", "ad_spend"]
     answer = await query_client.metrics(WEEK | {"metrics": ids})
     assert [(value["id"], value["value"]) for value in answer["metrics"]] == [
@@ -60,7 +60,7 @@ async def test_every_id_asked_is_answered_in_its_place_a_repeated_one_too(query_
     assert [each["metric"] for each in answer["unavailable"]] == ["ad_spend"]
 
 
-async def test_a_metric_in_bulk_has_the_value_it_has_alone(query_client):
+async def test_metric_has_the_same_value_in_bulk_and_alone(query_client):
     answer = await query_client.metrics(WEEK | {"metrics": list(EVENT_VALUES)})
     assert {value["id"]: value["value"] for value in answer["metrics"]} == EVENT_VALUES
 
@@ -77,7 +77,7 @@ async def test_every_metric_has_its_golden_value_with_all_sources_connected(tmp_
         await shop.knows()
         await connect_all_sources(shop)
         expected = EVENT_VALUES | CONNECTED_VALUES
-        for ids in batched(expected, 50):
+        for ids in metric_id_batches(expected, 50):
             answer = await shop.post("/metrics", {"metrics": ids, "date_range": WEEK["date_range"]})
             assert answer["unavailable"] == []
             assert {value["id"]: value["value"] for value in answer["metrics"]} == {
@@ -85,12 +85,12 @@ async def test_every_metric_has_its_golden_value_with_all_sources_connected(tmp_
             }
 
 
-def batched(ids, size):
+def metric_id_batches(ids, size):
     ids = list(ids)
     return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
-async def test_what_was_never_connected_is_null_with_its_reason(query_client):
+async def test_metric_of_an_unconnected_source_is_null_with_its_reason(query_client):
     answer = await query_client.metrics(
         WEEK | {"metrics": ["revenue", "ad_spend", "mrr", "profit", "mer", "roas"]}
     )
@@ -107,7 +107,7 @@ async def test_what_was_never_connected_is_null_with_its_reason(query_client):
     assert answer["complete"] is True
 
 
-async def test_the_answer_has_the_shape_and_order_of_the_worked_example(query_client):
+async def test_response_matches_the_documented_example(query_client):
     request = {
         "metrics": ["revenue", "bounce_rate", "ad_spend"],
         "date_range": {"preset": "last_7_days"},
@@ -125,7 +125,7 @@ async def test_the_answer_has_the_shape_and_order_of_the_worked_example(query_cl
     assert format_timestamp(answer["previous_range"]["to"]) == "2026-07-01T15:00:00.000Z"
 
 
-async def test_change_is_relative_and_in_points_for_rates(query_client):
+async def test_change_is_relative_and_in_percentage_points_for_rates(query_client):
     request = {"metrics": ["visitors", "bounce_rate", "leads"], "date_range": {"from": "2026-07-02", "to": "2026-07-02"},
                "compare": "previous_period"}  # fmt: skip
     visitors, bounce_rate, leads = (await query_client.metrics(request))["metrics"]
@@ -136,12 +136,12 @@ async def test_change_is_relative_and_in_points_for_rates(query_client):
     assert leads["change"] is None
 
 
-async def test_an_explicit_range_may_be_compared_with(query_client):
+async def test_comparison_range_can_be_explicit(query_client):
     request = WEEK | {"metrics": ["visitors"], "compare": {"from": "2026-07-01", "to": "2026-07-01"}}
     assert (await query_client.metrics(request))["metrics"][0]["previous_value"] == 1
 
 
-async def test_all_time_is_the_same_range_when_it_is_compared_with(query_client):
+async def test_all_time_comparison_uses_the_same_range(query_client):
     all_time = {"preset": "all_time"}
     answer = await query_client.metrics({"metrics": ["events"], "date_range": all_time, "compare": all_time})
     assert answer["previous_range"] == answer["range"]
@@ -154,7 +154,7 @@ async def test_an_empty_text_in_a_body_counts_as_absent(query_client):
     assert await query_client.metrics(plain | empty) == await query_client.metrics(plain)
 
 
-async def test_refunds_may_be_booked_on_the_day_of_their_order(query_client):
+async def test_refunds_can_be_booked_on_the_order_day(query_client):
     request = {"metrics": ["refunds"], "start_date": "2026-07-01", "end_date": "2026-07-01"}
     assert (await query_client.metrics(request))["metrics"][0]["value"] == 0.0
     assert (await query_client.metrics(request | {"refund_basis": "order"}))["metrics"][0]["value"] == 20.5
@@ -166,7 +166,7 @@ async def test_all_time_starts_with_the_first_event(query_client):
 
 
 @pytest.mark.parametrize("model", ["first_touch", "last_touch", "linear", "position_based", "time_decay"])
-async def test_the_attribution_that_ran_is_named(query_client, model):
+async def test_response_names_the_attribution_used(query_client, model):
     request = WEEK | {
         "metrics": ["attributed_conversions"],
         "attribution": {"model": model, "window_days": 7},
@@ -191,13 +191,13 @@ async def test_the_attribution_that_ran_is_named(query_client, model):
         (WEEK, "missing_field"),
     ],
 )
-async def test_a_request_that_does_not_fit_is_refused(query_client, request_, code):
+async def test_invalid_metrics_request_is_refused(query_client, request_, code):
     with pytest.raises(BadRequest) as refused:
         await query_client.metrics(request_)
     assert refused.value.code == code
 
 
-async def test_the_catalog_entry_of_the_worked_example(query_client):
+async def test_catalog_entry_matches_the_documented_example(query_client):
     answer = json_default(await get_metrics_catalog(caller=query_client.caller, queries=query_client.queries))
     entry = next(entry for entry in answer["metrics"] if entry["id"] == "aov")
     assert entry == {
@@ -214,7 +214,7 @@ async def test_the_catalog_entry_of_the_worked_example(query_client):
     assert list(answer["dimensions"][0]) == ["id", "label", "description"]
 
 
-async def test_what_needs_a_missing_source_is_unavailable_in_the_catalog(query_client):
+async def test_catalog_marks_metrics_of_missing_sources_as_unavailable(query_client):
     answer = json_default(await get_metrics_catalog(caller=query_client.caller, queries=query_client.queries))
     unavailable = {
         e["id"]: e["availability"]["reason"] for e in answer["metrics"] if not e["availability"]["available"]
@@ -224,7 +224,7 @@ async def test_what_needs_a_missing_source_is_unavailable_in_the_catalog(query_c
     assert unavailable["churn_rate"] == "no_revenue_provider"
 
 
-def test_every_metric_and_dimension_says_what_it_means():
+def test_every_metric_and_dimension_has_a_description():
     for each in (*CORE_METRICS, *CORE_DIMENSIONS):
         assert re.fullmatch(r"[a-z0-9_]+", each.id)
         assert each.label

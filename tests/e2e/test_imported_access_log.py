@@ -19,7 +19,7 @@ RECENT = {
 PAGE = re.compile(r'"GET (?P<path>[^ ?"]+)[^"]*" (?P<status>[23]\d\d) ')
 
 
-def page_requests() -> int:
+def parse_page_requests() -> int:
     """Counted by a second, simpler reading of the log: answered GETs of what is no file and no feed."""
     count = 0
     for line in gzip.decompress(LOG.read_bytes()).decode(errors="replace").splitlines():
@@ -34,7 +34,7 @@ def page_requests() -> int:
     return count
 
 
-def logged(deployment) -> int:
+def read_logged_days(deployment) -> int:
     """Page views of the log: it alone spells the event without an underscore."""
     status, rows = deployment.get("/v1/events", event_name="pageview", limit=1, include_bots="true", **RECENT)
     assert status == 200
@@ -42,12 +42,12 @@ def logged(deployment) -> int:
 
 
 def test_every_page_request_of_the_log_is_a_page_view(deployment):
-    assert logged(deployment) == page_requests()
+    assert read_logged_days(deployment) == parse_page_requests()
     _, answer = deployment.get("/v1/overview", include_bots="true", **RECENT)
     assert sum(bucket["pageviews"] for bucket in answer["time_series"]) == answer["pageviews_total"]
 
 
-def test_crawlers_are_kept_and_left_out(deployment):
+def test_crawler_visits_are_stored_and_excluded_by_default(deployment):
     _, people = deployment.get("/v1/overview", **RECENT)
     _, everyone = deployment.get("/v1/overview", include_bots="true", **RECENT)
     assert 0 < people["visitors_total"] < everyone["visitors_total"]
@@ -55,7 +55,7 @@ def test_crawlers_are_kept_and_left_out(deployment):
     assert people["complete"]
 
 
-def test_breakdowns_say_where_they_came_from(deployment):
+def test_traffic_is_split_by_source(deployment):
     _, referrers = deployment.get("/v1/traffic", type="referrer", limit=100, **RECENT)
     names = [row["name"] for row in referrers["data"]]
     assert names[:2] == ["(direct)", "google.com"]
@@ -65,7 +65,7 @@ def test_breakdowns_say_where_they_came_from(deployment):
 
 
 def test_importing_a_file_again_adds_nothing(deployment):
-    before = logged(deployment)
+    before = read_logged_days(deployment)
     said = run_touchpoint(
         "import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config)
     )
@@ -75,10 +75,10 @@ def test_importing_a_file_again_adds_nothing(deployment):
         "import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config)
     )
     assert "duplicate" in said
-    assert logged(deployment) == before
+    assert read_logged_days(deployment) == before
 
 
-def test_an_acknowledged_event_is_seen_within_two_seconds(deployment):
+def test_acknowledged_event_is_queryable_within_two_seconds(deployment):
     waits = []
     for event in map("step {}".format, range(10)):  # a machine with other work may be late, but not always
         body = {"event": event, "user_id": "u-walk", "event_id": f"walk-{event}"}
@@ -118,7 +118,7 @@ def test_a_revoked_key_is_refused_at_once(deployment):
     assert deployment.get("/v1/workspace", key=key)[0] == 401
 
 
-def test_a_second_service_on_the_folder_says_why_it_does_not_start(deployment):
+def test_second_service_on_the_folder_is_refused_with_a_reason(deployment):
     second = subprocess.run(
         [sys.executable, "-m", "hosts.cli", "serve", "--config", str(deployment.config), "--api", "127.0.0.1:0"],
         capture_output=True, text=True, check=False, timeout=GUARD_SECONDS,
@@ -128,21 +128,21 @@ def test_a_second_service_on_the_folder_says_why_it_does_not_start(deployment):
     assert "Traceback" not in second.stderr
 
 
-def test_what_was_acknowledged_survives_a_kill(tmp_path):
+def test_acknowledged_events_survive_a_kill(tmp_path):
     alive = initialize_deployment(tmp_path / "data")
-    with started(alive) as process:
+    with start_service(alive) as process:
         sent = [alive.track(event="page_view", anonymous_id=f"a{n}", event_id=f"e{n}") for n in range(50)]
         process.kill()
     assert all(answer["success"] for _, answer in sent)
     log = tmp_path / "serve.log"
-    with log.open("w") as errors, started(alive, stderr=errors):
+    with log.open("w") as errors, start_service(alive, stderr=errors):
         wait_until(lambda: alive.get("/v1/overview", **RECENT)[1]["pageviews_total"] == len(sent))
         assert alive.track(event="page_view", anonymous_id="a1", event_id="e1")[1]["success"] is False
     assert log.read_text() == ""  # nor does one that is told to end complain of anything
 
 
 @contextmanager
-def started(deployment, **options):
+def start_service(deployment, **options):
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(deployment.config)]
     command += ["--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"]
     with running_process(command, stdout=subprocess.PIPE, **options) as process:

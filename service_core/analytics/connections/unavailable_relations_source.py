@@ -17,7 +17,7 @@ from service_core.kernel.availability import UnavailableReason
 
 
 @dataclass(frozen=True, slots=True)
-class UnconnectedSource:
+class UnavailableRelationsSource:
     """Gives the reasons why relations without a source are unavailable.
 
     Attributes:
@@ -41,35 +41,46 @@ class UnconnectedSource:
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Returns why each relation is unavailable; `SOURCE_ERROR` for all if the connections cannot be read."""
         try:
-            connections = await self.connections.list_connections(workspace.id)
+            connections = await self.connections.list_connections_oldest_first(workspace.id)
         except StoreUnavailable:
             return SourceState(now, dict.fromkeys(self.relations, UnavailableReason.SOURCE_ERROR))
         expected = [
             connection for connection in connections if connection.is_connected or connection.has_failed
         ]
         return SourceState(
-            now, {relation: self._find_unavailable_reason(relation, expected) for relation in self.relations}
+            now,
+            {
+                relation: self._source_error_if_expected_else_unconnected(relation, expected)
+                for relation in self.relations
+            },
         )
 
-    def _find_unavailable_reason(
-        self, relation: Relation, connections: Iterable[Connection]
+    def _source_error_if_expected_else_unconnected(
+        self, relation: Relation, working_or_failed_connections: Iterable[Connection]
     ) -> UnavailableReason:
-        is_expected = any(self._is_expected_from(connection, relation) for connection in connections)
+        is_expected = any(
+            self._is_expected_from(connection, relation) for connection in working_or_failed_connections
+        )
         return UnavailableReason.SOURCE_ERROR if is_expected else UNCONNECTED_REASONS[relation]
 
     def _is_expected_from(self, connection: Connection, relation: Relation) -> bool:
         """Returns whether a connection should provide the rows of a relation."""
         if _PROVIDER_KIND_OF.get(relation) is not connection.kind:
             return False
-        return relation is not Relation.SPEND or self.providers.expects_spend(connection)
+        return relation is not Relation.SPEND or self.providers.reports_spend_or_is_uninstalled_ad_platform(
+            connection
+        )
 
 
-def add_unconnected_source(
+def add_source_for_unserved_relations(
     sources: Sequence[Source], connections: Connections, providers: InstalledProviders
 ) -> tuple[Source, ...]:
     """Returns the sources, and one for the relations that none of them serves."""
     measured = {relation for source in sources for relation in source.relations}
-    return (*sources, UnconnectedSource(connections, providers, frozenset(UNCONNECTED_REASONS) - measured))
+    return (
+        *sources,
+        UnavailableRelationsSource(connections, providers, frozenset(UNCONNECTED_REASONS) - measured),
+    )
 
 
 _PROVIDER_KIND_OF: Final[Mapping[Relation, ProviderKind]] = MappingProxyType(

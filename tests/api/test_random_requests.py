@@ -27,7 +27,7 @@ TEXTS = (
     "last_30_days", "day", "markov", "linear", "contains", "in", "U1", "https://example.com/a", "a@example.com",
 )  # fmt: skip
 NUMBERS = (0, -1, 1, 50, 10**18, 2**63, 10**40, 1.5, 1e308)
-USUAL = {
+PLAUSIBLE_VALUES = {
     "start_date": ("2026-07-01", "2025-08-01"), "end_date": ("2026-07-07", "2026-07-08"),
     "metrics": ("visitors", ["visitors"], ["stickiness"]), "dimensions": (["country"], []),
     "dimension": ("country", "product"), "steps": ("page_view,purchase", ["page_view", "signup"]),
@@ -35,7 +35,7 @@ USUAL = {
 }  # fmt: skip
 
 
-class Sender:
+class RequestGenerator:
     """Makes values for declared types, mostly of the right shape."""
 
     def __init__(self, random):
@@ -57,13 +57,13 @@ class Sender:
         wanted = {
             field.alias or name: self.named(name, field.annotation, depth)
             for name, field in model.model_fields.items()
-            if field.is_required() or name in USUAL or self.random.random() < share
+            if field.is_required() or name in PLAUSIBLE_VALUES or self.random.random() < share
         }
         return {name: value for name, value in wanted.items() if value is not None or depth}
 
     def named(self, name, declared, depth=0):
-        if name in USUAL and self.random.random() < 0.8:
-            return self.random.choice(USUAL[name])
+        if name in PLAUSIBLE_VALUES and self.random.random() < 0.8:
+            return self.random.choice(PLAUSIBLE_VALUES[name])
         return self.value(declared, depth)
 
     def value(self, declared, depth=0):
@@ -120,7 +120,7 @@ async def workspace_api(tmp_path):
         yield await made.open()
 
 
-async def test_no_request_is_a_fault_of_the_service(workspace_api):
+async def test_random_requests_never_return_500(workspace_api):
     windows = FixedWindowCounter(lambda: workspace_api.now)
 
     async def consume(key, limit, seconds):
@@ -132,7 +132,7 @@ async def test_no_request_is_a_fault_of_the_service(workspace_api):
     for operation in workspace_api.service.registry.operations:
         if operation.prefix is not RoutePrefix.V1 or operation.raw:
             continue
-        sender = Sender(Random(operation.id))
+        sender = RequestGenerator(Random(operation.id))
         for _ in range(REQUESTS):
             workspace_api.later(minutes=1)
             request = sender.request(operation, headers)

@@ -12,7 +12,7 @@ from tests.mcp.mcp_client import connect_client
 generated_examples = settings(max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "4")))
 
 
-class WorldClient:
+class DatasetClient:
     """Requests of a workspace over the whole range of its dataset."""
 
     def __init__(self, client, world, program):
@@ -44,10 +44,10 @@ class WorldClient:
                 return walked
 
 
-async def load_world(served, world):
+async def load_dataset_client(served, dataset):
     """Appends a dataset to the store and sets the present to its end."""
-    served.now = world.span.end
-    client = await served.workspace(world.story.workspace_id, timezone=world.timezone)
-    await client.knows(*world.story.events)
+    served.now = dataset.span.end
+    client = await served.workspace(dataset.story.workspace_id, timezone=dataset.timezone)
+    await client.knows(*dataset.story.events)
     program = await connect_client(served.service, client.workspace, served.now)
-    return WorldClient(client, world, program)
+    return DatasetClient(client, dataset, program)

@@ -15,36 +15,40 @@ from service_core.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 ASSIGNED = {"id", "created_at", "updated_at"}
 
 
-async def audit(api_client):
+async def read_audit_log(api_client):
     async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
         return await unit.audit.list_entries(AuditFilter(until=api_client.caller.now), 100, 0)
 
 
-def fields(envelope):
+def changed_fields(envelope):
     return {change.field: (change.from_, change.to) for change in envelope.diff.changes}
 
 
-async def test_a_create_shows_the_whole_record_and_nothing_before(api_client):
+async def test_create_diff_shows_the_whole_record(api_client):
     made = await api_client.create("Plan", "draft", colour="red")
     diff = made.diff
     assert (made.dry_run, made.applied, diff.action, diff.prior_state) == (False, True, "create", None)
     assert diff.new_state == made.data == (await api_client.notes())[0]
     assert diff.resource.model_dump() == {"type": "note", "id": UUID(made.data["id"]), "label": "Plan"}
-    assert fields(made) == {"name": (None, "Plan"), "text": (None, "draft"), "tags.colour": (None, "red")}
-    assert [change.field for change in diff.changes] == sorted(fields(made))
+    assert changed_fields(made) == {
+        "name": (None, "Plan"),
+        "text": (None, "draft"),
+        "tags.colour": (None, "red"),
+    }
+    assert [change.field for change in diff.changes] == sorted(changed_fields(made))
     assert diff.effects == [{"type": "pinned", "key": "Plan", "operation": "put"}]
 
 
-async def test_an_update_shows_only_what_changes_with_dot_paths(api_client):
+async def test_update_diff_shows_changed_fields_as_dot_paths(api_client):
     made = await api_client.create("Plan", "draft", colour="red", size="s")
     changed = await api_client.update(made.data["id"], tags={"colour": "blue", "size": "s"})
     assert changed.diff.prior_state == {"tags": {"colour": "red", "size": "s"}}
     assert changed.diff.new_state == {"tags": {"colour": "blue", "size": "s"}}
-    assert fields(changed) == {"tags.colour": ("red", "blue")}
+    assert changed_fields(changed) == {"tags.colour": ("red", "blue")}
     assert changed.data["updated_at"] > made.data["updated_at"]
 
 
-async def test_a_delete_keeps_the_whole_row_and_answers_without_data(api_client):
+async def test_delete_records_the_whole_row_and_returns_no_data(api_client):
     made = await api_client.create()
     gone = await api_client.delete(made.data["id"])
     assert (gone.diff.prior_state, gone.diff.new_state, gone.data) == (made.data, None, None)
@@ -53,10 +57,10 @@ async def test_a_delete_keeps_the_whole_row_and_answers_without_data(api_client)
         await api_client.delete(made.data["id"])
 
 
-async def test_a_dry_run_shows_the_applied_change_but_for_assigned_values(api_client):
+async def test_dry_run_predicts_the_applied_change_except_generated_values(api_client):
     planned = await api_client.create("Plan", "draft", dry_run=True, colour="red")
     assert await api_client.notes() == []
-    assert await audit(api_client) == []
+    assert await read_audit_log(api_client) == []
     made = await api_client.create("Plan", "draft", colour="red")
     assert (planned.dry_run, planned.applied, planned.audit_id) == (True, False, None)
     assert planned.data == made.data | dict.fromkeys(ASSIGNED)
@@ -66,19 +70,19 @@ async def test_a_dry_run_shows_the_applied_change_but_for_assigned_values(api_cl
     assert shown.diff == (await api_client.update(made.data["id"], text="final")).diff
 
 
-async def test_a_change_of_nothing_is_not_applied_and_leaves_no_entry(api_client):
+async def test_empty_change_is_not_applied_and_writes_no_audit_entry(api_client):
     made = await api_client.create("Plan", "draft")
     same = await api_client.once("k").update(made.data["id"], text="draft")
     assert (same.applied, same.dry_run, same.audit_id, same.diff.changes) == (False, False, None, [])
     assert (same.diff.effects, same.data) == ([], made.data)
     api_client.later(minutes=1)
-    assert len(await audit(api_client)) == 1
+    assert len(await read_audit_log(api_client)) == 1
 
 
-async def test_the_entry_tells_who_what_and_what_stood_before(api_client):
+async def test_audit_entry_contains_actor_change_and_previous_values(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
-    newest, oldest = await audit(api_client)
+    newest, oldest = await read_audit_log(api_client)
     assert (newest.id, newest.action, newest.undoable) == (changed.audit_id, "update", True)
     assert (newest.prior_state, newest.new_state) == ({"text": "draft"}, {"text": "final"})
     assert newest.actor.model_dump() == {
@@ -88,15 +92,15 @@ async def test_the_entry_tells_who_what_and_what_stood_before(api_client):
     assert newest.created_at == newest.created_at.replace(microsecond=123000)
 
 
-async def test_a_taken_key_refuses_dry_runs_and_writes_and_leaves_nothing(api_client):
+async def test_taken_unique_key_refuses_dry_runs_and_writes(api_client):
     await api_client.create("Plan")
     for dry_run in (True, False):
         with pytest.raises(Conflict, match="taken"):
             await api_client.create("Plan", dry_run=dry_run)
-    assert len(await api_client.notes()) == len(await audit(api_client)) == 1
+    assert len(await api_client.notes()) == len(await read_audit_log(api_client)) == 1
 
 
-async def test_a_renamed_and_a_deleted_record_free_their_keys(api_client):
+async def test_renaming_and_deleting_release_unique_keys(api_client):
     first = await api_client.create("Plan")
     await api_client.update(first.data["id"], name="Old plan")
     second = await api_client.create("Plan")
@@ -104,7 +108,7 @@ async def test_a_renamed_and_a_deleted_record_free_their_keys(api_client):
     assert (await api_client.create("Plan")).applied
 
 
-async def test_a_retry_gets_the_first_answer_for_24_hours(api_client):
+async def test_retry_returns_the_first_response_for_24_hours(api_client):
     sender = api_client.once("k", {"note": {"b": 1, "a": 2}})
     first = await sender.create()
     again = await api_client.once("k", {"note": {"a": 2, "b": 1}}).run(None)
@@ -118,7 +122,7 @@ async def test_a_retry_gets_the_first_answer_for_24_hours(api_client):
     assert (await late.create("Later")).audit_id != first.audit_id
 
 
-async def test_refusals_and_dry_runs_leave_no_record(api_client):
+async def test_errors_and_dry_runs_store_no_idempotency_record(api_client):
     sender = api_client.once("k")
     await sender.create(dry_run=True)
     first = await sender.create("Plan")
@@ -127,7 +131,7 @@ async def test_refusals_and_dry_runs_leave_no_record(api_client):
     assert (await api_client.once("l").create("Other")).audit_id != first.audit_id
 
 
-async def test_a_key_that_is_too_long_is_refused_and_ignored_by_a_dry_run(api_client):
+async def test_long_idempotency_key_is_refused_by_writes_and_ignored_by_dry_runs(api_client):
     sender = api_client.once("k" * 256)
     assert (await sender.create(dry_run=True)).dry_run
     with pytest.raises(BadRequest) as refused:
@@ -135,7 +139,7 @@ async def test_a_key_that_is_too_long_is_refused_and_ignored_by_a_dry_run(api_cl
     assert refused.value.code == "invalid_idempotency_key"
 
 
-async def test_an_identical_request_is_told_to_wait_while_the_first_runs(api_client):
+async def test_identical_request_conflicts_while_the_first_runs(api_client):
     refused = []
 
     async def plan(unit):
@@ -150,13 +154,13 @@ async def test_an_identical_request_is_told_to_wait_while_the_first_runs(api_cli
     assert (await api_client.once("k").create()).applied
 
 
-async def test_over_mcp_a_write_is_a_dry_run_unless_it_says_otherwise(api_client):
+async def test_mcp_writes_are_dry_runs_by_default(api_client):
     api_client.caller = replace(api_client.caller, interface=RequestInterface.MCP)
     assert (await api_client.create(dry_run=None)).dry_run
     assert (await api_client.create(dry_run=False)).applied
 
 
-async def test_another_workspace_sees_nothing_and_shares_no_names_or_retries(api_client, other_workspace):
+async def test_records_names_and_idempotency_keys_are_isolated_by_workspace(api_client, other_workspace):
     made = await api_client.once("k").create("Plan")
     assert await other_workspace.notes() == []
     assert (await other_workspace.once("k").create("Plan")).applied
@@ -164,10 +168,10 @@ async def test_another_workspace_sees_nothing_and_shares_no_names_or_retries(api
         await other_workspace.update(made.data["id"], text="mine")
     with pytest.raises(NotFound):
         await other_workspace.undo(made.audit_id)
-    assert all(entry.id != made.audit_id for entry in await audit(other_workspace))
+    assert all(entry.id != made.audit_id for entry in await read_audit_log(other_workspace))
 
 
-async def test_the_audit_log_answers_by_type_resource_actor_and_time(api_client):
+async def test_audit_log_filters_by_type_resource_actor_and_time(api_client):
     first = await api_client.create("One")
     since = api_client.caller.now + timedelta(milliseconds=1)
     second = await api_client.create("Two")
@@ -189,7 +193,7 @@ async def test_the_audit_log_answers_by_type_resource_actor_and_time(api_client)
         ]
 
 
-async def test_of_50_identical_requests_one_is_performed(api_client):
+async def test_one_of_50_identical_requests_is_executed(api_client):
     senders = [api_client.once("k", {"note": {}}) for _ in range(50)]
     found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
     refused = [one.code for one in found if isinstance(one, ApiError)]
@@ -200,7 +204,7 @@ async def test_of_50_identical_requests_one_is_performed(api_client):
     assert len(await api_client.notes()) == 1
 
 
-async def test_of_50_identical_requests_in_many_processes_one_is_performed(api_client):
+async def test_one_of_50_identical_requests_in_many_processes_is_executed(api_client):
     """Each pipeline is that of another process: they share the store and nothing else."""
     senders = [api_client.once("k", {"note": {}}) for _ in range(50)]
     for sender in senders:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_core.testing.event_builder import campaign
+from service_core.testing.event_builder import campaign_columns
 from tests.analytics.deployment import STORES
 from tests.commerce.ads.ad_spend_data import ad_campaign as ad_campaign
 from tests.commerce.ads.ad_spend_data import connect_ad_platform, save_spend, spend_row
@@ -23,7 +23,7 @@ async def sales_in_three_currencies(workspace_client):
     """10.00 EUR worth 11.00, half of it given back; 1,500 JPY worth 10.00; 5.00 USD."""
     page = {"visitor": "A1", "session": "s1"}
     workspace_client.story.add_event(
-        "page_view", at="2026-07-01T09:00", **page, **campaign("google", "cpc", "spring")
+        "page_view", at="2026-07-01T09:00", **page, **campaign_columns("google", "cpc", "spring")
     )
     euros = {"currency": "EUR", "order_id": "O1", **page}
     workspace_client.story.add_event("purchase", at="2026-07-01T10:00", revenue=10_00, **euros)
@@ -38,18 +38,18 @@ async def sales_in_three_currencies(workspace_client):
     return workspace_client
 
 
-async def values(workspace_client, *metrics, **asked):
+async def metric_values(workspace_client, *metrics, **asked):
     answer = await workspace_client.post("/metrics", {"metrics": list(metrics), "date_range": WEEK, **asked})
     return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
 
 
 @pytest.mark.parametrize("workspace_client", STORES, indirect=True)
-async def test_every_door_tells_the_same_money(sales_in_three_currencies):
+async def test_every_endpoint_returns_the_same_converted_revenue(sales_in_three_currencies):
     names = ("revenue", "refunds", "net_revenue", "aov", "attributed_net_revenue", "orders")
     without = ["missing_fx_rate"] * 5 + [3]
-    assert await values(sales_in_three_currencies, *names) == without
+    assert await metric_values(sales_in_three_currencies, *names) == without
     await save_rates(sales_in_three_currencies, RATES)
-    assert await values(sales_in_three_currencies, *names) == [26.0, 5.5, 20.5, 8.67, 15.5, 3]
+    assert await metric_values(sales_in_three_currencies, *names) == [26.0, 5.5, 20.5, 8.67, 15.5, 3]
     told = await sales_in_three_currencies.get("/revenue", **_dates())
     assert (told["combined"]["revenue"], told["combined"]["net_revenue"]) == (26.0, 20.5)
     credited = await sales_in_three_currencies.get("/attribution", **_dates())
@@ -68,9 +68,9 @@ async def test_every_door_tells_the_same_money(sales_in_three_currencies):
     }  # fmt: skip
 
 
-async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase(workspace_client):
+async def test_credits_by_touch_date_use_the_rate_of_the_purchase(workspace_client):
     await save_rates(workspace_client, RATES | {"2026-06-19": {"USD": "1.05"}})
-    page = {"visitor": "A1", "session": "s1", **campaign("google", "cpc", "spring")}
+    page = {"visitor": "A1", "session": "s1", **campaign_columns("google", "cpc", "spring")}
     workspace_client.story.add_event("page_view", at="2026-06-20", **page)
     workspace_client.story.add_event("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
     await workspace_client.knows()
@@ -80,7 +80,7 @@ async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase
     assert told["totals"]["revenue"] == told["channels"][0]["revenue"] == 12.0
 
 
-async def test_rows_keep_the_currency_they_were_paid_in(sales_in_three_currencies):
+async def test_event_rows_keep_their_original_currency(sales_in_three_currencies):
     await save_rates(sales_in_three_currencies, RATES)
     plan = {
         "metrics": ["revenue", "orders"],
@@ -96,43 +96,43 @@ async def test_rows_keep_the_currency_they_were_paid_in(sales_in_three_currencie
     ]  # fmt: skip
 
 
-async def test_a_full_refund_nets_to_nothing_whatever_rates_did_meanwhile(workspace_client):
+async def test_full_refund_nets_to_zero_despite_changed_rates(workspace_client):
     await save_rates(workspace_client, RATES)
     order = {"visitor": "A1", "currency": "EUR", "order_id": "O1"}
     workspace_client.story.add_event("purchase", at="2026-07-01", revenue=99_99, **order)
     workspace_client.story.add_event("refund", at="2026-07-06", revenue=-99_99, **order)
     await workspace_client.knows()
-    assert await values(workspace_client, "revenue", "refunds", "net_revenue") == [109.99, 109.99, 0]
+    assert await metric_values(workspace_client, "revenue", "refunds", "net_revenue") == [109.99, 109.99, 0]
 
 
-async def test_of_money_without_a_rate_no_sum_is_told_and_others_are(sales_in_three_currencies):
+async def test_sums_without_a_rate_are_null_and_others_are_not(sales_in_three_currencies):
     await save_rates(sales_in_three_currencies, RATES)
     sales_in_three_currencies.story.add_event(
         "purchase", at="2026-07-04", visitor="A9", revenue=1, currency="XTS"
     )
     await sales_in_three_currencies.knows(sales_in_three_currencies.story.events[-1])
-    assert await values(sales_in_three_currencies, "revenue", "orders", "refunds") == [
+    assert await metric_values(sales_in_three_currencies, "revenue", "orders", "refunds") == [
         "missing_fx_rate",
         4,
         5.5,
     ]
     in_euros = [{"dimension": "currency", "value": "EUR"}]
-    assert await values(sales_in_three_currencies, "revenue", filters=in_euros) == [11.0]
+    assert await metric_values(sales_in_three_currencies, "revenue", filters=in_euros) == [11.0]
 
 
-async def test_spend_and_what_it_brought_in_meet_in_one_currency(sales_in_three_currencies):
+async def test_spend_and_revenue_are_converted_to_one_currency(sales_in_three_currencies):
     await connect_ad_platform(sales_in_three_currencies, "meta")
     await save_spend(
         sales_in_three_currencies,
         spend_row("meta", ad_campaign("c1"), "2026-07-01", currency="EUR", spend=10_00),
     )
-    assert await values(sales_in_three_currencies, "mer") == ["missing_fx_rate"]
+    assert await metric_values(sales_in_three_currencies, "mer") == ["missing_fx_rate"]
     await save_rates(sales_in_three_currencies, RATES)
-    assert await values(sales_in_three_currencies, "ad_spend", "mer") == [11.0, 1.863636]
+    assert await metric_values(sales_in_three_currencies, "ad_spend", "mer") == [11.0, 1.863636]
 
 
 @pytest.mark.parametrize("workspace_client", STORES, indirect=True)
-async def test_people_and_cohorts_are_worth_as_much(sales_in_three_currencies):
+async def test_person_and_cohort_revenue_is_converted(sales_in_three_currencies):
     people = {"start_date": "2026-07-01", "end_date": "2026-07-07", "sort_by": "revenue"}
     week = {"start_date": "2026-07-01", "end_date": "2026-07-08", "granularity": "day"}
     assert [one["revenue"] for one in (await sales_in_three_currencies.get("/users", **people))["users"]] == [

@@ -3,7 +3,7 @@
 import pytest
 
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.compose import load_installed_registry
+from hosts.composition.compose import load_installed_registry_once
 from service_core.analytics.ports import StoreUnavailable
 from service_core.testing.fault_injection import FaultInjector, with_faults
 from tests.workspace.conftest import WorkspaceApi
@@ -13,7 +13,7 @@ MORE_THAN_ANY = 40
 """Calls on the store that no write needs."""
 
 
-class Shop(ResourceFactory):
+class FailingWritesClient(ResourceFactory):
     """Programs that write while the workspace store fails as told."""
 
     def __init__(self, workspace_api, faults):
@@ -46,16 +46,16 @@ async def failing_writes(tmp_path):
     faults = FaultInjector()
     faults.error = StoreUnavailable
     registry = wrap_adapters(
-        load_installed_registry(),
+        load_installed_registry_once(),
         lambda port, adapter: with_faults(adapter, faults) if port == "workspace" else adapter,
     )
     workspace_api = WorkspaceApi(tmp_path, registry=registry)
     workspace_api.service.ports.limits.__init__(10_000, clock=lambda: workspace_api.now)
     async with workspace_api.service:
-        yield Shop(await workspace_api.open(), faults)
+        yield FailingWritesClient(await workspace_api.open(), faults)
 
 
-async def tried(failing_writes, route, number, *, after):
+async def write_with_fault(failing_writes, route, number, *, after):
     """Whether the ``number``-th call failed; what must hold is looked at on the way."""
     method, path, body = await failing_writes.prepared(route)
     before = await failing_writes.state(path)
@@ -67,7 +67,7 @@ async def tried(failing_writes, route, number, *, after):
     told = await failing_writes.state(path)
     if struck:
         assert (first.status, first.json["code"]) == (503, "data_unverified"), last
-        assert told == before or (after and last in {"write/commit", "add_export"}), last
+        assert told == before or (after and last in {"write/commit", "add_export_or_find_retried"}), last
     else:
         assert (first.status in {200, 202}, told != before) == (True, True), first.json
     again = await failing_writes.office.ask(method, path, body, once=once)
@@ -88,13 +88,11 @@ MANY = (
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
-async def test_a_write_whose_nth_call_fails_is_whole_or_was_never_and_a_retry_makes_it_once(
-    failing_writes, after, is_full_run
-):
+async def test_write_with_a_failing_nth_call_is_atomic_and_retried_once(failing_writes, after, is_full_run):
     for route in MANY if is_full_run else FEW:
         calls = 0
         for number in range(1, MORE_THAN_ANY):
-            if not await tried(failing_writes, route, number, after=after):
+            if not await write_with_fault(failing_writes, route, number, after=after):
                 break
             calls += 1
         assert 0 < calls < MORE_THAN_ANY - 1, route

@@ -27,7 +27,7 @@ BOMBS = {
 }
 
 
-def malformed(rng: random.Random, good: bytes = GOOD) -> bytes:
+def malform_body(rng: random.Random, good: bytes = GOOD) -> bytes:
     """A good body with something wrong, or plain noise."""
     body = bytearray(good)
     for _ in range(rng.randint(1, 6)):
@@ -46,7 +46,7 @@ def malformed(rng: random.Random, good: bytes = GOOD) -> bytes:
     return bytes(body)
 
 
-def resident(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """Bytes a process keeps in memory."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
@@ -61,11 +61,11 @@ def processor_seconds(pid: int) -> float:
 @pytest.mark.faults
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
-async def test_malformed_bodies_are_refused_and_never_a_fault(deployment, server, is_full_run):
+async def test_malformed_bodies_never_return_500(deployment, server, is_full_run):
     seed = random.randrange(2**32) if is_full_run else 22  # a change passes or it does not
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
     rng = random.Random(seed)
-    bodies = [malformed(rng) for _ in range(10_000 if is_full_run else 250)]
+    bodies = [malform_body(rng) for _ in range(10_000 if is_full_run else 250)]
     wrong = []
     async with deployment.ingest(server=server) as child:
 
@@ -84,12 +84,12 @@ async def test_malformed_bodies_are_refused_and_never_a_fault(deployment, server
 
 @pytest.mark.faults
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
-async def test_a_bomb_costs_little_time_and_memory(deployment, server):
+async def test_nested_json_bomb_costs_little_time_and_memory(deployment, server):
     async with deployment.ingest(server=server) as child:
         connection = HttpConnection(child.address)
         headers = {"X-API-Key": deployment.keys[0]}
         await connection.post("/track", GOOD, headers)
-        before = resident(child.process.pid)
+        before = resident_bytes(child.process.pid)
         for name, bomb in BOMBS.items():
             encoded = {"Content-Encoding": "gzip"} if name == "a compressed body" else {}
             used = processor_seconds(child.process.pid)
@@ -97,12 +97,12 @@ async def test_a_bomb_costs_little_time_and_memory(deployment, server):
             assert reply.status == 400, name
             assert processor_seconds(child.process.pid) - used < 1, name
         connection.close()
-        assert resident(child.process.pid) - before < 50_000_000
+        assert resident_bytes(child.process.pid) - before < 50_000_000
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
-async def test_a_body_far_too_large_is_answered_413_and_not_reset(deployment, server):
+async def test_oversized_body_returns_413_without_a_reset(deployment, server):
     async with deployment.ingest(server=server) as child:
         for _ in range(5):
             connection = HttpConnection(child.address)
@@ -113,9 +113,9 @@ async def test_a_body_far_too_large_is_answered_413_and_not_reset(deployment, se
 
 
 @pytest.mark.faults
-async def test_the_ingest_host_is_small(deployment):
+async def test_ingest_host_uses_little_memory(deployment):
     async with deployment.ingest() as child:
         connection = HttpConnection(child.address)
         assert (await connection.post("/track", GOOD, {"X-API-Key": deployment.keys[0]})).status == 200
         connection.close()
-        assert resident(child.process.pid) < 120_000_000
+        assert resident_bytes(child.process.pid) < 120_000_000

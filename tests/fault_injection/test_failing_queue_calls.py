@@ -22,10 +22,10 @@ NOON = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
 ID = UUID(int=7)
 
 
-class Faulty:
+class FailingConnection:
     """A connection whose n-th statement fails, before or after it took effect."""
 
-    def __init__(self, connection: sqlite3.Connection, plan: "Plan") -> None:
+    def __init__(self, connection: sqlite3.Connection, plan: "FailurePlan") -> None:
         self._connection = connection
         self._plan = plan
 
@@ -44,58 +44,58 @@ class Faulty:
         return getattr(self._connection, name)
 
 
-class Plan:
+class FailurePlan:
     def __init__(self, at: int, *, after: bool) -> None:
         self.at, self.after, self.calls = at, after, 0
 
 
-class FaultySpool(SpoolQueue):
-    plan = Plan(0, after=False)
+class FailingSpool(SpoolQueue):
+    plan = FailurePlan(0, after=False)
 
     def _connect_for_offers(self):
-        return Faulty(super()._connect_for_offers(), self.plan)
+        return FailingConnection(super()._connect_for_offers(), self.plan)
 
 
-def arrival(event_id: str) -> ReceivedEvent:
+def make_arrival(event_id: str) -> ReceivedEvent:
     return ReceivedEvent(ID, ID, IngestEndpoint.TRACK, event_id, True, NOON, b'{"event":"a"}', None, None, {})
 
 
-def stored(queued) -> Event:
+def stored_event(queued) -> Event:
     return Event(
         event_id=queued.arrival.event_id, event_name="a", timestamp=NOON, received_at=NOON, visitor_id="v",
         session_id="s", workspace_id=ID, seq=queued.seq,
     )  # fmt: skip
 
 
-async def balanced(queue: SpoolQueue):
+async def assert_ledger_balances(queue: SpoolQueue):
     rows = await queue.ledger_rows(ID, NOON - timedelta(hours=1), NOON)
     assert all(row.is_balanced for row in rows)
     return rows
 
 
-async def opened(folder, plan: Plan) -> FaultySpool:
-    queue = FaultySpool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
+async def open_failing_spool(folder, plan: FailurePlan) -> FailingSpool:
+    queue = FailingSpool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
     await queue.start()
     queue.plan = queue._writer._connection._plan = plan
     return queue
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
-async def test_an_offer_whose_nth_call_fails_is_refused_whole_and_accepted_again(tmp_path, after):
+async def test_offer_with_a_failing_nth_statement_is_refused_whole_and_can_be_retried(tmp_path, after):
     for n in range(1, 30):
         folder = tmp_path / str(n)
-        queue = await opened(folder, plan := Plan(n, after=after))
+        queue = await open_failing_spool(folder, plan := FailurePlan(n, after=after))
         await queue.count_rejected(ID, ID, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON)
-        first = await asyncio.gather(*map(queue.offer, map(arrival, "aab")), return_exceptions=True)
+        first = await asyncio.gather(*map(queue.offer, map(make_arrival, "aab")), return_exceptions=True)
         failed = plan.calls >= n
         assert all(isinstance(f, EnqueueFailed) and f.detail in {"queue", "claim"} for f in first) == failed
         plan.at = 0
-        again = await asyncio.gather(*map(queue.offer, map(arrival, "ab")))
+        again = await asyncio.gather(*map(queue.offer, map(make_arrival, "ab")))
         committed = first[0] is EnqueueResult.QUEUED or (failed and set(again) == {EnqueueResult.DUPLICATE})
         assert set(again) == ({EnqueueResult.DUPLICATE} if committed else {EnqueueResult.QUEUED})
         assert not failed or after or set(again) == {EnqueueResult.QUEUED}
         assert [q.arrival.event_id for q in await queue.take(10)] == ["a", "b"]
-        await balanced(queue)
+        await assert_ledger_balances(queue)
         await queue.aclose()
         if not failed:
             break
@@ -103,21 +103,21 @@ async def test_an_offer_whose_nth_call_fails_is_refused_whole_and_accepted_again
     assert not failed
 
 
-async def test_a_settlement_whose_nth_call_fails_keeps_the_batch_for_the_next_try(tmp_path):
+async def test_acknowledgement_with_a_failing_nth_statement_keeps_the_batch(tmp_path):
     for n in range(1, 30):
-        queue = await opened(tmp_path / str(n), Plan(0, after=False))
-        await asyncio.gather(*map(queue.offer, map(arrival, "abc")))
+        queue = await open_failing_spool(tmp_path / str(n), FailurePlan(0, after=False))
+        await asyncio.gather(*map(queue.offer, map(make_arrival, "abc")))
         one, two, three = await queue.take(10)
-        queue._writer._connection._plan = plan = Plan(n, after=False)
+        queue._writer._connection._plan = plan = FailurePlan(n, after=False)
         try:
-            await queue.acknowledge([stored(one), stored(two)], [QuarantinedEvent(three, "bad")])
+            await queue.acknowledge([stored_event(one), stored_event(two)], [QuarantinedEvent(three, "bad")])
         except sqlite3.OperationalError:
             assert len(await queue.take(10)) == 3
-            await balanced(queue)
-            queue.plan = Plan(0, after=False)
-            await queue.acknowledge([stored(one), stored(two)], [QuarantinedEvent(three, "bad")])
+            await assert_ledger_balances(queue)
+            queue.plan = FailurePlan(0, after=False)
+            await queue.acknowledge([stored_event(one), stored_event(two)], [QuarantinedEvent(three, "bad")])
         failed = plan.calls >= n
-        (row,) = await balanced(queue)
+        (row,) = await assert_ledger_balances(queue)
         assert (row.stored, row.quarantined, row.in_flight) == (2, 1, 0)
         await queue.aclose()
         if not failed:

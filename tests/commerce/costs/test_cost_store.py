@@ -9,23 +9,23 @@ import pytest
 from plugins import workspace_sql
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.commerce.costs.models import ItemIdType
-from service_core.extensions.registry import load_plugins
+from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.memory.item_costs import MemoryCosts
 from tests.commerce.costs.cost_data import item_cost
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
-REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
+REGISTRY = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False)
 
 
 @pytest.fixture
 async def store(workspace_url, tmp_path):
-    directory = REGISTRY.open_adapter("workspace", workspace_url, folder=tmp_path)
+    directory = REGISTRY.open_adapter("workspace", workspace_url, base_folder=tmp_path)
     await directory.start()
     yield directory
     await directory.aclose()
 
 
-async def test_an_import_replaces_what_items_cost_from_the_same_day_on(store):
+async def test_import_replaces_costs_with_the_same_start_date(store):
     workspace_id = (
         await create_workspace_with_keys(store.credentials, NOW, name="Example Shop")
     ).workspace.id
@@ -46,13 +46,13 @@ async def test_an_import_replaces_what_items_cost_from_the_same_day_on(store):
     for one in (oracle, store.item_costs):
         assert not await one.has_costs(workspace_id)
         for costs in (*imports, imports[1]):
-            await one.save_costs(workspace_id, uuid4(), costs, NOW)
+            await one.save_or_replace_costs(workspace_id, uuid4(), costs, NOW)
         assert not await one.has_costs(uuid4())
     assert await store.item_costs.has_costs(workspace_id)
-    assert await store.item_costs.costs(workspace_id) == await oracle.costs(workspace_id)
+    assert await store.item_costs.costs(workspace_id) == await oracle.list_costs(workspace_id)
 
 
-async def test_an_import_is_kept_whole_or_not_at_all(store):
+async def test_import_is_stored_atomically(store):
     workspace_id = (
         await create_workspace_with_keys(store.credentials, NOW, name="Example Shop")
     ).workspace.id
