@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 from playwright.async_api import async_playwright
-
 from tests.fixtures.served_deployment import CHROMIUM
 
 ROOT = Path(__file__).parents[1]

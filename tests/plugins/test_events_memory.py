@@ -67,7 +67,9 @@ async def test_a_ratio_with_zero_denominator_sorts_last_in_either_direction(stor
     rate = Ratio(CLICKS, VIEWS)
     for descending, countries in ((True, ["DE", "FR", None]), (False, ["FR", "DE", None])):
         order = (ColumnSort("m0", descending=descending),)
-        grid = await store.aggregate(AggregateQuery(story.query_scope(SPAN), (rate,), BY_COUNTRY, order=order))
+        grid = await store.aggregate(
+            AggregateQuery(story.query_scope(SPAN), (rate,), BY_COUNTRY, order=order)
+        )
         assert [row[0] for row in grid.rows] == countries
         assert [row[1:] for row in grid.rows if row[0] == "DE"] == [(1, 2)]
 
@@ -76,7 +78,9 @@ async def test_a_group_is_returned_when_any_aggregation_has_rows(store, story):
     await store.append(story.events)
     grid = await store.aggregate(AggregateQuery(story.query_scope(SPAN), (VIEWS,), BY_COUNTRY))
     assert grid.rows == [("DE", 2), ("FR", 1)]
-    grid = await store.aggregate(AggregateQuery(story.query_scope(SPAN), (VIEWS, CLICKS), BY_COUNTRY, limit=1))
+    grid = await store.aggregate(
+        AggregateQuery(story.query_scope(SPAN), (VIEWS, CLICKS), BY_COUNTRY, limit=1)
+    )
     assert (grid.rows, grid.total_rows, grid.totals) == ([("DE", 2, 1)], 3, (3, 2))
 
 

@@ -1,6 +1,7 @@
 """The overview: golden numbers of the standard world, for members and for whoever holds a key."""
 
 import json
+import re
 
 import pytest
 
@@ -8,7 +9,6 @@ from hosts.web.pages import create_root_redirect_blueprint
 from service_core.access.api_keys import create_named_key_within_plan_limit
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
 from tests.fixtures.shared_objects import AFTER_WEEK, SharedObjects
-from tests.screenshot import HEADINGS, PICTURE, ROOT
 
 
 @pytest.fixture
@@ -46,6 +46,23 @@ async def test_a_member_sees_the_numbers_of_the_workspace(deployment):
         assert f"{overview[number]:,}" in visible_words(answer)
     assert "Germany" in visible_words(answer)
     assert 'aria-current="true">30 days' in answer.body
+
+
+async def test_readme_picture_shows_the_headings_of_the_page(deployment):
+    ann = await sign_in_member(deployment)
+    page = (await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")).body
+    _, *recorded = HEADINGS.read_text().splitlines()
+    headings = [
+        re.sub("<[^>]+>", "", heading).strip() for heading in re.findall(r"<h2.*?</h2>", page, re.DOTALL)
+    ]
+    assert headings == recorded, "take it again: nox -s screenshot -- --write"
+
+
+def test_readme_shows_a_small_picture():
+    picture = PICTURE.read_bytes()
+    assert (picture[:4], picture[8:12]) == (b"RIFF", b"WEBP")
+    assert len(picture) < 200_000
+    assert f"]({PICTURE.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
 
 
 async def test_unknown_range_falls_back_to_the_default(deployment):
