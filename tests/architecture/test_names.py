@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.sources import SOURCES, name_of, tree_of
+from tests.architecture.sources import SOURCES, module_name, parse_source
 
 _WORDS = """
 all any asked begun bought broken brought built called caught chosen done drawn each everything fallen
@@ -33,8 +33,8 @@ ALLOWED = {
 def declared_names(path: Path) -> Iterator[str]:
     """Yields the module, and the classes, functions, methods and module-level constants in it, by qualified name."""
     yield path.stem
-    yield from _names_in(tree_of(path), "")
-    for node in tree_of(path).body:
+    yield from _names_in(parse_source(path), "")
+    for node in parse_source(path).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         yield from (target.id for target in targets if isinstance(target, ast.Name))
 
@@ -50,7 +50,7 @@ def _names_in(tree: ast.AST, prefix: str) -> Iterator[str]:
 
 def test_no_name_is_a_bare_participle_pronoun_or_metaphor():
     bare = {
-        f"{name_of(path)}:{name}"
+        f"{module_name(path)}:{name}"
         for path in SOURCES
         for name in declared_names(path)
         if name.rpartition(".")[2].strip("_").lower() in BARE_WORDS

@@ -9,6 +9,7 @@ from hosts.web.pages import create_root_redirect_blueprint
 from service_core.access.api_keys import create_named_key_within_plan_limit
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
 from tests.fixtures.shared_objects import AFTER_WEEK, SharedObjects
+from tests.screenshot import HEADINGS, PICTURE, ROOT
 
 
 @pytest.fixture
