@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-BUNDLED_DOCS: Final = Path(__file__).parent / "shelf"
+BUNDLED_DOCS: Final = Path(__file__).parent / "bundled_docs"
 """Folder of the pages in an installation."""
 
 SOURCE_DOCS: Final = Path(__file__).parents[2] / "docs"
