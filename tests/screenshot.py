@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from playwright.async_api import async_playwright
-from tests.fixtures.served_deployment import CHROMIUM
+from tests.fixtures.browser_deployment import CHROMIUM
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs/overview.webp"
