@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from playwright.async_api import async_playwright
+
 from tests.fixtures.browser_deployment import CHROMIUM
 
 ROOT = Path(__file__).parents[1]

@@ -211,7 +211,7 @@ class Ports:
         self.registry: Final = registry
         self.clock: Final = clock
         self._adapters = {
-            name: providers.Singleton(registry.open_adapter, name, url, folder=folder)
+            name: providers.Singleton(registry.open_adapter, name, url, base_folder=folder)
             if (url := declared.url(settings)) or declared.fallback is None
             else providers.Singleton(declared.fallback)
             for name, declared in PORTS.items()
