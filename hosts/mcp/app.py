@@ -1,5 +1,6 @@
 """`POST /mcp`: authentication and the checks of a message before it is parsed."""
 
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -10,7 +11,7 @@ from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
 from hosts.composition.json_codec import CODEC
 from hosts.http.app import body_timeout_response, read_body_and_drain_excess, to_quart_response
-from hosts.mcp.server import PROTOCOL_VERSIONS, McpServer
+from hosts.mcp.server import McpServer
 from service_core.access.key_authentication import parse_bearer_token
 from service_core.access.models import AuthContext
 from service_core.access.oauth.metadata import ServerMetadata
@@ -21,9 +22,9 @@ from service_core.api.http_messages import ApiResponse
 from service_core.api.render import PREFLIGHT_RESPONSE, json_response_with_default_headers
 from service_core.kernel.errors import (
     ApiError,
-    BadRequest,
     Forbidden,
     MethodNotAllowed,
+    MisdirectedRequest,
     PayloadTooLarge,
     Unauthorized,
 )
@@ -35,10 +36,13 @@ _PREFLIGHT: Final = ApiResponse(
     {
         **PREFLIGHT_RESPONSE.headers,
         "Access-Control-Allow-Methods": ", ".join(_ALLOWED_METHODS),
-        "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version",
+        "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name",
     },
 )
 _ALL_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_REJECTED_FIELDS: Final = (
+    'error="invalid_token", error_description="The access token is unknown, expired or revoked"'
+)
 _LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -65,9 +69,11 @@ class _McpEndpoint:
         self._admission = service.component(RequestAuthenticator)
         self._addresses = addresses
         http = service.settings.http
-        self._own = {urlsplit(http.effective_api_url).netloc, urlsplit(http.effective_app_url).netloc}
+        own_urls = [urlsplit(url) for url in (http.effective_api_url, http.effective_app_url)]
+        self._own = {url.netloc for url in own_urls}
+        self._own_hosts = {url.hostname for url in own_urls}
         about = f"{service.component(ServerMetadata).root_url}/.well-known/oauth-protected-resource"
-        self._challenge = f'Bearer resource_metadata="{about}"'
+        self._challenge = f'Bearer resource_metadata="{about}", scope="{Scope.READ.value}"'
 
     async def answer_current_request(self) -> Answer:
         """Answers the current request."""
@@ -85,21 +91,30 @@ class _McpEndpoint:
     async def _authenticate_and_answer_post(self) -> ApiResponse:
         if request.method != "POST":
             raise MethodNotAllowed(_ALLOWED_METHODS)
+        self._check_host(request.headers.get("Host", ""))
         self._require_own_or_loopback_origin(request.headers.get("Origin"))
         identity = await self._authenticate_reader_or_challenge()
-        version = request.headers.get("MCP-Protocol-Version", PROTOCOL_VERSIONS[0])
-        if version not in PROTOCOL_VERSIONS:
-            raise BadRequest(
-                f"This version of MCP is not spoken here; {' and '.join(PROTOCOL_VERSIONS)} are",
-                "invalid_parameter",
-                field="MCP-Protocol-Version",
-            )
         body = await read_body_and_drain_excess()
         if len(body) > MAX_BODY_BYTES:
             raise PayloadTooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
         peer = request.scope.get("client")
         client = self._addresses.resolve_nearest_untrusted(peer and peer[0], request.scope["headers"])
-        return await self._server.answer_message(body, identity, client)
+        return await self._server.answer_message(body, identity, client, _joined_headers())
+
+    def _check_host(self, host: str) -> None:
+        """Refuses requests that DNS rebinding may have led here.
+
+        That attack needs a public name. So own names, IP addresses and names without a dot are let in.
+
+        Raises:
+            MisdirectedRequest: any other name.
+        """
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            name = "."
+        if name not in self._own_hosts and "." in name and not _is_ip_address(name):
+            raise MisdirectedRequest("This host name is not served here")
 
     def _require_own_or_loopback_origin(self, origin: str | None) -> None:
         """Refuses requests of foreign pages, which DNS rebinding could lead here.
@@ -124,15 +139,32 @@ class _McpEndpoint:
             Unauthorized: no token, or one that works no more; the challenge says where to get one.
             Forbidden: ``insufficient_scope``.
         """
+        token = parse_bearer_token(request.headers.get("Authorization"))
         try:
-            identity = await self._admission.authenticate_unexpired_oauth_token(
-                parse_bearer_token(request.headers.get("Authorization")) or ""
-            )
+            identity = await self._admission.authenticate_unexpired_oauth_token(token or "")
             require_scope(identity, Scope.READ)
         except Unauthorized as refused:
-            raise Unauthorized(refused.message, headers={"WWW-Authenticate": self._challenge}) from None
+            problem = f", {_REJECTED_FIELDS}" if token else ""
+            headers = {"WWW-Authenticate": self._challenge + problem}
+            raise Unauthorized(refused.message, headers=headers) from None
         except Forbidden as refused:
-            needed = f'{self._challenge}, error="insufficient_scope", scope="{Scope.READ.value}"'
-            headers = {"WWW-Authenticate": needed}
+            headers = {"WWW-Authenticate": f'{self._challenge}, error="insufficient_scope"'}
             raise Forbidden(refused.message, refused.code, headers=headers, extra=refused.extra) from None
         return identity
+
+
+def _joined_headers() -> dict[str, str]:
+    """Returns the headers of the request by lower-case name; a repeated one has all its values."""
+    joined: dict[str, str] = {}
+    for name, value in request.headers.items():
+        key, text = name.lower(), value.strip()
+        joined[key] = f"{joined[key]}, {text}" if key in joined else text
+    return joined
+
+
+def _is_ip_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -11,6 +12,7 @@ from hosts.mcp.tools import Tool
 from service_core.access.models import AuthContext, RequestInterface
 from service_core.api.http_messages import ApiRequest
 from service_core.api.routes import V1_PREFIX
+from service_core.kernel.errors import BadRequest
 
 _JSON_TYPES: Final[Mapping[type, tuple[str, ...]]] = {
     str: ("string",),
@@ -23,8 +25,10 @@ _JSON_TYPES: Final[Mapping[type, tuple[str, ...]]] = {
 """Type of a decoded value -> what a schema may call it."""
 
 
-class BadArguments(Exception):
-    """Arguments that do not fit the schema; the message says which and why."""
+def _argument_error(message: str, code: str, name: str, hint: str, allowed: Iterable[str] = ()) -> BadRequest:
+    """Returns the error of an argument that does not fit the schema, with what a model needs to correct it."""
+    extra = {"allowed": list(allowed)} if allowed else {}
+    return BadRequest(message, code, field=name, hint=hint, extra=extra)
 
 
 def build_api_request_of_tool_call(
@@ -39,7 +43,7 @@ def build_api_request_of_tool_call(
         client: address of the client, when it is known.
 
     Raises:
-        BadArguments: one is missing, unknown or of another kind. What the values mean is for the route.
+        BadRequest: one is missing, unknown or of another kind. What the values mean is for the route.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     _reject_unknown_missing_or_mistyped_arguments(tool, given)
@@ -60,19 +64,27 @@ def build_api_request_of_tool_call(
 
 def _reject_unknown_missing_or_mistyped_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     schema = tool.arguments_schema
+    known, required = list(schema["properties"]), list(schema.get("required", ()))
     for name in arguments:
         if name not in tool.accepted_argument_names:
-            known = ", ".join(schema["properties"]) or "none"
-            raise BadArguments(f"{tool.name} has no argument {name!r:.80}; it takes: {known}")
-    for name in schema.get("required", ()):
+            near = get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]}?" if near else "Leave it out, or use one of the allowed names."
+            message = f"{tool.name} has no argument {name!r:.80}; it takes: {', '.join(known) or 'none'}"
+            raise _argument_error(message, "unknown_field", name[:80], hint, known)
+    for name in required:
         if name not in arguments:
-            raise BadArguments(f"{tool.name} needs the argument {name}")
+            hint = f"Call {tool.name} again with {', '.join(required)}."
+            message = f"{tool.name} needs the argument {name}"
+            raise _argument_error(message, "missing_field", name, hint, known)
     for name, value in arguments.items():
         wanted = _allowed_json_types(schema["properties"].get(name, {}))
         if "array" in wanted and tool.operation.body is None:
             wanted |= {"string"}  # in a query string a list may be written with commas
         if wanted and not wanted.intersection(_JSON_TYPES[type(value)]):
-            raise BadArguments(f"{name} must be of type {' or '.join(sorted(wanted))}")
+            kinds = " or ".join(sorted(wanted))
+            raise _argument_error(
+                f"{name} must be of type {kinds}", "invalid_parameter", name, f"Send {name} as {kinds}."
+            )
 
 
 def _allowed_json_types(schema: Mapping[str, Any]) -> frozenset[str]:

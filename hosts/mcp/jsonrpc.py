@@ -19,13 +19,25 @@ class JsonRpcError(Exception):
 
     Attributes:
         id: of the request, when it could be read.
+        data: further facts for programs; None for none.
+        status: HTTP status; None for 400 without an id and 200 with one.
     """
 
-    def __init__(self, code: int, message: str, id_: JsonRpcId = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        id_: JsonRpcId = None,
+        *,
+        data: Mapping[str, Any] | None = None,
+        status: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.id = id_
+        self.data = data
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +84,7 @@ def render_result(id_: JsonRpcId, result: Any) -> bytes:
 
 def render_error(fault: JsonRpcError) -> bytes:
     """Renders an error."""
-    error = {"code": fault.code, "message": fault.message}
+    error: dict[str, Any] = {"code": fault.code, "message": fault.message}
+    if fault.data is not None:
+        error["data"] = fault.data
     return orjson.dumps({"jsonrpc": "2.0", "id": fault.id, "error": error})

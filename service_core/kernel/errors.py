@@ -167,6 +167,12 @@ class TooManyRequests(ApiError):
     status = 429
 
 
+class MisdirectedRequest(ApiError):
+    """The header ``Host`` names a host that this service does not answer for."""
+
+    status = 421
+
+
 class ServiceUnavailable(ApiError):
     """The answer could not be computed or verified. It is unknown, not zero."""
 

@@ -126,10 +126,15 @@ INVALID_ARGUMENTS = [
 ]
 
 
-async def test_invalid_arguments_are_refused_before_dispatch(mcp_client):
+async def test_arguments_that_do_not_fit_the_schema_are_a_result_that_a_model_can_correct(mcp_client):
+    schemas = {tool["name"]: tool["inputSchema"] for tool in await mcp_client.tools()}
     for tool, arguments, message in INVALID_ARGUMENTS:
-        code, said = await mcp_client.call_expecting_protocol_error(tool, arguments)
-        assert (code, message in said) == (-32602, True), (tool, said)
+        said = await mcp_client.call_expecting_error(tool, **arguments)
+        assert message in said["error"], (tool, said)
+        assert said["hint"]
+        if said["code"] in ("missing_field", "unknown_field") and schemas[tool]["properties"]:
+            assert said["allowed"] == list(schemas[tool]["properties"])
+        assert said["field"] in said["error"]
 
 
 REFUSED = [
@@ -166,10 +171,10 @@ async def test_arguments_behave_like_parameters(mcp_client):
 async def test_every_call_spends_a_request_of_its_grant(workspace_api, mcp_client):
     for number in range(100):
         if number % 3:
-            await mcp_client.call_expecting_protocol_error("get_overview", {})
+            await mcp_client.call_expecting_error("get_overview")
         else:
             await mcp_client.call("get_workspace")
-    limited = {"error": "Rate limit exceeded", "code": "rate_limited"}
+    limited = {"error": "Rate limit exceeded", "code": "rate_limited", "retry_after_seconds": 60}
     assert await mcp_client.call_expecting_error("get_workspace") == limited
     assert await mcp_client.call_expecting_error("get_overview") == limited
     assert await mcp_client.call_expecting_error("no_such_tool") == limited

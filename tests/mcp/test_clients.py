@@ -41,10 +41,10 @@ async def test_sdk_client_connects_lists_and_calls_tools(served, workspace_api):
     story.add_event("page_view", at="2026-07-08T10:00", visitor="V")
     await workspace_api.service.ports.events.append(story.events)
     async with AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http:
-        for mode in ("auto", "legacy"):  # whether it looks for a newer version first
+        for mode, version in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
             transport = streamable_http_client(f"http://127.0.0.1:{served.port}/mcp", http_client=http)
             async with Client(transport, mode=mode) as client:
-                assert client.protocol_version == "2025-06-18"
+                assert client.protocol_version == version
                 await use_every_method(client)
 
 

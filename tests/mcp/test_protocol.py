@@ -10,15 +10,16 @@ from tests.mcp.mcp_client import connect_client
 
 ROOT = "https://t.example"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-CHALLENGE = f'Bearer resource_metadata="{ROOT}/.well-known/oauth-protected-resource"'
+CHALLENGE = f'Bearer resource_metadata="{ROOT}/.well-known/oauth-protected-resource", scope="service:read"'
 
 
 NEGOTIATED_VERSIONS = [
+    ("2025-11-25", "2025-11-25"),
     ("2025-06-18", "2025-06-18"),
     ("2025-03-26", "2025-03-26"),
-    ("2024-11-05", "2025-06-18"),
-    ("2026-07-28", "2025-06-18"),
-    (None, "2025-06-18"),
+    ("2024-11-05", "2025-11-25"),
+    ("2026-07-28", "2025-11-25"),
+    (None, "2025-11-25"),
 ]
 
 
@@ -37,6 +38,8 @@ async def test_capabilities_and_empty_lists(mcp_client):
     assert (await mcp_client.send_message("ping"))["result"] == {}
     assert (await mcp_client.send_message("resources/list", {}))["result"] == {"resources": []}
     assert (await mcp_client.send_message("prompts/list", {}))["result"] == {"prompts": []}
+    templates = await mcp_client.send_message("resources/templates/list", {})
+    assert templates["result"] == {"resourceTemplates": []}
 
 
 IDS = [1, 2**53, "a", "", -1]
@@ -69,7 +72,8 @@ FAULTS = [
     (PING | {"params": []}, -32602),
     (PING | {"params": None}, -32602),
     (PING | {"method": "tools/annihilate"}, -32601),
-    (PING | {"method": "resources/read"}, -32601),
+    (PING | {"method": "server/discover"}, -32601),
+    (PING | {"method": "prompts/get", "params": {"name": "x"}}, -32602),
     (PING | {"method": ""}, -32601),
     (PING | {"method": "tools/call"}, -32602),
     (PING | {"method": "tools/call", "params": {"name": "drop_tables"}}, -32602),
@@ -112,7 +116,7 @@ async def test_get_and_delete_are_refused_without_sessions(mcp_client):
             assert (status, headers["Allow"]) == (405, "POST, OPTIONS")
 
 
-SUPPORTED_VERSIONS = ["2025-06-18", "2025-03-26"]
+SUPPORTED_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
 
 
 async def test_supported_version_header_is_accepted(mcp_client):
@@ -120,20 +124,26 @@ async def test_supported_version_header_is_accepted(mcp_client):
         assert (await mcp_client.send(PING, MCP_Protocol_Version=version))[0] == 200
 
 
-UNSUPPORTED_VERSIONS = ["2024-11-05", "2026-07-28", "", "x", "2025-06-18, 2025-03-26"]
+UNSUPPORTED_VERSIONS = ["2024-11-05", "", "x", "2025-06-18, 2025-03-26"]
+NOTIFICATION = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 async def test_unsupported_version_header_returns_400(mcp_client):
     for version in UNSUPPORTED_VERSIONS:
-        status, _, body = await mcp_client.send(PING, MCP_Protocol_Version=version)
-        assert (status, json.loads(body)["code"]) == (400, "invalid_parameter")
+        for message in (PING, NOTIFICATION):
+            status, _, body = await mcp_client.send(message, MCP_Protocol_Version=version)
+            error = json.loads(body)["error"]
+            assert (status, error["code"], error["data"]["requested"]) == (400, -32022, version)
+            assert set(error["data"]["supported"]) == {"2026-07-28", *SUPPORTED_VERSIONS}
 
 
 async def test_missing_or_invalid_token_returns_the_metadata_url(mcp_client, workspace_api):
     agent_key = workspace_api.keys["shop reader"]
     for token in (None, "x", agent_key, f"oat_{'a' * 43}", mcp_client.token + "a"):
         status, headers, body = await mcp_client.send(PING, token=token)
-        assert (status, headers["WWW-Authenticate"]) == (401, CHALLENGE)
+        challenge = headers["WWW-Authenticate"]
+        assert (status, challenge.startswith(CHALLENGE)) == (401, True)
+        assert ('error="invalid_token"' in challenge) == (token is not None)  # RFC 6750, section 3.1
         assert json.loads(body) == {"error": "Invalid or missing API key"}
     status, _, _ = await mcp_client.send(PING, token=None, Authorization=f"Basic {mcp_client.token}")
     assert status == 401
@@ -151,7 +161,7 @@ async def test_a_token_without_the_scope_to_read_is_refused(workspace_api):
     status, headers, body = await program.send(PING)
     said = json.loads(body)
     assert (status, said["code"], said["required_scope"]) == (403, "insufficient_scope", "service:read")
-    assert headers["WWW-Authenticate"] == f'{CHALLENGE}, error="insufficient_scope", scope="service:read"'
+    assert headers["WWW-Authenticate"] == f'{CHALLENGE}, error="insufficient_scope"'
 
 
 async def test_revoked_permission_of_a_person_applies_to_their_clients(workspace_api):
@@ -190,6 +200,28 @@ async def test_foreign_origin_is_refused(mcp_client):
     for origin, status in ORIGINS:
         answered, headers, _ = await mcp_client.send(PING, Origin=origin)
         assert answered == status
+        assert headers["Access-Control-Allow-Origin"] == "*"
+
+
+HOSTS = [
+    ("t.example", 200),
+    ("t.example:8443", 200),
+    ("app.example", 200),
+    ("localhost:8080", 200),
+    ("127.0.0.1:8080", 200),
+    ("[::1]:8080", 200),
+    ("192.168.1.7", 200),
+    ("touchpoint:8080", 200),
+    ("evil.example.com", 421),
+    ("t.example.evil.com", 421),
+    ("127.0.0.1.evil.com:8080", 421),
+]
+
+
+async def test_a_host_name_that_others_can_own_is_not_served(mcp_client):
+    for host, expected in HOSTS:
+        status, headers, body = await mcp_client.send(PING, Host=host)
+        assert status == expected, (host, body)
         assert headers["Access-Control-Allow-Origin"] == "*"
 
 
