@@ -57,22 +57,34 @@ class Tool:
             *(parameter_names(key, field) for key, field in fields)
         )
 
+    @property
+    def annotations(self) -> Mapping[str, bool]:
+        """Hints for clients that ask a person before a call. No tool reaches beyond the service.
+
+        What adds something and leaves the rest as it is does not destroy; an update, a deletion or an undo does.
+        """
+        op = self.operation
+        if not self.is_write and not op.idempotent:
+            return {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+        adds = op.method == "POST" and op.path_model is None
+        return {
+            "readOnlyHint": False,
+            "destructiveHint": not adds,
+            "idempotentHint": not adds,
+            "openWorldHint": False,
+        }
+
     @cached_property
     def tools_list_entry(self) -> Mapping[str, Any]:
         """Its entry in ``tools/list``."""
         op = self.operation
-        hints = (
-            {"destructiveHint": op.method == "DELETE"}
-            if self.is_write
-            else {"readOnlyHint": True, "idempotentHint": True}
-        )
         return {
             "name": self.name,
             "title": self.title,
             "description": " ".join(f"{op.summary} {op.description}".split()),
             "inputSchema": self.arguments_schema,
             "outputSchema": required_fields_result_schema(op),
-            "annotations": hints,
+            "annotations": self.annotations,
         }
 
 

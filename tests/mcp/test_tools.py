@@ -37,9 +37,6 @@ WRITERS = {
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
     Scope.PROPOSE_SCRIPTS: {"propose_script"},
 }
-DESTRUCTIVE = {
-    "delete_rule", "delete_link", "delete_report", "delete_dashboard", "delete_analysis", "revoke_share_link",
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -81,13 +78,21 @@ async def test_every_tool_has_input_and_output_schemas(tools):
         assert tool["outputSchema"]["required"]
 
 
-def test_tools_have_read_only_and_destructive_hints():
+def test_annotations_say_what_reads_what_adds_and_what_changes():
     for tool in TOOLS_BY_NAME.values():
         hints = tool.tools_list_entry["annotations"]
-        if tool.is_write:
-            assert hints == {"destructiveHint": tool.name in DESTRUCTIVE}
+        assert hints["openWorldHint"] is False
+        if tool.is_write or tool.name == "create_export":
+            adds = tool.name.startswith(("create_", "propose_"))
+            assert hints == {
+                "readOnlyHint": False,
+                "destructiveHint": not adds,
+                "idempotentHint": not adds,
+                "openWorldHint": False,
+            }, tool.name
         else:
-            assert hints == {"readOnlyHint": True, "idempotentHint": True}
+            assert hints == {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    assert TOOLS_BY_NAME["update_rule"].annotations["destructiveHint"] is True
 
 
 def test_write_tools_default_to_dry_run_and_accept_idempotency_keys():
