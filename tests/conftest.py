@@ -18,7 +18,7 @@ pytest_plugins = [
 os.environ["PYTHONFAULTHANDLER"] = "1"  # a process that hangs tells where, see `tests.fixtures.processes`
 
 settings.register_profile(
-    "house",
+    "touchpoint",
     # The same examples each time, however busy the machine: a change passes or it does not.
     derandomize=True,
     deadline=None,
@@ -27,7 +27,7 @@ settings.register_profile(
     # An example that writes keeps to records of its own.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-settings.load_profile("house")
+settings.load_profile("touchpoint")
 
 
 @pytest.hookimpl(trylast=True)

@@ -117,6 +117,8 @@ def test_workspace_option_is_required_with_several_workspaces(touchpoint, deploy
 def test_settings_file_is_found_by_environment_variable_or_current_folder(
     touchpoint, deployment, tmp_path, monkeypatch
 ):
-    touchpoint("key", "list", TOUCHPOINT_CONFIG=deployment["config"])
+    expected = touchpoint("key", "list", "--config", deployment["config"]).stdout
+    assert "Agent key" in expected
+    assert touchpoint("key", "list", TOUCHPOINT_CONFIG=deployment["config"]).stdout == expected
     monkeypatch.chdir(tmp_path / "shop")
-    touchpoint("key", "list")
+    assert touchpoint("key", "list").stdout == expected

@@ -1,4 +1,4 @@
-"""Real traffic through the whole house: imported, counted, asked for, and still there after a kill."""
+"""Real traffic through the whole service: imported, counted, queried, and kept after a kill."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""A place that settings name is refused before anything stands on it, when it can only be read."""
+"""Paths named by settings are checked for write access before a store opens them."""
 
 import os
 
@@ -10,10 +10,21 @@ from service_core.kernel.writable_paths import require_writable_paths_or_parents
 
 @pytest.fixture
 def allow_writes_only_at(monkeypatch):
-    """Lets one place alone be written: who runs the tests may write everywhere."""
+    """Makes one path writable and all others read-only; returns the paths that are checked.
 
-    def allow(place):
-        monkeypatch.setattr(os, "access", lambda path, _mode: path == place)
+    The user who runs the tests may write everywhere, so `os.access` is replaced.
+    """
+
+    def allow(writable_path):
+        checked = []
+
+        def access(path, mode):
+            assert mode == os.W_OK
+            checked.append(path)
+            return path == writable_path
+
+        monkeypatch.setattr(os, "access", access)
+        return checked
 
     return allow
 

@@ -20,19 +20,24 @@ def open_resolver(url, folder):
 
 
 class StubNameServer(asyncio.DatagramProtocol):
-    """Answers questions for TXT records from a book; with a code, every question is answered by it."""
+    """Answers queries for TXT records; with a response code, every query is answered by it.
+
+    Attributes:
+        queries: the packets received.
+    """
 
     def __init__(self, zone_records, code=None):
-        self.book, self.code = zone_records, code
+        self.zone_records, self.code, self.queries = zone_records, code, []
 
     def connection_made(self, transport):
         self.transport = transport
 
     def datagram_received(self, data, addr):
-        asked = dns.message.from_wire(data)
-        answer = dns.message.make_response(asked, recursion_available=True)
-        name = asked.question[0].name
-        texts = self.book.get(name.text_of_string_or_number(omit_final_dot=True))
+        self.queries.append(data)
+        query = dns.message.from_wire(data)
+        answer = dns.message.make_response(query, recursion_available=True)
+        name = query.question[0].name
+        texts = self.zone_records.get(name.to_text(omit_final_dot=True))
         if self.code is not None or texts is None:
             answer.set_rcode(dns.rcode.NXDOMAIN if self.code is None else self.code)
         elif texts:
@@ -89,6 +94,7 @@ async def test_health_check_accepts_any_response(tmp_path, zone_records):
     server = await serve_dns(zone_records)
     host, port = server.get_extra_info("sockname")
     await open_resolver(f"dns://{host}:{port}?timeout_seconds=30", tmp_path).check()
+    assert len(server.get_protocol().queries) == 1
     server.close()
 
 

@@ -40,7 +40,7 @@ async def test_tracked_events_appear_in_the_reports(tracked_site):
         )
         await tracked_site.named("page_view", "$identify", "purchase")
     pipeline = build_ingest_pipeline(
-        tracked_site.house.service.ports, tracked_site.house.service.settings.ingest
+        tracked_site.browser_deployment.service.ports, tracked_site.browser_deployment.service.settings.ingest
     )
     while await pipeline.process_batch():
         pass
@@ -168,4 +168,5 @@ async def test_script_included_twice_counts_once(tracked_site):
     tracked_site.body = f'<script src="{tracked_site.ingest}/t.js" data-workspace-id="{tracked_site.workspace.public_id}"></script>'
     async with tracked_site.visited() as page:
         await page.evaluate("touchpoint.track('x')")
-        await tracked_site.named("page_view", "x")
+        events = await tracked_site.named("page_view", "x")
+    assert [event["event"] for event in events].count("page_view") == 1

@@ -17,17 +17,20 @@ pytestmark = IN_BROWSER
 
 
 async def approve_script(tracked_site, **fields):
-    house, now = tracked_site.house, system_clock()
+    browser_deployment, now = tracked_site.browser_deployment, system_clock()
     owner = await add_member_with_password_link_if_needed(
-        house.store.accounts,
-        house.store.members,
+        browser_deployment.store.accounts,
+        browser_deployment.store.members,
         tracked_site.workspace,
-        email=house.ann.email,
+        email=browser_deployment.ann.email,
         role=Role.OWNER,
         now=now,
     )
     caller = build_dashboard_caller_with_role_scopes(owner.account, owner.member, tracked_site.workspace, now)
-    changes, propose = house.service.component(ChangeExecutor), SCRIPT_PROPOSALS.operation("propose_script")
+    changes, propose = (
+        browser_deployment.service.component(ChangeExecutor),
+        SCRIPT_PROPOSALS.operation("propose_script"),
+    )
     body = propose.body.model_validate({"proposal": fields, "dry_run": False})
     proposed = (await propose(body, caller=caller, changes=changes)).body.data
     await changes.execute(

@@ -80,4 +80,6 @@ async def test_form_identification_is_off_by_default(tracked_site):
     async with tracked_site.visited() as page:
         await page.click("button")
         await page.evaluate("touchpoint.track('after')")
-        await tracked_site.named("page_view", "after")
+        events = await tracked_site.named("page_view", "after")
+    assert "$identify" not in {event["event"] for event in events}
+    assert "ann@example.com" not in json.dumps(events)

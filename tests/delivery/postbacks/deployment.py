@@ -108,8 +108,8 @@ def registry_with(*senders):
 async def run_postback_deployment(folder, *senders, **settings):
     """A shop whose platforms are connected; further settings are those of postbacks."""
     senders = senders or (StubSender(),)
-    async with run_deployment("memory", folder, registry_with(*senders)) as house:
-        shop = PostbackWorkspace(house, await house.workspace(timezone="UTC"), senders[0], settings)
+    async with run_deployment("memory", folder, registry_with(*senders)) as deployment:
+        shop = PostbackWorkspace(deployment, await deployment.workspace(timezone="UTC"), senders[0], settings)
         for sender in senders:
             await shop.connect(sender.id)
         await shop.with_key()
@@ -131,12 +131,12 @@ class StubDevicePorts:
 class PostbackWorkspace:
     """A workspace with its rules, its events and what is sent of them."""
 
-    def __init__(self, house, client, sender, settings):
-        self.house, self.client, self.sender = house, client, sender
-        self.ports = house.service.ports
+    def __init__(self, deployment, client, sender, settings):
+        self.deployment, self.client, self.sender = deployment, client, sender
+        self.ports = deployment.service.ports
         self.store, self.writes = self.ports.workspace, 0
         self.id = client.workspace.id
-        self.pipeline = build_ingest_pipeline(StubDevicePorts(self.ports), house.service.settings.ingest)
+        self.pipeline = build_ingest_pipeline(StubDevicePorts(self.ports), deployment.service.settings.ingest)
         self.delivery = build_delivery_worker_if_any_sender(self.ports, PostbacksSettings(**settings))
 
     async def with_key(self):
@@ -153,10 +153,10 @@ class PostbackWorkspace:
 
     @property
     def now(self) -> datetime:
-        return self.house.now
+        return self.deployment.now
 
     def later(self, **passed):
-        self.house.now += timedelta(**passed)
+        self.deployment.now += timedelta(**passed)
 
     async def connect(self, provider="adhub", status=ConnectionStatus.CONNECTED, secrets=SECRETS):
         account = ConnectedAccount("act_1", None, (Asset("p1", "Shop pixel"), Asset("p2")))

@@ -46,7 +46,7 @@ async def test_every_conversion_is_sent_whichever_store_call_fails(tmp_path, aft
             for _ in range(3):  # at once, when it is looked at again, and when a lost turn is over
                 with suppress(StoreUnavailable):
                     await shop.send()
-                shop.house.now += QUEUE_LEASE
+                shop.deployment.now += QUEUE_LEASE
             calls = list(faults.calls)
             faults.stop_faults()
             rows = (await shop.rows())[-2:]

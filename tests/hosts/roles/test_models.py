@@ -44,7 +44,7 @@ def test_embedded_event_store_allows_only_ingest_as_separate_role(role):
 
 @pytest.mark.parametrize("role", Role)
 def test_every_role_can_run_on_shared_stores(role, registry):
-    require_shareable_stores(make_settings(), registry, {role: 3})
+    assert require_shareable_stores(make_settings(), registry, {role: 3}) is None
 
 
 def test_memory_limits_allow_one_api_process(registry):
