@@ -80,7 +80,7 @@ def test_unknown_scheme_error_lists_installed_schemes():
 
 def test_port_without_an_adapter_is_reported():
     assert "Installed: none." in startup_error(
-        load_test_registry().open_adapter, "devices", "useragent://", folder=Path()
+        load_test_registry().open_adapter, "devices", "useragent://", base_folder=Path()
     )
 
 
@@ -109,9 +109,9 @@ def test_unknown_option_error_lists_known_options():
     ],
 )
 def test_embedded_store_needs_a_path(url, said):
-    assert startup_error(collect_plugins_into_registry().open_adapter, "events", url, folder=Path()).endswith(
-        said
-    )
+    assert startup_error(
+        collect_plugins_into_registry().open_adapter, "events", url, base_folder=Path()
+    ).endswith(said)
 
 
 def test_a_url_that_cannot_be_read_is_refused():

@@ -21,7 +21,7 @@ from service_core.kernel.errors import StartupError
 found = collect_plugins_into_registry()
 assert "geo_table" in found.plugins
 try:
-    places = found.open_adapter("geo", sys.argv[1], folder=Path(sys.argv[2]))
+    places = found.open_adapter("geo", sys.argv[1], base_folder=Path(sys.argv[2]))
 except StartupError as fault:
     print(fault)
 else:

@@ -29,7 +29,7 @@ from pathlib import Path
 from service_core.extensions.registry import collect_plugins_into_registry
 
 async def main(url, times):
-    limiter = collect_plugins_into_registry().open_adapter("limits", url, folder=Path())
+    limiter = collect_plugins_into_registry().open_adapter("limits", url, base_folder=Path())
     spent = await asyncio.gather(*(limiter.consume("key", 100, int(sys.argv[3])) for _ in range(times)))
     await limiter.aclose()
     print(sum(allowance.allowed for allowance in spent))

@@ -85,7 +85,7 @@ from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.testing.event_builder import EventBuilder
 
 async def main(folder):
-    store = collect_plugins_into_registry().open_adapter("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
+    store = collect_plugins_into_registry().open_adapter("events", "duckdb:///events.db?checkpoint_threshold=2MB", base_folder=Path(folder))
     await store.start()
     story = EventBuilder()
     print(story.workspace_id, flush=True)

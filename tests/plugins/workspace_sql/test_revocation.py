@@ -37,7 +37,7 @@ from service_core.kernel.operations import CredentialRequirement
 
 async def main(url, folder, key, writer, *tokens):
     registry = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover=False)
-    store = registry.open_adapter("workspace", url, folder=Path(folder))
+    store = registry.open_adapter("workspace", url, base_folder=Path(folder))
     await store.start()
     authenticator = KeyAuthenticator(store.credentials, system_clock)
     admission = RequestAuthenticator(

@@ -68,7 +68,7 @@ from service_core.extensions.registry import collect_plugins_into_registry
 
 async def main(folder, task):
     directory = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover=False).open_adapter(
-        "workspace", "sqlite:///store/workspace.db", folder=Path(folder)
+        "workspace", "sqlite:///store/workspace.db", base_folder=Path(folder)
     )
     await directory.start()
     now = datetime.now(UTC)
