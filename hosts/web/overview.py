@@ -61,7 +61,7 @@ async def render_workspace_overview(context: PageContext, public_id: str) -> Res
             "error.html", answers.status, message=error["error"], hint=error.get("hint")
         )
     return await context.render_page(
-        "render_workspace_overview.html",
+        "workspace_overview.html",
         workspace=workspace,
         member=member,
         ranges=RANGE_LABELS,
@@ -85,7 +85,7 @@ async def render_overview_with_api_key(context: PageContext) -> Response:
         return context.json_response(answers.body.decode(), answers.status)
     cards = _build_cards(answers, setting)
     body = await render_template(
-        "render_overview_with_api_key.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards
+        "key_overview.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards
     )
     return Response(body, 200, uncached_page_headers(), mimetype="text/html")
 
