@@ -24,8 +24,10 @@ from service_core.testing.event_store.invariants import Invariants
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.line_items import LineItems
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
+from service_core.testing.event_store.people_list import PeopleList
 from service_core.testing.event_store.person_activity import PersonActivityKit
 from service_core.testing.event_store.sessions_and_payments import SessionsAndPayments
+from service_core.testing.event_store.touch_paths import TouchPaths
 
 __all__ = ("EventStoreConformance", "Store")
 
@@ -37,9 +39,11 @@ class EventStoreConformance(
     CurrencyConversion,
     LineItems,
     IdentityResolution,
+    PeopleList,
     EmailMatches,
     PersonActivityKit,
     Attribution,
+    TouchPaths,
     FunnelsAndCohorts,
     EventReads,
     GoldenNumbers,

@@ -3,12 +3,11 @@
 from datetime import timedelta
 
 from service_core.analytics.measures import Aggregation, Column, Relation, touch_column
-from service_core.analytics.ports import CreditRule, TouchPathQuery, Weighting
+from service_core.analytics.ports import CreditRule, Weighting
 from service_core.testing.event_builder import (
     EventBuilder,
     campaign_columns,
     referral_columns,
-    reported_touch_columns,
     whole_utc_days,
 )
 from service_core.testing.event_store.kit import (
@@ -37,6 +36,14 @@ async def touch_sources(store: Store, builder: EventBuilder, person: str = "v:A1
     return [
         touch.source for touch in await store.list_latest_person_touches(builder.query_scope(SPAN), person)
     ]
+
+
+def add_visits_in_own_sessions(
+    builder: EventBuilder, *visits: tuple[str, dict[str, object]], visitor: str = "A1"
+) -> None:
+    """Adds page views, each in a session of its own: (time, columns)."""
+    for at, columns in visits:
+        builder.add_event("page_view", at=at, visitor=visitor, session=at, **columns)
 
 
 class Attribution(EventStoreKit):
@@ -122,13 +129,6 @@ class Attribution(EventStoreKit):
         assert await touch_sources(store, builder, "u:U1") == ["google"]
         assert await touch_sources(store, builder, "v:A3") == ["google"]
 
-    def add_visits_in_own_sessions(
-        self, builder: EventBuilder, *visits: tuple[str, dict[str, object]], visitor: str = "A1"
-    ) -> None:
-        """Adds page views, each in a session of its own: (time, columns)."""
-        for at, columns in visits:
-            builder.add_event("page_view", at=at, visitor=visitor, session=at, **columns)
-
     async def test_touches_at_both_ends_of_the_attribution_window_get_credit(
         self, store: Store, builder: EventBuilder
     ) -> None:
@@ -136,10 +136,8 @@ class Attribution(EventStoreKit):
 
         One second outside they get none.
         """
-        self.add_visits_in_own_sessions(builder, ("2026-03-02T11:59:59", GOOGLE), ("2026-03-02T12:00", NEWS))
-        self.add_visits_in_own_sessions(
-            builder, ("2026-03-09T12:00", PARTNER), ("2026-03-09T12:00:01", GOOGLE)
-        )
+        add_visits_in_own_sessions(builder, ("2026-03-02T11:59:59", GOOGLE), ("2026-03-02T12:00", NEWS))
+        add_visits_in_own_sessions(builder, ("2026-03-09T12:00", PARTNER), ("2026-03-09T12:00:01", GOOGLE))
         builder.add_event("purchase", at="2026-03-09T12:00", visitor="A1", revenue=1)
         await store.append(builder.events)
         rule = CreditRule(Weighting.LINEAR, timedelta(days=7))
@@ -151,7 +149,7 @@ class Attribution(EventStoreKit):
     ) -> None:
         """With `ignore_direct` the direct touches of a path with other touches get no credit."""
         facebook = campaign_columns("facebook", "paid_social", channel="paid_social")
-        self.add_visits_in_own_sessions(
+        add_visits_in_own_sessions(
             builder, ("2026-03-02", GOOGLE), ("2026-03-03", {}), ("2026-03-04", facebook), ("2026-03-05", {})
         )
         builder.add_event("signup", at="2026-03-06", visitor="A1")
@@ -172,7 +170,7 @@ class Attribution(EventStoreKit):
 
         A conversion without touches is unattributed.
         """
-        self.add_visits_in_own_sessions(builder, ("2026-03-02", {}))
+        add_visits_in_own_sessions(builder, ("2026-03-02", {}))
         builder.add_event("signup", at="2026-03-03", visitor="A1")
         builder.add_event("signup", at="2026-03-03", visitor="A2")
         await store.append(builder.events)
@@ -191,7 +189,7 @@ class Attribution(EventStoreKit):
     ) -> None:
         """First, last, linear, position-based and time-decay weights give the documented credits and amounts."""
         for day, name in ((2, "a"), (9, "b"), (15, "c"), (16, "d")):
-            self.add_visits_in_own_sessions(builder, (f"2026-03-{day:02}", campaign_columns(name, "cpc")))
+            add_visits_in_own_sessions(builder, (f"2026-03-{day:02}", campaign_columns(name, "cpc")))
         builder.add_event("purchase", at="2026-03-16", visitor="A1", revenue=10000)
         await store.append(builder.events)
         for weighting, credit, money in (
@@ -225,7 +223,7 @@ class Attribution(EventStoreKit):
     ) -> None:
         """Minor units and credits that do not divide evenly go to the earlier touches, per currency."""
         for day, name in enumerate("abc"):
-            self.add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", campaign_columns(name, "cpc")))
+            add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", campaign_columns(name, "cpc")))
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000, currency="JPY")
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=10000)
         await store.append(builder.events)
@@ -246,7 +244,7 @@ class Attribution(EventStoreKit):
     ) -> None:
         """Position-based weighting of 10.00 over five touches gives 4.00, 0.67, 0.67, 0.66 and 4.00."""
         for day, name in enumerate("abcde"):
-            self.add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", campaign_columns(name, "cpc")))
+            add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", campaign_columns(name, "cpc")))
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000)
         await store.append(builder.events)
         rule = CreditRule(Weighting.POSITION_BASED, MONTH)
@@ -259,7 +257,7 @@ class Attribution(EventStoreKit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Credit belongs to the conversion's time; with `book_at_touch` to the time of each touch."""
-        self.add_visits_in_own_sessions(builder, ("2026-02-27", GOOGLE), ("2026-03-01", NEWS))
+        add_visits_in_own_sessions(builder, ("2026-02-27", GOOGLE), ("2026-03-01", NEWS))
         builder.add_event("signup", at="2026-03-02", visitor="A1")
         await store.append(builder.events)
         by_touch = CreditRule(Weighting.LINEAR, MONTH, book_at_touch=True)
@@ -284,7 +282,7 @@ class Attribution(EventStoreKit):
         Without a touch at its own time.
         """
         week = CreditRule(Weighting.LAST, timedelta(days=7), book_at_touch=True)
-        self.add_visits_in_own_sessions(builder, ("2026-03-20", GOOGLE), ("2026-02-01", NEWS))
+        add_visits_in_own_sessions(builder, ("2026-03-20", GOOGLE), ("2026-02-01", NEWS))
         for order, day, amount in (("O1", "03-21", 900), ("O2", "02-02", 70), ("O3", "02-20", 5)):
             builder.add_event("purchase", at=f"2026-{day}", visitor="A1", order_id=order, revenue=amount)
         for order, day in (("O1", "05-20"), ("O2", "03-10"), ("O3", "03-11")):
@@ -306,9 +304,9 @@ class Attribution(EventStoreKit):
 
         Without an order it is unattributed.
         """
-        self.add_visits_in_own_sessions(builder, ("2026-02-20", GOOGLE))
+        add_visits_in_own_sessions(builder, ("2026-02-20", GOOGLE))
         builder.add_event("purchase", at="2026-02-21", visitor="A1", order_id="O1", revenue=900)
-        self.add_visits_in_own_sessions(builder, ("2026-03-02", NEWS))
+        add_visits_in_own_sessions(builder, ("2026-03-02", NEWS))
         builder.add_event("refund", at="2026-03-03", visitor="support", order_id="O1", revenue=-900)
         builder.add_event("refund", at="2026-03-03", visitor="A1", order_id="O2", revenue=-5)
         await store.append(builder.events)
@@ -324,7 +322,7 @@ class Attribution(EventStoreKit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Only conversions with an event name of the rule get credit; `is_order` counts orders alone."""
-        self.add_visits_in_own_sessions(builder, ("2026-03-02", GOOGLE))
+        add_visits_in_own_sessions(builder, ("2026-03-02", GOOGLE))
         builder.add_event("signup", at="2026-03-03", visitor="A1")
         builder.add_event("purchase", at="2026-03-04", visitor="A1", revenue=700)
         await store.append(builder.events)
@@ -337,135 +335,3 @@ class Attribution(EventStoreKit):
         assert await measure_by_columns(
             store, builder.query_scope(SPAN), orders, SOURCE, credit=LAST_TOUCH
         ) == {"google": 1}
-
-    async def test_client_reported_touches_get_credit_when_a_person_has_no_touch(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """First and last touches that the client reports get credit inside the window when the person has no own touch."""
-        first = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
-        last = reported_touch_columns("last", "2026-03-05", "news", "email", "email")
-        builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1001, told=first | last)
-        await store.append(builder.events)
-        scope = builder.query_scope(SPAN)
-        for rule, credit, money in (
-            (LINEAR_CREDIT, {"bing": 500_000, "news": 500_000}, {"bing": 501, "news": 500}),
-            (LAST_TOUCH, {"news": 1_000_000}, {"news": 1001}),
-            (CreditRule(Weighting.LAST, timedelta(days=3)), {None: 1_000_000}, {None: 1001}),
-            (CreditRule(Weighting.FIRST, timedelta(days=4)), {"news": 1_000_000}, {"news": 1001}),
-        ):
-            assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == credit, rule
-            assert await measure_by_columns(store, scope, CREDITED_MONEY, SOURCE, credit=rule) == money, rule
-        assert await store.list_latest_person_touches(scope, "v:A1") == []
-        (path,) = await store.list_distinct_touch_paths_with_counts(
-            TouchPathQuery(scope, MONTH, (touch_column("channel"),))
-        )
-        assert (path.keys, path.converted, path.unconverted) == ((("paid_search",), ("email",)), 1, 0)
-
-    async def test_a_tracked_touch_before_the_conversion_replaces_client_reported_touches(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """Client-reported touches get no credit as soon as the person has any tracked touch, even outside the window."""
-        reported = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
-        builder.add_event("signup", at="2026-03-02", visitor="A1", told=reported)
-        self.add_visits_in_own_sessions(builder, ("2026-03-02T01:00", {}))
-        builder.add_event("signup", at="2026-03-02T01:00", visitor="A1", told=reported)
-        self.add_visits_in_own_sessions(builder, ("2026-01-01", GOOGLE), visitor="old")
-        builder.add_event("signup", at="2026-03-02", visitor="old", told=reported)
-        await store.append(builder.events)
-        answer = await measure_by_columns(
-            store, builder.query_scope(SPAN), CREDITED, SOURCE, credit=LAST_TOUCH
-        )
-        assert answer == {"bing": 1_000_000, "(direct)": 1_000_000, None: 1_000_000}
-
-    async def test_the_latest_human_event_before_a_conversion_supplies_the_reported_touches(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """Reported touches come from the person's latest event up to the conversion, bots left out.
-
-        Refunds follow their order.
-        """
-        for day, source in ((2, "bing"), (4, "news"), (8, "later")):
-            reported = reported_touch_columns("last", "2026-03-01", source, "cpc", "paid_search")
-            builder.add_event(
-                "scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=reported
-            )
-        reported = reported_touch_columns("last", "2026-03-01", "bot", "cpc", "paid_search")
-        builder.add_event("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=reported, is_bot=True)
-        builder.add_event(
-            "purchase", at="2026-03-06", visitor="A6", strong_id="U1", order_id="O1", revenue=90
-        )
-        builder.add_event("refund", at="2026-03-09", visitor="A9", order_id="O1", revenue=-90)
-        await store.append(builder.events)
-        scope = builder.query_scope(SPAN)
-        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LAST_TOUCH) == {
-            "news": 1_000_000
-        }
-        assert await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST_TOUCH) == {
-            "news": 90
-        }
-
-    async def test_reported_touches_make_no_path_without_a_conversion(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """Client-reported touches of a person without a conversion make no touch path."""
-        reported = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
-        builder.add_event("scroll", at="2026-03-02", visitor="A1", told=reported)
-        await store.append(builder.events)
-        assert (
-            await store.list_distinct_touch_paths_with_counts(
-                TouchPathQuery(builder.query_scope(SPAN), MONTH, (touch_column("channel"),))
-            )
-            == []
-        )
-
-    async def test_touch_paths_count_conversions_and_persons_without_one(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """Each path has its conversions and its persons without any conversion.
-
-        Consecutive equal keys count as one.
-        """
-        a, b = campaign_columns("A", "cpc"), campaign_columns("B", "cpc")
-        touches_by_visitor = {"p1": (a, a), "p2": (a,), "p3": (b,), "p4": (a, b), "p5": (a,)}
-        for visitor, touches in touches_by_visitor.items():
-            for day, columns in enumerate(touches):
-                self.add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", columns), visitor=visitor)
-            if visitor != "p5":
-                builder.add_event("signup", at="2026-03-09", visitor=visitor)
-        self.add_visits_in_own_sessions(builder, ("2026-03-12", b), visitor="p1")
-        builder.add_event("signup", at="2026-03-09", visitor="untouched")
-        await store.append(builder.events)
-        answer = await store.list_distinct_touch_paths_with_counts(
-            TouchPathQuery(
-                builder.query_scope(SPAN),
-                MONTH,
-                (touch_column("utm_source").or_else(touch_column("attribution_source")),),
-            )
-        )
-        assert {tuple(k for (k,) in p.keys): (p.converted, p.unconverted) for p in answer} == {
-            ("A",): (2, 1),
-            ("B",): (1, 0),
-            ("A", "B"): (1, 0),
-        }
-
-    async def test_an_unconverted_path_starts_one_window_before_the_range(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """The path of a person without a conversion holds touches from one window before the range to its end."""
-        a, b = campaign_columns("A", "cpc"), campaign_columns("B", "cpc")
-        self.add_visits_in_own_sessions(builder, ("2026-02-21T23:59:59", b), ("2026-02-22", a), visitor="p1")
-        self.add_visits_in_own_sessions(
-            builder, ("2026-02-23", a), ("2026-03-31T23:59:59", b), ("2026-04-01", a), visitor="p2"
-        )
-        builder.add_event("signup", at="2026-02-24", visitor="p2")
-        await store.append(builder.events)
-        plan = TouchPathQuery(
-            builder.query_scope(SPAN),
-            timedelta(days=7),
-            (touch_column("utm_source").or_else(touch_column("attribution_source")),),
-        )
-        answer = {
-            tuple(k for (k,) in p.keys): (p.converted, p.unconverted)
-            for p in await store.list_distinct_touch_paths_with_counts(plan)
-        }
-        assert answer == {("A",): (0, 1), ("A", "B"): (0, 1)}
