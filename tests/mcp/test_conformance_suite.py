@@ -1,0 +1,162 @@
+"""The published conformance suite of MCP against the server, on a real socket.
+
+The suite is written for a server with diagnostic tools, prompts and resources (``test_simple_text`` and the like). A check
+that fails because the suite asks for one of those is not about this server; every other failed check is one here.
+"""
+
+import asyncio
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hosts.client_address import ClientAddressResolver
+from hosts.http.app import create_api_app
+from hosts.mcp.app import create_mcp_blueprint
+from service_core.kernel.operations import Scope
+from tests.hosts.http.conftest import run_server
+from tests.mcp.mcp_client import grant_access_token
+
+PINNED = Path(__file__).parent / "conformance"
+SUITE = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+INSTALL = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=optional"]
+MIN_NODE = 20
+MINUTES = 5
+MIN_SCENARIOS = 30
+
+PASSED = {
+    "2025-11-25": {
+        "dns-rebinding-protection",
+        "ping",
+        "prompts-list",
+        "resources-list",
+        "server-initialize",
+        "server-session-lifecycle",
+        "server-sse-multiple-streams",
+        "server-sse-polling",
+        "tools-list",
+    },
+    "2026-07-28": {
+        "caching",
+        "dns-rebinding-protection",
+        "http-header-validation",
+        "prompts-list",
+        "resources-list",
+        "sep-2164-resource-not-found",
+        "server-sse-multiple-streams",
+        "tools-list",
+    },
+}
+"""Scenarios without a failed check, by revision."""
+
+STATELESS_CHECKS = 20
+"""Fewest checks of ``server-stateless`` that pass; the other four need diagnostic tools."""
+
+NOT_OFFERED = re.compile(
+    r"Unknown tool: '|Tool '\w+' not found|Unknown prompt: 'test_|Resource not found|Not testable: server "
+    r"|Method not found|InputRequiredResult"
+)
+"""What a check says that asks for a diagnostic tool, prompt or resource, or for a method of a capability that the server
+does not declare: completion, logging, subscriptions, and questions to the person during a call."""
+
+
+async def run(*command, folder):
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        async with asyncio.timeout(MINUTES * 60):
+            output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return process.returncode, output.decode()
+
+
+@pytest.fixture
+async def suite(pytestconfig):
+    """A folder with the suite as the lock file pins it, digests checked."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        pytest.skip("node and npm are not installed")
+    _, version = await run(node, "--version", folder=PINNED)
+    if int(version.lstrip("v").partition(".")[0]) < MIN_NODE:
+        pytest.skip(f"node {version.strip()} is older than {MIN_NODE}")
+    folder = pytestconfig.cache.mkdir("mcp_conformance")
+    lock, installed = PINNED / "package-lock.json", folder / "installed-lock.json"
+    if installed.exists() and installed.read_text() == lock.read_text():
+        return folder
+    for file in PINNED.iterdir():
+        shutil.copy(file, folder)
+    status, output = await run(npm, *INSTALL, folder=folder)
+    if status and "EINTEGRITY" not in output:
+        pytest.skip(f"the suite cannot be installed: {output.strip()[-200:]}")
+    assert status == 0, output
+    shutil.copy(lock, installed)
+    return folder
+
+
+@pytest.fixture
+async def url(workspace_api):
+    """The server with a token on each request, which the suite has no option for."""
+    workspace_api.service.ports.limits.__init__(1_000_000, clock=lambda: workspace_api.now)
+    addresses = ClientAddressResolver()
+    blueprint = create_mcp_blueprint(workspace_api.service, addresses)
+    app = create_api_app(workspace_api.service.dispatch, addresses=addresses, pages=[blueprint])
+    store, shop = workspace_api.service.ports.workspace, workspace_api.workspaces["shop"]
+    token = await grant_access_token(store, shop, workspace_api.now, scopes=set(Scope))
+
+    async def with_token(scope, receive, send):
+        if scope["type"] == "http":
+            authorization = (b"authorization", f"Bearer {token}".encode())
+            scope = dict(scope) | {"headers": [*scope["headers"], authorization]}
+        await app(scope, receive, send)
+
+    async with run_server(with_token, "uvicorn") as live:
+        yield f"http://127.0.0.1:{live.port}/mcp"
+
+
+def checks_by_scenario(folder):
+    """Scenario -> its checks."""
+    return {
+        re.sub(r"^server-(.*)-\d{4}-\d\d-\d\dT.*$", r"\1", path.parent.name): json.loads(path.read_text())
+        for path in folder.glob("*/checks.json")
+    }
+
+
+async def test_published_suite_finds_no_fault_in_what_the_server_offers(suite, url, tmp_path):
+    for revision, passed in PASSED.items():
+        results = tmp_path / revision
+        scenarios, output = await run_scenarios(suite, url, revision, results)
+        assert len(scenarios) >= MIN_SCENARIOS, output
+        failed = {
+            name: [check for check in checks if check["status"] == "FAILURE"]
+            for name, checks in scenarios.items()
+        }
+        faults = [
+            (name, check["id"], check["errorMessage"])
+            for name, checks in failed.items()
+            for check in checks
+            if not NOT_OFFERED.search(check["errorMessage"])
+        ]
+        assert faults == []
+        assert {name for name in passed if failed[name]} == set()
+        schema = [
+            check for checks in scenarios.values() for check in checks if check["id"] == "wire-schema-valid"
+        ]
+        assert {check["status"] for check in schema} == {"SUCCESS"}
+        if "server-stateless" in scenarios:
+            successes = [check for check in scenarios["server-stateless"] if check["status"] == "SUCCESS"]
+            assert len(successes) >= STATELESS_CHECKS
+
+
+async def run_scenarios(suite, url, revision, results):
+    """The checks of each scenario that a revision requires, and what the suite printed."""
+    options = ["--url", url, "--requirements", revision, "-o", str(results)]
+    node = shutil.which("node")
+    _, output = await run(node, "--import", "./add_glob_sync.mjs", SUITE, "server", *options, folder=suite)
+    checks = checks_by_scenario(results)
+    # Tasks are an extension that the server does not declare.
+    return {name: found for name, found in checks.items() if not name.startswith("tasks-")}, output
