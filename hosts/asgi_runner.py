@@ -7,9 +7,11 @@ returns.
 import asyncio
 import atexit
 import gc
+import resource
 import signal
 import socket
 from collections.abc import Coroutine
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, TypeVar
@@ -23,6 +25,7 @@ from service_core.kernel.listen_address import parse_listen_address
 from service_core.kernel.settings import AsgiServer
 
 _Result = TypeVar("_Result")
+MAX_OPEN_FILES: Final = 65_536
 _GC_THRESHOLD: Final = 20_000
 """Objects made before the collector looks for cycles: requests under way are some thousands, and make few."""
 
@@ -90,7 +93,12 @@ def require_server_installed(server: AsgiServer) -> None:
 
 
 async def serve_until_shutdown(
-    app: App, listener: socket.socket, server: AsgiServer, shutdown: asyncio.Event
+    app: App,
+    listener: socket.socket,
+    server: AsgiServer,
+    shutdown: asyncio.Event,
+    *,
+    cleartext_http2: bool = False,
 ) -> None:
     """Serves until ``shutdown`` is set, then drains.
 
@@ -99,12 +107,23 @@ async def serve_until_shutdown(
         listener: a socket made by `bind_listener`; it is closed at the end.
         server: which server to run.
         shutdown: set it to stop.
+        cleartext_http2: whether clients may speak HTTP/2 without TLS.
 
     The server has to be installed (`require_server_installed`).
     """
+    raise_open_file_limit()
     with listener:
         module = import_module(f"hosts.servers.{server}")
-        await module.serve(app, listener, shutdown)
+        await module.serve(app, listener, shutdown, http2=cleartext_http2)
+
+
+def raise_open_file_limit() -> None:
+    """Lets this process open as many files as the system allows it: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def freeze_objects_and_raise_gc_threshold() -> None:

@@ -1,25 +1,59 @@
 """Protects every application from request smuggling: a request that two servers could read differently is refused.
 
 No server in use refuses all of these by itself. The answer closes the connection, so bytes that
-follow are never read as another request.
+follow are never read as another request. Requests for WebSocket are refused too: nothing here speaks it.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from hosts.asgi import App, Message, Receive, Scope, Send
 
 _SINGLE_HEADERS: Final = frozenset(
     {b"host", b"content-length", b"transfer-encoding", b"authorization", b"x-api-key"}
 )
+_HTTP_VERSIONS: Final = frozenset({"1.1", "1.0", "2"})
 _BODY: Final = b'{"error":"Malformed request"}'
-_HEADERS: Final = [
-    (b"content-type", b"application/json"),
-    (b"content-length", str(len(_BODY)).encode()),
-    (b"access-control-allow-origin", b"*"),
-    (b"cache-control", b"no-store"),
-    (b"connection", b"close"),
-]
+_HEADERS_TOO_LARGE_STATUS: Final = 431
+_HEADERS_TOO_LARGE_BODY: Final = b'{"error":"Request headers too large"}'
+_STATUS_LINES: Final = {
+    400: b"HTTP/1.1 400 Bad Request\r\n",
+    _HEADERS_TOO_LARGE_STATUS: b"HTTP/1.1 431 Request Header Fields Too Large\r\n",
+}
+
+
+class ErrorResponse(NamedTuple):
+    """An answer to a request that no application sees."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+    def to_bytes(self) -> bytes:
+        """Returns the answer as a server without a parser for answers sends it."""
+        lines = b"".join(b"%s: %s\r\n" % header for header in self.headers)
+        return _STATUS_LINES[self.status] + lines + b"\r\n" + self.body
+
+
+def header_error_response(status: int = 400) -> ErrorResponse:
+    """Returns the answer to a request whose header cannot be read; it closes the connection.
+
+    Args:
+        status: what the parser suggests; anything but 431 becomes 400.
+    """
+    too_large = status == _HEADERS_TOO_LARGE_STATUS
+    body = _HEADERS_TOO_LARGE_BODY if too_large else _BODY
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"access-control-allow-origin", b"*"),
+        (b"cache-control", b"no-store"),
+        (b"connection", b"close"),
+    ]
+    return ErrorResponse(status if too_large else 400, headers, body)
+
+
+_MALFORMED: Final = header_error_response()
 
 
 def reject_ambiguous_requests(app: App) -> App:
@@ -56,13 +90,14 @@ async def _run_and_refuse_if_unanswered(app: App, scope: Scope, receive: Receive
 async def send_malformed_request(scope: Scope, send: Send) -> None:
     """Answers an ambiguous request with 400, and closes its connection."""
     # HTTP/2 knows no connection header: a stream ends by itself.
-    headers = _HEADERS if scope.get("http_version", "1.1").startswith("1") else _HEADERS[:-1]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
-    await send({"type": "http.response.body", "body": _BODY})
+    is_http1 = scope.get("http_version", "1.1") != "2"
+    headers = _MALFORMED.headers if is_http1 else _MALFORMED.headers[:-1]
+    await send({"type": "http.response.start", "status": _MALFORMED.status, "headers": headers})
+    await send({"type": "http.response.body", "body": _MALFORMED.body})
 
 
 def is_unambiguous(scope: Scope) -> bool:
-    """Returns whether the length, host, credential and header lines of a request can be read in one way only."""
+    """Returns whether a request can be read in one way only: its version, length, host, credential and header lines."""
     headers = scope["headers"]
     once = dict(headers)
     if len(once) < len(headers) and _repeats_single_header_or_has_line_break(headers):
@@ -74,7 +109,11 @@ def is_unambiguous(scope: Scope) -> bool:
         return False
     if coding is not None and coding.strip().lower() != b"chunked":
         return False
-    return bool(once.get(b"host")) or scope.get("http_version", "1.1") != "1.1"
+    if b"upgrade" in once and b"websocket" in once[b"upgrade"].lower():
+        return False
+    version = scope.get("http_version", "1.1")
+    is_known = version in _HTTP_VERSIONS and scope["method"] != "CONNECT"
+    return is_known and (bool(once.get(b"host")) or version != "1.1")
 
 
 def _repeats_single_header_or_has_line_break(headers: Sequence[tuple[bytes, bytes]]) -> bool:

@@ -123,7 +123,11 @@ async def _serve_with_ingest_child_until_stopped(
                     )
                     _start_background_tasks(tasks, service, canary, stop)
                     tasks.create_task(serve_backup_pauses_until_stopped(backups, write_lock, stop))
-                    tasks.create_task(serve_until_shutdown(app, listener, server, stop))
+                    tasks.create_task(
+                        serve_until_shutdown(
+                            app, listener, server, stop, cleartext_http2=settings.http.cleartext_http2
+                        )
+                    )
 
 
 def _compose_service(settings: Settings, folder: Path, write_lock: WriteLock, canary: Canary) -> Service:

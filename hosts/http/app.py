@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException, InternalServerError
 
 from hosts.asgi import App
 from hosts.client_address import ClientAddressResolver
+from hosts.http.body_timeout import limit_body_time
 from hosts.request_smuggling import reject_ambiguous_requests
 from service_core.api.dispatch import MAX_BODY_BYTES
 from service_core.api.http_messages import ApiRequest
@@ -20,7 +21,9 @@ from service_core.api.http_messages import ApiResponse as Answer
 
 Dispatch = Callable[[ApiRequest], Awaitable[Answer]]
 
-BODY_TIMEOUT_SECONDS: Final = 10.0
+BODY_TIMEOUT_SECONDS: Final = 20.0
+"""How long a whole body may take. With the 10 seconds a header has, a request has 30."""
+CHUNK_TIMEOUT_SECONDS: Final = 10.0
 MAX_DRAINED_BYTES: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
 
@@ -32,16 +35,15 @@ _log = logging.getLogger("touchpoint.http")
 def create_api_app(
     dispatch: Dispatch, *, addresses: ClientAddressResolver | None = None, pages: Iterable[Blueprint] = ()
 ) -> App:
-    """Returns the ASGI application, protected from request smuggling.
+    """Returns the ASGI application, protected from request smuggling and slow bodies.
 
     Args:
         dispatch: answers one request of the API.
         addresses: finds the client behind trusted proxies.
         pages: blueprints of web pages; requests that no page answers go to ``dispatch``.
     """
-    return reject_ambiguous_requests(
-        cast(App, create_unprotected_quart_app(dispatch, addresses or ClientAddressResolver(), pages))
-    )
+    app = create_unprotected_quart_app(dispatch, addresses or ClientAddressResolver(), pages)
+    return reject_ambiguous_requests(limit_body_time(cast(App, app), BODY_TIMEOUT_SECONDS))
 
 
 def create_unprotected_quart_app(
@@ -106,7 +108,7 @@ async def read_body_and_drain_excess() -> bytes:
     body, size = bytearray(), 0
     chunks = aiter(request.body)
     while size <= MAX_DRAINED_BYTES:
-        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+        async with asyncio.timeout(CHUNK_TIMEOUT_SECONDS):
             chunk = await anext(chunks, None)
         if chunk is None:
             break
@@ -138,4 +140,6 @@ def _public_uncached_json_response(status: int, body: bytes) -> Response:
         "Access-Control-Allow-Origin": "*",
         "Cache-Control": "no-store",
     }
+    if status == 408:  # noqa: PLR2004 - what still comes is no other request
+        headers["Connection"] = "close"
     return Response(body, status, headers)

@@ -7,8 +7,8 @@ from hosts.asgi import Message, Receive
 MAX_DRAINED_BYTES: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
 
-BODY_TIMEOUT_SECONDS: Final = 10.0
-"""How long a body may take to arrive."""
+BODY_TIMEOUT_SECONDS: Final = 16.0
+"""How long a whole body may take; `ReadTimeout` ends it up to a quarter later. A header has 10 seconds besides."""
 
 
 class ClientGone(Exception):

@@ -90,16 +90,18 @@ async def run_ingest_host_until_stopped(
         app = monitoring.instrument_app_if_enabled(
             create_ingest_host_app(settings, ports, links), "ingest", _route_template
         )
-        chosen = server or settings.http.server
+        chosen, http2 = server or settings.http.server, settings.http.cleartext_http2
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
                 monitoring.send_heartbeats_if_enabled(
                     "ingest", _build_queue_and_cache_readiness(ports), shutdown
                 )
             )
-            tasks.create_task(serve_until_shutdown(app, listener, chosen, shutdown))
+            tasks.create_task(serve_until_shutdown(app, listener, chosen, shutdown, cleartext_http2=http2))
             if own is not None and links is not None:
-                tasks.create_task(serve_until_shutdown(create_edge_app(links), own, chosen, shutdown))
+                tasks.create_task(
+                    serve_until_shutdown(create_edge_app(links), own, chosen, shutdown, cleartext_http2=http2)
+                )
 
 
 def _route_template(_method: str, path: str) -> str | None:

@@ -95,7 +95,13 @@ async def _serve_api_and_run_exports(options: ProcessOptions, stop: asyncio.Even
         )
         freeze_objects_and_raise_gc_threshold()
         print_ready_line(listener_address(listener))
-        await serve_until_shutdown(app, listener, options.server or settings.http.server, stop)
+        await serve_until_shutdown(
+            app,
+            listener,
+            options.server or settings.http.server,
+            stop,
+            cleartext_http2=settings.http.cleartext_http2,
+        )
 
 
 async def _run_consumer_and_serve_backup_pauses(options: ProcessOptions, stop: asyncio.Event) -> None:

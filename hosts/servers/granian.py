@@ -9,7 +9,7 @@ import socket
 from typing import Any, Final, cast
 
 from granian._granian import SocketHolder
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
@@ -24,10 +24,11 @@ _HTTP_SETTINGS: Final = HTTP1Settings(header_read_timeout=IDLE_TIMEOUT_SECONDS *
 class _ServerOnSocket(Server):
     """A server on an open socket; granian itself opens one by address."""
 
-    def __init__(self, app: App, listener: socket.socket) -> None:
+    def __init__(self, app: App, listener: socket.socket, *, http2: bool) -> None:
         super().__init__(
             app,
             interface=Interfaces.ASGINL,
+            http=HTTPModes.auto if http2 else HTTPModes.http1,
             websockets=False,
             backlog=BACKLOG,
             backpressure=_MAX_CONNECTIONS,
@@ -41,11 +42,11 @@ class _ServerOnSocket(Server):
         vars(self).update(_ssp=None, _shd=holder, _sfd=holder.get_fd())
 
 
-async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
+async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, http2: bool = False) -> None:
     """Serves until ``shutdown`` is set, then drains."""
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_TIMEOUT_SECONDS)
-    server = _ServerOnSocket(app, listener)
+    server = _ServerOnSocket(app, listener, http2=http2)
     serving = asyncio.create_task(server.serve())
     stopping = asyncio.create_task(shutdown.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Hypercorn: the default server; HTTP/1.1 and HTTP/2.
+"""Hypercorn: the default server; HTTP/1.1, and cleartext HTTP/2 where the settings allow it.
 
 Told to stop, hypercorn's own loop closes every connection without a request, also one it has taken in
 that moment and whose request is on its way. So connections are taken here, and it serves each of them.
@@ -8,6 +8,7 @@ It also keeps one whose client has gone for as long as one that is idle: here it
 import asyncio
 import logging
 import socket
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from hypercorn.app_wrappers import ASGIWrapper
@@ -17,14 +18,16 @@ from hypercorn.config import Config
 
 from hosts.asgi import App, Message, Receive, Scope, Send
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
+from hosts.servers.strict_http11 import ConnectionProtocol
 
 _MAX_REQUESTS_PER_CONNECTION: Final = 1_000_000
+_MAX_DISCARDED_BYTES: Final = 1_000_000
 _ACCEPT_SECONDS: Final = 0.05
 """How long the event loop may need for what the kernel has just given it."""
 _log: Final = logging.getLogger("touchpoint.server")
 
 
-async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
+async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, http2: bool = False) -> None:
     """Serves until ``shutdown`` is set, then drains."""
     config, context, loop = _build_hypercorn_config(), WorkerContext(None), asyncio.get_running_loop()
     wrapped = ASGIWrapper(cast(Any, _close_connections_after_shutdown(app, shutdown)))
@@ -34,7 +37,9 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         connections.add(task)
         task.add_done_callback(connections.discard)
-        await _Connection(wrapped, loop, config, context, {}, reader, writer)
+        connection = _Connection(wrapped, loop, config, context, {}, reader, writer)
+        connection.http2 = http2
+        await connection
 
     server = await asyncio.start_server(serve_connection, sock=listener, backlog=BACKLOG)
     await shutdown.wait()
@@ -48,9 +53,26 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
 class _Connection(TCPServer):
     """A connection that ends with its client, and not after an idle timeout."""
 
+    http2 = False
+
     async def _read_data(self) -> None:
+        self.protocol = cast(Any, ConnectionProtocol(self.protocol, http2=self.http2))
         await super()._read_data()
         await self.idle_task.stop()
+
+    async def _close(self) -> None:
+        if getattr(getattr(self, "protocol", None), "refused", False):
+            with suppress(OSError, RuntimeError, TimeoutError):
+                self.writer.write_eof()
+                async with asyncio.timeout(LINGER_SECONDS):
+                    await self._discard_input()
+        await super()._close()
+
+    async def _discard_input(self) -> None:
+        """Reads what a refused client still sends; closing at once would take the answer from it."""
+        remaining = _MAX_DISCARDED_BYTES
+        while remaining > 0 and (data := await self.reader.read(remaining)):
+            remaining -= len(data)
 
 
 def _build_hypercorn_config() -> Config:

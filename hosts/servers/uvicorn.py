@@ -6,23 +6,38 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hosts.asgi import App
-from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
+from hosts.request_smuggling import header_error_response
+from hosts.servers import (
+    BACKLOG,
+    DRAIN_TIMEOUT_SECONDS,
+    IDLE_TIMEOUT_SECONDS,
+    LINGER_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+)
+
+_MAX_HEADER_BYTES: Final = 65_536
 
 
-class _ConnectionWithHeaderTimeout(HttpToolsProtocol):
-    """A connection that times out a slow header, and answers a request that arrives during shutdown."""
+class _ConnectionWithTimeouts(HttpToolsProtocol):
+    """A connection that times out a slow request, and answers a request that arrives during shutdown.
+
+    An error in a header is answered with JSON, and closes the connection.
+    """
 
     def __init__(self, ended: asyncio.Event, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.scope = cast(Any, {})
         self._ended = ended
         self._late: asyncio.TimerHandle | None = None
+        self._overdue: asyncio.TimerHandle | None = None
+        self._header_bytes = 0
+        self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
         super().connection_made(transport)
@@ -31,17 +46,55 @@ class _ConnectionWithHeaderTimeout(HttpToolsProtocol):
             self.shutdown()
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
         super().data_received(data)
         scope: Mapping[str, Any] = self.scope
         if "method" in scope:  # the header is there as a whole
             self._cancel_header_timeout()
+            return
+        self._header_bytes += len(data)
+        if self._header_bytes > _MAX_HEADER_BYTES:
+            self._refuse(431)
         elif self._late is None:
             self._late = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._close_if_idle)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._header_bytes = 0
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
         if self._ended.is_set():
             self.cycle.keep_alive = False
+        self._overdue = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self.transport.close)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._cancel_request_timeout()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the words of the parser tell a client nothing
+        self._refuse(400)
+
+    def _refuse(self, status: int) -> None:
+        """Answers an error in a header, and closes the connection once the client has had time to read the answer."""
+        if self._refused:
+            return
+        self._refused = True
+        self._cancel_header_timeout()
+        if self.pipeline or not (self._is_idle() or not self.cycle.response_started):
+            self.transport.close()  # an answer has begun, and another one within it would be read as part of it
+            return
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.write(header_error_response(status).to_bytes())
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Ends the connection after the answer: the parser reads no more. A client may offer HTTP/2 with any request."""
+        self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
         """Closes the connection, after a request that still arrives is answered."""
@@ -52,6 +105,7 @@ class _ConnectionWithHeaderTimeout(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_header_timeout()
+        self._cancel_request_timeout()
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
@@ -61,6 +115,11 @@ class _ConnectionWithHeaderTimeout(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+    def _cancel_request_timeout(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None
 
     def _close_if_idle(self) -> None:
         self._late = None
@@ -75,15 +134,22 @@ class _ServerWithoutSignals(uvicorn.Server):
         yield
 
 
-async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
+async def serve(
+    app: App,
+    listener: socket.socket,
+    shutdown: asyncio.Event,
+    *,
+    http2: bool = False,  # noqa: ARG001 - uvicorn knows no HTTP/2
+) -> None:
     """Serves until ``shutdown`` is set, then drains."""
     config = uvicorn.Config(
         cast(Any, app),
         loop="none",
         lifespan="off",
-        http=cast(Any, partial(_ConnectionWithHeaderTimeout, shutdown)),
+        ws="none",
+        http=cast(Any, partial(_ConnectionWithTimeouts, shutdown)),
         log_config=None,
-        log_level=logging.WARNING,
+        log_level=logging.ERROR,  # a stranger makes a warning with each malformed request
         access_log=False,
         proxy_headers=False,
         server_header=False,

@@ -173,7 +173,18 @@ class HttpSettings(SettingsSection):
         description="Secret for internal endpoints (`X-Internal-Token`), required together with a key; at least 24 "
         "characters. If empty, internal endpoints refuse every request.",
     )
-    server: AsgiServer = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
+    server: AsgiServer = Field(
+        "hypercorn",
+        description="ASGI server: hypercorn, uvicorn or granian. All of them close a connection that is silent for 10 "
+        "seconds between requests or within a header, and give a whole request 30 seconds to arrive. An answer, such "
+        "as a long export to a slow client, has no time limit. The parser of granian accepts header lines that end "
+        "with a line feed alone, and answers errors of headers without a body: use it behind a proxy.",
+    )
+    cleartext_http2: bool = Field(
+        False,
+        description="Whether clients, such as a proxy, may speak HTTP/2 without TLS; hypercorn and granian can. A "
+        "connection on which the client resets 200 streams is closed.",
+    )
     root_url: PublicUrl = Field(
         "",
         description="Public URL of the API host, without `/v1`; if empty, `http://` and `http.api`.",

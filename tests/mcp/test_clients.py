@@ -64,7 +64,7 @@ async def use_every_method(client):
 
 @pytest.mark.parametrize("served", ["hypercorn"], indirect=True)
 async def test_stalled_request_body_times_out(served, monkeypatch):
-    monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("hosts.http.app.CHUNK_TIMEOUT_SECONDS", 0.05)
     lines = ["POST /mcp HTTP/1.1", "host: x", "connection: close", f"authorization: Bearer {served.token}"]
     answer = await served.send_bytes("\r\n".join([*lines, "content-length: 9", "", "abc"]).encode())
     assert answer.split()[1] == b"408"

@@ -79,10 +79,10 @@ class RunningServer:
 
 
 @asynccontextmanager
-async def run_server(app, server):
+async def run_server(app, server, **options):
     listener, shutdown = bind_listener("127.0.0.1:0"), asyncio.Event()
     port = listener.getsockname()[1]
-    task = asyncio.create_task(serve_until_shutdown(app, listener, server, shutdown))
+    task = asyncio.create_task(serve_until_shutdown(app, listener, server, shutdown, **options))
     try:
         await wait_for_listener(port, task)
         yield RunningServer(port, shutdown)

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+from contextlib import suppress
 
 import pytest
+from h2.connection import H2Connection
+from quart import Blueprint, request
 
 from hosts.http.app import create_api_app
 from tests.hosts.http.conftest import GUARD_SECONDS, run_server
@@ -70,12 +73,37 @@ async def test_a_chunked_body_is_one_body(served):
 
 
 async def test_stalled_request_body_times_out(served, echo, monkeypatch):
-    monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("hosts.http.app.CHUNK_TIMEOUT_SECONDS", 0.05)
     answer = await served.send_bytes(
         b"POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\nabc"
     )
     assert answer.split()[1] == b"408"
     assert answer.endswith(b'{"error":"Request body took too long"}')
+    assert echo.requests == []
+
+
+@pytest.mark.parametrize("path", [b"/x", b"/form"])
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
+async def test_dripping_request_body_times_out_on_every_route(echo, server, path, monkeypatch):
+    monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", 0.5)
+    form = Blueprint("form", __name__)
+
+    @form.post("/form")
+    async def read_form():
+        return str(len(await request.get_data()))
+
+    header = b"POST %s HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n" % path
+    async with run_server(create_api_app(echo, pages=[form]), server) as live, asyncio.timeout(GUARD_SECONDS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        writer.write(header)
+        reading = asyncio.create_task(reader.read())
+        with suppress(ConnectionError):
+            while not reading.done():
+                writer.write(b"a")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+            assert (await reading).split()[1] == b"408"
+        writer.close()
     assert echo.requests == []
 
 
@@ -92,6 +120,83 @@ AMBIGUOUS = {
     "space before colon": b"GET /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding : chunked\r\n\r\n",
     "unknown coding": b"POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
 }
+
+
+GET = b"GET /x HTTP/1.1\r\nhost: x\r\n"
+POST = b"POST /x HTTP/1.1\r\nhost: x\r\n"
+WEBSOCKET = (
+    b"connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: YQ==\r\n"
+)
+MALFORMED = {
+    "bare line feeds": b"GET /x HTTP/1.1\nhost: x\n\n",
+    "one bare line feed": b"GET /x HTTP/1.1\r\nhost: x\nx-a: b\r\n\r\n",
+    "folded line": GET + b"x-a: b\r\n c\r\n\r\n",
+    "list of lengths": POST + b"content-length: 3, 3\r\n\r\nabc",
+    "the same length twice": POST + b"content-length: 3\r\ncontent-length: 3\r\n\r\nabc",
+    "negative length": POST + b"content-length: -3\r\n\r\nabc",
+    "version 9.9": b"GET /x HTTP/9.9\r\nhost: x\r\n\r\n",
+    "version 1.2": b"GET /x HTTP/1.2\r\nhost: x\r\n\r\n",
+    "websocket": GET + WEBSOCKET + b"\r\n",
+    "preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
+    "tunnel": b"CONNECT a:1 HTTP/1.1\r\nhost: x\r\n\r\n",
+    "space in a name": GET + b"x a: b\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n\r\n",
+    "too large": GET + b"x-a: " + b"a" * 300_000 + b"\r\n\r\n",
+    "broken chunk": POST + b"transfer-encoding: chunked\r\n\r\nzz\r\n",
+}
+SEEN_BY_GRANIAN_ALONE = MALFORMED.keys() - {"websocket", "tunnel", "broken chunk"}
+"""Its parser answers these without a body, or accepts them; the reference of ``http.server`` says so."""
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_header_error_is_json_and_closes_connection(served, echo, name):
+    if served.server == "granian" and name in SEEN_BY_GRANIAN_ALONE:
+        pytest.skip("granian answers it, and its answers cannot be changed")
+    answer = await served.send_bytes(MALFORMED[name])
+    header, _, body = answer.partition(b"\r\n\r\n")
+    assert header.split()[1] == (b"431" if name == "too large" else b"400")
+    assert json.loads(body).keys() == {"error"}
+    assert {
+        b"content-type: application/json",
+        b"connection: close",
+        b"access-control-allow-origin: *",
+    } <= set(header.lower().split(b"\r\n"))
+    assert echo.requests == []
+
+
+async def test_http2_upgrade_is_answered_with_http1(served):
+    offer = (
+        b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n"
+    )
+    answer = await served.send_bytes(GET + offer.replace(b"upgrade, ", b"upgrade, close, ") + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("server", ["hypercorn", "granian"])
+async def test_cleartext_http2_when_enabled(echo, server):
+    async with run_server(create_api_app(echo), server, cleartext_http2=True) as live:
+        answer = await live.send_bytes(MALFORMED["preface of HTTP/2"] + b"\0\0\x08\7" + bytes(13))
+    assert answer[3:4] == b"\4"  # a frame of settings
+
+
+async def test_flood_of_reset_streams_closes_connection(echo):
+    client = H2Connection()
+    client.initiate_connection()
+    header = [(":method", "GET"), (":path", "/x"), (":scheme", "http"), (":authority", "x")]
+    async with (
+        run_server(create_api_app(echo), "hypercorn", cleartext_http2=True) as live,
+        asyncio.timeout(GUARD_SECONDS),
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        with suppress(ConnectionError):
+            for stream in range(1, 20_001, 2):
+                client.send_headers(stream, header, end_stream=True)
+                client.reset_stream(stream)
+                writer.write(client.data_to_send())
+                await writer.drain()
+            await reader.read()
+        writer.close()
+    assert len(echo.requests) < 1_000
 
 
 READ_IN_ONE_WAY = {
