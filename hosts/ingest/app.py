@@ -11,7 +11,13 @@ import orjson
 
 from hosts.asgi import App, Receive, Scope, Send
 from hosts.client_address import ClientAddressResolver
-from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body_or_none_if_too_long
+from hosts.ingest.body import (
+    BODY_TIMEOUT_SECONDS,
+    ClientGone,
+    UnknownEncoding,
+    inflate_body,
+    read_body_or_none_if_too_long,
+)
 from hosts.ingest.error_answers import QueueFailureLog, answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.write_key_cache import WriteKeyCache
@@ -86,6 +92,8 @@ async def _send_track_response(
             scope, send
         )  # nobody reads it, but granian would write a 500 in its place
         return
+    except UnknownEncoding:
+        written = _to_raw_response(track.UNKNOWN_ENCODING)
     except Exception as fault:  # noqa: BLE001 - the contract wants an answer to every fault
         written = _to_raw_response(answer_timeout_or_log_server_error(fault))
     await _send_response(send, written)
@@ -102,6 +110,8 @@ async def _accept_or_reject_event(
     sent = track.parse_ingest_headers(headers)
     with dependencies.read_timeout:
         body = await read_body_or_none_if_too_long(receive, track.MAX_BODY_BYTES, sent.content_length)
+    if sent.content_encoding is not None:
+        body = inflate_body(body, sent.content_encoding, track.MAX_BODY_BYTES)
     identity = dependencies.write_keys.get_unless_stale(sent.key) or await dependencies.write_keys.look_up(
         sent.key
     )

@@ -1,5 +1,6 @@
-"""Reads the body of a request with a limit on its size and on memory."""
+"""Reads the body of a request, inflated, with a limit on its size and on memory."""
 
+import zlib
 from typing import Final
 
 from hosts.asgi import Message, Receive
@@ -11,8 +12,45 @@ BODY_TIMEOUT_SECONDS: Final = 16.0
 """How long a whole body may take; `ReadTimeout` ends it up to a quarter later. A header has 10 seconds besides."""
 
 
+_GZIP_WINDOW_BITS: Final = 31
+
+
 class ClientGone(Exception):
     """The client has disconnected."""
+
+
+class UnknownEncoding(Exception):
+    """The body has a content encoding other than gzip."""
+
+
+def inflate_body(body: bytes | None, encoding: str | None, max_bytes: int) -> bytes | None:
+    """Returns the body without its content encoding, or None when it is longer than ``max_bytes`` then.
+
+    Nothing past the limit is inflated. A body that is not of its encoding is returned as it is: it is no JSON.
+
+    Args:
+        body: as received; None when it was too long already.
+        encoding: the ``Content-Encoding`` of the request in lower case; None without one.
+        max_bytes: bytes.
+
+    Raises:
+        UnknownEncoding: the encoding is not gzip.
+    """
+    if encoding in {None, "", "identity"} or body is None:
+        return body
+    if encoding not in {"gzip", "x-gzip"}:
+        raise UnknownEncoding
+    inflated, rest = b"", body
+    try:
+        while rest and len(inflated) <= max_bytes:
+            member = zlib.decompressobj(_GZIP_WINDOW_BITS)
+            inflated += member.decompress(rest, max_bytes + 1 - len(inflated))
+            if not member.eof and len(inflated) <= max_bytes:
+                return body
+            rest = member.unused_data
+    except zlib.error:
+        return body
+    return inflated if len(inflated) <= max_bytes else None
 
 
 async def read_body_or_none_if_too_long(

@@ -9,7 +9,13 @@ import orjson
 from hosts.asgi import App, Receive, Scope, Send
 from hosts.client_address import ClientAddressResolver
 from hosts.ingest import tracker_script
-from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body_or_none_if_too_long
+from hosts.ingest.body import (
+    BODY_TIMEOUT_SECONDS,
+    ClientGone,
+    UnknownEncoding,
+    inflate_body,
+    read_body_or_none_if_too_long,
+)
 from hosts.ingest.container_cache import ContainerCache
 from hosts.ingest.error_answers import answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
@@ -83,6 +89,8 @@ async def _send_route_response_with_cors(
     except ClientGone:
         await send_malformed_request(scope, send)
         return
+    except UnknownEncoding:
+        answer = track.UNKNOWN_ENCODING
     except ServiceUnavailable as away:
         answer = IngestResponse(away.status, away.body(), {"retry-after": "5"})
     except Exception as fault:  # noqa: BLE001 - every fault has an answer
@@ -122,6 +130,7 @@ async def _read_json_object_or_error(
     """Returns the JSON object of a body, whatever its content type: beacons send any."""
     with dependencies.read_timeout:
         body = await read_body_or_none_if_too_long(receive, track.MAX_BODY_BYTES, sent.content_length)
+    body = inflate_body(body, sent.content_encoding, track.MAX_BODY_BYTES)
     if body is None:
         return _TOO_LARGE
     if not body or body.isspace():

@@ -4,13 +4,19 @@ import re
 from typing import Final
 
 from hosts.asgi import App, Receive, Scope, Send
-from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body_or_none_if_too_long
+from hosts.ingest.body import (
+    BODY_TIMEOUT_SECONDS,
+    ClientGone,
+    UnknownEncoding,
+    inflate_body,
+    read_body_or_none_if_too_long,
+)
 from hosts.ingest.error_answers import answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.responses import send_uncached_answer
 from hosts.request_smuggling import is_unambiguous, send_malformed_request
 from service_core.commerce.providers.webhooks import MAX_WEBHOOK_BYTES, WebhookHandler
-from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_PATH, IngestResponse
+from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_ENCODING, UNKNOWN_PATH, IngestResponse
 
 ROUTE_TEMPLATE: Final = "/webhooks/{provider}/{workspace_public_id}"
 _PATH: Final = re.compile(r"/webhooks/([^/]+)/([^/]+)")
@@ -46,6 +52,8 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
         except ClientGone:
             await send_malformed_request(scope, send)
             return
+        except UnknownEncoding:
+            answer = UNKNOWN_ENCODING
         except Exception as fault:  # noqa: BLE001 - every fault has an answer
             answer = answer_timeout_or_log_server_error(fault)
         await send_uncached_answer(send, answer, ALLOW_ANY_ORIGIN)
@@ -68,4 +76,6 @@ async def _check_and_handle_webhook(
     with read_timeout:
         body = await read_body_or_none_if_too_long(receive, MAX_WEBHOOK_BYTES)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    encoding = headers.get("content-encoding", "").strip().lower()
+    body = inflate_body(body, encoding, MAX_WEBHOOK_BYTES)
     return await webhooks.handle(provider, workspace, headers, body)

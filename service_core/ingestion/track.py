@@ -60,12 +60,13 @@ class AcceptedRequest(NamedTuple):
 
 
 class TrackHeaders(NamedTuple):
-    """The request headers that ingestion reads; ``length`` is the declared body size, if any."""
+    """The request headers that ingestion reads: ``content_length`` and ``content_encoding`` are as declared, if at all."""
 
     key: str | None
     user_agent: str | None
     stored_headers: Mapping[str, str]
     content_length: int | None
+    content_encoding: str | None = None
 
 
 def _rejection(
@@ -86,6 +87,7 @@ PREFLIGHT: Final = IngestResponse(
 )
 WRONG_METHOD: Final = IngestResponse(405, {"error": "Method not allowed"}, {"allow": "POST, OPTIONS"})
 UNKNOWN_PATH: Final = IngestResponse(404, {"error": "Not found"})
+UNKNOWN_ENCODING: Final = IngestResponse(415, {"error": "Unsupported content encoding"})
 MISSING_KEY: Final = RejectedRequest(
     IngestResponse(
         401,
@@ -115,7 +117,7 @@ def parse_ingest_headers(raw_headers: Iterable[tuple[bytes, bytes]]) -> TrackHea
 
     ``X-API-Key`` wins over ``Authorization``, unless it is empty.
     """
-    key = authorization = user_agent = length = None
+    key = authorization = user_agent = length = encoding = None
     stored_headers: dict[str, str] = {}
     for name, value in raw_headers:
         if name == b"user-agent":
@@ -126,9 +128,13 @@ def parse_ingest_headers(raw_headers: Iterable[tuple[bytes, bytes]]) -> TrackHea
             authorization = value.decode("latin-1")
         elif name == b"content-length" and value.isdigit() and len(value) < _DIGITS:
             length = int(value)
+        elif name == b"content-encoding":
+            encoding = value.decode("latin-1").strip().lower()
         elif name in STORED_HEADERS:
             stored_headers[name.decode("ascii")] = value.decode("latin-1")
-    return TrackHeaders(key or parse_bearer_token(authorization), user_agent, stored_headers, length)
+    return TrackHeaders(
+        key or parse_bearer_token(authorization), user_agent, stored_headers, length, encoding
+    )
 
 
 def check_rate_limit_and_validate_request(
