@@ -99,16 +99,21 @@ class BatchEndpoint:
         if events and not self.consume_rate_limit(workspace.id, now, len(events)):
             await rejections.count_rejected_in_ledger(RejectionReason.RATE_LIMITED, len(events))
             return _RATE_LIMITED
-        return await self._enqueue_valid_events(events, request, rejections)
+        return await self._enqueue_valid_events(events, request, workspace.public_id, rejections)
 
     async def _enqueue_valid_events(
-        self, events: list[Any], request: BatchRequest, rejections: "_Rejections"
+        self, events: list[Any], request: BatchRequest, public_id: str, rejections: "_Rejections"
     ) -> IngestResponse:
         """Enqueues the valid events; responds with 500 if there are some and none of them was stored."""
         arrivals: list[ReceivedEvent] = []
         indexes: list[int] = []
+        each_names_its_workspace = _workspace_id(request.document) is None
         for index, event in enumerate(events):
-            validated = validate_name_and_identity(event)
+            validated = (
+                RejectionReason.OTHER_WORKSPACE
+                if each_names_its_workspace and _names_other_workspace(event, public_id)
+                else validate_name_and_identity(event)
+            )
             if isinstance(validated, RejectionReason):
                 rejections.record_rejection(index, event, validated)
             else:
@@ -176,17 +181,35 @@ def _build_batch_response(
 async def find_active_workspace_named_in_body(
     workspaces: WorkspaceCache, document: Mapping[str, Any]
 ) -> Workspace | None:
-    """Returns the active workspace whose public id the body names; None if there is none.
+    """Returns the active workspace whose public id the body names, or else its first event; None if there is none.
 
     While the store is unavailable, a cached workspace is used, because a page that is being left does not retry.
     """
-    public_id = text_of_string_or_number(document.get("workspace_id")) or text_of_string_or_number(
-        document.get("workspaceId")
-    )
+    public_id = _workspace_id(document) or _first_workspace_id(document.get("events"))
     workspace = (
         await workspaces.find_by_public_id(public_id, serve_stale_during_outage=True) if public_id else None
     )
     return workspace if workspace is not None and workspace.active else None
+
+
+def _workspace_id(named_by: Mapping[str, Any]) -> str | None:
+    return text_of_string_or_number(named_by.get("workspace_id")) or text_of_string_or_number(
+        named_by.get("workspaceId")
+    )
+
+
+def _first_workspace_id(events: object) -> str | None:
+    """Returns the workspace id of the first event that names one: published libraries name it there only."""
+    ids = (
+        (_workspace_id(event) for event in events[:MAX_EVENTS] if isinstance(event, dict))
+        if isinstance(events, list)
+        else ()
+    )
+    return next((id_ for id_ in ids if id_), None)
+
+
+def _names_other_workspace(event: object, public_id: str) -> bool:
+    return isinstance(event, dict) and _workspace_id(event) not in {None, public_id}
 
 
 @dataclass(slots=True)

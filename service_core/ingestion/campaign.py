@@ -20,10 +20,8 @@ CLICK_IDS: Final = (
 _CLICK_ID_ALIASES: Final = MappingProxyType({"ScCid": "sclid", "sccid": "sclid"})
 _CLICK_ID_NAMES: Final = MappingProxyType({name: name for name in CLICK_IDS} | dict(_CLICK_ID_ALIASES))
 
-COOKIE_IDS: Final = ("fbp", "fbc", "ttp")
-
 CONSENT_REQUIRED_FIELDS: Final = frozenset(
-    {*_CLICK_ID_NAMES, *COOKIE_IDS, "clickId", "clickIdType", "tp_click_id", "tp_click_id_type"}
+    {*_CLICK_ID_NAMES, "fbp", "fbc", "ttp", "clickId", "clickIdType", "tp_click_id", "tp_click_id_type"}
 )
 """Properties and query parameters that identify a click or a browser: they are removed without consent."""
 

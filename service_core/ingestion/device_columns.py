@@ -8,21 +8,45 @@ from service_core.ingestion.campaign import campaign_text
 from service_core.ingestion.ports import Device
 
 _USER_AGENT_COLUMNS: Final = ("device_type", "browser", "browser_version", "os", "os_version")
-_SDK_FIELDS: Final = MappingProxyType(
+_SDK_PATHS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = MappingProxyType(
     {
-        "device_type": ("device", "type"),
-        "browser": ("browser", "name"),
-        "browser_version": ("browser", "version"),
-        "os": ("os", "name"),
-        "os_version": ("os", "version"),
-        "app_name": ("app", "name"),
-        "app_version": ("app", "version"),
-        "language": ("locale", None),
-        "screen_width": ("screen", "width"),
-        "screen_height": ("screen", "height"),
+        "device_type": (("device", "type"),),
+        "browser": (("browser", "name"),),
+        "browser_version": (("browser", "version"),),
+        "os": (
+            ("os", "name"),
+            ("os_name",),
+            ("osName",),
+            ("platform",),
+            ("device", "platform"),
+            ("device", "type"),
+        ),
+        "os_version": (
+            *(("os", "version"), ("osVersion",), ("platform_version",), ("device", "osVersion")),
+            *(("fingerprint", "deviceInfo", "osVersion"), ("deviceInfo", "osVersion")),
+        ),
+        "app_name": (("app", "name"), ("appName",), ("app", "namespace")),
+        "app_version": (("app", "version"), ("appVersion",)),
+        "language": (
+            *(
+                ("locale",),
+                ("browser_language",),
+                ("user_language",),
+                ("userLanguage",),
+                ("device", "locale"),
+            ),
+            *(("fingerprint", "deviceInfo", "locale"), ("deviceInfo", "locale")),
+        ),
+        "screen_width": (("screen", "width"), ("screenWidth",)),
+        "screen_height": (("screen", "height"), ("screenHeight",)),
     }
 )
-"""Column -> path in ``context`` (group, field); a property or context field with the name of the column precedes it."""
+"""Column -> paths of its value in ``properties`` and ``context``; a field with the name of the column precedes them."""
+
+_SDK_FIELDS: Final = frozenset(_SDK_PATHS) | {path[0] for paths in _SDK_PATHS.values() for path in paths}
+_UNNAMED_PLATFORM_PATHS: Final = frozenset({("platform",), ("device", "platform"), ("device", "type")})
+"""Paths that may also hold other than an operating system, such as ``web``: only known names count."""
+_MOBILE_SYSTEMS: Final = frozenset({"iOS", "Android"})
 
 _DEVICE_TYPES: Final = MappingProxyType(
     {name: name for name in ("desktop", "mobile", "tablet", "tv", "other")}
@@ -38,6 +62,14 @@ _OS_NAMES: Final = MappingProxyType(
         "mac os": "macOS",
         "mac os x": "macOS",
         "linux": "Linux",
+        "iphone os": "iOS",
+        "chrome os": "Chrome OS",
+        "chromeos": "Chrome OS",
+        "win32": "Windows",
+        "macintel": "macOS",
+        "iphone": "iOS",
+        "ipad": "iOS",
+        "darwin": "macOS",
     }
 )
 _MAX_PIXEL_DIGITS: Final = 5
@@ -56,13 +88,26 @@ def sdk_reported_device_columns(properties: Mapping[str, Any], context: Mapping[
 
     Values that cannot be normalized are left out.
     """
-    columns = {}
-    for column, path in _SDK_FIELDS.items():
-        for sent in (properties.get(column), context.get(column), _context_value(context, *path)):
-            if sent is not None and (value := _normalize_device_value(column, sent)) is not None:
+    columns: dict[str, Any] = {}
+    if _SDK_FIELDS.isdisjoint(properties) and _SDK_FIELDS.isdisjoint(context):
+        return columns
+    for column, paths in _SDK_PATHS.items():
+        for source, path in [
+            *((source, (column,)) for source in (properties, context)),
+            *((source, path) for path in paths for source in (context, properties)),
+        ]:
+            value = _normalize_device_value(column, path, _value_at(source, path))
+            if value is not None:
                 columns[column] = value
                 break
     return columns
+
+
+def names_app(properties: Mapping[str, Any], context: Mapping[str, Any]) -> bool:
+    """Returns whether an event names an application or a mobile operating system."""
+    if context.get("app") or any(source.get("app_name") for source in (properties, context)):
+        return True
+    return sdk_reported_device_columns(properties, context).get("os") in _MOBILE_SYSTEMS
 
 
 def first_accepted_language(header: str | None) -> str | None:
@@ -71,18 +116,23 @@ def first_accepted_language(header: str | None) -> str | None:
     return first[:_MAX_LANGUAGE_LENGTH] if first and first != "*" else None
 
 
-def _context_value(context: Mapping[str, Any], group: str, leaf: str | None) -> object:
-    value = context.get(group)
-    return value.get(leaf) if leaf and isinstance(value, dict) else value
+def _value_at(source: Mapping[str, Any], path: tuple[str, ...]) -> object:
+    value: object = source
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
-def _normalize_device_value(column: str, value: object) -> str | int | None:
-    if column.startswith("screen_"):
-        number = campaign_text(value) or ""
-        return int(number) if number.isdecimal() and len(number) <= _MAX_PIXEL_DIGITS else None
-    value = campaign_text(value)
+def _normalize_device_value(column: str, path: tuple[str, ...], sent: object) -> str | int | None:
+    if sent is None:
+        return None
+    value = campaign_text(sent)
     if value is None:
         return None
+    if column.startswith("screen_"):
+        return int(value) if value.isdecimal() and len(value) <= _MAX_PIXEL_DIGITS else None
     if column == "device_type":
         return _DEVICE_TYPES.get(value.lower())
-    return _OS_NAMES.get(value.lower(), value) if column == "os" else value
+    if column == "os":
+        return _OS_NAMES.get(value.lower(), None if path in _UNNAMED_PLATFORM_PATHS else value)
+    return value

@@ -17,13 +17,16 @@ from service_core.ingestion.bot_detection import classify_bot
 from service_core.ingestion.campaign import campaign_text, parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules import RULES_VERSION
 from service_core.ingestion.consent import (
+    DENIED,
     is_consent_denied,
+    is_cookie_or_address,
     strip_click_and_browser_ids,
     strip_click_ids_from_url,
 )
 from service_core.ingestion.device_columns import (
     columns_known_from_user_agent,
     first_accepted_language,
+    names_app,
     sdk_reported_device_columns,
 )
 from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, SESSION_START
@@ -100,9 +103,9 @@ class Enricher:
             utm_by_tag: UTM values by link tag, for events with a tag and no UTM value.
         """
         arrival, properties = queued.arrival, parsed.properties
-        denied = is_consent_denied(properties)
+        denied = parsed.consent_denied
         source = webhook_provider(arrival) or self._agents.classify_event_source(
-            arrival.channel, arrival.user_agent
+            arrival.channel, arrival.user_agent, lambda: names_app(properties, parsed.context)
         )
         page = parse_page_context(properties, workspace, self._classifier)
         campaign = parse_campaign_and_install_referrer(properties)
@@ -120,7 +123,7 @@ class Enricher:
             source=source,
             **_name_time_identity_and_sdk_columns(parsed),
             **traffic_source_columns(campaign, page, session, self._classifier, workspace.rules.channels),
-            **campaign_columns_within_consent(campaign, properties, consent_denied=denied),
+            **campaign_columns_within_consent(campaign, parsed.browser_ids, consent_denied=denied),
             **_page_columns(page, session, consent_denied=denied),
             revenue=amount,
             currency=currency,
@@ -187,10 +190,10 @@ class Enricher:
 
 def _name_time_identity_and_sdk_columns(parsed: ParsedEvent) -> dict[str, Any]:
     """Returns the columns of name, time, ids, session and SDK."""
-    library, version = parsed.context.get("library"), parsed.context.get("version")
-    if isinstance(library, dict):
-        version = version or library.get("version")
-        library = library.get("name")
+    library, version = parsed.sdk
+    external_ids = parsed.external_ids
+    if parsed.consent_denied and external_ids:
+        external_ids = {name: id_ for name, id_ in external_ids.items() if not _is_browser_id(name)} or None
     return {
         "event_name": parsed.name,
         "timestamp": parsed.timestamp,
@@ -203,7 +206,7 @@ def _name_time_identity_and_sdk_columns(parsed: ParsedEvent) -> dict[str, Any]:
         "sent_visitor_id": parsed.ids.sent_visitor_id,
         "session_id": parsed.session_id,
         "session_origin": parsed.session_origin,
-        "external_ids": parsed.external_ids,
+        "external_ids": external_ids,
         "sdk_name": campaign_text(library) or "http",
         "sdk_version": campaign_text(version) or "0",
     }
@@ -225,9 +228,20 @@ def _page_columns(page: PageContext, session: SessionState | None, *, consent_de
 
 
 def _properties_and_aliased_id(parsed: ParsedEvent, *, consent_denied: bool) -> Mapping[str, Any]:
-    """Returns the payload column: the properties as sent, plus the id that `$alias` merges."""
-    data = strip_click_and_browser_ids(parsed.properties) if consent_denied else parsed.properties
+    """Returns the payload column: the properties as sent, plus the id that `$alias` merges.
+
+    Without consent, identifiers are left out, and ``consent`` says so wherever the body said it.
+    """
+    data = parsed.properties
+    if consent_denied:
+        data = strip_click_and_browser_ids(data)
+        if not is_consent_denied(data):
+            data["consent"] = DENIED
     return {**data, "previous_id": parsed.ids.aliased_id} if parsed.ids.aliased_id else data
+
+
+def _is_browser_id(namespace: str) -> bool:
+    return is_cookie_or_address(namespace) or is_cookie_or_address(f"_{namespace}")
 
 
 def _reported_user_agent(context: Mapping[str, Any]) -> str | None:

@@ -1,36 +1,60 @@
 """Determines which kind of client sent an event, and the end user's IP address."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from service_core.ingestion.models import PROVIDER_HEADER, IngestEndpoint, ReceivedEvent
+from service_core.kernel.settings import IngestSettings
 
 API: Final = "api"
 BROWSER: Final = "browser"
 MOBILE_APP: Final = "mobile_app"
 WEB: Final = "web"
 
+_DEFAULTS: Final = IngestSettings()
 _BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")
 
 
 @dataclass(frozen=True, slots=True)
 class SdkUserAgents:
-    """Parts of the ``User-Agent`` that identify the project's SDKs; case is ignored."""
+    """Parts of the ``User-Agent`` that identify SDKs; case is ignored."""
 
-    mobile: tuple[str, ...] = ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native")
-    server: tuple[str, ...] = ("touchpoint-python", "touchpoint-node")
+    mobile: tuple[str, ...] = _DEFAULTS.mobile_sdks
+    server: tuple[str, ...] = _DEFAULTS.server_sdks
 
-    def classify_event_source(self, endpoint: IngestEndpoint, user_agent: str | None) -> str:
-        """Returns the source column: `MOBILE_APP`, `API`, `BROWSER`, or `WEB` for browser batches."""
+    def classify_event_source(
+        self,
+        endpoint: IngestEndpoint,
+        user_agent: str | None,
+        names_app: Callable[[], bool] = lambda: False,
+    ) -> str:
+        """Returns the source column: `MOBILE_APP`, `API`, `BROWSER`, or `WEB` for browser batches.
+
+        Args:
+            endpoint: the endpoint that received the event.
+            user_agent: of the request.
+            names_app: whether the event names an app or a mobile system: the HTTP client of Android apps is also used
+                on servers.
+        """
         if endpoint is IngestEndpoint.BATCH:
             return WEB
         agent = (user_agent or "").lower()
-        if any(token.lower() in agent for token in self.mobile):
+        if any(token.lower() in agent for token in self.mobile) or _is_mobile_http_client(agent, names_app):
             return MOBILE_APP
         if any(token.lower() in agent for token in self.server):
             return API
         return BROWSER if any(token in agent for token in _BROWSERS) else API
+
+
+def _is_mobile_http_client(agent: str, names_app: Callable[[], bool]) -> bool:
+    """Returns whether the lower-case User-Agent is that of an app's HTTP library on iOS or Android."""
+    return (
+        ("cfnetwork/" in agent and "darwin/" in agent)
+        or agent.startswith("dalvik/")
+        or ("okhttp/" in agent and names_app())
+    )
 
 
 def webhook_provider(arrival: ReceivedEvent) -> str | None:

@@ -31,6 +31,7 @@ class RejectionReason(StrEnum):
     NO_IDENTITY = "no_identity"
     ENQUEUE_FAILED = "enqueue_failed"
     INVALID_SIGNATURE = "invalid_signature"
+    OTHER_WORKSPACE = "other_workspace"
 
 
 PROVIDER_HEADER: Final = "provider"

@@ -8,6 +8,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.models import Workspace
+from service_core.ingestion.browser_ids import parse_browser_ids
+from service_core.ingestion.consent import is_consent_denied
 from service_core.ingestion.event_ids import (
     EventIds,
     generate_hourly_session_id,
@@ -60,6 +62,9 @@ class ParsedEvent:
         context: as sent, sanitized.
         external_ids: by namespace, without placeholders.
         ip: as sent.
+        browser_ids: ids of ad platforms' cookies, by column.
+        consent_denied: whether any part of the body denies consent.
+        sdk: name and version of the library, as sent.
     """
 
     workspace_id: UUID
@@ -73,6 +78,9 @@ class ParsedEvent:
     context: Mapping[str, Any]
     external_ids: Mapping[str, str] | None
     ip: object
+    browser_ids: Mapping[str, str]
+    consent_denied: bool
+    sdk: tuple[object, object]
 
     @property
     def session_key(self) -> SessionKey:
@@ -128,7 +136,22 @@ def parse_event(
             | _first_external_id_by_namespace(external_id_events.get(name), properties)
         ),
         ip=body.get("ip"),
+        browser_ids=parse_browser_ids(properties, context, *((body,) if flat else ())),
+        consent_denied=is_consent_denied(properties, context, body),
+        sdk=_parse_sdk(context, properties, body if flat else {}),
     )
+
+
+def _parse_sdk(*sources: Mapping[str, Any]) -> tuple[object, object]:
+    """Returns name and version of the library: of the context, or else the first ``sdk_name`` and ``sdk_version``."""
+    name, version = sources[0].get("library"), sources[0].get("version")
+    if isinstance(name, dict):
+        version = version or name.get("version")
+        name = name.get("name")
+    for source in sources:
+        name = name or source.get("sdk_name")
+        version = version or source.get("sdk_version")
+    return name, version
 
 
 def _sanitized_object(body: Mapping[str, Any], field: str) -> dict[str, Any]:

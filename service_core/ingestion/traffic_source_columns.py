@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from service_core.access.analytics_settings import CustomChannel
-from service_core.ingestion.campaign import COOKIE_IDS, UTM_FIELDS, Campaign, campaign_text
+from service_core.ingestion.campaign import UTM_FIELDS, Campaign
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
 from service_core.ingestion.page_context import PageContext
 from service_core.ingestion.page_urls import parse_first_query_values
@@ -59,7 +59,7 @@ def traffic_source_columns(
 
 
 def campaign_columns_within_consent(
-    campaign: Campaign, properties: Mapping[str, Any], *, consent_denied: bool
+    campaign: Campaign, browser_ids: Mapping[str, str], *, consent_denied: bool
 ) -> dict[str, Any]:
     """Returns the columns of campaign values; without consent it leaves out click ids and browser ids."""
     columns: dict[str, Any] = {**campaign.utm, "lyr": campaign.lyr}
@@ -68,7 +68,7 @@ def campaign_columns_within_consent(
         columns |= {
             kind: campaign.click_ids[kind] for kind in _CLICK_ID_COLUMNS if kind in campaign.click_ids
         }
-        columns |= {name: campaign_text(properties[name]) for name in COOKIE_IDS if name in properties}
+        columns |= browser_ids
     return columns
 
 

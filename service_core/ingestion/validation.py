@@ -36,6 +36,7 @@ REJECTION_MESSAGES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
         RejectionReason.NO_IDENTITY: "Identity required: provide distinct_id, user_id, anonymous_id, or visitor_id",
         RejectionReason.ENQUEUE_FAILED: "Failed to enqueue event",
         RejectionReason.INVALID_SIGNATURE: "Invalid signature",
+        RejectionReason.OTHER_WORKSPACE: "The event names another workspace than the first one of the batch",
     }
 )
 """Rejection reason to the text of ``error``."""

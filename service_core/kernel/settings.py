@@ -84,11 +84,14 @@ class IngestSettings(SettingsSection):
 
     queue: str = Field("spool:///spool.db", description="URL of the durable queue between ingest and store.")
     mobile_sdks: tuple[str, ...] = Field(
-        ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native"),
+        ("-ios/", "-android/", "-react-native/", "/react-native/", "-flutter/", "-expo/"),
         description="User-Agent substrings of mobile SDKs; their events have the source `mobile_app`.",
     )
     server_sdks: tuple[str, ...] = Field(
-        ("touchpoint-python", "touchpoint-node"),
+        (
+            *("-python/", "-node/", "-go/", "-ruby/", "-php/", "-java/"),
+            *("python-requests", "axios", "node-fetch"),
+        ),
         description="User-Agent substrings of server SDKs; their events have the source `api`.",
     )
     trusted_proxies: tuple[NetworkText, ...] = Field(

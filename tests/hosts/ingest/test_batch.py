@@ -32,7 +32,9 @@ class BatchHost:
         self.app = create_ingest_host_app(served.service.settings, self.ports)
         self.pipeline = build_ingest_pipeline(self.ports, served.service.settings.ingest)
 
-    async def ask(self, body=b"", *, path="/batch", method="POST", origin=ORIGIN, headers=()):
+    async def ask(
+        self, body=b"", *, path="/batch", method="POST", origin=ORIGIN, headers=(), user_agent=CHROME
+    ):
         sent = [{"type": "http.request", "body": body, "more_body": False}]
         out = []
 
@@ -42,8 +44,8 @@ class BatchHost:
         async def send(message):
             out.append(message)
 
-        raw = [(b"host", b"ingest"), (b"user-agent", CHROME.encode())]
-        raw += [(name.encode(), value.encode()) for name, value in headers]
+        raw = [(b"host", b"ingest"), (b"user-agent", user_agent.encode())]
+        raw += [(name.encode(), value.encode()) for name, value in headers if name != "user-agent"]
         raw += [(b"origin", origin.encode())] if origin else []
         scope = {"type": "http", "method": method, "path": path, "headers": raw, "client": ("203.0.113.7", 1)}
         await self.app(scope, receive, send)

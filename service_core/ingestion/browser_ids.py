@@ -1,0 +1,47 @@
+"""Reads the browser ids that ad platforms keep in cookies: `fbp`, `fbc` and `ttp`.
+
+Libraries send them as properties, with or without the underscore of the cookie's name, in an object beside them such as
+``fingerprint_data`` or ``cookies``, or as the text of a ``Cookie`` header.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from service_core.ingestion.campaign import campaign_text
+
+_COLUMN_BY_FIELD: Final[Mapping[str, str]] = MappingProxyType(
+    {"fbp": "fbp", "_fbp": "fbp", "fbc": "fbc", "_fbc": "fbc", "ttp": "ttp", "_ttp": "ttp"}
+)
+_COOKIE_TEXT_FIELDS: Final = ("cookies", "cookie")
+
+
+def parse_browser_ids(*sources: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the browser ids by column.
+
+    Args:
+        sources: objects of the body in order of precedence. The fields of an object precede those of the objects inside
+            it; deeper objects are not read.
+    """
+    found: dict[str, str] = {}
+    for source in sources:
+        for group in _field_groups(source):
+            for field, column in _COLUMN_BY_FIELD.items():
+                if field in group and (value := campaign_text(group[field])):
+                    found.setdefault(column, value)
+    return found
+
+
+def _field_groups(source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield source
+    for value in source.values():
+        if isinstance(value, dict):
+            yield value
+    for field in _COOKIE_TEXT_FIELDS:
+        if isinstance(text := source.get(field), str):
+            yield _parse_cookie_text(text)
+
+
+def _parse_cookie_text(text: str) -> dict[str, str]:
+    pairs = (pair.partition("=") for pair in text.split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,72 @@
+"""Bodies of published libraries, sent as they send them: accepted, and every field they carry is used."""
+
+import gzip
+import json
+
+import pytest
+
+from service_core.access.api_keys import create_write_or_agent_key
+from service_core.access.models import CredentialKind
+from tests.analytics.deployment import run_deployment
+from tests.hosts.ingest.published_clients import CLIENTS, WEB_EVENT
+from tests.hosts.ingest.test_batch import BatchHost, page_view
+
+
+@pytest.fixture
+async def host(tmp_path):
+    async with run_deployment("memory", tmp_path) as served:
+        yield BatchHost(served, await served.workspace(timezone="UTC"))
+
+
+async def send(host, client):
+    """Sends a recorded request; returns status and answer."""
+    key = await create_write_or_agent_key(
+        host.ports.workspace.credentials, host.client.workspace, CredentialKind.WRITE, host.served.now
+    )
+    body = json.dumps(client.body).replace("{workspace}", host.client.workspace.public_id).encode()
+    headers = [(name, value.replace("{key}", key.secret)) for name, value in client.headers.items()]
+    sent = gzip.compress(body) if client.gzip else body
+    status, answer, _ = await host.ask(
+        sent, path=client.path, headers=headers, origin=None, user_agent=client.headers["user-agent"]
+    )
+    return status, answer
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+async def test_a_published_client_is_accepted_and_its_fields_are_columns(host, client):
+    status, answer = await send(host, client)
+    assert status == 200
+    assert answer["success"] is True
+    assert answer.get("rejected", []) == []
+    (row,) = await host.events()
+    assert {name: row[name] for name in client.columns} == client.columns
+
+
+async def test_events_of_another_workspace_than_the_first_are_rejected_one_by_one(host):
+    own, other = host.client.workspace.public_id, "k3Jx9QmZ2aPr"
+    events = [page_view("a", workspace_id=own), page_view("b", workspace_id=other), page_view("c")]
+    status, told, _ = await host.ask(json.dumps({"events": events}).encode())
+    assert (status, told["accepted"]) == (200, 2)
+    error = "The event names another workspace than the first one of the batch"
+    assert told["rejected"] == [{"index": 1, "event_id": "b", "error": error}]
+    assert {row["event_id"] for row in await host.events()} == {"a", "c"}
+    assert (await host.ledger_rows(3))["rejected_by_reason"] == {"other_workspace": 1}
+
+
+async def test_a_batch_whose_events_name_no_known_workspace_is_refused(host):
+    status, told, _ = await host.ask(json.dumps({"events": [WEB_EVENT]}).encode())
+    assert (status, told) == (401, {"error": "Invalid API key"})
+
+
+@pytest.mark.parametrize("path", ["/batch", "/track"])
+async def test_inflating_stops_at_the_limit(host, path):
+    bomb = gzip.compress(b'{"event":"x","user_id":"' + b"a" * 300_000 + b'"}')
+    assert len(bomb) < 1_000
+    status, told, _ = await host.ask(bomb, path=path, headers=[("content-encoding", "gzip")])
+    assert (status, told) == (413, {"error": "Payload too large. Maximum size is 256KB."})
+
+
+@pytest.mark.parametrize("path", ["/batch", "/track", "/container-scripts", "/"])
+async def test_an_unknown_encoding_is_415(host, path):
+    status, told, _ = await host.ask(b"x", path=path, headers=[("content-encoding", "br")])
+    assert (status, told) == (415, {"error": "Unsupported content encoding"})
