@@ -14,6 +14,7 @@ from service_core.access.email_sender import EmailMessage as EmailMessage
 from service_core.access.email_sender import EmailSender as EmailSender
 from service_core.access.email_sender import EmailSenderUnavailable as EmailSenderUnavailable
 from service_core.access.fixed_window import FixedWindowCounter as FixedWindowCounter
+from service_core.access.ip_prefixes import truncate_to_ipv4_24_or_ipv6_48 as truncate_to_ipv4_24_or_ipv6_48
 from service_core.access.key_requests.models import REQUEST_LIFETIME as REQUEST_LIFETIME
 from service_core.access.key_requests.models import KeyRequest as KeyRequest
 from service_core.access.key_requests.models import RequestStatus as RequestStatus

@@ -92,6 +92,10 @@ def change_and_print_workspace_settings(
     window_days: Annotated[
         int | None, typer.Option(metavar="N", help="Default attribution window in days.")
     ] = None,
+    event_retention_days: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Delete events after so many days; 0 keeps them without limit."),
+    ] = None,
     from_builtin: Annotated[bool, typer.Option("--usual", help="Start from the built-in rules.")] = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
@@ -107,8 +111,11 @@ def change_and_print_workspace_settings(
         "channels": None if channel is None else tuple(map(_parse_custom_channel, channel)),
         "model": model,
         "window_days": window_days,
+        "event_retention_days": event_retention_days,
     }
     named = {name: value for name, value in sent.items() if value is not None}
+    if event_retention_days == 0:
+        named["event_retention_days"] = None
     _print_rules(asyncio.run(_validate_and_save_rules(config, workspace, named, from_builtin=from_builtin)))
 
 
@@ -157,4 +164,5 @@ def _rules_to_json(rules: "AnalyticsSettings") -> dict[str, Any]:
         "channels": [{"id": channel.id, **channel.conditions_by_field} for channel in rules.channels],
         "model": rules.model,
         "window_days": rules.window_days,
+        "event_retention_days": rules.event_retention_days,
     }

@@ -50,6 +50,7 @@ from service_core.ingestion.ports import (
     GeoLocation,
     GeoLocator,
     IngestQueue,
+    PersonalDataStore,
     PublicSuffixList,
     Quarantine,
     UserAgentParser,
@@ -74,6 +75,7 @@ class EventDatabase(
     TouchPathReader,
     LineItemReader,
     RowStreams,
+    PersonalDataStore,
     Protocol,
 ):
     """Everything an adapter of the port ``events`` implements."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from hosts import monitoring
@@ -19,6 +20,7 @@ from service_core.commerce.fx.sync_rates import ExchangeRateSync
 from service_core.commerce.sync.connection_sync import ConnectionSync
 from service_core.delivery.exports.export_worker import ExportWorker
 from service_core.kernel.settings import IngestSettings, PostbacksSettings
+from service_core.privacy.data_ageing import PersonalDataAgeing
 from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 from service_core.workspace.links.domains.reverify import DomainReverification
 from service_core.workspace.usage_alerts.send_alerts import UsageAlerts
@@ -29,10 +31,9 @@ USAGE_SECONDS: Final = 3600
 DOMAIN_CHECK_SECONDS: Final = 3600
 RATES_SECONDS: Final = 60
 """How soon the first exchange rates arrive after a start; the source itself is read once an hour."""
-CLICK_ADDRESS_RETENTION: Final = timedelta(days=7)
-"""How long a click keeps the IP address it came from."""
 
 _log: Final = logging.getLogger("touchpoint.quarantine")
+_privacy_log: Final = logging.getLogger("touchpoint.privacy")
 
 Work = Coroutine[Any, Any, None]
 """A task that ends when its process is told to stop."""
@@ -54,7 +55,9 @@ def scheduled_tasks(
         yield run_periodically_until_stopped(RATES_SECONDS, rate_sync.sync_if_due_or_back_off, stop)
     yield run_periodically_until_stopped(MAINTAIN_SECONDS, ports.events.maintain, stop)
     yield run_periodically_until_stopped(MAINTENANCE_SECONDS, lambda: maintain_exports(exporter, ports), stop)
-    yield run_periodically_until_stopped(CLEANUP_SECONDS, lambda: delete_old_click_addresses(ports), stop)
+    yield run_periodically_until_stopped(
+        CLEANUP_SECONDS, partial(age_personal_data, build_data_ageing(ports)), stop
+    )
     yield run_periodically_until_stopped(
         USAGE_SECONDS, lambda: build_usage_alerts(ports).send_due_alerts(ports.clock()), stop
     )
@@ -99,9 +102,16 @@ def build_domain_verification(ports: Ports) -> DomainReverification:
     )
 
 
-async def delete_old_click_addresses(ports: Ports) -> None:
-    """Removes the IP addresses of clicks whose retention is over."""
-    await ports.workspace.clicks.purge_click_ips(ports.clock() - CLICK_ADDRESS_RETENTION)
+def build_data_ageing(ports: Ports) -> PersonalDataAgeing:
+    """Returns the component that removes personal data whose retention is over."""
+    return ports.build_from_adapters(PersonalDataAgeing)
+
+
+async def age_personal_data(ageing: PersonalDataAgeing) -> None:
+    """Removes personal data whose retention is over, and logs deleted events."""
+    aged = await ageing.run()
+    for workspace_id, events in aged.deleted_events.items():
+        _privacy_log.info("%d events of workspace %s were deleted by age", events, workspace_id)
 
 
 async def delete_and_log_old_quarantine(ports: Ports, retention_days: int) -> None:

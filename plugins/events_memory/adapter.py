@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -50,6 +51,7 @@ from service_core.plugin import (
     TouchPath,
     TouchPathQuery,
     event_time_key,
+    truncate_to_ipv4_24_or_ipv6_48,
 )
 
 _REPEAT_WINDOW: Final = timedelta(days=7)
@@ -183,6 +185,34 @@ class MemoryEventStore:
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Removes the identity links of an event."""
         self._revoked_links.add((workspace_id, event_id))
+
+    async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
+        """Cuts the IP addresses of events received in a time range."""
+        places = [
+            place
+            for place, event in enumerate(self._events)
+            if event.ip and "/" not in event.ip and (since or event.received_at) <= event.received_at < before
+        ]
+        for place in places:
+            event = self._events[place]
+            self._events[place] = replace(event, ip=truncate_to_ipv4_24_or_ipv6_48(event.ip))
+        return len(places)
+
+    async def delete_events_before(self, workspace_id: UUID, before: datetime) -> int:
+        """Deletes the events of a workspace that happened before a time."""
+        old = [e.seq for e in self._events if e.workspace_id == workspace_id and e.timestamp < before]
+        return (await self.delete_events(workspace_id, old))["events"]
+
+    async def delete_events(self, workspace_id: UUID, seqs: Collection[int]) -> Mapping[str, int]:
+        """Deletes events by sequence number."""
+        chosen = frozenset(seqs)
+        gone = [e for e in self._events if e.workspace_id == workspace_id and e.seq in chosen]
+        gone_seqs = {event.seq for event in gone}
+        self._events = [e for e in self._events if e.workspace_id != workspace_id or e.seq not in gone_seqs]
+        for event in gone:
+            self._received_at.pop((workspace_id, event.event_id), None)
+            self._revoked_links.discard((workspace_id, event.event_id))
+        return {"events": len(gone)}
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes, activity and revenue."""

@@ -21,6 +21,7 @@ from plugins.events_sql.reads.people.people_list import list_people
 from plugins.events_sql.reads.people.person_journey import read_person_activity
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings, SqlSettings
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
+from plugins.events_sql.writes.event_conditions import happened_before, has_sequence_number
 from service_core.plugin import (
     MAX_ITEMS_PER_PERSON,
     ActiveVisitor,
@@ -255,6 +256,27 @@ class SqlEventStore:
             lambda writer: self.backend.writes.revoke_links_and_recompute_owners(
                 writer, workspace_id, event_id
             )
+        )
+
+    async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
+        """Cuts the IP addresses of events received in a time range, one day in each transaction."""
+        return await self._engine.run_write_to_its_end(
+            lambda writer: self.backend.writes.truncate_addresses(writer, before, since)
+        )
+
+    async def delete_events_before(self, workspace_id: UUID, before: datetime) -> int:
+        """Deletes the events of a workspace that happened before a time."""
+        conditions = [happened_before(before)]
+        deleted = await self._engine.run_write_to_its_end(
+            lambda writer: self.backend.writes.delete_events(writer, workspace_id, conditions)
+        )
+        return deleted["events"]
+
+    async def delete_events(self, workspace_id: UUID, seqs: Collection[int]) -> Mapping[str, int]:
+        """Deletes events by sequence number."""
+        conditions = list(has_sequence_number(seqs))
+        return await self._engine.run_write_to_its_end(
+            lambda writer: self.backend.writes.delete_events(writer, workspace_id, conditions)
         )
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:

@@ -1,6 +1,6 @@
 """Implements the port `IngestQueue` with a Redis stream."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
@@ -158,3 +158,9 @@ class RedisIngestQueue:
     async def delete_quarantined_before(self, received_before: datetime) -> dict[UUID, int]:
         """Deletes events received before a time from the quarantine; returns how many of each workspace."""
         return await self._consumer.delete_quarantined_received_before(received_before)
+
+    async def rewrite_quarantined(
+        self, rewrite: Callable[[ReceivedEvent], ReceivedEvent | None]
+    ) -> dict[UUID, int]:
+        """Replaces or deletes quarantined events; returns how many of each workspace."""
+        return await self._consumer.rewrite_quarantined(rewrite)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -12,8 +12,14 @@ from redis.asyncio import Redis
 
 from plugins.ingest_redis.server import register_script_file
 from plugins.ingest_redis.settings import IngestRedisSettings
-from plugins.ingest_redis.stream_entries import KeyNames, read_received_at, to_microseconds, to_queued_event
-from service_core.plugin import Event, QuarantinedEvent, QueuedEvent
+from plugins.ingest_redis.stream_entries import (
+    KeyNames,
+    build_stream_entry,
+    read_received_at,
+    to_microseconds,
+    to_queued_event,
+)
+from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, ReceivedEvent
 
 CONSUMER_GROUP: Final = "store"
 TIMEOUT_SECONDS: Final = 5.0
@@ -88,6 +94,44 @@ class GroupConsumer:
                 dropped += await self._redis.xdel(stream_key, *old) if old else 0
             if len(page) < _REPLAY_BATCH_SIZE:
                 return dropped
+            start = f"({page[-1][0].decode()}"
+
+    async def rewrite_quarantined(
+        self, rewrite: Callable[[ReceivedEvent], ReceivedEvent | None]
+    ) -> dict[UUID, int]:
+        """Replaces or deletes quarantined events; returns how many of each workspace."""
+        prefix, changed = self._keys.quarantine, dict[UUID, int]()
+        async for key in self._redis.scan_iter(match=f"{prefix}*"):
+            if count := await self._rewrite_quarantine_stream(key, rewrite):
+                changed[UUID(hex=key.decode().removeprefix(prefix))] = count
+        return changed
+
+    async def _rewrite_quarantine_stream(
+        self, stream_key: bytes, rewrite: Callable[[ReceivedEvent], ReceivedEvent | None]
+    ) -> int:
+        """Replaces events; those after the first replaced one are added again, too, so that the order stays."""
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            newest: Any = await self._redis.xrevrange(stream_key, count=1)
+        if not newest:
+            return 0
+        changed, start, end = 0, "-", newest[0][0].decode()
+        while True:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                page: Any = await self._redis.xrange(stream_key, min=start, max=end, count=_REPLAY_BATCH_SIZE)
+                async with self._redis.pipeline(transaction=True) as pipe:
+                    for name, fields in page:
+                        flat = [part for pair in fields.items() for part in pair]
+                        before = to_queued_event((name, flat)).arrival
+                        after = rewrite(before)
+                        changed += after != before
+                        if changed:
+                            pipe.xdel(stream_key, name)
+                        if changed and after is not None:
+                            entry = build_stream_entry(after)
+                            pipe.xadd(stream_key, {**fields, b"meta": entry.meta, b"body": entry.body})
+                    await pipe.execute()
+            if len(page) < _REPLAY_BATCH_SIZE:
+                return changed
             start = f"({page[-1][0].decode()}"
 
     async def remove_from_group(self) -> None:

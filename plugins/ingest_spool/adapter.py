@@ -154,6 +154,14 @@ class SpoolQueue:
             lambda connection: consumer.delete_quarantined_received_before(connection, received_before)
         )
 
+    async def rewrite_quarantined(
+        self, rewrite: Callable[[ReceivedEvent], ReceivedEvent | None]
+    ) -> dict[UUID, int]:
+        """Replaces or deletes quarantined events; returns how many of each workspace."""
+        return await self._writer.run_on_writer_thread(
+            lambda connection: consumer.rewrite_quarantined(connection, rewrite)
+        )
+
     @contextmanager
     def _require_writable_and_wrap_storage_errors(self) -> Iterator[None]:
         """Requires that the paths are writable, and raises StartupError for a storage error inside the block."""

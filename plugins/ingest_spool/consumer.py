@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -23,7 +23,7 @@ from plugins.ingest_spool.row_format import (
     to_queued_event,
 )
 from plugins.ingest_spool.schema import write_transaction
-from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, QueueState
+from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, QueueState, ReceivedEvent
 
 _LATE: Final = timedelta(hours=24)
 _MIN_SWEPT_CLAIMS: Final = 100
@@ -135,6 +135,33 @@ def delete_quarantined_received_before(connection: sqlite3.Connection, cutoff: d
     with write_transaction(connection):
         gone = connection.execute(_DELETE_QUARANTINED, (to_microseconds(cutoff),)).fetchall()
     return Counter(UUID(workspace) for (workspace,) in gone)
+
+
+def rewrite_quarantined(
+    connection: sqlite3.Connection, rewrite: Callable[[ReceivedEvent], ReceivedEvent | None]
+) -> dict[UUID, int]:
+    """Replaces or deletes quarantined events; returns how many of each workspace."""
+    changed: Counter[UUID] = Counter()
+    with write_transaction(connection):
+        rows = connection.execute("SELECT seq, lane, arrival, body FROM quarantine ORDER BY seq").fetchall()
+        for seq, lane, text, body in rows:
+            ledger_key, entry = _parse_quarantined(lane, text)
+            before = to_queued_event(seq, ledger_key, entry, body).arrival
+            after = rewrite(before)
+            if after == before:
+                continue
+            changed[before.workspace_id] += 1
+            if after is None:
+                connection.execute("DELETE FROM quarantine WHERE seq = ?", (seq,))
+            else:
+                stored = entry._replace(
+                    address=after.address, user_agent=after.user_agent, headers=dict(after.headers)
+                )
+                connection.execute(
+                    "UPDATE quarantine SET arrival = ?, body = ? WHERE seq = ?",
+                    (dump_json(tuple(stored)), after.body, seq),
+                )
+    return changed
 
 
 def queue_lag(connection: sqlite3.Connection) -> QueueState:

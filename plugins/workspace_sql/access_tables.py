@@ -37,6 +37,7 @@ def _dump_non_default_settings(settings: AnalyticsSettings) -> dict[str, Any]:
         or None,
         "model": settings.model,
         "window_days": settings.window_days,
+        "event_retention_days": settings.event_retention_days,
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -49,6 +50,7 @@ def _load_settings(stored: Mapping[str, Any]) -> AnalyticsSettings:
         channels=tuple(CustomChannel(**channel) for channel in stored.get("channels", ())),
         model=stored.get("model"),
         window_days=stored.get("window_days"),
+        event_retention_days=stored.get("event_retention_days"),
     )
 
 

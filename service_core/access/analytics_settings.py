@@ -11,6 +11,8 @@ MAX_CONVERSION_EVENTS: Final = 100
 MAX_WINDOW_DAYS: Final = 365
 """Days before a conversion in which a touch counts."""
 
+MAX_EVENT_RETENTION_DAYS: Final = 36_500
+
 _CHANNEL_ID_PATTERN: Final = re.compile(r"custom:[a-z0-9][a-z0-9_-]{0,39}")
 _MAX_WILDCARDS: Final = 3
 _MAX_TEXT_LENGTH: Final = 255
@@ -48,6 +50,7 @@ class AnalyticsSettings:
             change affects only later events.
         model: id of the attribution model for requests that name none.
         window_days: attribution window for requests that name none.
+        event_retention_days: days after which events are deleted; None keeps them without limit.
     """
 
     conversions: frozenset[str] | None = None
@@ -55,6 +58,7 @@ class AnalyticsSettings:
     channels: tuple[CustomChannel, ...] = ()
     model: str | None = None
     window_days: int | None = None
+    event_retention_days: int | None = None
 
 
 def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSettings:
@@ -71,6 +75,12 @@ def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSetting
         _validate_custom_channel(channel)
     if settings.window_days is not None and not 1 <= settings.window_days <= MAX_WINDOW_DAYS:
         raise _invalid_parameter_error("window_days", f"A window has 1 to {MAX_WINDOW_DAYS} days")
+    retention = settings.event_retention_days
+    if retention is not None and not 1 <= retention <= MAX_EVENT_RETENTION_DAYS:
+        raise _invalid_parameter_error(
+            "event_retention_days",
+            f"Events are kept for 1 to {MAX_EVENT_RETENTION_DAYS} days, or without limit",
+        )
     return settings
 
 

@@ -1,6 +1,6 @@
 """Ports of ingestion: the durable queue, the write side of the event store, and look-ups."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -117,6 +117,19 @@ class Quarantine(Protocol):
     async def delete_quarantined_before(self, received_before: datetime) -> dict[UUID, int]:
         """Deletes events received before a time; returns the number by workspace. The ledger stays unchanged."""
 
+    async def rewrite_quarantined(
+        self, rewrite: Callable[[ReceivedEvent], ReceivedEvent | None]
+    ) -> dict[UUID, int]:
+        """Replaces quarantined events of all workspaces, in their order. The ledger stays unchanged.
+
+        Args:
+            rewrite: returns the event to keep instead, the same one to leave it as it is, or None to delete it. It
+                may change the body, the address, the user agent and the headers.
+
+        Returns:
+            The number of replaced and deleted events by workspace.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
@@ -178,6 +191,37 @@ class EventStore(Protocol):
 
     async def maintain(self) -> None:
         """Compacts the store; called from time to time while the service runs."""
+
+
+class PersonalDataStore(Protocol):
+    """Removes personal data from the event store. Nothing that is removed comes back, also after a rebuild."""
+
+    async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
+        """Cuts the IP addresses of events received in a time range to their /24 or /48.
+
+        Args:
+            before: end of the range, exclusive.
+            since: start of the range; None for no start.
+
+        Returns:
+            How many events had a whole address.
+        """
+
+    async def delete_events_before(self, workspace_id: UUID, before: datetime) -> int:
+        """Deletes the events of a workspace that happened before a time, with everything derived from them.
+
+        Returns:
+            How many events were deleted.
+        """
+
+    async def delete_events(self, workspace_id: UUID, seqs: Collection[int]) -> Mapping[str, int]:
+        """Deletes events by sequence number, with everything derived from them; idempotent.
+
+        Ids that no other event carries are forgotten. The remaining events count as if the others were never sent.
+
+        Returns:
+            How many rows were deleted, by table; ``events`` is always among them.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ DEFAULT_SETTINGS = {
     "channels": [],
     "model": None,
     "window_days": None,
+    "event_retention_days": None,
 }
 
 
@@ -42,6 +43,13 @@ def test_default_settings_are_restored_by_one_option(workspace):
     assert workspace("set", "--usual", "--window-days", "90") == DEFAULT_SETTINGS | {"window_days": 90}
 
 
+def test_event_retention_is_set_and_lifted(workspace):
+    assert workspace("set", "--event-retention-days", "400") == DEFAULT_SETTINGS | {
+        "event_retention_days": 400
+    }
+    assert workspace("set", "--event-retention-days", "0") == DEFAULT_SETTINGS
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -52,6 +60,7 @@ def test_default_settings_are_restored_by_one_option(workspace):
         (("--model", "guess"), "Unknown attribution model"),
         (("--model", "markov"), "cannot be the default"),
         (("--window-days", "0"), "1 to 365"),
+        (("--event-retention-days", "-1"), "1 to 36500"),
         (("--conversion", ""), "none of them empty"),
     ],
 )

@@ -5,9 +5,11 @@ cancelled inside the engine. A watchdog (`engine_watchdog`) fails requests when 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
@@ -85,6 +87,14 @@ class StoreWrites(Protocol):
 
     def rebuild_derived_tables(self, writer: "StatementRunner") -> None:
         """Recomputes all derived tables from the events."""
+
+    def truncate_addresses(self, writer: "StatementRunner", before: datetime, since: datetime | None) -> int:
+        """Cuts the IP addresses of events received in a time range, and returns how many were cut."""
+
+    def delete_events(
+        self, writer: "StatementRunner", workspace_id: UUID, conditions: Sequence[str]
+    ) -> Counter[str]:
+        """Deletes the events that meet any SQL condition, with what is derived; returns the rows by table."""
 
 
 class Backend(Protocol):

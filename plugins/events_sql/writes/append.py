@@ -4,8 +4,10 @@ Runs in the writer thread. A batch that is sent again adds nothing: events whose
 stored within seven days of receipt are removed first.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +24,7 @@ from plugins.events_sql.schema.tables import (
     WEAK_LINKS,
 )
 from plugins.events_sql.writes import append_statements as step
-from plugins.events_sql.writes import derived_tables
+from plugins.events_sql.writes import deletion, derived_tables
 from service_core.plugin import ORDER_DEDUP_WINDOW, Event, has_email
 
 
@@ -77,6 +79,23 @@ class TransactionalWrites:
             writer.fetch_rows(sa.delete(PERSON_MERGES))
             workspaces = writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct())
             recompute_and_store_person_merges(writer, [workspace for (workspace,) in workspaces])
+
+    def truncate_addresses(self, writer: StatementRunner, before: datetime, since: datetime | None) -> int:
+        """Cuts the IP addresses of events received in a time range, one day in each transaction."""
+        total, rest = 0, since
+        while True:
+            with transactional_session(writer).exclusive_write_transaction():
+                count, rest = deletion.truncate_day_of_addresses(writer, before, rest)
+            total += count
+            if rest is None:
+                return total
+
+    def delete_events(
+        self, writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]
+    ) -> Counter[str]:
+        """Deletes the events of a workspace that meet any of the conditions, in one transaction."""
+        with transactional_session(writer).exclusive_write_transaction():
+            return deletion.delete_events(writer, workspace_id, conditions)
 
 
 def transactional_session(writer: StatementRunner) -> TransactionalSession:

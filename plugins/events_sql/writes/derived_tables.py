@@ -5,6 +5,7 @@ Append and rebuild use the same statements, so their results cannot differ.
 """
 
 from typing import Any, Final
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -343,13 +344,35 @@ def _has_no_source(columns: Any) -> Expression:
     return sa.func.coalesce(*marks).is_(None)
 
 
-REBUILD_QUERIES: Final = {
-    SESSIONS: session_rows(EVENTS),
-    TOUCH_CANDIDATES: touch_candidate_rows(EVENTS),
-    REPORTED_TOUCHES: reported_touch_rows(EVENTS),
-    WEAK_LINKS: weak_link_rows(EVENTS),
-    VISITOR_ID_PAIRS: visitor_id_pair_rows(EVENTS, WEAK_LINKS),
-    EMAIL_DIGESTS: email_owner_and_seeker_rows(EVENTS),
-    VISITOR_OWNERS: visitor_owner_periods(identity_link_rows(EVENTS, WEAK_LINKS).subquery("links")),
-}
+def rebuild_queries(events: sa.FromClause, weak: sa.FromClause) -> dict[sa.Table, Any]:
+    """Returns each derived table except ``person_merges`` with the query of its rows; later ones read earlier ones.
+
+    Args:
+        events: with the columns of ``events``.
+        weak: with the columns of ``weak_links``.
+    """
+    return {
+        SESSIONS: session_rows(events),
+        TOUCH_CANDIDATES: touch_candidate_rows(events),
+        REPORTED_TOUCHES: reported_touch_rows(events),
+        WEAK_LINKS: weak_link_rows(events),
+        VISITOR_ID_PAIRS: visitor_id_pair_rows(events, weak),
+        EMAIL_DIGESTS: email_owner_and_seeker_rows(events),
+        VISITOR_OWNERS: visitor_owner_periods(
+            identity_link_rows(events, weak).subquery("identity_link_rows")
+        ),
+    }
+
+
+def workspace_rebuild_queries(workspace_id: UUID) -> dict[sa.Table, Any]:
+    """Returns each derived table except ``person_merges`` with the query of its rows in one workspace."""
+    return rebuild_queries(workspace_rows(EVENTS, workspace_id), workspace_rows(WEAK_LINKS, workspace_id))
+
+
+def workspace_rows(table: sa.Table, workspace_id: UUID) -> sa.Subquery:
+    """Selects the rows of one workspace."""
+    return sa.select(table).where(table.c.workspace_id == workspace_id).subquery(f"own_{table.name}")
+
+
+REBUILD_QUERIES: Final = rebuild_queries(EVENTS, WEAK_LINKS)
 """Each derived table except ``person_merges`` with the query of its rows; later ones read earlier ones."""

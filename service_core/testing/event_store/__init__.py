@@ -26,6 +26,7 @@ from service_core.testing.event_store.line_items import LineItems
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
 from service_core.testing.event_store.people_list import PeopleList
 from service_core.testing.event_store.person_activity import PersonActivityKit
+from service_core.testing.event_store.personal_data import PersonalData
 from service_core.testing.event_store.sessions_and_payments import SessionsAndPayments
 from service_core.testing.event_store.touch_paths import TouchPaths
 
@@ -34,6 +35,7 @@ __all__ = ("EventStoreConformance", "Store")
 
 class EventStoreConformance(
     AppendEvents,
+    PersonalData,
     SessionsAndPayments,
     OrderDeduplication,
     CurrencyConversion,

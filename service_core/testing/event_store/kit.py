@@ -17,7 +17,7 @@ from service_core.analytics.ports import (
     QueryScope,
     TouchPathReader,
 )
-from service_core.ingestion.ports import EventStore
+from service_core.ingestion.ports import EventStore, PersonalDataStore
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.reference_store import open_reference_event_store
 
@@ -32,6 +32,7 @@ class Store(
     FunnelReader,
     TouchPathReader,
     LineItemReader,
+    PersonalDataStore,
     Protocol,
 ):
     """Combines all ports of an event store."""

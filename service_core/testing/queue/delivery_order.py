@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from service_core.ingestion.models import QuarantinedEvent
+from service_core.ingestion.models import QuarantinedEvent, ReceivedEvent
 from service_core.ingestion.ports import EnqueueResult, IngestQueue
 from service_core.testing.queue.kit import NOON, IngestQueueKit, OpenQueue, WriteKeyClient, make_stored_event
 
@@ -89,6 +89,30 @@ class DeliveryOrder(IngestQueueKit):
         (remaining,) = await queue.list_quarantined(client.workspace_id, 10)
         assert remaining.queued.arrival.event_id == "e2"
         assert [row.quarantined for row in await client.own_ledger_rows(queue)] == [1, 1, 1]
+
+    async def test_quarantined_events_are_rewritten_in_their_order_or_deleted(
+        self, queue: Any, client: WriteKeyClient
+    ) -> None:
+        """`rewrite_quarantined` replaces, keeps or deletes each event, and a replayed one has its new content."""
+        for number in range(4):
+            await queue.offer(client.make_received_event(f"e{number}", at=NOON + timedelta(days=number)))
+        taken = await queue.take(10)
+        await queue.acknowledge([], [QuarantinedEvent(queued, "no event name") for queued in taken])
+
+        def rewrite(arrival: ReceivedEvent) -> ReceivedEvent | None:
+            if arrival.event_id == "e2":
+                return None
+            return arrival._replace(address=None, body=b"{}") if arrival.event_id == "e1" else arrival
+
+        assert await queue.rewrite_quarantined(rewrite) == {client.workspace_id: 2}
+        assert await queue.rewrite_quarantined(lambda arrival: arrival) == {}
+        rows = [row.queued for row in await queue.list_quarantined(client.workspace_id, 10)]
+        assert [row.arrival.event_id for row in rows] == ["e0", "e1", "e3"]
+        assert [row.arrival.address for row in rows] == ["203.0.113.7", None, "203.0.113.7"]
+        assert [row.seq for row in rows] == [taken[place].seq for place in (0, 1, 3)]
+        assert await queue.replay(client.workspace_id) == 3
+        replayed = {queued.arrival.event_id: queued.arrival.body for queued in await queue.take(10)}
+        assert replayed["e1"] == b"{}"
 
     async def test_events_offered_by_one_process_are_taken_by_another(
         self, open_queue: OpenQueue, client: WriteKeyClient

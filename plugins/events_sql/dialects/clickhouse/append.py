@@ -5,7 +5,7 @@ the sessions and visitors of the batch, from all their events, and replace the s
 interrupted is completed when the batch is sent again; of two writers the one with the newer version wins.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -14,6 +14,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.events_sql.dialects.clickhouse import deletion
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, read_identity_links
 from plugins.events_sql.identity.person_merges import compute_person_merges
@@ -69,7 +70,14 @@ class InsertSession(Protocol):
 
 
 class ReplacingWrites:
-    """The writes of an engine that replaces rows instead of having transactions."""
+    """The writes of an engine that replaces rows instead of having transactions.
+
+    Args:
+        cluster: name of the cluster that holds the tables; empty for one server.
+    """
+
+    def __init__(self, cluster: str = "") -> None:
+        self._cluster = cluster
 
     def append_new_and_update_derived(self, writer: StatementRunner, events: Sequence[Event]) -> int:
         """Stores the new events of a batch and returns how many were new."""
@@ -105,26 +113,29 @@ class ReplacingWrites:
     def rebuild_derived_tables(self, writer: StatementRunner) -> None:
         """Recomputes all derived tables, workspace by workspace."""
         for (workspace,) in writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct()):
-            version = _next_version(writer)
-            events, weak = _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace)
-            for table, rows in (
-                (SESSIONS, derived_tables.session_rows(events)),
-                (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(events)),
-                (REPORTED_TOUCHES, derived_tables.reported_touch_rows(events)),
-                (WEAK_LINKS, derived_tables.weak_link_rows(events)),
-                (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(events, weak)),
-                (EMAIL_DIGESTS, derived_tables.email_owner_and_seeker_rows(events)),
-                (
-                    VISITOR_OWNERS,
-                    derived_tables.visitor_owner_periods(
-                        derived_tables.identity_link_rows(events, weak).subquery("identity_link_rows")
-                    ),
-                ),
-            ):
-                _insert_versioned_and_mark_deleted(
-                    writer, version, table, rows, [table.c.workspace_id == workspace]
-                )
-            _recompute_person_merges(writer, version, workspace)
+            rebuild_workspace(writer, workspace)
+
+    def truncate_addresses(self, writer: StatementRunner, before: datetime, since: datetime | None) -> int:
+        """Cuts the IP addresses of events received in a time range."""
+        return deletion.truncate_addresses(writer, self._cluster, before, since)
+
+    def delete_events(
+        self, writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]
+    ) -> Counter[str]:
+        """Deletes the events of a workspace that meet any of the conditions, and recomputes what is derived."""
+        deleted = deletion.delete_events(writer, self._cluster, workspace_id, conditions)
+        rebuild_workspace(writer, workspace_id)
+        if deleted["events"]:
+            deleted += deletion.delete_unused_ids(writer, self._cluster, workspace_id)
+        return deleted
+
+
+def rebuild_workspace(writer: StatementRunner, workspace: UUID) -> None:
+    """Recomputes all derived rows of a workspace."""
+    version = _next_version(writer)
+    for table, rows in derived_tables.workspace_rebuild_queries(workspace).items():
+        _insert_versioned_and_mark_deleted(writer, version, table, rows, [table.c.workspace_id == workspace])
+    _recompute_person_merges(writer, version, workspace)
 
 
 def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Sequence[Event]) -> None:
@@ -339,7 +350,9 @@ def _recompute_visitor_owners(
     _set_changed_numbers(writer, visitors)
     visitor_numbers = sa.select(_CHANGED_NUMBERS.c.number)
     links = derived_tables.identity_link_rows(
-        _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace), visitor_numbers
+        derived_tables.workspace_rows(EVENTS, workspace),
+        derived_tables.workspace_rows(WEAK_LINKS, workspace),
+        visitor_numbers,
     )
     conditions = [
         VISITOR_OWNERS.c.workspace_id == workspace,
@@ -352,10 +365,6 @@ def _recompute_visitor_owners(
         derived_tables.visitor_owner_periods(links.subquery("identity_link_rows")),
         conditions,
     )
-
-
-def _workspace_rows(table: sa.Table, workspace: UUID) -> sa.Subquery:
-    return sa.select(table).where(table.c.workspace_id == workspace).subquery(f"own_{table.name}")
 
 
 def _has_identity_events_or_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:

@@ -227,10 +227,10 @@ class ClickHouseBackend:
 
     cancel_errors = ()
     driver_errors = (ClickHouseError, HTTPError, OSError)
-    writes = ReplacingWrites()
 
     def __init__(self, settings: ClickHouseSettings, connect: ConnectClient | None = None) -> None:
         self.settings = settings
+        self.writes = ReplacingWrites(settings.cluster)
         self.dialect = ClickHouseDialect()
         self.client_settings = {**_STANDARD_SQL_SETTINGS, **(_CLUSTER_SETTINGS if settings.cluster else {})}
         self._connect = connect or self._connect_over_http

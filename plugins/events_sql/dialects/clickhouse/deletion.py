@@ -1,0 +1,118 @@
+"""Deletion of events and truncation of IP addresses on ClickHouse, by mutations that rewrite the parts of a table."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.schema.tables import (
+    REPORTED_TOUCHES,
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+    WEAK_LINKS,
+)
+from plugins.events_sql.writes.event_conditions import HAS_WHOLE_ADDRESS, received_between
+
+_TRUNCATED_ADDRESS: Final = r"""
+multiIf(
+  ip LIKE '::%', '::/48',
+  ip LIKE '%:%', replaceRegexpOne(assumeNotNull(ip), '^(([0-9a-fA-F]+:){1,3}).*$', '\\1:/48'),
+  replaceRegexpOne(assumeNotNull(ip), '^([0-9]+[.][0-9]+[.][0-9]+)[.].*$', '\\1.0/24'))
+"""
+_WAIT: Final = "SETTINGS mutations_sync = 2"
+_NUMBERS_PER_MUTATION: Final = 5000
+_VISITOR_TABLES: Final = (
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    REPORTED_TOUCHES,
+    WEAK_LINKS,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+)
+
+
+def truncate_addresses(
+    writer: StatementRunner, cluster: str, before: datetime, since: datetime | None
+) -> int:
+    """Cuts the IP addresses of events received in a time range."""
+    due = f"{received_between(since, before)} AND {HAS_WHOLE_ADDRESS}"
+    count = _count(writer, f"events WHERE {due}")
+    if count:
+        _mutate(writer, cluster, "events", f"UPDATE ip = {_TRUNCATED_ADDRESS} WHERE {due}")
+    return count
+
+
+def delete_events(
+    writer: StatementRunner, cluster: str, workspace_id: UUID, conditions: Sequence[str]
+) -> Counter[str]:
+    """Deletes the events of a workspace that meet any of the conditions, and the revocations of their links."""
+    own = f"workspace_id = '{workspace_id}'"
+    deleted = Counter(events=0)
+    for condition in conditions:
+        rows = writer.execute_text(f"SELECT event_id FROM events WHERE {own} AND {condition}")  # noqa: S608 - no input
+        if not rows:
+            continue
+        deleted["events"] += len(rows)
+        revoked = writer.execute_text(
+            f"SELECT event_id FROM revoked_links WHERE {own} AND event_id IN "  # noqa: S608 - no input
+            f"(SELECT event_id FROM events WHERE {own} AND {condition})"
+        )
+        for (event_id,) in revoked:
+            _mutate(
+                writer,
+                cluster,
+                "revoked_links",
+                f"DELETE WHERE {own} AND event_id = {_text_literal(event_id)}",
+            )
+            deleted["revoked_links"] += 1
+        _mutate(writer, cluster, "events", f"DELETE WHERE {own} AND {condition}")
+    return deleted
+
+
+def delete_unused_ids(writer: StatementRunner, cluster: str, workspace_id: UUID) -> Counter[str]:
+    """Deletes the ids that no event carries any more, and what the tables still hold of them."""
+    own = f"workspace_id = '{workspace_id}'"
+    used = {
+        int(number)
+        for query in (
+            f"SELECT DISTINCT visitor_no FROM events WHERE {own}",  # noqa: S608 - no input
+            f"SELECT DISTINCT strong_no FROM events WHERE {own} AND strong_no IS NOT NULL",  # noqa: S608 - no input
+            f"SELECT DISTINCT visitor_no FROM weak_links WHERE {own}",  # noqa: S608 - no input
+            f"SELECT number FROM person_merges WHERE {own}",  # noqa: S608 - no input
+            f"SELECT person_no FROM person_merges WHERE {own}",  # noqa: S608 - no input
+        )
+        for (number,) in writer.execute_text(query)
+    }
+    ids = writer.execute_text(f"SELECT number FROM id_numbers WHERE {own}")  # noqa: S608 - no input
+    unused = sorted({int(number) for (number,) in ids} - used)
+    for start in range(0, len(unused), _NUMBERS_PER_MUTATION):
+        numbers = _number_list(unused[start : start + _NUMBERS_PER_MUTATION])
+        for table in _VISITOR_TABLES:
+            _mutate(writer, cluster, table.name, f"DELETE WHERE {own} AND visitor_no IN ({numbers})")
+        for name in ("email_digests", "person_merges", "id_numbers"):
+            _mutate(writer, cluster, name, f"DELETE WHERE {own} AND number IN ({numbers})")
+    return Counter(id_numbers=len(unused))
+
+
+def _number_list(numbers: Iterable[int]) -> str:
+    return ", ".join(f"toInt128('{number}')" for number in numbers)
+
+
+def _mutate(writer: StatementRunner, cluster: str, table: str, command: str) -> None:
+    """Changes the stored parts of a table, and waits until all replicas have done so."""
+    target = f"{table}_local ON CLUSTER {cluster}" if cluster else table
+    writer.execute_text(f"ALTER TABLE {target} {command} {_WAIT}")
+
+
+def _text_literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _count(writer: StatementRunner, rows: str) -> int:
+    ((count,),) = writer.execute_text(f"SELECT count() FROM {rows}")  # noqa: S608 - no input
+    return int(count)

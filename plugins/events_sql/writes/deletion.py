@@ -1,0 +1,91 @@
+"""Deletion of events and truncation of IP addresses on engines with transactions."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.identity.person_merges import recompute_and_store_person_merges
+from plugins.events_sql.schema.tables import PERSON_MERGES
+from plugins.events_sql.writes.append_statements import insert_rows
+from plugins.events_sql.writes.derived_tables import workspace_rebuild_queries
+from plugins.events_sql.writes.event_conditions import HAS_WHOLE_ADDRESS, received_between
+
+_TRUNCATED_ADDRESS: Final = r"""
+CASE
+  WHEN ip LIKE '::%' THEN '::/48'
+  WHEN ip LIKE '%:%' THEN regexp_replace(ip, '^(([0-9a-fA-F]+:){1,3}).*$', '\1:/48')
+  ELSE regexp_replace(ip, '^([0-9]+[.][0-9]+[.][0-9]+)[.].*$', '\1.0/24')
+END
+"""
+_USED_NUMBERS: Final = """
+SELECT visitor_no FROM events WHERE workspace_id = '{0}'
+UNION SELECT strong_no FROM events WHERE workspace_id = '{0}' AND strong_no IS NOT NULL
+UNION SELECT visitor_no FROM weak_links WHERE workspace_id = '{0}'
+UNION SELECT number FROM person_merges WHERE workspace_id = '{0}'
+UNION SELECT person_no FROM person_merges WHERE workspace_id = '{0}'
+"""
+
+
+def truncate_day_of_addresses(
+    writer: StatementRunner, before: datetime, since: datetime | None
+) -> tuple[int, datetime | None]:
+    """Cuts the addresses of the earliest day of a range that has whole ones.
+
+    Returns:
+        How many were cut, and the start of the rest of the range; None when nothing is left.
+    """
+    due = f"{received_between(since, before)} AND {HAS_WHOLE_ADDRESS}"
+    ((first,),) = writer.execute_text(f"SELECT min(received_at) FROM events WHERE {due}")  # noqa: S608 - no input
+    if first is None:
+        return 0, None
+    day = first.replace(tzinfo=UTC)
+    end = min(day + timedelta(days=1), before)
+    due = f"{received_between(day, end)} AND {HAS_WHOLE_ADDRESS}"
+    count = _count(writer, f"events WHERE {due}")
+    writer.execute_text(f"UPDATE events SET ip = {_TRUNCATED_ADDRESS} WHERE {due}")  # noqa: S608 - no input
+    return count, end if end < before else None
+
+
+def delete_events(writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]) -> Counter[str]:
+    """Deletes the events of a workspace that meet any of the conditions, and everything that follows from them only."""
+    own = f"workspace_id = '{workspace_id}'"
+    deleted = Counter(events=0)
+    for condition in conditions:
+        deleted += Counter(
+            revoked_links=_delete(
+                writer,
+                f"revoked_links WHERE {own} AND event_id IN "  # noqa: S608 - no input
+                f"(SELECT event_id FROM events WHERE {own} AND {condition})",
+            )
+        )
+        deleted["events"] += _delete(writer, f"events WHERE {own} AND {condition}")
+    if not deleted["events"]:
+        return deleted
+    for table, query in workspace_rebuild_queries(workspace_id).items():
+        before = _count(writer, f"{table.name} WHERE {own}")
+        writer.fetch_rows(sa.delete(table).where(table.c.workspace_id == workspace_id))
+        writer.fetch_rows(insert_rows(table, query))
+        deleted[table.name] = before - _count(writer, f"{table.name} WHERE {own}")
+    merges = _count(writer, f"{PERSON_MERGES.name} WHERE {own}")
+    recompute_and_store_person_merges(writer, [workspace_id])
+    deleted[PERSON_MERGES.name] = merges - _count(writer, f"{PERSON_MERGES.name} WHERE {own}")
+    unused = f"id_numbers WHERE {own} AND number NOT IN ({_USED_NUMBERS.format(workspace_id)})"
+    deleted["id_numbers"] = _delete(writer, unused)
+    return deleted
+
+
+def _delete(writer: StatementRunner, rows: str) -> int:
+    count = _count(writer, rows)
+    if count:
+        writer.execute_text(f"DELETE FROM {rows}")  # noqa: S608 - no input
+    return count
+
+
+def _count(writer: StatementRunner, rows: str) -> int:
+    ((count,),) = writer.execute_text(f"SELECT count(*) FROM {rows}")  # noqa: S608 - no input
+    return int(count)

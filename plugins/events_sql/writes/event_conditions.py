@@ -1,0 +1,36 @@
+"""Conditions of events that are cut or deleted, as SQL that all engines understand; they hold numbers and times only."""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import Final
+
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+
+_MAX_NUMBERS_PER_STATEMENT: Final = 1000
+
+HAS_WHOLE_ADDRESS: Final = "ip IS NOT NULL AND ip NOT LIKE '%/%'"
+"""A cut address has the length of its prefix at its end."""
+
+
+def happened_before(moment: datetime) -> str:
+    """Returns the condition of events that happened before a time."""
+    return f"timestamp < {timestamp_literal(moment)}"
+
+
+def received_between(since: datetime | None, before: datetime) -> str:
+    """Returns the condition of events received in a time range."""
+    end = f"received_at < {timestamp_literal(before)}"
+    return end if since is None else f"received_at >= {timestamp_literal(since)} AND {end}"
+
+
+def has_sequence_number(numbers: Collection[int]) -> Iterator[str]:
+    """Yields conditions that together match the events with these sequence numbers."""
+    ordered = sorted({int(number) for number in numbers})
+    for start in range(0, len(ordered), _MAX_NUMBERS_PER_STATEMENT):
+        part = ordered[start : start + _MAX_NUMBERS_PER_STATEMENT]
+        yield f"seq IN ({', '.join(map(str, part))})"
+
+
+def timestamp_literal(moment: datetime) -> str:
+    """Returns a time as text in SQL, with microseconds."""
+    return f"'{to_naive_utc(moment):%Y-%m-%d %H:%M:%S.%f}'"

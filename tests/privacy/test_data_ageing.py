@@ -1,0 +1,90 @@
+"""The scheduler removes personal data whose retention is over."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from hosts.roles.tasks import age_personal_data, build_data_ageing
+from service_core.access.analytics_settings import AnalyticsSettings
+from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, ReceivedEvent
+from service_core.testing.event_builder import EventBuilder, whole_utc_days
+from tests.commerce.providers.webhook_client import open_webhook_client
+
+SPAN = whole_utc_days("2026-01-01", "2026-12-31")
+
+
+@pytest.fixture
+async def deployment(tmp_path):
+    async with open_webhook_client(tmp_path) as client:
+        yield client
+
+
+async def stored_addresses(deployment, builder):
+    events = await deployment.ports.events.list_latest_person_events(builder.query_scope(SPAN), "u:U1")
+    return [event.ip for event in events]
+
+
+async def test_addresses_of_stored_events_are_cut_after_seven_days(deployment):
+    workspace = (await deployment.served.workspace(timezone="UTC")).workspace
+    builder = EventBuilder(workspace.id)
+    now = deployment.served.now
+    for age in (timedelta(days=7, seconds=1), timedelta(days=6, hours=23)):
+        builder.add_event("page_view", at=now - age, visitor="A1", strong_id="U1", ip="203.0.113.9")
+    await deployment.ports.events.append(builder.events)
+    ageing = build_data_ageing(deployment.ports)
+    await age_personal_data(ageing)
+    assert await stored_addresses(deployment, builder) == ["203.0.113.0/24", "203.0.113.9"]
+    deployment.served.now += timedelta(hours=2)
+    await age_personal_data(ageing)
+    assert await stored_addresses(deployment, builder) == ["203.0.113.0/24", "203.0.113.0/24"]
+
+
+async def test_addresses_of_quarantined_events_are_cut_at_every_depth(deployment):
+    workspace = (await deployment.served.workspace(timezone="UTC")).workspace
+    queue = deployment.ports.queue
+    await queue.offer(
+        ReceivedEvent(
+            workspace_id=workspace.id,
+            key_id=workspace.id,
+            channel=IngestEndpoint.TRACK,
+            event_id="e1",
+            claimed=True,
+            received_at=deployment.served.now,
+            body=b'{"event":"x","ip":"2001:db8:1:2::3","context":{"device":[{"ip":"198.51.100.7"}]},"note":"1.2.3.4"}',
+            user_agent=None,
+            address="203.0.113.9",
+            headers={},
+        )
+    )
+    await queue.acknowledge([], [QuarantinedEvent(queued, "unread") for queued in await queue.take(10)])
+    ageing = build_data_ageing(deployment.ports)
+    for days, address in ((6, "203.0.113.9"), (2, "203.0.113.0")):
+        deployment.served.now += timedelta(days=days)
+        await age_personal_data(ageing)
+        (row,) = await queue.list_quarantined(workspace.id, 10)
+        assert row.queued.arrival.address == address
+    body = row.queued.arrival.body.decode()
+    assert '"2001:db8:1::"' in body
+    assert '"198.51.100.0"' in body
+    assert '"1.2.3.4"' in body
+
+
+async def test_events_past_the_age_of_their_workspace_are_deleted(deployment):
+    aged, unlimited = [(await deployment.served.workspace(timezone="UTC")).workspace for _ in range(2)]
+    settings = replace(aged, rules=AnalyticsSettings(event_retention_days=30))
+    await deployment.ports.workspace.workspace_settings.save_workspace(settings)
+    now = deployment.served.now
+    counts = []
+    for workspace in (aged, unlimited):
+        builder = EventBuilder(workspace.id)
+        for days in (32, 29):
+            builder.add_event(
+                "page_view", at=now - timedelta(days=days), visitor="A1", session=f"s{days}", strong_id="U1"
+            )
+        await deployment.ports.events.append(builder.events)
+    await age_personal_data(build_data_ageing(deployment.ports))
+    for workspace in (aged, unlimited):
+        scope = EventBuilder(workspace.id).query_scope(SPAN)
+        counts.append(len(await deployment.ports.events.list_latest_person_events(scope, "u:U1")))
+    assert counts == [1, 2]
