@@ -144,7 +144,7 @@ def _start_background_tasks(
     """Starts the tasks of this process besides the API."""
     ports, settings = service.ports, service.settings
     exporter = build_export_worker(ports)
-    tasks.create_task(consume_task(ports, settings.ingest, stop))
+    tasks.create_task(consume_task(ports, settings, stop))
     tasks.create_task(export_task(ports, exporter, stop))
     tasks.create_task(quarantine_cleanup_task(ports, settings.ingest, stop))
     syncs = (service.component(AdSpendSync), service.component(ProviderSync))

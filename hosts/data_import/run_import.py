@@ -23,7 +23,7 @@ from service_core.access.ports import CredentialStore
 from service_core.ingestion.ports import EnqueueFailed, IngestQueue
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import IngestSettings
+from service_core.kernel.settings import Settings
 
 POLL_SECONDS: Final = 0.1
 
@@ -100,7 +100,7 @@ async def resume_import_and_wait_until_stored(
                 f"The queue takes no more events: {describe_queue_failure_root_cause(failure)}. What came before is kept; run the command again "
                 "once that is mended."
             ) from failure
-        await _store_queued_or_wait_for_running_service(ports, settings.ingest, folder, on_waiting)
+        await _store_queued_or_wait_for_running_service(ports, settings, folder, on_waiting)
         return ImportResult(importer.outcomes, before, importer.received_now)
 
 
@@ -120,7 +120,7 @@ async def find_active_write_key(credential_store: CredentialStore, public_id: st
 
 
 async def _store_queued_or_wait_for_running_service(
-    ports: Ports, settings: IngestSettings, folder: Path, on_waiting: Callable[[int], None]
+    ports: Ports, settings: Settings, folder: Path, on_waiting: Callable[[int], None]
 ) -> None:
     """Stores what is queued, or waits until the running service has stored it."""
     with try_consumer_lock(folder) as consuming:

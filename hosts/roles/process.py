@@ -117,7 +117,7 @@ async def _run_consumer_and_serve_backup_pauses(options: ProcessOptions, stop: a
                 Role.CONSUMER,
                 ports,
                 stop,
-                consume_task(ports, settings.ingest, stop),
+                consume_task(ports, settings, stop),
                 serve_backup_pauses_until_stopped(backups, write_lock, stop),
             )
 

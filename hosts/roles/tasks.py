@@ -19,7 +19,7 @@ from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.fx.sync_rates import ExchangeRateSync
 from service_core.commerce.sync.connection_sync import ConnectionSync
 from service_core.delivery.exports.export_worker import ExportWorker
-from service_core.kernel.settings import IngestSettings, PostbacksSettings
+from service_core.kernel.settings import IngestSettings, PostbacksSettings, Settings
 from service_core.privacy.data_ageing import PersonalDataAgeing
 from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 from service_core.workspace.links.domains.reverify import DomainReverification
@@ -39,7 +39,7 @@ Work = Coroutine[Any, Any, None]
 """A task that ends when its process is told to stop."""
 
 
-def consume_task(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
+def consume_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> Work:
     """Moves events from the queue into the event store."""
     return consume_queue_until_stopped(build_ingest_pipeline(ports, settings), stop)
 

@@ -9,16 +9,17 @@ from uuid import UUID
 import orjson
 
 from hosts.composition.ports import Ports
-from hosts.composition.providers import build_rule_trigger
+from hosts.composition.providers import build_message_store, build_rule_trigger
 from hosts.monitoring import canary
 from hosts.shutdown_sleep import sleep_unless_stopped
 from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.event_source import SdkUserAgents
+from service_core.ingestion.models import ReceivedEvent
 from service_core.ingestion.pipeline import IngestPipeline
 from service_core.ingestion.traffic_classification import TrafficClassifier
-from service_core.kernel.settings import IngestSettings
+from service_core.kernel.settings import Settings
 
 BATCH_WAIT_SECONDS: Final = 0.2
 """Rest after the queue was found empty: what arrives meanwhile shares one append."""
@@ -29,13 +30,13 @@ MAX_BACKOFF_SECONDS: Final = 5.0
 _log = logging.getLogger("touchpoint.consumer")
 
 
-def build_ingest_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
+def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
     """Returns the ingest pipeline over the ports of a deployment."""
     enricher = Enricher(
         ports.devices,
         ports.geo,
         TrafficClassifier(ports.domains),
-        SdkUserAgents(mobile=settings.mobile_sdks, server=settings.server_sdks),
+        SdkUserAgents(mobile=settings.ingest.mobile_sdks, server=settings.ingest.server_sdks),
     )
     known = WorkspaceCache(ports.workspace.credentials)
 
@@ -46,7 +47,12 @@ def build_ingest_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipel
             else await known.find_by_id(workspace_id)
         )
 
-    matching = build_rule_trigger(ports)
+    matching, messages = build_rule_trigger(ports), build_message_store(ports, settings)
+    revenue_providers = ports.registry.revenue_providers
+
+    async def map_kept_message(arrival: ReceivedEvent) -> ReceivedEvent | None:
+        return await messages.map_kept_message_again(arrival, revenue_providers)
+
     return IngestPipeline(
         ports.queue,
         ports.events,
@@ -57,9 +63,10 @@ def build_ingest_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipel
         on_stored=matching.enqueue_postbacks if matching else None,
         external_id_events={
             name: event
-            for provider in ports.registry.revenue_providers.values()
+            for provider in revenue_providers.values()
             for name, event in provider.info.external_id_events.items()
         },
+        map_kept_message=map_kept_message,
     )
 
 

@@ -21,6 +21,7 @@ from service_core.ingestion.models import (
     IngestEndpoint,
     QuarantinedEvent,
     QueuedEvent,
+    ReceivedEvent,
 )
 from service_core.ingestion.parse_event import (
     NO_EXTERNAL_ID_EVENTS,
@@ -48,6 +49,9 @@ _T = TypeVar("_T")
 
 _UtmByWorkspace = dict[UUID, dict[str, Mapping[str, str]]]
 """Workspace and tag -> the UTM values of the link."""
+
+MapKeptMessage = Callable[[ReceivedEvent], Awaitable[ReceivedEvent | None]]
+"""Maps a message of a provider that was kept raw; None if it still becomes no event."""
 
 FindWorkspace = Callable[[UUID], Awaitable[Workspace | None]]
 """Workspace by id; None if it was deleted."""
@@ -87,6 +91,8 @@ class IngestPipeline:
         links: finds the UTM values of link tags; None if there are no links.
         on_stored: called with stored events that trigger conversion rules; None if there are no rules.
         external_id_events: events that carry an id of a provider, by event name.
+        map_kept_message: maps messages of providers that were kept raw, so that a replay after an update of the
+            plugin stores them; None leaves them in quarantine.
     """
 
     def __init__(
@@ -101,6 +107,7 @@ class IngestPipeline:
         links: LinkLookup | None = None,
         on_stored: OnStored | None = None,
         external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
+        map_kept_message: MapKeptMessage | None = None,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -111,6 +118,7 @@ class IngestPipeline:
         self._links = links
         self._on_stored = on_stored
         self._external_id_events = external_id_events
+        self._map_kept_message = map_kept_message
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
@@ -151,7 +159,8 @@ class IngestPipeline:
         events: list[Event] = []
         triggered: list[RuleCandidate] = []
         quarantined: list[QuarantinedEvent] = []
-        async for queued in _yield_to_event_loop_every_50(batch):
+        async for taken in _yield_to_event_loop_every_50(batch):
+            queued = await self._mapped_if_kept_raw(taken)
             try:
                 ready.append(self._parse_queued(queued, workspaces[queued.arrival.workspace_id]))
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
@@ -168,10 +177,18 @@ class IngestPipeline:
                     triggered.append(RuleCandidate(events[-1], _end_user_agent(step, events[-1].source)))
         return events, triggered, quarantined
 
+    async def _mapped_if_kept_raw(self, queued: QueuedEvent) -> QueuedEvent:
+        """Returns the event of a message that was kept raw, if it can be mapped now; else the same event."""
+        arrival = queued.arrival
+        if self._map_kept_message is None or not _is_kept_raw(arrival):
+            return queued
+        mapped = await self._map_kept_message(arrival)
+        return queued if mapped is None else QueuedEvent(queued.seq, mapped)
+
     def _parse_queued(self, queued: QueuedEvent, workspace: Workspace | None) -> _ParsedEventOfWorkspace:
         if workspace is None:
             raise LookupError("the workspace is gone")
-        if queued.arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in queued.arrival.headers:
+        if _is_kept_raw(queued.arrival):
             raise ValueError(queued.arrival.headers[UNPARSED_HEADER])
         body = self._decode(queued.arrival.body)
         if not isinstance(body, dict):
@@ -232,6 +249,10 @@ class IngestPipeline:
         seen = (self._event_counts_by_minute.get(minute) or 0) + 1
         self._event_counts_by_minute.put(minute, seen)
         return seen > HIGH_RATE_THRESHOLD
+
+
+def _is_kept_raw(arrival: ReceivedEvent) -> bool:
+    return arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in arrival.headers
 
 
 def _end_user_agent(arrival: _ParsedEventOfWorkspace, source: str) -> str | None:

@@ -50,28 +50,28 @@ async def test_saved_connection_reads_back_unchanged(store):
     meta = replace(META, workspace_id=workspace_id)
     stripe = replace(STRIPE, workspace_id=workspace_id, created_at=NOW - timedelta(days=1))
     for connection in (meta, stripe):
-        await connections.save_connection(connection)
-    assert await connections.list_connections(workspace_id) == [stripe, meta]
-    assert await connections.list_connections(uuid4()) == []
+        await connections.save_connection_keeping_created_at(connection)
+    assert await connections.list_connections_oldest_first(workspace_id) == [stripe, meta]
+    assert await connections.list_connections_oldest_first(uuid4()) == []
 
 
 async def test_saving_again_replaces_all_but_the_creation_date(store):
     connections, workspace_id = store
     meta = replace(META, workspace_id=workspace_id)
-    await connections.save_connection(meta)
+    await connections.save_connection_keeping_created_at(meta)
     broken = replace(
         meta, status=ConnectionStatus.ERROR, error="token expired", accounts=(), created_at=NOW + timedelta(1)
     )
-    await connections.save_connection(broken)
-    assert await connections.list_connections(workspace_id) == [replace(broken, created_at=NOW)]
+    await connections.save_connection_keeping_created_at(broken)
+    assert await connections.list_connections_oldest_first(workspace_id) == [replace(broken, created_at=NOW)]
 
 
 async def test_connection_can_be_removed_once(store):
     connections, workspace_id = store
-    await connections.save_connection(replace(META, workspace_id=workspace_id))
+    await connections.save_connection_keeping_created_at(replace(META, workspace_id=workspace_id))
     assert await connections.remove_connection(workspace_id, "meta")
     assert not await connections.remove_connection(workspace_id, "meta")
-    assert await connections.list_connections(workspace_id) == []
+    assert await connections.list_connections_oldest_first(workspace_id) == []
 
 
 async def test_sync_time_only_moves_forward_and_changes_nothing_else(store):
@@ -79,22 +79,24 @@ async def test_sync_time_only_moves_forward_and_changes_nothing_else(store):
     pending = replace(
         STRIPE, workspace_id=workspace_id, status=ConnectionStatus.PENDING, error="slow", last_synced_at=None
     )
-    await connections.save_connection(pending)
+    await connections.save_connection_keeping_created_at(pending)
     synced = replace(pending, status=ConnectionStatus.CONNECTED, last_synced_at=NOW)
     for earlier in range(2):
         await connections.mark_synced_unless_synced_later(workspace_id, "stripe", NOW - timedelta(earlier))
-        assert await connections.list_connections(workspace_id) == [synced]
+        assert await connections.list_connections_oldest_first(workspace_id) == [synced]
     ended = replace(synced, status=ConnectionStatus.DISCONNECTED)
-    await connections.save_connection(ended)
+    await connections.save_connection_keeping_created_at(ended)
     later = NOW + timedelta(1)
     await connections.mark_synced_unless_synced_later(workspace_id, "stripe", later)
-    assert await connections.list_connections(workspace_id) == [replace(ended, last_synced_at=later)]
+    assert await connections.list_connections_oldest_first(workspace_id) == [
+        replace(ended, last_synced_at=later)
+    ]
 
 
 async def test_sync_does_not_restore_a_removed_connection(store):
     connections, workspace_id = store
     await connections.mark_synced_unless_synced_later(workspace_id, "stripe", NOW)
-    assert await connections.list_connections(workspace_id) == []
+    assert await connections.list_connections_oldest_first(workspace_id) == []
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ async def workspace_client(tmp_path):
 
 async def save_connection(workspace_client, connection, **fields):
     saved = replace(connection, workspace_id=workspace_client.workspace.id, **fields)
-    await workspace_client.service.ports.workspace.connections.save_connection(saved)
+    await workspace_client.service.ports.workspace.connections.save_connection_keeping_created_at(saved)
 
 
 async def test_workspace_and_context_name_every_connection_whatever_its_health(workspace_client):

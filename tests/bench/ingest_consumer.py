@@ -79,7 +79,7 @@ async def main(events: int) -> None:
                 events=TimedPort(ports.events, {"append": "append", "session_states": "sessions"}),
                 workspace=ports.workspace, devices=ports.devices, geo=ports.geo, domains=ports.domains,
             ),
-            settings.ingest,
+            settings,
         )  # fmt: skip
         began, started, moved = time.perf_counter(), time.process_time(), 0
         while count := await pipeline.process_batch():

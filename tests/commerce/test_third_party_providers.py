@@ -8,6 +8,7 @@ import pytest
 from service_core import builtin
 from service_core.analytics.connections.models import Asset, ConnectedAccount, ProviderKind
 from service_core.analytics.connections.providers import InstalledProviders
+from service_core.commerce.providers.models import MappedMessage
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.workspace.rules.postback_platforms import PostbackPlatforms
 from service_core.workspace.rules.rule_targets import RuleTargets
@@ -20,7 +21,7 @@ from tests.commerce.ads.ad_spend_data import (
     spend_row,
 )
 from tests.commerce.providers.webhook_client import SECRET, open_webhook_client
-from tests.commerce.third_party_plugin import ThirdPartyPlugin
+from tests.commerce.third_party_plugin import Storefront, ThirdPartyPlugin
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
 
@@ -119,15 +120,17 @@ async def test_third_party_events_are_listed_and_trigger_rules(webhook_client, w
     await connect_ad_platform(workspace_client, "acmeads")
     (connection,) = [
         each
-        for each in await webhook_client.ports.workspace.connections.list_connections(
+        for each in await webhook_client.ports.workspace.connections.list_connections_oldest_first(
             workspace_client.workspace.id
         )
         if each.provider == "acmeads"
     ]
     account = ConnectedAccount("act_1", assets=(Asset("pixel_1"),))
-    await webhook_client.ports.workspace.connections.save_connection(replace(connection, accounts=(account,)))
+    await webhook_client.ports.workspace.connections.save_connection_keeping_created_at(
+        replace(connection, accounts=(account,))
+    )
     part = webhook_client.served.service.component
-    connections = await webhook_client.ports.workspace.connections.list_connections(
+    connections = await webhook_client.ports.workspace.connections.list_connections_oldest_first(
         workspace_client.workspace.id
     )
     targets = RuleTargets(part(PostbackPlatforms), connections, part(InstalledProviders))
@@ -135,3 +138,71 @@ async def test_third_party_events_are_listed_and_trigger_rules(webhook_client, w
     assert targets.resolve_only_destination(platform, None, None) == ("act_1", "pixel_1")
     targets.require_accepted_event(platform, "act_1", "Sale")
     targets.require_known_event_source("acmeshop")
+
+
+FAILING_MESSAGES = {
+    "a field the plugin reads is absent": {"id": None},
+    "a value JSON cannot hold": {
+        "id": "m1",
+        "created": 1_783_500_000,
+        "order": "1",
+        "total": "1.00",
+        "cart": 7,
+    },
+}
+
+
+@pytest.mark.parametrize("message", FAILING_MESSAGES.values(), ids=FAILING_MESSAGES)
+async def test_message_its_plugin_raises_on_is_kept_raw_and_stored_by_replay_after_the_fix(
+    webhook_client, workspace_client, monkeypatch, message
+):
+    path, body = f"/webhooks/acmeshop/{workspace_client.workspace.public_id}", json.dumps(message).encode()
+    headers = [("x-acme", SECRET), ("x-acme-topic", "order")]
+    if message["id"]:
+
+        def map_to_object(_storefront, message, delivery, _account_id):
+            return MappedMessage(
+                message["id"], "order_paid", delivery.received_at, properties={"o": object()}
+            )
+
+        monkeypatch.setattr(Storefront, "map_message", map_to_object)
+    answer = await webhook_client.post(path, body, headers)
+    assert (answer.status, answer.json) == (200, {"received": True, "duplicate": False})
+    assert await webhook_client.events(workspace_client) == []
+    queue, workspace_id = webhook_client.ports.queue, workspace_client.workspace.id
+    (kept,) = await queue.list_quarantined(workspace_id, 10)
+    assert (kept.queued.arrival.body, SECRET in str(kept)) == (body, False)
+    assert "acmeshop: the plugin failed with" in kept.reason
+    assert (await webhook_client.ledger(workspace_client))["quarantined"] == 1
+
+    def map_fixed(_storefront, _message, delivery, _account_id):
+        assert delivery.headers["x-acme-topic"] == "order"
+        return MappedMessage(
+            "m1",
+            "order_paid",
+            delivery.received_at,
+            properties={"order_id": "1001", "revenue": "95.00", "currency": "USD"},
+            external_ids={"acme_cart": "c1"},
+        )
+
+    monkeypatch.setattr(Storefront, "map_message", map_fixed)
+    assert await queue.replay(workspace_id) == 1
+    (event,) = await webhook_client.events(workspace_client)
+    assert (event["event_id"], event["revenue"]) == ("acmeshop_m1", 95.0)
+    assert await queue.list_quarantined(workspace_id, 10) == []
+    repeated = await webhook_client.post(path, body, headers)
+    assert repeated.json == {"received": True, "duplicate": True}
+    assert len(await webhook_client.events(workspace_client)) == 1
+
+
+async def test_signature_its_plugin_cannot_check_is_answered_503_and_counted(
+    webhook_client, workspace_client, monkeypatch
+):
+    def fail(*_):
+        raise TypeError("a header is absent")
+
+    monkeypatch.setattr(Storefront, "verify_signature", fail)
+    path = f"/webhooks/acmeshop/{workspace_client.workspace.public_id}"
+    assert (await webhook_client.post(path, b"{}", [("x-acme", SECRET)])).status == 503
+    row = await webhook_client.ledger(workspace_client)
+    assert (row["received"], row["rejected_by_reason"]) == (1, {"enqueue_failed": 1})

@@ -43,7 +43,7 @@ class ConsumerDeployment:
             lambda port, adapter: with_faults(adapter, faults) if port in {"queue", "events"} else adapter,
         )
         self.ports = Ports(settings, folder, registry, system_clock)
-        self.pipeline = build_ingest_pipeline(self.ports, settings.ingest)
+        self.pipeline = build_ingest_pipeline(self.ports, settings)
         self.faults = faults
 
     def running(self):

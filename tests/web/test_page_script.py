@@ -40,7 +40,7 @@ async def test_tracked_events_appear_in_the_reports(tracked_site):
         )
         await tracked_site.named("page_view", "$identify", "purchase")
     pipeline = build_ingest_pipeline(
-        tracked_site.browser_deployment.service.ports, tracked_site.browser_deployment.service.settings.ingest
+        tracked_site.browser_deployment.service.ports, tracked_site.browser_deployment.service.settings
     )
     while await pipeline.process_batch():
         pass

@@ -98,7 +98,7 @@ class ResourceFactory:
             (asset,),
             last_synced_at=now,
         )
-        await self.office.service.ports.workspace.connections.save_connection(made)
+        await self.office.service.ports.workspace.connections.save_connection_keeping_created_at(made)
         event = {"trigger_event": f"purchase_{next(self.number)}"}
         return await self.write("/rules", "rule", key, deleted, **RULE | event)
 

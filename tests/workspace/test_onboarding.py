@@ -43,7 +43,7 @@ class OnboardingClient:
 
     async def connects(self, provider, kind, *accounts, **fields):
         standing = {"status": ConnectionStatus.CONNECTED, "created_at": self.office.now, **fields}
-        await self.store.connections.save_connection(
+        await self.store.connections.save_connection_keeping_created_at(
             Connection(self.workspace.id, provider, kind, accounts=accounts, **standing)
         )
 
@@ -166,7 +166,7 @@ async def test_unreadable_connections_are_incomplete_and_unreadable_events_an_er
         raise StoreUnavailable
 
     await onboarding.connects("stripe", ProviderKind.REVENUE)
-    monkeypatch.setattr(onboarding.store.connections, "list_connections", down)
+    monkeypatch.setattr(onboarding.store.connections, "list_connections_oldest_first", down)
     answer = await onboarding.asks()
     assert (answer["complete"], answer["connections"]) == (False, [])
     assert answer["next_steps"] == STEPS

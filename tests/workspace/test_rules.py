@@ -34,7 +34,7 @@ async def connect_platform(workspace_api, provider, *accounts, status=Connection
     store = workspace_api.service.ports.workspace
     (shop, _) = await store.credentials.list_workspaces()
     made = Connection(shop.id, provider, ProviderKind.ADS, status, workspace_api.now, accounts)
-    await store.connections.save_connection(made)
+    await store.connections.save_connection_keeping_created_at(made)
 
 
 @pytest.fixture

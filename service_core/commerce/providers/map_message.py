@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from traceback import format_tb
 from typing import Any, Final
 from uuid import UUID
 
@@ -27,6 +29,22 @@ IDENTITY_BOUND_EVENT: Final = "$provider_identity_bound"
 
 _PERSON_ID_FIELDS: Final = ("visitor_id", "user_id")
 _MAX_REASON_LENGTH: Final = 200
+_DELIVERY_HEADER_PREFIX: Final = "delivery."
+"""Prefix of the stored headers of an unmapped message that its provider sent."""
+
+_STORED_HEADER_ENDINGS: Final = (
+    "-topic",
+    "-event",
+    "-type",
+    "-kind",
+    "-id",
+    "-domain",
+    "-version",
+    "-triggered-at",
+)
+"""Endings of the names of delivery headers that are stored: they describe the message, and hold no credential."""
+
+_log: Final = logging.getLogger("touchpoint.webhooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,8 @@ def map_verified_delivery(
 ) -> MappedMessage | UnmappedMessage:
     """Returns what a verified message is mapped to, or why it cannot be mapped.
 
+    Never raises: a message that its plugin fails on is kept raw, like one that is not what the provider documents.
+
     Args:
         provider: whose message it is.
         delivery: as it came.
@@ -56,15 +76,36 @@ def map_verified_delivery(
     try:
         message = _require_object(decode(delivery.body))
         mapped = provider.map_message(message, delivery, account_id)
+        if mapped.is_unknown_kind:
+            return UnmappedMessage(
+                mapped.message_id, f"{provider.id}: a kind of message that becomes no event"
+            )
+        visitor_id = find_visitor_id_at_any_depth(message, visitor_id_field) if visitor_id_field else None
+        if visitor_id:
+            mapped = replace(mapped, identity={**mapped.identity, "visitor_id": visitor_id})
+        _require_storable(provider.id, mapped)
     except ValueError as fault:
-        digest = hashlib.sha256(delivery.body).hexdigest()
-        return UnmappedMessage(
-            f"sha256:{digest}", replace_nul_and_surrogates(f"{provider.id}: {fault}")[:_MAX_REASON_LENGTH]
-        )
-    if mapped.is_unknown_kind:
-        return UnmappedMessage(mapped.message_id, f"{provider.id}: a kind of message that becomes no event")
-    visitor_id = find_visitor_id_at_any_depth(message, visitor_id_field) if visitor_id_field else None
-    return replace(mapped, identity={**mapped.identity, "visitor_id": visitor_id}) if visitor_id else mapped
+        return unmapped_delivery(delivery, f"{provider.id}: {fault}")
+    except Exception as fault:  # noqa: BLE001 - a plugin's mistake never loses a genuine message
+        # Its text may repeat what was sent, so its kind and its place alone are logged.
+        frames = "".join(format_tb(fault.__traceback__))
+        _log.error("the plugin of %s failed on a message: %s\n%s", provider.id, type(fault).__name__, frames)
+        return unmapped_delivery(delivery, f"{provider.id}: the plugin failed with {type(fault).__name__}")
+    return mapped
+
+
+def unmapped_delivery(delivery: WebhookDelivery, reason: str) -> UnmappedMessage:
+    """Returns the delivery as a message that becomes no event, under an id that follows from its body."""
+    digest = hashlib.sha256(delivery.body).hexdigest()
+    return UnmappedMessage(f"sha256:{digest}", replace_nul_and_surrogates(reason)[:_MAX_REASON_LENGTH])
+
+
+def _require_storable(provider_id: str, mapped: MappedMessage) -> None:
+    """Raises what storing the mapped message would raise: values that JSON or ids cannot hold."""
+    json.dumps(_track_event_body(provider_id, mapped))
+    subscriber_ids(provider_id, mapped)
+    if not isinstance(mapped.message_id, str):
+        raise TypeError("the id of a message is a text")
 
 
 def _require_object(message: object) -> Mapping[str, Any]:
@@ -88,6 +129,7 @@ def to_received_event(
         headers[STOREFRONT_HEADER] = "1"
     if isinstance(message, UnmappedMessage):
         body = delivery.body
+        headers |= _storable_delivery_headers(delivery)
         headers[UNPARSED_HEADER] = message.reason
     else:
         body = json.dumps(_track_event_body(provider.id, message)).encode()
@@ -105,6 +147,24 @@ def to_received_event(
         address=None,
         headers=headers,
     )
+
+
+def stored_delivery(arrival: ReceivedEvent) -> WebhookDelivery:
+    """Returns the delivery of an unmapped message, with the headers that describe it."""
+    headers = {
+        name.removeprefix(_DELIVERY_HEADER_PREFIX): value
+        for name, value in arrival.headers.items()
+        if name.startswith(_DELIVERY_HEADER_PREFIX)
+    }
+    return WebhookDelivery(headers, arrival.body, arrival.received_at)
+
+
+def _storable_delivery_headers(delivery: WebhookDelivery) -> dict[str, str]:
+    return {
+        f"{_DELIVERY_HEADER_PREFIX}{name}": replace_nul_and_surrogates(value)
+        for name, value in delivery.headers.items()
+        if name.startswith("x-") and name.endswith(_STORED_HEADER_ENDINGS)
+    }
 
 
 def subscriber_ids(provider_id: str, mapped: MappedMessage) -> tuple[tuple[str, str], ...]:

@@ -5,26 +5,33 @@ provider's own, and afterwards the messages are remembered for ever: whatever fa
 next attempt adds what is missing and doubles nothing.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
+from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.providers.map_message import (
     UnmappedMessage,
     map_verified_delivery,
+    stored_delivery,
     subscriber_ids,
     to_received_event,
+    unmapped_delivery,
 )
 from service_core.commerce.providers.models import MappedMessage, WebhookDelivery
 from service_core.commerce.providers.ports import ProcessedMessages, RevenueProvider
 from service_core.commerce.subscriptions.ports import SubscriptionStore
+from service_core.ingestion.models import PROVIDER_HEADER, ReceivedEvent
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
 from service_core.ingestion.track import Decode
 
 _DEFAULT_ACCOUNT: Final = ""
 """Where a message does not say its account: a workspace has one connection with a provider. What is noted
 there of accounts may change, and would make other subscriptions of those there are."""
+
+_log: Final = logging.getLogger("touchpoint.webhooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,10 @@ class MessageStore:
         keys = [_processed_id(delivery) for delivery in messages]
         known = await self.processed_messages.find_processed_ids(workspace_id, provider.id, set(keys))
         new = [position for position, key in enumerate(keys) if key not in known]
-        await self._store_subscription_facts(workspace_id, provider, [messages[position] for position in new])
+        for position in new:
+            messages[position] = await self._store_facts_or_unmap(
+                workspace_id, provider, deliveries[position], messages[position]
+            )
         arrivals = [
             to_received_event(workspace_id, provider, deliveries[position], messages[position])
             for position in new
@@ -81,21 +91,60 @@ class MessageStore:
             raise failed
         return [offers.get(position) for position in range(len(messages))]
 
-    async def _store_subscription_facts(
+    async def map_kept_message_again(
+        self, arrival: ReceivedEvent, providers: Mapping[str, RevenueProvider]
+    ) -> ReceivedEvent | None:
+        """Maps a message that was kept raw, with the plugin as it is installed now, and stores its facts.
+
+        Returns:
+            The event as if it was delivered now, under the id of its message; None if it still cannot be mapped.
+
+        Raises:
+            StoreUnavailable: what is kept cannot be read or written.
+        """
+        provider = providers.get(arrival.headers.get(PROVIDER_HEADER, ""))
+        if provider is None:
+            return None
+        delivery, name = stored_delivery(arrival), self.visitor_id_fields.get(provider.id)
+        message = await self._store_facts_or_unmap(
+            arrival.workspace_id,
+            provider,
+            delivery,
+            map_verified_delivery(provider, delivery, _DEFAULT_ACCOUNT, self.decode, name),
+        )
+        if isinstance(message, UnmappedMessage):
+            return None
+        await self.processed_messages.mark_processed(
+            arrival.workspace_id, provider.id, {_processed_id(message)}
+        )
+        return to_received_event(arrival.workspace_id, provider, delivery, message)
+
+    async def _store_facts_or_unmap(
         self,
         workspace_id: UUID,
         provider: RevenueProvider,
-        messages: Sequence[MappedMessage | UnmappedMessage],
-    ) -> None:
-        mapped = [message for message in messages if isinstance(message, MappedMessage)]
-        states = [
-            replace(state, identity=subscriber_ids(provider.id, message))
-            for message in mapped
-            for state in message.states
-        ]
-        payments = [payment for message in mapped for payment in message.payments]
-        if states or payments:
-            await self.subscriptions.add_new_subscription_reports(workspace_id, states, payments)
+        delivery: WebhookDelivery,
+        message: MappedMessage | UnmappedMessage,
+    ) -> MappedMessage | UnmappedMessage:
+        """Stores the facts of subscriptions of a message; returns it, or as unmapped if they cannot be stored.
+
+        Raises:
+            StoreUnavailable: the store cannot be written.
+        """
+        if isinstance(message, UnmappedMessage) or not (message.states or message.payments):
+            return message
+        try:
+            identity = subscriber_ids(provider.id, message)
+            states = [replace(state, identity=identity) for state in message.states]
+            await self.subscriptions.add_new_subscription_reports(
+                workspace_id, states, list(message.payments)
+            )
+        except StoreUnavailable:
+            raise
+        except Exception as fault:  # noqa: BLE001 - a plugin's mistake never loses a genuine message
+            _log.error("facts of %s cannot be stored: %s", provider.id, type(fault).__name__)
+            return unmapped_delivery(delivery, f"{provider.id}: its facts cannot be stored")
+        return message
 
 
 def _processed_id(message: MappedMessage | UnmappedMessage) -> str:

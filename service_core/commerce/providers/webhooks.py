@@ -1,6 +1,7 @@
 """Handles `POST /webhooks/{provider}/{workspace_public_id}`, independent of the HTTP server.
 
-A failure of the message store is answered 503, and the provider tries again.
+A failure of the message store, or of the check of a signature, is answered 503, and the provider tries again.
+A verified message that its plugin cannot map is kept raw and answered 200.
 """
 
 import logging
@@ -91,7 +92,15 @@ class WebhookHandler:
         if body is None:
             return await self._count_rejection_and_answer(workspace, RejectionReason.TOO_LARGE, _TOO_LARGE)
         delivery = WebhookDelivery(headers, body, self.clock())
-        if not provider.verify_signature(delivery, await self._secrets(connection)):
+        secrets = await self._secrets(connection)
+        try:
+            is_signed = provider.verify_signature(delivery, secrets)
+        except Exception as fault:  # noqa: BLE001 - a plugin's mistake never loses a genuine message
+            _log.error("the plugin of %s cannot check a signature: %s", provider_id, type(fault).__name__)
+            return await self._count_rejection_and_answer(
+                workspace, RejectionReason.ENQUEUE_FAILED, _STORE_UNAVAILABLE
+            )
+        if not is_signed:
             return await self._count_rejection_and_answer(
                 workspace, RejectionReason.INVALID_SIGNATURE, _INVALID_SIGNATURE
             )

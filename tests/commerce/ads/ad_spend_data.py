@@ -48,7 +48,9 @@ async def connect_ad_platform(shop, platform, *, accounts=("act_1",), read: date
         found,
         last_synced_at=read,
     )
-    await shop.service.ports.workspace.connections.save_connection(replace(connection, **said))
+    await shop.service.ports.workspace.connections.save_connection_keeping_created_at(
+        replace(connection, **said)
+    )
 
 
 async def save_spend(shop, *rows):

@@ -257,7 +257,7 @@ async def test_connection_in_error_is_refused(workspace_client, status):
     await connect_ad_platform(workspace_client, "meta", status=status)
     assert await read_unverified_parts(workspace_client) == "spend_unverified"
     stripe = Connection(workspace_client.workspace.id, "stripe", ProviderKind.REVENUE, status, NOW)
-    await workspace_client.service.ports.workspace.connections.save_connection(stripe)
+    await workspace_client.service.ports.workspace.connections.save_connection_keeping_created_at(stripe)
     assert await read_unverified_parts(workspace_client) == "revenue_unverified"
 
 
@@ -267,7 +267,7 @@ async def test_connection_in_error_is_refused(workspace_client, status):
         ("events", "aggregate", "revenue"),
         ("workspace.ad_spend", "list_platforms_with_spend", "spend"),
         ("workspace.ad_spend", "spend", "spend"),
-        ("workspace.connections", "list_connections", "revenue"),
+        ("workspace.connections", "list_connections_oldest_first", "revenue"),
     ],
 )
 async def test_unavailable_store_makes_its_part_unverified(workspace_client, monkeypatch, port, call, part):

@@ -197,6 +197,6 @@ async def connect_provider(door, client, till, *, key=True):
         client.workspace.id, till.id, ProviderKind.REVENUE, ConnectionStatus.PENDING, NOW.astimezone(UTC),
         (ConnectedAccount(till.account),),
     )  # fmt: skip
-    await door.ports.workspace.connections.save_connection(connection)
+    await door.ports.workspace.connections.save_connection_keeping_created_at(connection)
     secrets = {"webhook_secret": SECRET} | ({till.key: till.key} if key else {})
     await door.ports.connection_secrets.replace_or_delete_secrets(client.workspace.id, till.id, secrets)

@@ -184,7 +184,7 @@ async def raise_fault(fault, *_, **__):
     [
         ("queue", "offer_all", EnqueueFailed("queue", OSError("disk full"))),
         ("workspace.subscriptions", "add_new_subscription_reports", StoreUnavailable()),
-        ("workspace.connections", "list_connections", StoreUnavailable()),
+        ("workspace.connections", "list_connections_oldest_first", StoreUnavailable()),
         ("workspace.encrypted_secrets", "encrypted_secrets", StoreUnavailable()),
     ],
 )
@@ -257,16 +257,19 @@ async def test_secrets_and_signatures_are_never_logged_or_returned(
         assert planted not in said
 
 
-async def test_unexpected_provider_error_returns_an_id_and_stores_nothing(
+async def test_message_the_plugin_raises_on_is_stored_raw_and_accepted_again_after_the_fix(
     webhook_client, workspace_client, monkeypatch
 ):
     provider = webhook_client.ports.registry.revenue_providers["stripe"]
     monkeypatch.setattr(type(provider), "map_message", lambda *_: {}["bug"])
-    answer = await webhook_client.stripe(workspace_client, PAID)
-    assert (answer.status, answer.json["error"]) == (500, "Internal server error")
+    assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
     assert await webhook_client.events(workspace_client) == []
+    (kept,) = await webhook_client.ports.queue.list_quarantined(workspace_client.workspace.id, 10)
+    assert kept.reason == "ValueError: stripe: the plugin failed with KeyError"
     monkeypatch.undo()
     assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
+    assert await webhook_client.ports.queue.replay(workspace_client.workspace.id) == 1
+    assert len(await webhook_client.events(workspace_client)) == 1
 
 
 async def test_subscription_state_has_the_person_ids_of_its_event(webhook_client, workspace_client):
@@ -278,7 +281,9 @@ async def test_subscription_state_has_the_person_ids_of_its_event(webhook_client
 async def test_subscription_is_one_when_account_ids_change(webhook_client, workspace_client):
     await webhook_client.stripe(workspace_client, STARTED)
     connection = await webhook_client.connection(workspace_client)
-    await webhook_client.ports.workspace.connections.save_connection(replace(connection, accounts=()))
+    await webhook_client.ports.workspace.connections.save_connection_keeping_created_at(
+        replace(connection, accounts=())
+    )
     await webhook_client.stripe(
         workspace_client, {**STARTED, "id": "evt_3", "type": "customer.subscription.updated"}
     )

@@ -36,7 +36,7 @@ class WebhookClient:
     def __init__(self, served):
         self.served, self.ports = served, served.service.ports
         self.app = create_ingest_host_app(served.service.settings, self.ports)
-        self.pipeline = build_ingest_pipeline(self.ports, served.service.settings.ingest)
+        self.pipeline = build_ingest_pipeline(self.ports, served.service.settings)
 
     async def connected_workspace(self, **fields):
         """A workspace that has connected Stripe."""
@@ -48,14 +48,14 @@ class WebhookClient:
         connection = Connection(
             client.workspace.id, provider, ProviderKind.REVENUE, status, NOW, (ConnectedAccount("acct_1"),)
         )
-        await self.ports.workspace.connections.save_connection(connection)
+        await self.ports.workspace.connections.save_connection_keeping_created_at(connection)
         await self.ports.connection_secrets.replace_or_delete_secrets(
             client.workspace.id, provider, {"webhook_secret": secret}
         )
         return connection
 
     async def connection(self, client):
-        (found,) = await self.ports.workspace.connections.list_connections(client.workspace.id)
+        (found,) = await self.ports.workspace.connections.list_connections_oldest_first(client.workspace.id)
         return found
 
     async def post(self, path, body, headers=(), *, method="POST"):

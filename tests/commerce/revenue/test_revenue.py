@@ -27,7 +27,7 @@ async def connect_provider_of_kind(
     workspace_client, provider, status=ConnectionStatus.CONNECTED, kind=ProviderKind.REVENUE
 ):
     connection = Connection(workspace_client.workspace.id, provider, kind, status, NOW, last_synced_at=NOW)
-    await workspace_client.service.ports.workspace.connections.save_connection(connection)
+    await workspace_client.service.ports.workspace.connections.save_connection_keeping_created_at(connection)
 
 
 async def save_one_subscription(workspace_client, *ids):
@@ -213,7 +213,9 @@ async def test_unreadable_revenue_is_refused(workspace_client, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(type(workspace_client.service.ports.workspace.connections), "list_connections", away)
+    monkeypatch.setattr(
+        type(workspace_client.service.ports.workspace.connections), "list_connections_oldest_first", away
+    )
     assert (await workspace_client.refused("GET", "/revenue", **WEEK))[0] == 503
 
 

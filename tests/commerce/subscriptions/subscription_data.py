@@ -32,7 +32,7 @@ def state_on_day(state, day, **said):
 async def connect_revenue_provider(shop, status=ConnectionStatus.CONNECTED, provider="stripe"):
     """A provider is connected, or stands in some other way."""
     stripe = Connection(shop.workspace.id, provider, ProviderKind.REVENUE, status, NOW)
-    await shop.service.ports.workspace.connections.save_connection(stripe)
+    await shop.service.ports.workspace.connections.save_connection_keeping_created_at(stripe)
 
 
 async def save_subscription_facts(shop, *states, payments=()):

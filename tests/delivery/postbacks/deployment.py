@@ -136,7 +136,7 @@ class PostbackWorkspace:
         self.ports = deployment.service.ports
         self.store, self.writes = self.ports.workspace, 0
         self.id = client.workspace.id
-        self.pipeline = build_ingest_pipeline(StubDevicePorts(self.ports), deployment.service.settings.ingest)
+        self.pipeline = build_ingest_pipeline(StubDevicePorts(self.ports), deployment.service.settings)
         self.delivery = build_delivery_worker_if_any_sender(self.ports, PostbacksSettings(**settings))
 
     async def with_key(self):
@@ -161,13 +161,15 @@ class PostbackWorkspace:
     async def connect(self, provider="adhub", status=ConnectionStatus.CONNECTED, secrets=SECRETS):
         account = ConnectedAccount("act_1", None, (Asset("p1", "Shop pixel"), Asset("p2")))
         connection = Connection(self.id, provider, ProviderKind.ADS, status, NOW, (account,))
-        await self.store.connections.save_connection(connection)
+        await self.store.connections.save_connection_keeping_created_at(connection)
         await self.ports.connection_secrets.replace_or_delete_secrets(self.id, provider, secrets)
         return connection
 
     async def status(self, provider="adhub"):
         return next(
-            one for one in await self.store.connections.list_connections(self.id) if one.provider == provider
+            one
+            for one in await self.store.connections.list_connections_oldest_first(self.id)
+            if one.provider == provider
         )
 
     async def write(self, method, target, body=None):

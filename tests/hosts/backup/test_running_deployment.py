@@ -56,9 +56,7 @@ async def list_stored_event_ids(config, workspace):
     opened = [ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]
     async with start_adapters(opened):
         waiting = (await ports.queue.state()).waiting_count
-        await process_batches_until_queue_is_empty(
-            build_ingest_pipeline(ports, settings.ingest), lambda _: None
-        )
+        await process_batches_until_queue_is_empty(build_ingest_pipeline(ports, settings), lambda _: None)
         now = datetime.now(UTC)
         span = TimeRange(now - timedelta(days=1), now + timedelta(days=1))
         scan = QueryScope(workspace.id, span, "USD", "UTC", ConversionSet(frozenset()), include_bots=True)
@@ -122,9 +120,7 @@ async def test_backup_of_a_stopped_deployment_restores_queued_events(deployment,
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
         for number in range(3):
             await ports.queue.offer(make_arrival(initialized_deployment, f"early{number}"))
-        await process_batches_until_queue_is_empty(
-            build_ingest_pipeline(ports, settings.ingest), lambda _: None
-        )
+        await process_batches_until_queue_is_empty(build_ingest_pipeline(ports, settings), lambda _: None)
         await ports.queue.offer(make_arrival(initialized_deployment, "waiting"))
     create_backup(config, tmp_path / "backup")
     restore_backup_into_empty_folder(tmp_path / "backup", tmp_path / "again")

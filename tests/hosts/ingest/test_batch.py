@@ -30,7 +30,7 @@ class BatchHost:
     def __init__(self, served, client):
         self.served, self.client, self.ports = served, client, served.service.ports
         self.app = create_ingest_host_app(served.service.settings, self.ports)
-        self.pipeline = build_ingest_pipeline(self.ports, served.service.settings.ingest)
+        self.pipeline = build_ingest_pipeline(self.ports, served.service.settings)
 
     async def ask(
         self, body=b"", *, path="/batch", method="POST", origin=ORIGIN, headers=(), user_agent=CHROME

@@ -39,9 +39,7 @@ async def test_canary_event_reaches_the_event_store(tmp_path):
 
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
         async with asyncio.timeout(100), asyncio.TaskGroup() as tasks:
-            tasks.create_task(
-                consume_queue_until_stopped(build_ingest_pipeline(ports, settings.ingest), stop)
-            )
+            tasks.create_task(consume_queue_until_stopped(build_ingest_pipeline(ports, settings), stop))
             tasks.create_task(
                 canary.send_and_time_until_stopped(
                     ports.queue,

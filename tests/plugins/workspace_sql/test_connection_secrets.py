@@ -37,7 +37,7 @@ async def test_credentials_are_stored_encrypted_replaced_and_deleted(
 async def test_removing_a_connection_deletes_its_credentials(directory, initialized_deployment, tmp_path):
     secrets, own = encrypted_secrets(directory, tmp_path), initialized_deployment.workspace
     connection = Connection(own.id, "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, own.created_at)
-    await directory.connections.save_connection(connection)
+    await directory.connections.save_connection_keeping_created_at(connection)
     await secrets.replace_or_delete_secrets(own.id, "meta", CREDENTIALS)
     assert await directory.connections.remove_connection(own.id, "meta")
     assert await secrets.find_secrets(own.id, "meta") is None

@@ -20,7 +20,7 @@ async def test_poll_state_is_replaced_and_deleted_with_its_connection(directory,
             "shopify": PollState(),
         }
     connection = Connection(own, "stripe", ProviderKind.REVENUE, ConnectionStatus.CONNECTED, NOW)
-    await directory.connections.save_connection(connection)
+    await directory.connections.save_connection_keeping_created_at(connection)
     await directory.processed_messages.mark_processed(own, "stripe", ["evt_1"])
     await directory.connections.remove_connection(own, "stripe")
     assert set(await directory.poll_states.poll_states(own)) == {"shopify"}
