@@ -98,7 +98,7 @@ class JsonHttpClient:
             raise PlatformUnavailable(f"{self.platform} does not answer ({type(fault).__name__}).") from None
         payload: Any = None
         with suppress(ValueError):
-            payload = json.loads(answer.content, parse_reported_float=Decimal)
+            payload = json.loads(answer.content, parse_float=Decimal)
         wait = parse_retry_after_seconds(answer.headers.get("retry-after"), self.clock())
         return JsonResponse(self.platform, answer.status_code, payload, answer.headers, wait)
 

@@ -9,7 +9,7 @@ from service_core.commerce.platform_errors import PlatformUnavailable
 from service_core.kernel.money import to_major, to_minor
 
 JsonNumber = str | int | Decimal | None
-"""A number as JSON has it, read with ``parse_reported_float=Decimal``; most platforms write numbers as text."""
+"""A number as JSON has it, read with ``parse_float=Decimal``; most platforms write numbers as text."""
 
 _NOT_REPORTED: Final = frozenset({"", "-", "--", "N/A"})
 

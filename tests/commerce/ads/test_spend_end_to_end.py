@@ -86,7 +86,7 @@ async def test_latest_reported_spend_is_returned_once(meta_workspace):
     reading, own, get, clock, meta, folder = meta_workspace
     asked = "/v1/ads?date_from=2026-07-07&date_through=2026-07-08"
     assert (await get(asked))["ads"] == []
-    assert (await reading.sync_workspace(own))[0].counts["rows"] == 3
+    assert (await reading.sync_workspace_unless_leased(own))[0].counts["rows"] == 3
     first = await get(asked)
     assert [(one["id"], one["spend"], one["clicks"]) for one in first["ads"]] == [
         ("1", 15.5, 20),
@@ -95,8 +95,8 @@ async def test_latest_reported_spend_is_returned_once(meta_workspace):
     assert [one["status"] for one in first["ads"]] == ["ACTIVE", None]
     assert first["totals"]["spend"] == 15.75
     meta.latest, clock[0] = "12.34", NOW + timedelta(hours=1)
-    assert await reading.due_workspaces() == [own]
-    await reading.sync_workspace(own)
+    assert await reading.list_due_workspaces() == [own]
+    await reading.sync_workspace_unless_leased(own)
     second = await get(asked)
     assert second["totals"]["spend"] == 18.09
     (platform,) = second["platforms"]

@@ -49,7 +49,7 @@ class PolledProvider:
         return answer.json["duplicate"]
 
     async def ask(self):
-        (outcome,) = await self.reading.sync_workspace(self.own, ignore_schedule=True)
+        (outcome,) = await self.reading.sync_workspace_unless_leased(self.own, ignore_schedule=True)
         return outcome
 
     def pass_(self, time):
@@ -187,24 +187,24 @@ async def test_sync_overlaps_the_previous_one_by_an_hour(polled_provider):
 
 
 async def test_sync_is_due_hourly_regardless_of_webhooks(polled_provider):
-    assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
+    assert await polled_provider.reading.list_due_workspaces() == [polled_provider.own]
     polled_provider.sell(0)
     await polled_provider.ask()
-    assert await polled_provider.reading.due_workspaces() == []
+    assert await polled_provider.reading.list_due_workspaces() == []
     polled_provider.pass_(59 * timedelta(minutes=1))
     await polled_provider.send(0)
-    assert await polled_provider.reading.due_workspaces() == []
+    assert await polled_provider.reading.list_due_workspaces() == []
     polled_provider.pass_(timedelta(minutes=1))
-    assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
+    assert await polled_provider.reading.list_due_workspaces() == [polled_provider.own]
 
 
 async def test_connection_without_api_credential_receives_webhooks_only(tmp_path):
     async with run_polled_provider(tmp_path, key=False) as shop:
         shop.sell(0)
         await shop.send(0)
-        assert await shop.reading.sync_workspace(shop.own, ignore_schedule=True) == []
+        assert await shop.reading.sync_workspace_unless_leased(shop.own, ignore_schedule=True) == []
         assert shop.till.asked == []
-        assert await shop.reading.due_workspaces() == []
+        assert await shop.reading.list_due_workspaces() == []
 
 
 async def test_rejected_credentials_set_an_error_and_webhooks_are_accepted(polled_provider):
@@ -216,10 +216,10 @@ async def test_rejected_credentials_set_an_error_and_webhooks_are_accepted(polle
     assert (connection.status, connection.error) == (ConnectionStatus.ERROR, outcome.problem)
     assert not await polled_provider.send(0)
     assert (await polled_provider.door.connection(polled_provider.client)).status is ConnectionStatus.ERROR
-    assert await polled_provider.reading.due_workspaces() == []
+    assert await polled_provider.reading.list_due_workspaces() == []
     polled_provider.till.fail_with(None)
     polled_provider.pass_(HOUR)
-    assert await polled_provider.reading.due_workspaces() == [polled_provider.own]
+    assert await polled_provider.reading.list_due_workspaces() == [polled_provider.own]
     assert (await polled_provider.ask()).problem is None
     assert (await polled_provider.door.connection(polled_provider.client)).error is None
 
@@ -234,9 +234,9 @@ async def test_retry_after_of_a_provider_is_respected_despite_webhooks(tmp_path,
         assert (await shop.ask()).problem
         shop.pass_(timedelta(seconds=RETRY_SECONDS - 1))
         await shop.send(0)
-        assert await shop.reading.due_workspaces() == []
+        assert await shop.reading.list_due_workspaces() == []
         shop.pass_(timedelta(seconds=1))
-        assert await shop.reading.due_workspaces() == [shop.own]
+        assert await shop.reading.list_due_workspaces() == [shop.own]
         assert (await shop.door.connection(shop.client)).status is ConnectionStatus.CONNECTED
 
 
@@ -247,7 +247,7 @@ async def test_failed_sync_is_reported_and_keeps_imported_messages(tmp_path, kin
         shop.till.fail_with(trouble)
         assert (await shop.ask()).problem
         assert (await shop.door.connection(shop.client)).error is not None
-        assert (await shop.reading.poll_states.poll_states(shop.own)).get(shop.till.id) is None
+        assert (await shop.reading.poll_states.states_by_provider(shop.own)).get(shop.till.id) is None
 
 
 async def test_interrupted_sync_restarts_without_duplicates(polled_provider, monkeypatch):
@@ -315,7 +315,7 @@ async def test_excluded_event_types_are_not_requested(polled_provider):
 
 async def test_inactive_workspace_is_not_synced(polled_provider):
     await polled_provider.client.changes(active=False)
-    assert await polled_provider.reading.sync_workspace(polled_provider.own, ignore_schedule=True) == []
+    assert await polled_provider.reading.sync_workspace_unless_leased(polled_provider.own, ignore_schedule=True) == []
     assert polled_provider.till.asked == []
 
 
@@ -347,5 +347,5 @@ async def test_webhook_only_provider_is_complete_up_to_now(polled_provider):
     await polled_provider.door.ports.connection_secrets.replace_or_delete_secrets(
         polled_provider.own, "stripe", {"webhook_secret": "other"}
     )
-    assert await polled_provider.reading.sync_workspace(polled_provider.own, ignore_schedule=True) == []
+    assert await polled_provider.reading.sync_workspace_unless_leased(polled_provider.own, ignore_schedule=True) == []
     assert (await metric_completeness(polled_provider))[0] is True

@@ -114,12 +114,12 @@ class WebhookClient:
         """Every subscription as it was told last."""
         end = self.served.now + timedelta(days=1)
         page = SubscriptionPage(client.workspace.id, end - timedelta(days=30), end, 100)
-        return [stance.state for stance in await self.ports.workspace.subscriptions.subscriptions(page)]
+        return [stance.state for stance in await self.ports.workspace.subscriptions.list_subscriptions(page)]
 
     async def person(self, client, id_):
         """Whose events an id leads to."""
         await self.drain()
-        return await self.ports.events.find_person(client.workspace.id, id_)
+        return await self.ports.events.find_person_of_any_id(client.workspace.id, id_)
 
     async def track(self, client, event_name, properties=None, sent=None, **fields):
         """An event of the site or its server; ``sent`` are other fields of its arrival."""

@@ -55,9 +55,9 @@ async def test_database_agrees_with_the_memory_store(store, told):
                 await oracle.count_by_lifecycle_status(workspace_id, end, provider)
             )
             page = SubscriptionPage(workspace_id, EDGES[0], end, 100, provider=provider)
-            assert await store.subscriptions.subscriptions(page) == await oracle.list_subscriptions(page)
+            assert await store.subscriptions.list_subscriptions(page) == await oracle.list_subscriptions(page)
         paused = replace(page, status=SubscriptionStatus.CANCELED, limit=2, offset=1)
-        assert await store.subscriptions.subscriptions(paused) == await oracle.list_subscriptions(paused)
+        assert await store.subscriptions.list_subscriptions(paused) == await oracle.list_subscriptions(paused)
 
 
 @generated_examples
@@ -72,10 +72,10 @@ async def test_reordered_and_repeated_messages_give_the_same_result(store, told)
     one, other = [sums_by_range(await store.subscriptions.sum_movements(plan)) for plan in plans]
     assert one == other
     pages = (SubscriptionPage(id_, EDGES[0], EDGES[-1], 100) for id_ in (first, second))
-    listed, again = [await store.subscriptions.subscriptions(page) for page in pages]
+    listed, again = [await store.subscriptions.list_subscriptions(page) for page in pages]
     assert listed == again
 
 
 async def test_unknown_workspace_is_empty(store):
     assert await store.subscriptions.sum_movements(MovementQuery(uuid4(), EDGES)) == []
-    assert await store.subscriptions.subscriptions(SubscriptionPage(uuid4(), EDGES[0], EDGES[1], 10)) == []
+    assert await store.subscriptions.list_subscriptions(SubscriptionPage(uuid4(), EDGES[0], EDGES[1], 10)) == []
