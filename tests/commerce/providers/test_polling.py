@@ -315,7 +315,10 @@ async def test_excluded_event_types_are_not_requested(polled_provider):
 
 async def test_inactive_workspace_is_not_synced(polled_provider):
     await polled_provider.client.changes(active=False)
-    assert await polled_provider.reading.sync_workspace_unless_leased(polled_provider.own, ignore_schedule=True) == []
+    assert (
+        await polled_provider.reading.sync_workspace_unless_leased(polled_provider.own, ignore_schedule=True)
+        == []
+    )
     assert polled_provider.till.asked == []
 
 
@@ -347,5 +350,8 @@ async def test_webhook_only_provider_is_complete_up_to_now(polled_provider):
     await polled_provider.door.ports.connection_secrets.replace_or_delete_secrets(
         polled_provider.own, "stripe", {"webhook_secret": "other"}
     )
-    assert await polled_provider.reading.sync_workspace_unless_leased(polled_provider.own, ignore_schedule=True) == []
+    assert (
+        await polled_provider.reading.sync_workspace_unless_leased(polled_provider.own, ignore_schedule=True)
+        == []
+    )
     assert (await metric_completeness(polled_provider))[0] is True

@@ -220,7 +220,9 @@ async def test_message_is_stored_when_the_connection_update_fails(
     webhook_client, workspace_client, monkeypatch
 ):
     monkeypatch.setattr(
-        webhook_client.ports.workspace.connections, "mark_synced_unless_synced_later", lambda *_: raise_fault(StoreUnavailable())
+        webhook_client.ports.workspace.connections,
+        "mark_synced_unless_synced_later",
+        lambda *_: raise_fault(StoreUnavailable()),
     )
     assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
 

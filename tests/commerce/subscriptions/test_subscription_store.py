@@ -78,4 +78,6 @@ async def test_reordered_and_repeated_messages_give_the_same_result(store, told)
 
 async def test_unknown_workspace_is_empty(store):
     assert await store.subscriptions.sum_movements(MovementQuery(uuid4(), EDGES)) == []
-    assert await store.subscriptions.list_subscriptions(SubscriptionPage(uuid4(), EDGES[0], EDGES[1], 10)) == []
+    assert (
+        await store.subscriptions.list_subscriptions(SubscriptionPage(uuid4(), EDGES[0], EDGES[1], 10)) == []
+    )
