@@ -22,6 +22,8 @@ nox.options.sessions = ["lint", "everything"]
 PINS = {
     "runtime.txt": ["pyproject.toml", "--group", "build"],
     "dev.txt": ["pyproject.toml", "--group", "build", "--group", "dev"],
+    # Every optional client: the image runs all deployments of contrib/deploy.
+    "image.txt": ["pyproject.toml", "--group", "build", "--all-extras"],
     # The engine alone: the data frame libraries it names are optional, and change what tests see.
     "clickhouse.txt": ["--group", "clickhouse", "--no-deps"],
 }

@@ -1,8 +1,10 @@
 """The files of `contrib/deploy` say what this version understands: commands, settings, metrics and units."""
 
+import os
 import re
 import shlex
-import tomllib
+import subprocess
+import sys
 
 import click
 import pytest
@@ -148,13 +150,26 @@ def test_metrics_page_documents_every_metric_and_alert():
     assert page.partition("## Alerts")[2].partition("Events that")[0].count("\n| ") == len(rules) + 1
 
 
-def test_container_image_installs_existing_extras_and_starts_the_command():
+def test_container_image_installs_its_pins_and_starts_the_command():
     text = (DEPLOY / "Containerfile").read_text()
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for named in re.findall(r'"\.\[([\w,]+)\]"', text):
-        assert set(named.split(",")) <= set(extras)
+    assert "--require-hashes --only-binary :all: -r requirements/image.txt" in text
+    assert "--no-deps ." in text
     assert 'ENTRYPOINT ["touchpoint"]' in text
     (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
     assert parse_command_line(yaml.safe_load(command))[0] == "serve"
     for copied in re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE):
         assert (ROOT / copied).exists()
+
+
+@pytest.mark.parametrize("path", COMPOSE, ids=file_name)
+def test_compose_settings_open_every_adapter_with_the_packages_of_the_image(path, tmp_path):
+    """A process that can import what `requirements/image.txt` pins, and nothing else that is installed here."""
+    for service in compose_services(path, SECRETS):
+        _, given = parse_command_line(service.words[1:])
+        values = {name: value.replace("//data", f"/{tmp_path}") for name, value in service.environment.items()}
+        own = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHPOINT_")}
+        opened = subprocess.run(
+            [sys.executable, "-m", "tests.contrib.image_packages", given["server"] or "hypercorn"],
+            cwd=ROOT, env=own | values, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (opened.returncode, opened.stderr) == (0, ""), service.name
