@@ -56,10 +56,10 @@ def _with_batch_offer_outcomes_counted(offer_all: AsyncMethod, _: str) -> AsyncM
 
 def _with_rejections_counted(count_rejected: AsyncMethod, _: str) -> AsyncMethod:
     async def count_rejection(
-        workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime, *, events: int = 1
+        workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime, *, event_count: int = 1
     ) -> Any:
-        prometheus_metrics.OFFERED_EVENTS.labels(f"rejected_{reason.value}").inc(events)
-        return await count_rejected(workspace_id, key_id, channel, reason, at, events=events)
+        prometheus_metrics.OFFERED_EVENTS.labels(f"rejected_{reason.value}").inc(event_count)
+        return await count_rejected(workspace_id, key_id, channel, reason, at, event_count=event_count)
 
     return count_rejection
 
@@ -72,9 +72,9 @@ def _with_duplicates_counted(count_duplicate: AsyncMethod, _: str) -> AsyncMetho
     return count_duplicate_in_metrics
 
 
-def _with_deleted_quarantine_counted(delete_before: AsyncMethod, _: str) -> AsyncMethod:
+def _with_deleted_quarantine_counted(delete_quarantined_before: AsyncMethod, _: str) -> AsyncMethod:
     async def delete_and_count(before: datetime) -> Any:
-        deleted = await delete_before(before)
+        deleted = await delete_quarantined_before(before)
         prometheus_metrics.QUARANTINE_DELETED.inc(sum(deleted.values()))
         return deleted
 
@@ -130,7 +130,7 @@ _WRAPPERS: Final[Mapping[str, Mapping[str, Callable[[AsyncMethod, str], AsyncMet
         "offer_all": _with_batch_offer_outcomes_counted,
         "count_rejected": _with_rejections_counted,
         "count_duplicate": _with_duplicates_counted,
-        "delete_before": _with_deleted_quarantine_counted,
+        "delete_quarantined_before": _with_deleted_quarantine_counted,
         "state": _with_queue_size_and_age_measured,
     },
     "events": {

@@ -72,7 +72,7 @@ class DeliveryOrder(IngestQueueKit):
     async def test_delete_before_removes_old_quarantined_events_and_keeps_ledger_counts(
         self, queue: Any, client: WriteKeyClient
     ) -> None:
-        """`delete_before` removes older quarantined events and returns counts per workspace.
+        """`delete_quarantined_before` removes older quarantined events and returns counts per workspace.
 
         The ledger keeps them.
         """
@@ -83,9 +83,9 @@ class DeliveryOrder(IngestQueueKit):
         await queue.acknowledge(
             [], [QuarantinedEvent(queued, "no event name") for queued in (taken[2], *taken[:2], taken[3])]
         )
-        deleted = await queue.delete_before(NOON + timedelta(days=1, hours=1))
+        deleted = await queue.delete_quarantined_before(NOON + timedelta(days=1, hours=1))
         assert (deleted[client.workspace_id], deleted[other.workspace_id]) == (2, 1)
-        assert await queue.delete_before(NOON) == {}
+        assert await queue.delete_quarantined_before(NOON) == {}
         (remaining,) = await queue.list_quarantined(client.workspace_id, 10)
         assert remaining.queued.arrival.event_id == "e2"
         assert [row.quarantined for row in await client.own_ledger_rows(queue)] == [1, 1, 1]
