@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import runpy
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.metadata import packages_distributions
@@ -35,20 +36,6 @@ class HiddenPackages(MetaPathFinder):
     def find_spec(self, fullname, path, target=None):
         if fullname.partition(".")[0] in self._hidden:
             raise ModuleNotFoundError(f"No module named {fullname!r} in the image", name=fullname)
-        return None
-
-
-def open_all_adapters(server):
-    from hosts.asgi_runner import require_server_installed
-    from hosts.composition.compose import load_installed_registry_once
-    from hosts.composition.load_settings import load_settings_with_environment
-    from hosts.composition.ports import PORTS, Ports
-    from service_core.kernel.clock import system_clock
-
-    require_server_installed(server)
-    ports = Ports(load_settings_with_environment(None), Path.cwd(), load_installed_registry_once(), system_clock)
-    for name in PORTS:
-        ports.adapter(name)
 
 
 if __name__ == "__main__":
@@ -58,4 +45,4 @@ if __name__ == "__main__":
         None if name.partition(".")[0] in hidden else found(name, package)
     )
     sys.meta_path.insert(0, HiddenPackages(hidden))
-    open_all_adapters(sys.argv[1])
+    runpy.run_module("tests.contrib.open_adapters", run_name="__main__", alter_sys=False)

@@ -166,7 +166,9 @@ def test_compose_settings_open_every_adapter_with_the_packages_of_the_image(path
     """A process that can import what `requirements/image.txt` pins, and nothing else that is installed here."""
     for service in compose_services(path, SECRETS):
         _, given = parse_command_line(service.words[1:])
-        values = {name: value.replace("//data", f"/{tmp_path}") for name, value in service.environment.items()}
+        values = {
+            name: value.replace("//data", f"/{tmp_path}") for name, value in service.environment.items()
+        }
         own = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHPOINT_")}
         opened = subprocess.run(
             [sys.executable, "-m", "tests.contrib.image_packages", given["server"] or "hypercorn"],
