@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from service_core.access.members.membership import AddedMember
     from service_core.access.members.models import Account, Member
 
-app = typer.Typer(help="Add and list workspace members.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Add, list and remove workspace members, and change their roles.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 class RoleName(StrEnum):
@@ -46,6 +50,35 @@ def add_member_and_print_password_link(
     else:
         console.print(f"{web_url}/password?token={added.token}", style="bold", soft_wrap=True, markup=False)
         console.print("The link sets the password. It works once, for 24 hours.", style="yellow")
+
+
+@app.command("role")
+def change_member_role(
+    email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the member.")],
+    role: Annotated[RoleName, typer.Argument(help="New role in the workspace.")],
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Change the role of a member.
+
+    The last owner keeps the role. Sign-ins and connected assistants have the new role at once.
+    """
+    account = asyncio.run(_change_role_or_remove(config, workspace, email, role.value))
+    output_console().print(f"{account.email} is {role.value}.", soft_wrap=True, markup=False)
+
+
+@app.command("remove")
+def remove_member(
+    email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the member.")],
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Remove a member from a workspace.
+
+    The last owner stays. The account and its memberships of other workspaces stay too.
+    """
+    account = asyncio.run(_change_role_or_remove(config, workspace, email, None))
+    output_console().print(f"{account.email} is no member any more.", soft_wrap=True, markup=False)
 
 
 @app.command("list")
@@ -89,3 +122,38 @@ async def _load_members_with_existing_account(
         )
         people = [(await store.accounts.get_account(member.account_id), member) for member in members]
     return [(account, member) for account, member in people if account is not None]
+
+
+async def _change_role_or_remove(
+    config: "Path", workspace: str | None, email: str, role: str | None
+) -> "Account":
+    """Changes the role of a member, or removes the member if ``role`` is None; returns the account.
+
+    Raises:
+        typer.BadParameter: the workspace has no such member.
+        Conflict: the workspace would have no owner.
+    """
+    from dataclasses import replace
+
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
+    from service_core.access.email_addresses import normalize_or_reject_email
+    from service_core.access.roles import Role
+    from service_core.kernel.errors import Conflict
+
+    async with open_workspace_store(config) as store:
+        owner = await find_named_or_only_workspace(store.credentials, workspace)
+        account = await store.accounts.find_account_by_email(normalize_or_reject_email(email))
+        member = await store.members.get_member(owner.id, account.id) if account else None
+        if account is None or member is None:
+            raise typer.BadParameter(
+                f"{owner.name} has no member {email}; `touchpoint member list` shows its members",
+                param_hint="EMAIL",
+            )
+        changed = (
+            await store.members.remove_member_unless_last_owner(owner.id, account.id)
+            if role is None
+            else await store.members.save_member_unless_no_owner_left(replace(member, role=Role(role)))
+        )
+    if not changed:
+        raise Conflict("A workspace keeps at least one owner", "resource_changed")
+    return account
