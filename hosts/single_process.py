@@ -134,7 +134,8 @@ def _compose_service(settings: Settings, folder: Path, write_lock: WriteLock, ca
     registry = monitoring.instrument_registry_if_enabled(
         wrap_adapters(load_installed_registry_once(), write_lock.wrap_if_event_store)
     )
-    probes = [canary.arrival_probe()] if monitoring.is_enabled() else []
+    canary_probes = [canary.arrival_probe()] if monitoring.is_enabled() else []
+    probes = [*canary_probes, *monitoring.processes_probe_if_enabled()]
     return compose(settings, folder, registry=registry, probes=probes)
 
 

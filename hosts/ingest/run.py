@@ -35,7 +35,7 @@ from service_core.access.workspace_cache import WorkspaceCache
 from service_core.api.readiness import (
     ReadinessChecker,
     build_change_version_probe,
-    build_queue_age_and_ledger_probe,
+    build_queue_answers_probe,
 )
 from service_core.commerce.providers.webhooks import WebhookHandler
 from service_core.extensions.registry import collect_plugins_into_registry
@@ -112,7 +112,7 @@ def _route_template(_method: str, path: str) -> str | None:
 
 def _build_queue_and_cache_readiness(ports: Ports) -> ReadinessChecker:
     probes = [
-        build_queue_age_and_ledger_probe(ports.queue, ports.workspace.credentials, ports.clock),
+        build_queue_answers_probe(ports.queue, ports.clock),
         build_change_version_probe(ports.workspace.credentials),
     ]
     return ReadinessChecker(probes, ports.clock)

@@ -19,7 +19,7 @@ from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutd
 from hosts.composition.adapter_wrappers import wrap_adapters
 from hosts.composition.ports import Ports
 from hosts.monitoring.canary import Canary
-from service_core.api.readiness import ReadinessChecker
+from service_core.api.readiness import Probe, ReadinessChecker
 from service_core.delivery.exports.models import ExportStatus
 from service_core.delivery.exports.ports import ExportJobs
 from service_core.extensions.registry import Registry
@@ -71,6 +71,18 @@ async def send_heartbeats_if_enabled(role: str, readiness: ReadinessChecker, sto
         from hosts.monitoring.heartbeat import write_heartbeats_with_probe_results  # noqa: PLC0415 - see above
 
         await write_heartbeats_with_probe_results(role, readiness, HEARTBEAT_SECONDS, stop)
+
+
+def processes_probe_if_enabled() -> list[Probe]:
+    """Returns the probe of all processes that report to this machine's metrics endpoint; none where it is off.
+
+    With it, ``/ready`` of the API and of the metrics endpoint are degraded by the same facts.
+    """
+    if not is_enabled():
+        return []
+    from hosts.monitoring.metrics_endpoint import build_processes_probe  # noqa: PLC0415 - see above
+
+    return [build_processes_probe(Path(os.environ[METRICS_FOLDER_VARIABLE]))]
 
 
 async def run_canary_if_enabled(

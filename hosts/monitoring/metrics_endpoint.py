@@ -12,7 +12,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from hosts.asgi import App, Receive, Scope, Send
+from hosts.monitoring.heartbeat import PROCESSES_PROBE_NAME
 from hosts.request_smuggling import reject_ambiguous_requests
+from service_core.api.readiness import Probe, ProbeResult
 
 HEARTBEAT_TIMEOUT_SECONDS: Final = 30.0
 """A process that gave no sign of life for so long cannot be relied on."""
@@ -44,6 +46,18 @@ def create_metrics_app(folder: Path) -> App:
             await _send_uncached_response(send, 404, JSON_MEDIA_TYPE, b'{"error":"Not found"}')
 
     return reject_ambiguous_requests(serve_metrics_health_and_readiness)
+
+
+def build_processes_probe(folder: Path) -> Probe:
+    """Returns the probe that succeeds while ``/ready`` of this machine's metrics endpoint does."""
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+
+    async def read_heartbeats() -> ProbeResult:
+        state = await asyncio.to_thread(summarize_readiness_by_role, registry, time.time())
+        return ProbeResult(ok=state["status"] == "ok")
+
+    return Probe(PROCESSES_PROBE_NAME, read_heartbeats)
 
 
 def summarize_readiness_by_role(registry: CollectorRegistry, now: float) -> dict[str, object]:

@@ -82,7 +82,12 @@ async def _serve_api_and_run_exports(options: ProcessOptions, stop: asyncio.Even
     listener = options.listener or bind_listener(settings.http.api)
     registry = monitoring.instrument_registry_if_enabled(load_installed_registry_once())
     service = await asyncio.to_thread(
-        compose, settings, options.config.parent, registry=registry, processes=options.processes
+        compose,
+        settings,
+        options.config.parent,
+        registry=registry,
+        probes=monitoring.processes_probe_if_enabled(),
+        processes=options.processes,
     )
     async with service, asyncio.TaskGroup() as tasks:
         await warn_if_no_workspace(service.ports.workspace.credentials)

@@ -4,10 +4,11 @@ A probe is a value, so each package or host can add one. The endpoint is public,
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from service_core.access.ports import CredentialStore, RateLimiter
 from service_core.analytics.ports import EventReader
@@ -18,6 +19,10 @@ PROBE_TIMEOUT_SECONDS: Final = 2.0
 REPORT_LIFETIME: Final = timedelta(seconds=1)
 MAX_QUEUE_AGE: Final = timedelta(minutes=5)
 LEDGER_WINDOW: Final = timedelta(hours=2)
+MAX_WORKSPACES_PER_RUN: Final = 8
+"""A run of a probe reads so many workspaces, the next run the next ones: its cost does not grow with their number."""
+
+_NO_WORKSPACE: Final = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +97,49 @@ async def _run_probe_or_fail_after_2_seconds(probe: Probe) -> ProbeResult:
         return ProbeResult(ok=False)
 
 
+class WorkspaceRotation:
+    """Selects the workspaces that a run of a probe reads, all of them in turn.
+
+    Args:
+        credential_store: the store of workspaces; it is read again after a change only.
+    """
+
+    def __init__(self, credential_store: CredentialStore) -> None:
+        self._credential_store = credential_store
+        self._version: int | None = None
+        self._ids: list[UUID] = []
+        self._position = 0
+
+    async def next_workspace_ids(self, watched: Collection[UUID]) -> list[UUID]:
+        """Returns the ids of the next workspaces, and of some of the watched ones that still exist."""
+        version = self._credential_store.change_version()
+        if version is None or version != self._version:
+            self._ids = [workspace.id for workspace in await self._credential_store.list_workspaces()]
+            self._version = version
+        start = self._position if self._position < len(self._ids) else 0
+        ids = self._ids[start : start + MAX_WORKSPACES_PER_RUN]
+        self._position = start + len(ids)
+        existing = set(self._ids) if watched else set()
+        again = [id_ for id_ in watched if id_ in existing and id_ not in ids]
+        return [*ids, *again[:MAX_WORKSPACES_PER_RUN]]
+
+
 def build_store_probe_with_newest_event(events: EventReader, credential_store: CredentialStore) -> Probe:
-    """Returns the probe of the event store, which reports the newest event."""
+    """Returns the probe of the event store, which reports the newest event of the workspaces read so far."""
+    rotation = WorkspaceRotation(credential_store)
+    newest: dict[UUID, datetime] = {}
 
     async def read_newest_event_time() -> ProbeResult:
-        spans = [
-            await events.first_and_last_event_time(workspace.id)
-            for workspace in await credential_store.list_workspaces()
-        ]
-        return ProbeResult(ok=True, newest_event_at=max((span[1] for span in spans if span), default=None))
+        latest = max(newest, key=lambda id_: newest[id_], default=None)
+        ids = await rotation.next_workspace_ids([] if latest is None else [latest])
+        if latest is not None and latest not in ids:
+            del newest[latest]  # its workspace was deleted
+        for id_ in ids or [_NO_WORKSPACE]:
+            if span := await events.first_and_last_event_time(id_):
+                newest[id_] = span[1]
+            else:
+                newest.pop(id_, None)
+        return ProbeResult(ok=True, newest_event_at=max(newest.values(), default=None))
 
     return Probe("store", read_newest_event_time)
 
@@ -108,21 +147,45 @@ def build_store_probe_with_newest_event(events: EventReader, credential_store: C
 def build_queue_age_and_ledger_probe(
     queue: IngestQueue, credential_store: CredentialStore, clock: Clock
 ) -> Probe:
-    """Returns the probe of the queue: it answers, is at most 5 minutes behind, and all recent ledger rows balance."""
+    """Returns the probe of the queue: it answers, is at most 5 minutes behind, and all recent ledger rows balance.
+
+    A workspace whose ledger does not balance is read in every run until it does.
+    """
+    rotation = WorkspaceRotation(credential_store)
+    unbalanced: set[UUID] = set()
 
     async def check_queue_age_and_ledger() -> ProbeResult:
         now, state = clock(), await queue.state()
         oldest = state.oldest_received_at
         age = max(timedelta(), now - oldest) if oldest else timedelta()
-        balanced = True
-        for workspace in await credential_store.list_workspaces():
-            rows = await queue.ledger_rows(workspace.id, now - LEDGER_WINDOW, now + LEDGER_WINDOW)
-            balanced = balanced and all(row.is_balanced for row in rows)
+        ids = await rotation.next_workspace_ids(unbalanced)
+        if len(unbalanced) <= MAX_WORKSPACES_PER_RUN:
+            unbalanced.intersection_update(ids)  # others were deleted
+        for id_ in ids:
+            rows = await queue.ledger_rows(id_, now - LEDGER_WINDOW, now + LEDGER_WINDOW)
+            if all(row.is_balanced for row in rows):
+                unbalanced.discard(id_)
+            else:
+                unbalanced.add(id_)
         return ProbeResult(
-            ok=balanced and age < MAX_QUEUE_AGE, queue_age_seconds=round(age.total_seconds(), 3)
+            ok=not unbalanced and age < MAX_QUEUE_AGE, queue_age_seconds=round(age.total_seconds(), 3)
         )
 
     return Probe("queue", check_queue_age_and_ledger)
+
+
+def build_queue_answers_probe(queue: IngestQueue, clock: Clock) -> Probe:
+    """Returns the probe of the queue for processes that only put events into it: it succeeds while the queue answers.
+
+    A process that can take events durably stays ready while the consumer is down and events wait.
+    """
+
+    async def read_empty_ledger() -> ProbeResult:
+        now = clock()
+        await queue.ledger_rows(_NO_WORKSPACE, now - timedelta(hours=1), now)
+        return ProbeResult(ok=True)
+
+    return Probe("queue", read_empty_ledger)
 
 
 def build_limiter_probe_by_consuming(limiter: RateLimiter) -> Probe:

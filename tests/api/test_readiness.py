@@ -15,6 +15,7 @@ from service_core.api.readiness import (
     build_change_version_probe,
     build_limiter_probe_by_consuming,
     build_queue_age_and_ledger_probe,
+    build_queue_answers_probe,
     build_store_probe_with_newest_event,
 )
 from service_core.ingestion.ports import QueueState
@@ -40,6 +41,10 @@ class StubPorts:
         self.oldest = None
         self.rows = [LedgerRow()]
         self.asked = 0
+        self.listed = 0
+        self.workspace_count = 2
+        self.unbalanced_ids = set()
+        self.ledgers_read = 0
         self.limiter_down = False
         self.spans = {1: (NOW - timedelta(days=2), NOW - timedelta(hours=1)), 2: None}
 
@@ -47,9 +52,10 @@ class StubPorts:
         return 1
 
     async def list_workspaces(self):
-        return [StubWorkspace(1), StubWorkspace(2)]
+        self.listed += 1
+        return [StubWorkspace(id_) for id_ in range(1, self.workspace_count + 1)]
 
-    async def event_time_range(self, workspace_id):
+    async def first_and_last_event_time(self, workspace_id):
         self.asked += 1
         return self.spans[workspace_id]
 
@@ -58,7 +64,8 @@ class StubPorts:
 
     async def ledger_rows(self, workspace_id, start, end):
         assert start < self.now < end
-        return self.rows
+        self.ledgers_read += 1
+        return [LedgerRow(is_balanced=False)] if workspace_id in self.unbalanced_ids else self.rows
 
     async def consume(self, key, limit, window_seconds):
         if self.limiter_down:
@@ -142,3 +149,56 @@ async def test_additional_probe_is_included(stub_ports):
         return ProbeResult(ok=False)
 
     assert (await stub_ports.ready(Probe("disk", low)))[1].checks["disk"] == "degraded"
+
+
+async def run_times(stub_ports, count):
+    """Reports of a checker that ran so often, one in two seconds."""
+    readiness = ReadinessChecker(
+        [
+            build_store_probe_with_newest_event(stub_ports, stub_ports),
+            build_queue_age_and_ledger_probe(stub_ports, stub_ports, lambda: stub_ports.now),
+        ],
+        lambda: stub_ports.now,
+    )
+    reports = []
+    for _ in range(count):
+        reports.append(await readiness.report_at_most_one_second_old())
+        stub_ports.now += timedelta(seconds=2)
+    return reports
+
+
+@pytest.mark.parametrize("workspace_count", [10, 10_000])
+async def test_a_report_costs_the_same_with_few_and_many_workspaces(stub_ports, workspace_count):
+    stub_ports.workspace_count = workspace_count
+    stub_ports.spans = dict.fromkeys(range(1, workspace_count + 1))
+    await run_times(stub_ports, 3)
+    assert (stub_ports.listed, stub_ports.asked <= 24, stub_ports.ledgers_read <= 24) == (2, True, True)
+
+
+async def test_every_workspace_is_read_in_turn(stub_ports):
+    stub_ports.workspace_count = 20
+    stub_ports.spans = dict.fromkeys(range(1, 21)) | {1: (NOW, NOW - timedelta(hours=2)), 20: (NOW, NOW)}
+    stub_ports.unbalanced_ids = {20}
+    reports = await run_times(stub_ports, 5)
+    assert [report.checks["queue"] for report in reports] == [True, True, False, False, False]
+    assert [report.newest_event_at for report in reports] == [NOW - timedelta(hours=2)] * 2 + [NOW] * 3
+    stub_ports.unbalanced_ids = set()
+    assert (await run_times(stub_ports, 3))[-1].checks["queue"]
+
+
+async def test_processes_that_take_events_stay_ready_while_events_wait(stub_ports):
+    stub_ports.oldest = NOW - timedelta(hours=5)
+
+    async def ledger_rows(*_):
+        if stub_ports.limiter_down:
+            raise RateLimiterUnavailable
+        return []
+
+    stub_ports.ledger_rows = ledger_rows
+    readiness = ReadinessChecker(
+        [build_queue_answers_probe(stub_ports, lambda: stub_ports.now)], lambda: stub_ports.now
+    )
+    assert (await readiness.report_at_most_one_second_old()).ok
+    stub_ports.limiter_down = True
+    stub_ports.now += timedelta(seconds=2)
+    assert not (await readiness.report_at_most_one_second_old()).ok

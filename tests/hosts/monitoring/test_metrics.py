@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from hosts.monitoring import metrics_endpoint
 from tests.fixtures.processes import read_output_pairs, running_process, stop_process
 
 CLIENT = "203.0.113.77"
@@ -110,7 +111,7 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
     assert found[asked, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")] == 3
     assert found["touchpoint_canary_lag_seconds",] < 60
     assert fetch(f"{service['api']}/v1/users/a", agent)[0] == 200
-    for read in ("find_person", "read_activity"):
+    for read in ("find_person_of_any_id", "read_activity"):
         until(
             lambda read=read: read_metrics(service).get(
                 ("touchpoint_store_read_seconds_count", ("read", read))
@@ -134,7 +135,8 @@ def test_each_process_exports_liveness_and_probe_results(service):
     roles = until(ready)
     assert {state for checks in roles.values() for state in checks.values()} == {"ok"}
     assert json.loads(fetch(f"{service['metrics']}/health")[1]) == {"status": "ok"}
-    assert json.loads(fetch(f"{service['api']}/ready")[1])["checks"]["canary"] == "ok"
+    checks = json.loads(fetch(f"{service['api']}/ready")[1])["checks"]
+    assert (checks["canary"], checks["processes"]) == ("ok", "ok")
     assert fetch(f"{service['metrics']}/other")[0] == 404
 
 
@@ -153,3 +155,14 @@ def test_logs_contain_no_secrets_or_personal_data(service):
         assert planted not in logged
     assert all(json.loads(line)["event"] for line in logged.splitlines())
     assert not re.search(r"\d+\.\d+\.\d+\.\d+", logged)
+
+
+async def test_readiness_of_the_api_and_of_the_metrics_endpoint_are_degraded_together(tmp_path, monkeypatch):
+    """A process that gave no sign of life for a minute degrades both."""
+    states = {"ok": {"api": {"alive": "ok"}}, "degraded": {"consumer": {"alive": "degraded"}}}
+    probe = metrics_endpoint.build_processes_probe(tmp_path)
+    for status, roles in states.items():
+        monkeypatch.setattr(
+            metrics_endpoint, "summarize_readiness_by_role", lambda *_, status=status, roles=roles: {"status": status, "roles": roles},
+        )  # fmt: skip
+        assert (await probe.check()).ok is (status == "ok")
