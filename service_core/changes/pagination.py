@@ -60,7 +60,9 @@ async def paginate_records(
         BadRequest: ``invalid_cursor``.
     """
     parameters = query.model_dump(mode="json", exclude={"cursor"})
-    scope_digest = cursor_scope_digest(caller.workspace.id, type(query).__name__, parameters)
+    scope_digest = cursor_scope_digest(
+        caller.workspace.secret, caller.workspace.id, type(query).__name__, parameters
+    )
     after = decode_keyset_cursor(query.cursor, scope_digest) if query.cursor else None
     matches: list[R] = []
     batch_size = query.limit + 1

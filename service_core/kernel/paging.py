@@ -1,8 +1,9 @@
-"""Pagination cursors: opaque texts that are bound to the request that produced them."""
+"""Pagination cursors: opaque texts, sealed with a secret and bound to the request that produced them."""
 
 import base64
 import binascii
 import hashlib
+import hmac
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,8 @@ from service_core.kernel.clock import epoch_milliseconds
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.ids import encode_base64url
 
-_CHECKSUM_BYTES: Final = 9
+_SEAL_BYTES: Final = 16
+_PURPOSE: Final = b"pagination cursor"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,14 +46,20 @@ class KeysetCursor:
     id: UUID
 
 
-def cursor_scope_digest(*parts: Any) -> bytes:
-    """Returns a digest of the workspace and of the request without its cursor, to which the cursor is bound."""
+def cursor_scope_digest(secret: bytes, *parts: Any) -> bytes:
+    """Returns the key that seals the cursors of one request.
+
+    Args:
+        secret: secret of the workspace; the key is derived from it, so that a caller cannot make a cursor.
+        parts: the workspace and the request without its cursor; a cursor works with no other request.
+    """
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(canonical.encode()).digest()
+    key = hmac.digest(secret, _PURPOSE, hashlib.sha256)
+    return hmac.digest(key, canonical.encode(), hashlib.sha256)
 
 
 def encode_offset_cursor(cursor: OffsetCursor, scope_digest: bytes) -> str:
-    """Returns the encoded cursor. Its checksum detects damage and use with another request; it does not authenticate."""
+    """Returns the encoded cursor, sealed: damage, forgery and use with another request are detected."""
     return _encode_fields(
         {"o": cursor.offset, "t": epoch_milliseconds(cursor.first_requested_at)}, scope_digest
     )
@@ -90,7 +98,7 @@ def decode_keyset_cursor(token: str, scope_digest: bytes) -> KeysetCursor:
 
 def _encode_fields(fields: dict[str, Any], scope_digest: bytes) -> str:
     payload = json.dumps(fields, separators=(",", ":")).encode()
-    return encode_base64url(_checksum(payload, scope_digest) + payload)
+    return encode_base64url(_seal(payload, scope_digest) + payload)
 
 
 def _decode_verified_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
@@ -98,8 +106,9 @@ def _decode_verified_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise _invalid_cursor_error() from None
-    payload = raw[_CHECKSUM_BYTES:]
-    if raw[:_CHECKSUM_BYTES] != _checksum(payload, scope_digest) or encode_base64url(raw) != token:
+    payload = raw[_SEAL_BYTES:]
+    is_sealed = hmac.compare_digest(raw[:_SEAL_BYTES], _seal(payload, scope_digest))
+    if not is_sealed or encode_base64url(raw) != token:
         raise _invalid_cursor_error()
     fields: dict[str, Any] = json.loads(payload)
     return fields
@@ -109,8 +118,8 @@ def _from_epoch_milliseconds(milliseconds: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
-def _checksum(payload: bytes, scope_digest: bytes) -> bytes:
-    return hashlib.blake2b(payload, key=scope_digest, digest_size=_CHECKSUM_BYTES).digest()
+def _seal(payload: bytes, scope_digest: bytes) -> bytes:
+    return hashlib.blake2b(payload, key=scope_digest, digest_size=_SEAL_BYTES).digest()
 
 
 def _invalid_cursor_error() -> BadRequest:

@@ -20,7 +20,7 @@ from service_core.kernel.paging import (
 )
 
 AT = datetime(2026, 7, 8, 15, 0, 0, 123000, tzinfo=UTC)
-HERE = cursor_scope_digest("workspace", {"metrics": ["visitors"], "limit": 10})
+HERE = cursor_scope_digest(b"secret", "workspace", {"metrics": ["visitors"], "limit": 10})
 
 
 def refused_cursor(token, bound_to=HERE):
@@ -53,9 +53,9 @@ def test_a_cursor_of_another_form_is_refused():
 @pytest.mark.parametrize(
     "other",
     [
-        cursor_scope_digest("another", {"metrics": ["visitors"], "limit": 10}),
-        cursor_scope_digest("workspace", {"metrics": ["sessions"], "limit": 10}),
-        cursor_scope_digest("workspace", {"metrics": ["visitors"], "limit": 20}),
+        cursor_scope_digest(b"secret", "another", {"metrics": ["visitors"], "limit": 10}),
+        cursor_scope_digest(b"secret", "workspace", {"metrics": ["sessions"], "limit": 10}),
+        cursor_scope_digest(b"secret", "workspace", {"metrics": ["visitors"], "limit": 20}),
     ],
 )
 def test_a_cursor_of_another_request_is_refused(other):
@@ -63,7 +63,9 @@ def test_a_cursor_of_another_request_is_refused(other):
 
 
 def test_cursor_does_not_depend_on_the_order_of_properties():
-    assert cursor_scope_digest({"a": 1, "b": 2}) == cursor_scope_digest({"b": 2, "a": 1})
+    assert cursor_scope_digest(b"secret", {"a": 1, "b": 2}) == cursor_scope_digest(
+        b"secret", {"b": 2, "a": 1}
+    )
 
 
 @pytest.mark.parametrize("token", ["", "x", "é", "eyJvIjoxfQ", "=" * 8, "AAAAAAAAAAAA"])

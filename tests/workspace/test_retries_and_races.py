@@ -1,10 +1,14 @@
 """Retries, races and the audit log through the door, on each database."""
 
 import asyncio
+import hashlib
+import json
 from collections import Counter
 
 import pytest
 
+from service_core.changes.schemas import AuditQuery
+from service_core.kernel.paging import OffsetCursor, cursor_scope_digest, encode_offset_cursor
 from tests.workspace.conftest import WorkspaceApi
 
 BODY = {"link": {"name": "Reel", "destination_url": "https://example.com/a", "slug": "reel"}}
@@ -66,6 +70,18 @@ async def test_audit_log_pages_by_cursor_during_writes(workspace_api):
         page = (await workspace_api.ask("GET", f"/audit?limit=2&cursor={page['next_cursor']}")).json
         walked += [entry["id"] for entry in page["entries"]]
     assert walked == made[::-1]
+
+
+@pytest.mark.parametrize("offset", [-1, 10**30, 10**4000, "x", None, 1.5, [1]])
+async def test_cursor_forged_from_public_facts_is_refused(workspace_api, offset):
+    workspace = workspace_api.workspaces["shop"]
+    parameters = AuditQuery(limit=1).model_dump(exclude={"cursor"}, mode="json")
+    public_facts = (workspace.id, "audit", parameters)
+    canonical = json.dumps(public_facts, sort_keys=True, separators=(",", ":"), default=str).encode()
+    for key in (hashlib.sha256(canonical).digest(), cursor_scope_digest(b"", *public_facts)):
+        token = encode_offset_cursor(OffsetCursor(offset, workspace_api.now), key)
+        answer = await workspace_api.ask("GET", f"/audit?limit=1&cursor={token}")
+        assert (answer.status, answer.json["code"]) == (400, "invalid_cursor")
 
 
 async def test_cursor_is_bound_to_its_request(workspace_api):

@@ -54,7 +54,10 @@ class DimensionValuesQuery(RangeQuery):
     def cursor_binding(self, caller: Caller) -> bytes:
         """Returns the bytes that a cursor of this request is bound to."""
         return cursor_scope_digest(
-            "dimension-values", str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"})
+            caller.workspace.secret,
+            "dimension-values",
+            str(caller.workspace.id),
+            self.model_dump(mode="json", exclude={"cursor"}),
         )
 
 

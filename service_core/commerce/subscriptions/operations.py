@@ -65,7 +65,7 @@ class SubscriptionsQuery(QueryModel):
     def cursor_binding(self, caller: Caller) -> bytes:
         """What a cursor of this request is bound to."""
         sent = self.model_dump(mode="json", exclude={"cursor"})
-        return cursor_scope_digest("subscriptions", str(caller.workspace.id), sent)
+        return cursor_scope_digest(caller.workspace.secret, "subscriptions", str(caller.workspace.id), sent)
 
 
 @operation("GET /subscriptions", tag="marketing")

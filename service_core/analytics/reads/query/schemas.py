@@ -136,7 +136,11 @@ class QueryRequest(AnalyticsQueryBase):
 
     def cursor_binding(self, caller: Caller) -> bytes:
         """Returns the bytes that a cursor of this request is bound to."""
-        return cursor_scope_digest(str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"}))
+        return cursor_scope_digest(
+            caller.workspace.secret,
+            str(caller.workspace.id),
+            self.model_dump(mode="json", exclude={"cursor"}),
+        )
 
 
 REQUEST_ONLY: Final = tuple(
