@@ -440,6 +440,9 @@ from service_core.kernel.operations import RateLimitClass as RateLimitClass
 from service_core.kernel.operations import Scope as Scope
 from service_core.kernel.operations import operation as operation
 from service_core.kernel.paging import KeysetCursor as KeysetCursor
+from service_core.kernel.private_files import create_private_file as create_private_file
+from service_core.kernel.private_files import create_private_folder as create_private_folder
+from service_core.kernel.private_files import restrict_database_to_owner as restrict_database_to_owner
 from service_core.kernel.schemas import BodyModel as BodyModel
 from service_core.kernel.schemas import ResponseModel as ResponseModel
 from service_core.kernel.time_ranges import BucketRun as BucketRun

@@ -1,5 +1,6 @@
 """``touchpoint docs``: the reference pages, from what is installed."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -23,6 +24,7 @@ def check_or_write_reference_pages(
     pages = render_reference_pages(load_installed_registry_once())
     stale = sorted(name for name, text in pages.items() if _read_file(folder / name) != text)
     if write:
+        os.umask(0o022)  # pages are for everybody, unlike data
         folder.mkdir(parents=True, exist_ok=True)
         for name in stale:
             (folder / name).write_text(pages[name], encoding="utf-8")

@@ -10,6 +10,7 @@ from hosts.asgi_runner import run_on_uvloop
 from hosts.ingest.run import run_ingest_host_until_stopped
 from hosts.logs import configure_redacted_json_logging
 from service_core.kernel.errors import StartupError
+from service_core.kernel.private_files import set_private_umask
 from service_core.kernel.settings import AsgiServer
 
 
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
     configure_redacted_json_logging()
+    set_private_umask()
     door = given.listen if given.fd is None else socket.socket(fileno=given.fd)
     code = 0
     try:

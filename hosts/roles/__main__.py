@@ -11,6 +11,7 @@ from hosts.logs import configure_redacted_json_logging
 from hosts.roles.models import Role
 from hosts.roles.process import ProcessOptions, run_role_until_stopped
 from service_core.kernel.errors import StartupError
+from service_core.kernel.private_files import set_private_umask
 from service_core.kernel.settings import AsgiServer
 
 
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
     configure_redacted_json_logging()
+    set_private_umask()
     listener = None if given.fd is None else socket.socket(fileno=given.fd)
     options = ProcessOptions(given.config.absolute(), listener, given.server, given.processes)
     try:

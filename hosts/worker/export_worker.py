@@ -20,6 +20,7 @@ from hosts.logs import configure_redacted_json_logging
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
 from service_core.api.readiness import ReadinessChecker
 from service_core.kernel.clock import system_clock
+from service_core.kernel.private_files import set_private_umask
 
 CONFIG_VARIABLE: Final = "TOUCHPOINT_WORKER_CONFIG"
 """Environment variable with the settings file, for the process of a job."""
@@ -32,6 +33,7 @@ def main() -> None:
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
     configure_redacted_json_logging()
+    set_private_umask()
     os.environ[CONFIG_VARIABLE] = str(given.config.absolute())
     jobs: Any = load_ports(given.config.absolute()).jobs
     Thread(

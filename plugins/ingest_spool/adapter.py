@@ -28,6 +28,7 @@ from service_core.plugin import (
     ReceivedEvent,
     RejectionReason,
     StartupError,
+    create_private_file,
     gather_results_or_expected_errors,
     require_writable_paths_or_parents,
 )
@@ -65,7 +66,7 @@ class SpoolQueue:
             StartupError: the file cannot be used.
         """
         with self._require_writable_and_wrap_storage_errors():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            create_private_file(self._path)
             await self._writer.start()
 
     async def aclose(self) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from service_core.plugin import ByteStreamOpener, require_writable_paths_or_parents
+from service_core.plugin import ByteStreamOpener, create_private_folder, require_writable_paths_or_parents
 
 CHUNK_BYTES: Final = 256 * 1024
 DRAFT_SUFFIX: Final = ".part"
@@ -39,7 +39,7 @@ class LocalSink:
             StartupError: nothing could be put into it.
         """
         await self.check()
-        await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        await asyncio.to_thread(create_private_folder, self._folder)
 
     @asynccontextmanager
     async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:  # noqa: ARG002 - downloads name it

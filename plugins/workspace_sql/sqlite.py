@@ -17,7 +17,7 @@ from plugins.workspace_sql.schema import enable_wal_retrying_while_locked, requi
 from plugins.workspace_sql.settings import SqliteSettings
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from plugins.workspace_sql.write_locks import LockKey
-from service_core.plugin import StartupError, require_writable_paths_or_parents
+from service_core.plugin import StartupError, create_private_file, require_writable_paths_or_parents
 
 
 class SqliteDatabase(Database):
@@ -117,7 +117,7 @@ class SqliteDatabase(Database):
     async def _open(self) -> None:
         file = self._settings.file
         self._require_writable()
-        file.parent.mkdir(parents=True, exist_ok=True)
+        create_private_file(file)
         await asyncio.to_thread(enable_wal_retrying_while_locked, file, self._settings.busy_seconds)
         self._request_locks = RequestLocks(_lock_file(file))
         self._engine = _create_async_engine(self._settings)

@@ -15,7 +15,14 @@ from plugins.events_sql.execution.statement_templates import ParameterValues
 from plugins.events_sql.schema.store_version import require_new_store_or_current_version
 from plugins.events_sql.settings import DuckDbSettings
 from plugins.events_sql.writes.append import TransactionalWrites
-from service_core.plugin import Event, StartupError, StoreUnavailable, require_writable_paths_or_parents
+from service_core.plugin import (
+    Event,
+    StartupError,
+    StoreUnavailable,
+    create_private_folder,
+    require_writable_paths_or_parents,
+    restrict_database_to_owner,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -197,8 +204,10 @@ class DuckDbBackend:
         self.check_connection()
         try:
             if self._path is not None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                create_private_folder(self._path.parent)
             self._root = self._connect()
+            if self._path is not None:
+                restrict_database_to_owner(self._path)
             self._root.begin()
             require_new_store_or_current_version(self._root_rows, "current_schema()")
             for statement in ddl.create_if_missing_statements(self.dialect):
