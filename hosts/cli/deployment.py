@@ -7,8 +7,12 @@ from pathlib import Path
 import typer
 
 from hosts.composition.compose import Service, compose, load_ports
-from hosts.composition.load_settings import load_settings_with_environment, settings_folder
-from hosts.composition.ports import start_adapters
+from hosts.composition.load_settings import (
+    list_settings_named_by_environment,
+    load_settings_with_environment,
+    settings_folder,
+)
+from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
 from service_core.extensions.workspace_store import WorkspaceStore
@@ -24,10 +28,32 @@ def load_and_compose_service(config: Path) -> Service:
     return compose(load_settings_with_environment(config), settings_folder(config))
 
 
+def load_ports_of_existing_deployment(config: Path) -> Ports:
+    """Returns the ports of a deployment, none of them opened.
+
+    Raises:
+        StartupError: its workspace store is a file that does not exist: the command would work on a new, empty one.
+    """
+    ports = load_ports(config)
+    settings, setting = load_settings_with_environment(config), PORTS["workspace"].setting
+    local = ports.registry.local_data_of_url(
+        "workspace", PORTS["workspace"].url(settings), base_folder=settings_folder(config)
+    )
+    if local is not None and not local[1].exists():
+        variable = list_settings_named_by_environment().get(setting)
+        source = f"the environment variable {variable}" if variable else str(config)
+        raise StartupError(
+            f"There is no {local[1]}, which {setting} names according to {source}. If the service takes its settings from its "
+            "unit or container, run this command with the same environment; otherwise make a deployment with "
+            "`touchpoint init DIR`, or start it with `touchpoint serve`."
+        )
+    return ports
+
+
 @asynccontextmanager
 async def open_workspace_store(config: Path) -> AsyncIterator[WorkspaceStore]:
     """The directory of a deployment alone, so keys can be changed while the service runs."""
-    ports = load_ports(config)
+    ports = load_ports_of_existing_deployment(config)
     async with start_adapters([ports.workspace]):
         yield ports.workspace
 

@@ -107,15 +107,14 @@ def _run_as_system_in_workspace(
     """Runs ``work`` as a system caller on the named or only workspace; the service may run meanwhile."""
     from dataclasses import replace
 
-    from hosts.cli.deployment import find_named_or_only_workspace
-    from hosts.composition.compose import load_ports
+    from hosts.cli.deployment import find_named_or_only_workspace, load_ports_of_existing_deployment
     from hosts.composition.ports import start_adapters
     from service_core.access.internal_callers import build_unlimited_read_only_caller
     from service_core.changes.change_executor import ChangeExecutor
     from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 
     async def open_store_and_run_task() -> T:
-        ports = load_ports(config)
+        ports = load_ports_of_existing_deployment(config)
         async with start_adapters([ports.workspace]):
             chosen_workspace = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
             caller = replace(

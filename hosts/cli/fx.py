@@ -39,13 +39,13 @@ def show_exchange_rate_coverage(
 
 async def _load_rate_coverage(config: "Path", *, sync_first: bool) -> "RateCoverage | None":
     """What is kept of the source."""
-    from hosts.composition.compose import load_ports
+    from hosts.cli.deployment import load_ports_of_existing_deployment
     from hosts.composition.ports import start_adapters
     from service_core.analytics.fx.ports import RateSourceUnavailable
     from service_core.commerce.fx.sync_rates import ExchangeRateSync
     from service_core.kernel.errors import StartupError
 
-    ports = load_ports(config)
+    ports = load_ports_of_existing_deployment(config)
     if ports.fx is None:
         return None
     async with start_adapters([ports.workspace, ports.fx]):

@@ -42,6 +42,8 @@ def create_deployment_and_print_keys(
     """Create a data folder and a first workspace.
 
     Writes DIR/touchpoint.toml, creates the stores, and shows the write key and the Agent key this once.
+    Settings that the environment names now are written into the file, passwords as references to
+    their variables, so that later commands work on the same stores or refuse.
     """
     file = folder / SETTINGS_FILE
     created = create_deployment_or_remove_settings_file(
@@ -92,10 +94,19 @@ def create_deployment_or_remove_settings_file(
 
 def _write_new_settings_file(file: Path, template: Path | None) -> None:
     from hosts.cli.settings_file import render_settings_file
+    from hosts.composition.load_settings import (
+        list_settings_named_by_environment,
+        load_settings_with_environment,
+    )
     from service_core.kernel.errors import StartupError
 
+    named = list_settings_named_by_environment()
     try:
-        text = render_settings_file() if template is None else template.read_text(encoding="utf-8")
+        text = (
+            template.read_text(encoding="utf-8")
+            if template is not None and not named
+            else render_settings_file(load_settings_with_environment(template), named)
+        )
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as target:
             target.write(text)

@@ -69,11 +69,10 @@ def requeue_quarantined_events(workspace: WorkspaceId = None, config: ConfigFile
 async def _open_quarantine(
     config: "Path", public_id: str | None
 ) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
-    from hosts.cli.deployment import find_named_or_only_workspace
-    from hosts.composition.compose import load_ports
+    from hosts.cli.deployment import find_named_or_only_workspace, load_ports_of_existing_deployment
     from hosts.composition.ports import start_adapters
 
-    ports = load_ports(config)
+    ports = load_ports_of_existing_deployment(config)
     async with start_adapters([ports.workspace, ports.queue]):
         yield ports.queue, await find_named_or_only_workspace(ports.workspace.credentials, public_id)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -17,6 +18,8 @@ from service_core.kernel.settings import Settings, SettingsSection
 
 ENVIRONMENT_PREFIX: Final = "TOUCHPOINT_"
 ENVIRONMENT_DELIMITER: Final = "__"
+
+_VARIABLE_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
 
 def settings_folder(config: Path) -> Path:
@@ -95,7 +98,7 @@ class _LayeredSettings(Settings, BaseSettings):
 
 def _read_settings_file(file: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(file.read_text())
+        table = tomllib.loads(file.read_text())
     except FileNotFoundError:
         raise StartupError(
             f"There is no settings file {file}. Name one with --config or TOUCHPOINT_CONFIG, or make one with "
@@ -109,6 +112,33 @@ def _read_settings_file(file: Path) -> Mapping[str, Any]:
         raise StartupError(f"The settings file {file} cannot be read: {fault.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
         raise StartupError(f"The settings file {file} cannot be read: {fault}.") from None
+    return {name: _replace_variable_references(value, file) for name, value in table.items()}
+
+
+def _replace_variable_references(value: Any, file: Path) -> Any:
+    """Returns a value of the settings file with the value of NAME in place of each ``${NAME}``.
+
+    Raises:
+        StartupError: a variable is not set, as in a command line outside of the service's unit.
+    """
+    if isinstance(value, dict):
+        return {name: _replace_variable_references(part, file) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_replace_variable_references(part, file) for part in value]
+    if not isinstance(value, str):
+        return value
+    for variable in _VARIABLE_REFERENCE.findall(value):
+        if variable not in os.environ:
+            raise StartupError(
+                f"{file} refers to the environment variable {variable}, which is not set. Set it as the service's unit or "
+                "container does, such as `set -a; . /etc/touchpoint/environment; set +a`."
+            )
+    return _VARIABLE_REFERENCE.sub(lambda found: os.environ[found[1]], value)
+
+
+def list_settings_named_by_environment() -> dict[str, str]:
+    """Returns ``section.name`` -> environment variable of every setting that the environment names."""
+    return {_setting_name(variable): variable for variable in _variables_meant_as_settings(os.environ)}
 
 
 def _setting_paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts.cli.settings_file import render_settings_file
 from hosts.composition.load_settings import load_settings_with_environment
 from service_core.kernel.settings import Settings
 
@@ -109,3 +110,28 @@ def test_folder_that_cannot_be_created_prints_one_sentence(touchpoint, tmp_path)
     (tmp_path / "file").write_text("in the way")
     result = touchpoint("init", tmp_path / "file" / "shop", code=2)
     assert "cannot be written" in result.stderr
+
+
+def test_settings_of_the_environment_are_written_with_secrets_as_references(touchpoint, tmp_path):
+    store, token = f"sqlite:///{tmp_path}/elsewhere.db", "t" * 32
+    named = {"TOUCHPOINT_STORAGE__WORKSPACE": store, "TOUCHPOINT_HTTP__INTERNAL_TOKEN": token}
+    touchpoint("init", tmp_path / "shop", "--json", **named)
+    file = tmp_path / "shop" / "touchpoint.toml"
+    written = tomllib.loads(file.read_text())
+    assert written["storage"]["workspace"] == store
+    assert written["http"]["internal_token"] == "${TOUCHPOINT_HTTP__INTERNAL_TOKEN}"
+    assert token not in file.read_text()
+    refused = touchpoint("key", "list", "--config", file, code=2)
+    assert (
+        "refers to the environment variable TOUCHPOINT_HTTP__INTERNAL_TOKEN, which is not set"
+        in refused.stderr
+    )
+    listed = touchpoint("key", "list", "--config", file, TOUCHPOINT_HTTP__INTERNAL_TOKEN=token)
+    assert "agent" in listed.stdout
+
+
+def test_url_with_a_password_is_written_as_a_reference():
+    url = "postgresql://touchpoint:hidden@db/touchpoint"
+    settings = Settings.model_validate({"storage": {"workspace": url}})
+    text = render_settings_file(settings, {"storage.workspace": "TOUCHPOINT_STORAGE__WORKSPACE"})
+    assert tomllib.loads(text)["storage"]["workspace"] == "${TOUCHPOINT_STORAGE__WORKSPACE}"

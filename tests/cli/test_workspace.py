@@ -1,6 +1,9 @@
 """``touchpoint workspace``: make one; show and set the rules it follows."""
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -87,9 +90,30 @@ def test_second_workspace_is_created_in_a_deployment(touchpoint, deployment):
     assert "IANA name" in refused.stderr
 
 
-def test_deployment_without_a_workspace_prints_a_hint(touchpoint, tmp_path):
-    file = tmp_path / "touchpoint.toml"
-    file.write_text("")
+def test_deployment_without_a_workspace_prints_a_hint(touchpoint, deployment):
+    file = Path(deployment["config"])
+    with closing(sqlite3.connect(file.with_name("workspace.db"))) as connection, connection:
+        connection.execute("DELETE FROM credentials")
+        connection.execute("DELETE FROM workspaces")
     for command in (("key", "list"), ("workspace", "show")):
         refused = touchpoint(*command, "--config", file, code=2)
         assert "no workspace. Make one with `touchpoint workspace create --name NAME`" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("workspace", "create", "--name", "Cafe"), ("workspace", "show"), ("key", "list"), ("member", "list"),
+        ("connection", "list"), ("domain", "list"), ("quarantine", "list"), ("fx",),
+    ],
+)  # fmt: skip
+def test_no_command_creates_an_empty_store(touchpoint, tmp_path, command):
+    """As on a server whose unit has the settings in its environment, and the command line has not."""
+    file = tmp_path / "touchpoint.toml"
+    file.write_text("")
+    refused = touchpoint(*command, "--config", file, code=2).stderr
+    assert (
+        f"There is no {tmp_path / 'workspace.db'}, which storage.workspace names according to {file}"
+        in refused
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["touchpoint.toml"]
