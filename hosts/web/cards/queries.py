@@ -19,12 +19,13 @@ from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Series
 from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
 from hosts.web.charts.time_labels import build_labelled_bucket
+from service_core.analytics.reads.query.top_groups import OTHER
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
 from service_core.kernel.timestamps import format_timestamp
 
 MAX_LINES: Final = 5
-"""Lines of one plot; the table names all."""
+"""Lines of one plot besides that of the rest; the table names all."""
 
 _BUCKET: Final = "bucket"
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -122,6 +123,11 @@ class _QueryAnswer:
             *(["More rows are not shown."] if self.data["meta"]["truncated"] else []),
         )
 
+    def notes_on_kept_groups(self) -> list[str]:
+        """Which groups the answer was asked to keep, where the rest is no line."""
+        top = self.data["meta"]["resolved"].get("top")
+        return [f"The largest {top['limit']} at most."] if top and not top["other"] else []
+
     def formatted_rows_table(self) -> Table:
         """Every row in words."""
         columns = self.data["columns"]
@@ -150,14 +156,16 @@ def _plot_card_of_top_series(answer: _QueryAnswer) -> Card:
         if answer.dimensions
         else _series_of_metrics_sharing_first_unit(answer, starts)
     )
+    named = [series for series in all_series if series.name != OTHER]
+    drawn = [*named[:MAX_LINES], *(series for series in all_series if series.name == OTHER)]
     picture = build_plot(
         f"{answer.title}, by {answer.size}",
         _label_buckets_marking_last_partial(answer, starts),
-        all_series[:MAX_LINES],
+        drawn,
         unit=answer.setting.format_for(answer.metrics[0]["unit"]),
         style="area" if len(all_series) == 1 else "line",
     )
-    more = [f"Top {MAX_LINES} of {len(all_series)}."] if len(all_series) > MAX_LINES else []
+    more = [f"Top {MAX_LINES} of {len(named)}."] if len(named) > MAX_LINES else answer.notes_on_kept_groups()
     return Card(
         answer.title,
         "plot",
@@ -202,7 +210,8 @@ def _series_by_dimension_largest_first(answer: _QueryAnswer, starts: Sequence[st
         value_by_bucket.setdefault(name, {})[row[_BUCKET]] = row[metric["id"]]
     nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not answer.data["meta"]["truncated"] else None
     largest = sorted(
-        value_by_bucket, key=lambda name: -sum(value or 0 for value in value_by_bucket[name].values())
+        value_by_bucket,
+        key=lambda name: (name == OTHER, -sum(value or 0 for value in value_by_bucket[name].values())),
     )
     return [
         Series(name, tuple(value_by_bucket[name].get(start, nothing) for start in starts)) for name in largest

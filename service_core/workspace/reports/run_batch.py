@@ -125,8 +125,13 @@ async def _run_report_as_outcome(
 
 
 def _row_limit_below_plan_limit(report: Report, row_limit: int | None) -> int | None:
-    """Returns the row limit that the query engine applies; None for the one of the report."""
-    if report.plan is None or row_limit is None or row_limit >= report.plan.limit:
+    """Returns the row limit that the query engine applies; None for the one of the report, and for series.
+
+    A series is never cut: its line would end in the middle of the range.
+    """
+    if report.plan is None or report.plan.interval is not None or row_limit is None:
+        return None
+    if row_limit >= report.plan.limit:
         return None
     return row_limit
 

@@ -32,6 +32,7 @@ from service_core.analytics.reads.metric_values import (
 from service_core.analytics.reads.query.operations import post_query
 from service_core.analytics.reads.query.response import QueryResponse
 from service_core.analytics.reads.query.schemas import QueryRequest, SavedQuery
+from service_core.analytics.reads.query.top_groups import TopBody
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import (
     MAX_BUCKETS,
@@ -56,6 +57,9 @@ from service_core.workspace.reports.schemas import (
     SkippedFilter,
     SkipReason,
 )
+
+CHARTED_GROUPS: Final = 5
+"""Largest groups of a series by dimension, unless its plan has ``top``."""
 
 _WITHOUT_SERIES: Final = ("number", "pie")
 _BREAKDOWNS: Final[Mapping[str, tuple[type[BreakdownQuery], Operation]]] = {
@@ -218,10 +222,21 @@ def _build_query_request(
 ) -> QueryRequest:
     options: dict[str, Any] = {"compare": request.compare, "cursor": request.cursor}
     if request.limit is not None:
-        options["limit"] = request.limit
+        options |= {"limit": request.limit, "top": None}
+    elif request.cursor is None:
+        options |= _options_for_complete_series(plan)
     return plan.to_request_with_more_filters(
         request.date_range or report.default_range, extra_filters=accepted_filters, **options
     )
+
+
+def _options_for_complete_series(plan: SavedQuery) -> dict[str, Any]:
+    """Returns the fields of the request with which no line of a series ends where a page of rows would."""
+    if plan.interval is None or plan.top is not None:
+        return {}
+    if not plan.dimensions:
+        return {} if "limit" in plan.model_fields_set else {"limit": MAX_BUCKETS}
+    return {"top": TopBody(limit=CHARTED_GROUPS, other=len(set(plan.dimensions)) == 1)}
 
 
 def to_explicit_range(date_range: ResolvedRange) -> DateRange:

@@ -103,7 +103,11 @@ class RunReport(BodyModel):
         default=[], description="Beside those of a plan, at most 10; other reports skip them."
     )
     compare: Compare = Field(None, description="Of a plan or a chart: as in `/query`.")
-    limit: int | None = Field(None, description="Rows of a plan, up to 1000, or of a grouping, up to 100.")
+    limit: int | None = Field(
+        None,
+        description="Rows of a plan, up to 1000, or of a grouping, up to 100. Without it "
+        "a series by dimension has the `top` of its plan, or 5 groups.",
+    )
     cursor: str | None = Field(None, description="Of a plan: `next_cursor` of the page before.")
 
 

@@ -275,6 +275,31 @@ async def test_rows_are_cut_to_the_limit(api_client):
     assert [card["truncated"] for card in cards] == [False, False, False]
 
 
+async def test_series_by_dimension_is_whole_on_reports_and_dashboards(api_client):
+    report = await api_client.plan(interval="hour", limit=1)
+    path = f"/reports/{report['id']}"
+    alone = (await api_client.run(path, {}))["data"]
+    (card,) = (
+        await api_client.run(
+            f"/dashboards/{(await api_client.board(report))['id']}", {"overrides": {"row_limit": 1}}
+        )
+    )["cards"]
+    on_board = card["result"]["data"]
+    for data in (alone, on_board):
+        groups = {row["country"] for row in data["rows"]}
+        assert data["meta"]["resolved"]["top"] == {"limit": 5, "other": True}
+        assert (len(groups) > 1, data["meta"]["truncated"], card["truncated"]) == (True, False, False)
+        starts = {row["bucket"] for row in data["rows"]}
+        assert len(starts) >= 24
+        assert len(data["rows"]) == len(groups) * len(starts)
+    page = (await api_client.run(path, {"limit": 1}))["data"]
+    assert (len(page["rows"]), page["meta"]["truncated"], "top" in page["meta"]["resolved"]) == (
+        1,
+        True,
+        False,
+    )
+
+
 OVERRIDES = [
     ({"filters": [GERMANY] * 11}, "too_many_filters", "overrides.filters"),
     ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension", "overrides.filters[0]"),

@@ -21,11 +21,18 @@ from service_core.analytics.reads.query.response import (
     QueryMeta,
     QueryResponse,
     ResolvedQuery,
+    ResolvedTopQuery,
     ResponseRenderer,
     build_comparison_of_page_rows,
     without_dimensions_and_buckets,
 )
 from service_core.analytics.reads.query.schemas import QueryRequest
+from service_core.analytics.reads.query.top_groups import (
+    TopBody,
+    TopGroups,
+    rank_largest_groups,
+    read_rows_of_groups,
+)
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measured
 from service_core.kernel.date_range import RangeResponse
@@ -44,6 +51,7 @@ async def post_query(
 ) -> QueryResponse:
     """Returns metrics by up to 3 dimensions, filtered, bucketed, ordered and paged.
 
+    `top` keeps the largest groups with their complete series: what a line chart is drawn from.
     `totals` cover the whole range. A value that is not measured is null and listed in `meta.unavailable`.
     """
     started = perf_counter()
@@ -56,8 +64,12 @@ async def post_query(
     date_range = await resolve_date_range_or_all_time(body.date_range, caller, event_reader)
     query, attribution = body.validate_and_build_metric_query(queries, models, date_range, caller.workspace)
     snapshot = await queries.read_source_states_once(caller, query.metrics)
-    page, totals = await _read_page_and_totals(
-        caller, queries, replace(query, offset=cursor.offset), snapshot
+    groups, (page, totals) = (
+        (None, await _read_page_and_totals(caller, queries, replace(query, offset=cursor.offset), snapshot))
+        if body.top is None
+        else await _read_largest_groups_and_totals(
+            caller, queries, query, snapshot, body.top, with_empty_rest=bool(body.compare)
+        )
     )
     renderer = ResponseRenderer(query, queries.metrics_by_id(query.metrics), caller.workspace.currency)
     previous_range = await resolve_comparison_range(body.compare, date_range, caller, event_reader)
@@ -68,7 +80,7 @@ async def post_query(
         else renderer.rows_as_objects(page.rows),
         totals=renderer.metric_values(totals),
         comparison=await build_comparison_of_page_rows(
-            previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot
+            previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot, groups=groups
         )
         if previous_range
         else None,
@@ -105,6 +117,32 @@ async def _read_page_and_totals(
     return page, totals.rows[0]
 
 
+async def _read_largest_groups_and_totals(
+    caller: Caller,
+    queries: MetricQueries,
+    query: MetricQuery,
+    snapshot: SourceSnapshot,
+    top: TopBody,
+    *,
+    with_empty_rest: bool,
+) -> tuple[TopGroups, tuple[QueryResult, ResultRow]]:
+    """Returns the largest groups, and all their rows with the totals.
+
+    Args:
+        with_empty_rest: keep the group of the rest without rows: groups of a compared range may be in it.
+    """
+    groups, totals = await gather_or_cancel(
+        rank_largest_groups(caller, queries, query, snapshot, top),
+        queries.execute_marking_unfit_credits_unavailable(
+            caller, without_dimensions_and_buckets(query), snapshot
+        ),
+    )
+    if top.other and with_empty_rest:
+        groups = replace(groups, has_other=True)
+    rows = await read_rows_of_groups(caller, queries, query, snapshot, groups)
+    return groups, (QueryResult(rows, len(rows), ()), totals.rows[0])
+
+
 def _has_no_data(page: QueryResult, totals: ResultRow) -> bool:
     """Whether the query has no data. Without dimensions, rows exist all the same."""
     return not page.total_rows or not any(
@@ -125,6 +163,13 @@ def _truncation_and_next_cursor(
 
 
 def _describe_resolved_query(
+    body: QueryRequest, query: MetricQuery, attribution: AttributionSettings | None, caller: Caller
+) -> ResolvedQuery:
+    resolved = _describe_query_without_top(body, query, attribution, caller)
+    return resolved if body.top is None else ResolvedTopQuery(**dict(resolved), top=body.top)
+
+
+def _describe_query_without_top(
     body: QueryRequest, query: MetricQuery, attribution: AttributionSettings | None, caller: Caller
 ) -> ResolvedQuery:
     return ResolvedQuery(

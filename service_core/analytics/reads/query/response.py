@@ -18,6 +18,7 @@ from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.did_you_mean import ValueSuggestion
 from service_core.analytics.reads.metric_values import UnavailableMetric
+from service_core.analytics.reads.query.top_groups import TopBody, TopGroups, read_rows_of_groups
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.schemas import BodyModel, ResponseModel
@@ -57,10 +58,16 @@ class ResolvedQuery(ResponseModel):
     limit: int
 
 
+class ResolvedTopQuery(ResolvedQuery):
+    """The executed query with the groups it keeps."""
+
+    top: TopBody
+
+
 class QueryMeta(ResponseModel):
     """Metadata: the executed query, what is missing, and the next page."""
 
-    resolved: ResolvedQuery
+    resolved: ResolvedTopQuery | ResolvedQuery
     unavailable: list[UnavailableMetric]
     truncated: bool = Field(description="Rows stop at `limit`; go on with `next_cursor`.")
     next_cursor: str | None
@@ -135,8 +142,13 @@ async def build_comparison_of_page_rows(
     caller: Caller,
     queries: MetricQueries,
     snapshot: SourceSnapshot,
+    groups: TopGroups | None = None,
 ) -> QueryComparison:
-    """Returns the rows of the page in the comparison range; buckets are matched by position."""
+    """Returns the rows of the page in the comparison range; buckets are matched by position.
+
+    Args:
+        groups: the groups that the page keeps; None for a page of rows.
+    """
     query = renderer.query
     comparison_query = replace(
         query,
@@ -144,19 +156,21 @@ async def build_comparison_of_page_rows(
         order=(),
         limit=None,
         offset=0,
-        filters=_filters_narrowed_to_page_labels(query, page),
+        filters=query.filters if groups else _filters_narrowed_to_page_labels(query, page),
     )
     if query.buckets:
         comparison_query = replace(
             comparison_query,
             buckets=buckets_covering(comparison_range.span, query.buckets.unit, comparison_range.zone),
         )
-    rows = {
-        (row.bucket, row.labels): row
-        for row in (
+    compared = (
+        await read_rows_of_groups(caller, queries, comparison_query, snapshot, groups)
+        if groups
+        else (
             await queries.execute_marking_unfit_credits_unavailable(caller, comparison_query, snapshot)
         ).rows
-    }
+    )
+    rows = {(row.bucket, row.labels): row for row in compared}
     totals = await queries.execute_marking_unfit_credits_unavailable(
         caller, without_dimensions_and_buckets(replace(query, range=comparison_range)), snapshot
     )

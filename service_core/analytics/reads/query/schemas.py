@@ -22,6 +22,7 @@ from service_core.analytics.query.schemas import (
     require_dimensions_accepted_by_metrics,
 )
 from service_core.analytics.reads.query.response import OrderByBody
+from service_core.analytics.reads.query.top_groups import TopBody
 from service_core.kernel.bucket_series import (
     BUCKET_UNITS,
     buckets_started_by_now,
@@ -49,6 +50,11 @@ class AnalyticsQueryBase(MetricsRequestBase):
         default=[], description="Up to 4; default the first metric, descending."
     )
     limit: Annotated[int, Clamp(1, 1000)] = 100
+    top: TopBody | None = Field(
+        default=None,
+        description="Keeps the groups that are largest by the first metric over the whole range, each with its "
+        "complete series when bucketed; `limit` and `cursor` then do not apply.",
+    )
 
     def validate_and_build_metric_query(
         self,
@@ -65,6 +71,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
         catalog = queries.catalog
         ids = self.unique_known_metric_ids(catalog, _MAX_METRICS)
         dimensions = self._unique_accepted_dimensions(catalog, ids)
+        self._refuse_top_that_has_no_groups_or_no_rest(dimensions)
         rules = self.credit_rules_needed_by_metrics(catalog, models, ids, workspace)
         query = MetricQuery(
             ids,
@@ -88,6 +95,17 @@ class AnalyticsQueryBase(MetricsRequestBase):
             )
         require_dimensions_accepted_by_metrics(catalog, metric_ids, self.dimensions, "dimensions")
         return tuple(dict.fromkeys(self.dimensions))
+
+    def _refuse_top_that_has_no_groups_or_no_rest(self, dimensions: tuple[str, ...]) -> None:
+        if self.top is not None and not dimensions:
+            raise BadRequest("top keeps groups of a dimension", "invalid_parameter", field="top")
+        if self.top is not None and self.top.other and len(dimensions) > 1:
+            raise BadRequest(
+                "other is the rest of one dimension",
+                "invalid_parameter",
+                field="top.other",
+                hint="Leave other out, or ask for one dimension.",
+            )
 
     def _started_buckets_or_none_without_interval(self, date_range: ResolvedRange) -> Buckets | None:
         if not self.interval:
