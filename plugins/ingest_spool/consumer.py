@@ -22,7 +22,7 @@ from plugins.ingest_spool.row_format import (
     to_microseconds,
     to_queued_event,
 )
-from plugins.ingest_spool.schema import write_transaction
+from plugins.ingest_spool.schema import return_free_pages, write_transaction
 from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, QueueState, ReceivedEvent
 
 _LATE: Final = timedelta(hours=24)
@@ -102,6 +102,7 @@ def acknowledge_and_sweep_expired_claims(
             delete_expired_in_random_range(
                 connection, max(moments), _MIN_SWEPT_CLAIMS + _SWEPT_CLAIMS_PER_EVENT * len(outcome_by_seq)
             )
+    return_free_pages(connection)
 
 
 def list_quarantined(

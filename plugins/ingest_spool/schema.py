@@ -45,6 +45,11 @@ TABLES: Final = """
     ) WITHOUT ROWID
 """
 
+_MAX_IDLE_LOG_BYTES: Final = 64_000_000
+"""Bytes of the log that stay allocated after its pages moved to the main file."""
+_KEPT_FREE_PAGES: Final = 2_000
+_MAX_RETURNED_PAGES: Final = 2_000
+"""Pages of 4 KiB that one acknowledgement gives back: moving them takes milliseconds."""
 _WAL_PAGES: Final = 8_000
 """Pages of 4 KiB in the log before a commit moves them to the main file: fewer rewrites of hot pages."""
 
@@ -60,7 +65,10 @@ def open_or_create_spool(path: Path, busy_seconds: float) -> sqlite3.Connection:
     """
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
+        if not path.stat().st_size:  # later it would need to rewrite the file
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA journal_size_limit = {_MAX_IDLE_LOG_BYTES}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute("PRAGMA cache_size = -8192")
@@ -81,6 +89,14 @@ def check_readable_sqlite_file(path: Path) -> None:
     """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
         _is_new_file(connection, path)
+
+
+def return_free_pages(connection: sqlite3.Connection) -> None:
+    """Gives the pages of removed events back to the file system, except those that the next events soon need."""
+    (free_pages,) = connection.execute("PRAGMA freelist_count").fetchone()
+    if free_pages > _KEPT_FREE_PAGES:
+        returned = min(free_pages - _KEPT_FREE_PAGES, _MAX_RETURNED_PAGES)
+        connection.execute(f"PRAGMA incremental_vacuum({returned})").fetchall()
 
 
 @contextmanager

@@ -155,3 +155,13 @@ async def test_processes_that_create_a_file_together_create_its_tables_once(tmp_
     for queue in queues:
         await queue.aclose()
     assert taken == [["a"]] * 3
+
+
+async def test_space_of_stored_events_is_given_back(tmp_path):
+    sender, body = WriteKeyClient(), b" " * 250_000
+    async with open_spool(tmp_path) as queue:
+        for lot in range(10):
+            await queue.offer_all([sender.make_received_event(f"{lot}:{n}", body=body) for n in range(16)])
+        while taken := await queue.take(4):
+            await queue.acknowledge([make_stored_event(waiting) for waiting in taken], [])
+    assert (tmp_path / "ingest.db").stat().st_size < 12_000_000
