@@ -10,9 +10,13 @@ import typer
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, Site, WorkspaceId, output_console
 
 if TYPE_CHECKING:
+    from hosts.data_import.column_mapping import ColumnMapping
     from hosts.data_import.entries import ImportEntry
     from hosts.data_import.run_import import ImportResult, ImportTask
 
+_PREVIEW_EVENTS: Final = 5
+_PREVIEW_WIDTH: Final = 200
+_ID_FIELDS: Final = ("user_id", "anonymous_id", "distinct_id", "visitor_id")
 _ACCEPTED: Final = "queued"
 _MALFORMED: Final = "malformed"
 _OUTCOME_LABELS: Final[Mapping[str, str]] = {
@@ -61,26 +65,92 @@ def import_access_log(
     )
 
 
+ColumnMap = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="FIELD=COLUMN",
+        help="Field of the event that a column becomes, such as user_id=customer or properties.plan=Plan; may be repeated.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the mapping and the first events; import nothing.")
+]
+
+
 @app.command("events")
 def import_event_file(
     file: File,
+    column_map: ColumnMap = None,
+    dry_run: DryRun = False,
     shift_to_now: ShiftToNow = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Import events from NDJSON, CSV or Parquet.
 
-    One `/track` body per line or row.
+    An export of Touchpoint, `/track` bodies, or the columns of another tool.
     """
+    from hosts.data_import.column_mapping import map_columns, parse_overrides
     from hosts.data_import.event_files import read_event_file_by_suffix
 
+    mapping = map_columns(read_event_file_by_suffix(file, ""), parse_overrides(column_map or ()))
+    _print_mapping(file.name, mapping)
+    if dry_run:
+        _print_preview(map(mapping.to_entry, read_event_file_by_suffix(file, "")))
+        return
     _import_file_and_print_result(
         file,
-        lambda digest: read_event_file_by_suffix(file, digest),
+        lambda digest: map(mapping.to_entry, read_event_file_by_suffix(file, digest)),
         config,
         workspace,
         shift_to_now=shift_to_now,
     )
+
+
+def _print_mapping(name: str, mapping: "ColumnMapping") -> None:
+    """Print which column becomes which field, and the columns that are not used."""
+    from hosts.cli.terminal_charts import render_name_value_table
+
+    if mapping.is_export:
+        rows = [("Every column of an export of Touchpoint", "the same column of the event")]
+    else:
+        rows = list(mapping.targets)
+    output_console().print(
+        render_name_value_table(f"{name}: columns and their fields", rows or [("none", "")])
+    )
+    if mapping.unused:
+        output_console().print(
+            f"Not used: {', '.join(mapping.unused)}. --map FIELD=COLUMN uses a column, as in "
+            f"properties.{mapping.unused[0].rpartition('.')[2]}={mapping.unused[0]}.",
+            style="yellow", markup=False,
+        )  # fmt: skip
+    output_console().print("")
+
+
+def _print_preview(entries: "Iterable[ImportEntry]") -> None:
+    """Print the first events as `/track` would receive them."""
+    from itertools import islice
+
+    from rich.table import Table
+
+    table = Table("Event", "Time", "Ids", "Properties", box=None, title="First events", title_justify="left")
+    for entry in islice((entry for entry in entries if entry.body is not None), _PREVIEW_EVENTS):
+        body = entry.body or {}
+        ids = (f"{name} {body[name]}" for name in _ID_FIELDS if body.get(name))
+        shown = (
+            body.get("event") or "missing",
+            body.get("timestamp") or "missing",
+            ", ".join(ids) or "missing",
+        )
+        table.add_row(*map(str, shown), _format_properties(body.get("properties")))
+    output_console().print(table, "", "Nothing was imported: this was a dry run.", markup=False)
+
+
+def _format_properties(properties: object) -> str:
+    if not isinstance(properties, dict):
+        return ""
+    return ", ".join(f"{name}={value}" for name, value in properties.items())[:_PREVIEW_WIDTH]
 
 
 def _import_file_and_print_result(

@@ -6,6 +6,7 @@ are absent fields. A row without an event id gets one of the file's digest and i
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from hosts.data_import.entries import ImportEntry
 from service_core.kernel.errors import StartupError
 
 ROWS_PER_BATCH: Final = 10_000
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 FORMATS: Final = (".ndjson", ".jsonl", ".csv", ".parquet")
 
 
@@ -59,16 +61,23 @@ def _read_csv_or_parquet(path: Path) -> Iterator[ImportEntry]:
     import polars as pl  # noqa: PLC0415 - only these two formats need it
 
     try:
-        frame = (
-            pl.scan_csv(path, infer_schema=False) if path.suffix.lower() == ".csv" else pl.scan_parquet(path)
-        )
+        is_csv = path.suffix.lower() == ".csv"
+        frame = pl.scan_csv(path, infer_schema=False) if is_csv else pl.scan_parquet(path)
         height = frame.select(pl.len()).collect().item()
         share = path.stat().st_size / max(1, height)
         for start in range(0, height, ROWS_PER_BATCH):
             for row in frame.slice(start, ROWS_PER_BATCH).collect().iter_rows(named=True):
-                yield ImportEntry(_row_to_nested_body_without_empty_cells(row), byte_count=int(share))
+                cells = map(_unescape_formula, row.items()) if is_csv else row.items()
+                yield ImportEntry(_row_to_nested_body_without_empty_cells(dict(cells)), byte_count=int(share))
     except pl.exceptions.PolarsError as fault:
         raise StartupError(f"{path.name} cannot be read: {fault}") from None
+
+
+def _unescape_formula(named_cell: tuple[str, Any]) -> tuple[str, Any]:
+    """Returns a cell without the apostrophe that exports put before a text that a spreadsheet would run."""
+    name, cell = named_cell
+    escaped = isinstance(cell, str) and cell.startswith("'") and cell[1:2] in _FORMULA_STARTS
+    return name, cell[1:] if escaped else cell
 
 
 def _row_to_nested_body_without_empty_cells(row: dict[str, Any]) -> dict[str, Any]:
@@ -94,4 +103,6 @@ def _parse_json_or_date_cell(cell: Any) -> Any:
             return json.loads(cell)
         except ValueError:
             return cell
+    if isinstance(cell, Decimal):
+        return str(cell)
     return cell.isoformat() if hasattr(cell, "isoformat") else cell

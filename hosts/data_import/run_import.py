@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment, settings_folder
@@ -65,9 +66,9 @@ class ImportResult:
 async def resume_import_and_wait_until_stored(
     task: ImportTask, on_bytes_read: Callable[[int], None], on_waiting: Callable[[int], None]
 ) -> ImportResult:
-    """Enqueues every entry that is not imported yet, then waits until the queue is empty.
+    """Enqueues every entry that is not imported yet, and waits until the queue is empty.
 
-    When `touchpoint serve` runs, its consumer stores the events; otherwise this does.
+    When `touchpoint serve` runs, its consumer stores the events; otherwise this does, while it still reads the file.
 
     Args:
         task: what to import.
@@ -93,14 +94,24 @@ async def resume_import_and_wait_until_stored(
             checkpoint.advance_and_save(len(batch))
             on_bytes_read(sum(entry.byte_count for entry in batch))
 
+        everything_enqueued = asyncio.Event()
+        storing = asyncio.create_task(
+            _store_queued_or_wait_for_running_service(
+                ports, settings, folder, on_waiting, everything_enqueued
+            )
+        )
         try:
-            await importer.enqueue_in_batches(remaining, save_checkpoint_after_batch)
+            await _enqueue_while_storing(
+                importer.enqueue_in_batches(remaining, save_checkpoint_after_batch), storing
+            )
         except EnqueueFailed as failure:
             raise StartupError(
                 f"The queue takes no more events: {describe_queue_failure_root_cause(failure)}. What came before is kept; run the command again "
                 "once that is mended."
             ) from failure
-        await _store_queued_or_wait_for_running_service(ports, settings, folder, on_waiting)
+        finally:
+            everything_enqueued.set()
+            await storing
         return ImportResult(importer.outcomes, before, importer.received_now)
 
 
@@ -119,15 +130,36 @@ async def find_active_write_key(credential_store: CredentialStore, public_id: st
     raise StartupError(f"{workspaces[0].name} has no write key. `touchpoint key regenerate write` makes one.")
 
 
+async def _enqueue_while_storing(enqueueing: Coroutine[Any, Any, None], storing: asyncio.Task[None]) -> None:
+    """Runs the first; ends early, with the error, if the second one fails meanwhile."""
+    reading = asyncio.create_task(enqueueing)
+    await asyncio.wait({reading, storing}, return_when=asyncio.FIRST_COMPLETED)
+    if not reading.done():
+        reading.cancel()
+        await asyncio.wait({reading})
+        storing.result()
+    await reading
+
+
 async def _store_queued_or_wait_for_running_service(
-    ports: Ports, settings: Settings, folder: Path, on_waiting: Callable[[int], None]
+    ports: Ports,
+    settings: Settings,
+    folder: Path,
+    on_waiting: Callable[[int], None],
+    everything_enqueued: asyncio.Event,
 ) -> None:
-    """Stores what is queued, or waits until the running service has stored it."""
+    """Stores what is queued, or waits until the running service has stored it, until all is enqueued and stored."""
     with try_consumer_lock(folder) as consuming:
         if not consuming:
+            await everything_enqueued.wait()
             await _poll_until_queue_empty(ports.queue, on_waiting)
             return
         async with start_adapters([ports.events, ports.devices, ports.geo, ports.domains]):
+            pipeline = build_ingest_pipeline(ports, settings)
+            while not everything_enqueued.is_set():
+                if not await pipeline.process_batch():
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(everything_enqueued.wait(), POLL_SECONDS)
             waiting = (await ports.queue.state()).waiting_count
             on_waiting(waiting)
 
@@ -136,7 +168,7 @@ async def _store_queued_or_wait_for_running_service(
                 waiting -= count
                 on_waiting(waiting)
 
-            await process_batches_until_queue_is_empty(build_ingest_pipeline(ports, settings), show_remaining)
+            await process_batches_until_queue_is_empty(pipeline, show_remaining)
 
 
 async def _poll_until_queue_empty(queue: IngestQueue, on_waiting: Callable[[int], None]) -> None:

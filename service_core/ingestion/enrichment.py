@@ -5,6 +5,7 @@ rules change.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ from service_core.ingestion.event_source import (
     reported_or_connection_ip,
     webhook_provider,
 )
+from service_core.ingestion.imported_rows import IMPORTED_COLUMNS_HEADER, decode_imported_columns
 from service_core.ingestion.models import STOREFRONT_HEADER, Event, QueuedEvent, ReceivedEvent
 from service_core.ingestion.page_context import PageContext, parse_page_context
 from service_core.ingestion.parse_event import ParsedEvent
@@ -115,7 +117,7 @@ class Enricher:
             parsed, arrival, source, page, high_rate=high_rate
         )
         amount, currency = parse_first_amount_in_minor_units(properties, workspace.currency)
-        return Event(
+        event = Event(
             workspace_id=arrival.workspace_id,
             seq=queued.seq,
             event_id=arrival.event_id,
@@ -143,6 +145,8 @@ class Enricher:
             interactive=properties.get("interactive") is not False and not _is_system_event(parsed.name),
             rules_version=RULES_VERSION,
         )
+        imported = arrival.headers.get(IMPORTED_COLUMNS_HEADER)
+        return replace(event, **decode_imported_columns(imported)) if imported else event
 
     def _classify_bot_unless_webhook(
         self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str, page: PageContext, *, high_rate: bool
