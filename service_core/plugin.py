@@ -16,6 +16,7 @@ from service_core.access.email_sender import EmailSenderUnavailable as EmailSend
 from service_core.access.fixed_window import FixedWindowCounter as FixedWindowCounter
 from service_core.access.ip_prefixes import truncate_to_ipv4_24_or_ipv6_48 as truncate_to_ipv4_24_or_ipv6_48
 from service_core.access.key_requests.models import REQUEST_LIFETIME as REQUEST_LIFETIME
+from service_core.access.key_requests.models import REQUEST_RETENTION as REQUEST_RETENTION
 from service_core.access.key_requests.models import KeyRequest as KeyRequest
 from service_core.access.key_requests.models import RequestStatus as RequestStatus
 from service_core.access.key_requests.ports import KeyRequests as KeyRequests
@@ -63,6 +64,7 @@ from service_core.access.ports import RowPage as RowPage
 from service_core.access.ports import TransferableStore as TransferableStore
 from service_core.access.ports import WorkspaceSettings as WorkspaceSettings
 from service_core.access.roles import Role as Role
+from service_core.access.signup.models import UNPAID_SIGNUP_RETENTION as UNPAID_SIGNUP_RETENTION
 from service_core.access.signup.models import CheckoutRequest as CheckoutRequest
 from service_core.access.signup.models import CheckoutSession as CheckoutSession
 from service_core.access.signup.models import CheckoutUnavailable as CheckoutUnavailable

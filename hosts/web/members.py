@@ -63,7 +63,13 @@ async def change_role_or_remove_member(context: PageContext, public_id: str, acc
     form, account = context.form, parse_id_or_raise_not_found(account_id)
     try:
         if form.text("action") == "remove":
-            await leave_or_remove_unless_last_owner(context.store.members, by, account)
+            await leave_or_remove_unless_last_owner(
+                context.store.members,
+                by,
+                account,
+                context.clock(),
+                keep_keys=form.text("keep_keys") == "yes",
+            )
         else:
             await change_role_unless_last_owner(
                 context.store.members, by, account, _parse_role(form.text("role"))

@@ -8,7 +8,7 @@ from plugins.workspace_sql.access_tables import CREDENTIALS, KEY_REQUESTS
 from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import record_of, row_of
-from service_core.plugin import REQUEST_LIFETIME, Credential, KeyRequest, RequestStatus
+from service_core.plugin import REQUEST_LIFETIME, REQUEST_RETENTION, Credential, KeyRequest, RequestStatus
 
 _ROW = KEY_REQUESTS.c
 
@@ -21,7 +21,11 @@ class SqlKeyRequests(SqlStore):
     ) -> KeyRequest:
         """Adds a request, or returns the one that an identical retry within 24 hours repeats."""
         row = {**row_of(request), "link_digest": link_digest, "retry_digest": retry_digest}
+        outlived = _ROW.created_at < request.created_at - REQUEST_RETENTION
         async with self._database.write(*filter(None, [retry_digest])) as connection:
+            await connection.execute(
+                sa.delete(KEY_REQUESTS).where(_ROW.status != RequestStatus.COLLECTED, outlived)
+            )
             if retry_digest is not None:
                 former = _ROW.retry_digest == retry_digest
                 outdated = _ROW.created_at <= request.created_at - REQUEST_LIFETIME

@@ -1,16 +1,25 @@
 """Stores of memberships and invitations."""
 
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.access_tables import INVITATIONS, MEMBERS, OAUTH_GRANTS, WORKSPACES
+from plugins.workspace_sql.access_tables import (
+    CREDENTIALS,
+    INVITATIONS,
+    KEY_REQUESTS,
+    MEMBERS,
+    OAUTH_GRANTS,
+    WORKSPACES,
+)
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import prefixed_columns, record_of, row_of
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.statements import insert_if_absent, matches
-from service_core.plugin import Invitation, Member, Role, Workspace
+from service_core.plugin import Invitation, Member, RequestStatus, Role, Workspace
 
 _OPEN: Final = INVITATIONS.c.accepted_at.is_(None)
 
@@ -53,15 +62,32 @@ class SqlMembers(SqlStore):
                 await connection.execute(sa.insert(MEMBERS).values(row_of(member)))
             return True
 
-    async def remove_member_unless_last_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
-        """Deletes a membership and its grants. Returns False if there is none or no owner would be left."""
+    async def remove_member_unless_last_owner(
+        self, workspace_id: UUID, account_id: UUID, now: datetime, *, keys_pass_to: UUID | None = None
+    ) -> bool:
+        """Deletes a membership with its grants, and revokes or passes on its keys; see `Members`."""
         own = {"workspace_id": workspace_id, "account_id": account_id}
         async with self._database.write(workspace_id) as connection:
             if await _is_last_owner(connection, workspace_id, account_id):
                 return False
             removed = await connection.execute(sa.delete(MEMBERS).where(matches(MEMBERS, **own)))
             await connection.execute(sa.delete(OAUTH_GRANTS).where(matches(OAUTH_GRANTS, **own)))
-            return bool(removed.rowcount)
+            if not removed.rowcount:
+                return False
+            keys = matches(CREDENTIALS, workspace_id=workspace_id, granted_by=account_id)
+            change = {"revoked_at": now} if keys_pass_to is None else {"granted_by": keys_pass_to}
+            active = CREDENTIALS.c.revoked_at.is_(None)
+            await connection.execute(sa.update(CREDENTIALS).where(keys, active).values(change))
+            approved = matches(
+                KEY_REQUESTS,
+                workspace_id=workspace_id,
+                decided_by=account_id,
+                status=RequestStatus.APPROVED,
+            )
+            expire = sa.update(KEY_REQUESTS).where(approved).values(status=RequestStatus.EXPIRED)
+            await connection.execute(expire)
+            request_increment_at_commit(connection)
+            return True
 
 
 async def _is_last_owner(connection: AsyncConnection, workspace_id: UUID, account_id: UUID) -> bool:

@@ -19,6 +19,7 @@ from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.statements import matches
 from service_core.plugin import (
     REQUEST_LIFETIME,
+    UNPAID_SIGNUP_RETENTION,
     Account,
     KeyRequest,
     Member,
@@ -39,8 +40,10 @@ class SqlSignups(SqlStore):
     async def add_signup(
         self, signup: Signup, digests: SignupDigests, key_request: KeyRequest | None
     ) -> None:
-        """Adds a signup and the key request it contains."""
+        """Adds a signup and the key request it contains, and deletes signups that expired unpaid long ago."""
+        expired = _ROW.expires_at < signup.created_at - UNPAID_SIGNUP_RETENTION
         async with self._database.write() as connection:
+            await connection.execute(sa.delete(SIGNUPS).where(_ROW.status != SignupStatus.PAID, expired))
             await connection.execute(sa.insert(SIGNUPS).values({**row_of(signup), **row_of(digests)}))
             if key_request is not None:
                 await connection.execute(sa.insert(KEY_REQUESTS).values(row_of(key_request)))

@@ -116,6 +116,7 @@ async def create_named_key_within_plan_limit(
     name: str,
     scopes: Iterable[Scope] = (Scope.READ,),
     requested_rate_limit: int = DEFAULT_RATE_LIMIT,
+    granted_by: UUID | None = None,
 ) -> KeyWithSecret:
     """Creates a named key.
 
@@ -125,13 +126,19 @@ async def create_named_key_within_plan_limit(
         now: current time, aware UTC.
         name: shown to people and in the audit log.
         scopes: permissions of the key; at least one.
-        rate_limit: requests per 60 seconds; raised to 1 or lowered to the maximum of the workspace's plan.
+        requested_rate_limit: requests per 60 seconds; raised to 1 or lowered to the maximum of the workspace's plan.
+        granted_by: account whose membership the key depends on; None for a key that depends on nobody.
 
     Raises:
         BadRequest: the name is blank, or there is no scope.
     """
     key = build_named_key_within_plan_limit(
-        workspace, now, name=name, scopes=scopes, requested_rate_limit=requested_rate_limit
+        workspace,
+        now,
+        name=name,
+        scopes=scopes,
+        requested_rate_limit=requested_rate_limit,
+        granted_by=granted_by,
     )
     await credential_store.save_credential(key.credential, sha256_hex(key.secret))
     return key
@@ -144,6 +151,7 @@ def build_named_key_within_plan_limit(
     name: str,
     scopes: Iterable[Scope] = (Scope.READ,),
     requested_rate_limit: int = DEFAULT_RATE_LIMIT,
+    granted_by: UUID | None = None,
 ) -> KeyWithSecret:
     """Returns a new named key without storing it. The arguments are those of `create_named_key_within_plan_limit`.
 
@@ -156,16 +164,16 @@ def build_named_key_within_plan_limit(
     limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit_to_1_and_plan_maximum(
         requested_rate_limit
     )
-    kind = CredentialKind.NAMED
-    return _build_key_with_secret(
+    key = _build_key_with_secret(
         workspace,
         new_agent_token(),
         now,
-        kind=kind,
+        kind=CredentialKind.NAMED,
         name=trim_and_require_name(name),
         scopes=scope_set,
         rate_limit=limit,
     )
+    return replace(key, credential=replace(key.credential, granted_by=granted_by))
 
 
 async def create_write_or_agent_key(

@@ -52,7 +52,7 @@ class KeyManagement:
     async def create_named_key_if_permitted(
         self, workspace: Workspace, acting_member: Member, name: str, scopes: Iterable[Scope]
     ) -> KeyWithSecret:
-        """Creates a named key.
+        """Creates a named key. It is revoked when the acting member leaves the workspace.
 
         Raises:
             Forbidden: ``role_required``; ``owner_required`` for a write scope.
@@ -66,6 +66,7 @@ class KeyManagement:
             self._clock(),
             name=_trim_and_check_key_name(name),
             scopes=scope_set,
+            granted_by=acting_member.account_id,
         )
 
     async def rename_active_named_key(

@@ -55,6 +55,9 @@ class Credential:
     """A stored credential. Only the digest of its secret is stored.
 
     An OAuth grant is represented as a credential with the grant's id, scopes and rate limit.
+
+    ``granted_by`` is the account whose membership a named key depends on: it is revoked when that person leaves the
+    workspace. None for the agent key, the write key and keys of the command line, which depend on nobody.
     """
 
     id: UUID
@@ -66,6 +69,7 @@ class Credential:
     hint: str
     created_at: datetime
     revoked_at: datetime | None = None
+    granted_by: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,9 +159,13 @@ async def test_last_owner_cannot_be_removed(deployment, workspace, owner):
     with pytest.raises(Conflict):
         await change_role_unless_last_owner(deployment.store.members, owner, owner.account_id, Role.ADMIN)
     with pytest.raises(Conflict):
-        await leave_or_remove_unless_last_owner(deployment.store.members, owner, owner.account_id)
+        await leave_or_remove_unless_last_owner(
+            deployment.store.members, owner, owner.account_id, deployment.clock()
+        )
     await change_role_unless_last_owner(deployment.store.members, owner, admin.account_id, Role.OWNER)
-    await leave_or_remove_unless_last_owner(deployment.store.members, owner, owner.account_id)
+    await leave_or_remove_unless_last_owner(
+        deployment.store.members, owner, owner.account_id, deployment.clock()
+    )
     assert [
         (one.account_id, one.role) for one in await deployment.store.members.list_members(workspace.id)
     ] == [(admin.account_id, Role.OWNER)]
@@ -175,10 +179,16 @@ async def test_only_owners_change_roles_and_members_can_leave(deployment, worksp
     with pytest.raises(Forbidden):
         await change_role_unless_last_owner(deployment.store.members, admin, member.account_id, Role.ADMIN)
     with pytest.raises(Forbidden):
-        await leave_or_remove_unless_last_owner(deployment.store.members, admin, member.account_id)
-    await leave_or_remove_unless_last_owner(deployment.store.members, member, member.account_id)
+        await leave_or_remove_unless_last_owner(
+            deployment.store.members, admin, member.account_id, deployment.clock()
+        )
+    await leave_or_remove_unless_last_owner(
+        deployment.store.members, member, member.account_id, deployment.clock()
+    )
     with pytest.raises(NotFound):
-        await leave_or_remove_unless_last_owner(deployment.store.members, owner, member.account_id)
+        await leave_or_remove_unless_last_owner(
+            deployment.store.members, owner, member.account_id, deployment.clock()
+        )
     with pytest.raises(NotFound):
         await change_role_unless_last_owner(deployment.store.members, owner, member.account_id, Role.ADMIN)
 
@@ -188,8 +198,8 @@ async def test_concurrent_removal_of_two_owners_keeps_one(two_deployments):
     shop = (await one.create_workspace()).workspace
     owners = [await one.add_member(shop, Role.OWNER, f"{n}@example.com") for n in range(2)]
     left = await asyncio.gather(
-        one.store.members.remove_member_unless_last_owner(shop.id, owners[0].account_id),
-        other.store.members.remove_member_unless_last_owner(shop.id, owners[1].account_id),
+        one.store.members.remove_member_unless_last_owner(shop.id, owners[0].account_id, one.clock()),
+        other.store.members.remove_member_unless_last_owner(shop.id, owners[1].account_id, one.clock()),
     )
     assert sorted(left) == [False, True]
     assert len(await one.store.members.list_members(shop.id)) == 1

@@ -334,7 +334,9 @@ async def test_role_change_narrows_a_grant_and_removal_revokes_it_immediately(de
         403,
         "insufficient_scope",
     )
-    await deployment.store.members.remove_member_unless_last_owner(deployment.workspace.id, account.id)
+    await deployment.store.members.remove_member_unless_last_owner(
+        deployment.workspace.id, account.id, deployment.now
+    )
     assert (await deployment.exchange(token)).status == 401
 
 

@@ -176,7 +176,7 @@ async def test_revoked_permission_of_a_person_applies_to_their_clients(workspace
     member = await store.members.get_member(shop.id, account.id)
     assert await store.members.save_member_unless_no_owner_left(replace(member, role=Role.VIEWER))
     assert "create_report" not in {tool["name"] for tool in await program.tools()}
-    assert await store.members.remove_member_unless_last_owner(shop.id, account.id)
+    assert await store.members.remove_member_unless_last_owner(shop.id, account.id, workspace_api.now)
     assert (await program.send(PING))[0] == 401
 
 

@@ -86,6 +86,7 @@ async def test_overview_is_not_found_for_non_members(deployment):
     await deployment.store.members.remove_member_unless_last_owner(
         deployment.gallery.workspace.id,
         (await deployment.store.accounts.find_account_by_email("ann@example.com")).id,
+        deployment.clock(),
     )
     assert (await ann.get("/app/w/k3Jx9QmZ2aPr")).status == 404
 

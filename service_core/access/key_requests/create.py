@@ -108,7 +108,12 @@ async def poll_and_collect_approved_key_once(
     if request.status_at(now) is not RequestStatus.APPROVED or workspace is None:
         return request, None
     key = build_named_key_within_plan_limit(
-        workspace, now, name=request.name, scopes=request.scopes, requested_rate_limit=request.rate_limit
+        workspace,
+        now,
+        name=request.name,
+        scopes=request.scopes,
+        requested_rate_limit=request.rate_limit,
+        granted_by=request.decided_by,
     )
     if await requests.collect_approved_key_once(request, key.credential, sha256_hex(key.secret)):
         collected = replace(request, status=RequestStatus.COLLECTED, key_id=key.credential.id)

@@ -13,6 +13,10 @@ REQUEST_LIFETIME: Final = timedelta(hours=24)
 """How long a request can be decided, and after an approval how long the key can be collected."""
 
 
+REQUEST_RETENTION: Final = timedelta(days=40)
+"""After this time a request whose key was not collected is deleted, in any state."""
+
+
 class RequestStatus(StrEnum):
     """State of a key request."""
 

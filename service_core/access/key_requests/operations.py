@@ -143,6 +143,7 @@ async def create_key(
         name=body.name,
         scopes=scopes,
         requested_rate_limit=DEFAULT_RATE_LIMIT if body.rate_limit is None else body.rate_limit,
+        granted_by=None if caller.acting_user is None else caller.acting_user.grant.account_id,
     )
     credential = new_key.credential
     return CreatedKeyResponse(

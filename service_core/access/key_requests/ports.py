@@ -15,6 +15,8 @@ class KeyRequests(Protocol):
     ) -> KeyRequest:
         """Adds a request with the digest of its approval link.
 
+        Deletes requests older than 40 days (`REQUEST_RETENTION`) whose key was not collected.
+
         Args:
             request: a pending request.
             link_digest: digest of the token in its link.

@@ -104,9 +104,16 @@ async def change_role_unless_last_owner(
 
 
 async def leave_or_remove_unless_last_owner(
-    members: Members, acting_member: Member, account_id: UUID
+    members: Members, acting_member: Member, account_id: UUID, now: datetime, *, keep_keys: bool = False
 ) -> None:
     """Removes a member. Every member can leave; an owner can remove any member.
+
+    Args:
+        members: the store of memberships.
+        acting_member: who leaves, or the owner who removes somebody.
+        account_id: the member to remove.
+        now: current time.
+        keep_keys: the acting owner takes over the keys that the member granted; otherwise they are revoked.
 
     Raises:
         Forbidden: ``owner_required``.
@@ -117,7 +124,14 @@ async def leave_or_remove_unless_last_owner(
         require_permission(acting_member.role, Permission.OWN)
     if await members.get_member(acting_member.workspace_id, account_id) is None:
         raise NotFound
-    if not await members.remove_member_unless_last_owner(acting_member.workspace_id, account_id):
+    is_removal = account_id != acting_member.account_id
+    removed = await members.remove_member_unless_last_owner(
+        acting_member.workspace_id,
+        account_id,
+        now,
+        keys_pass_to=acting_member.account_id if keep_keys and is_removal else None,
+    )
+    if not removed:
         raise _last_owner_error()
 
 

@@ -44,8 +44,21 @@ class Members(Protocol):
     async def save_member_unless_no_owner_left(self, member: Member) -> bool:
         """Adds a member or changes a role. Returns False, without a change, if the workspace would have no owner."""
 
-    async def remove_member_unless_last_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
-        """Removes a member. Returns False, without a change, if there is none or the workspace would have no owner."""
+    async def remove_member_unless_last_owner(
+        self, workspace_id: UUID, account_id: UUID, now: datetime, *, keys_pass_to: UUID | None = None
+    ) -> bool:
+        """Removes a member with their grants and keys in one transaction.
+
+        Args:
+            workspace_id: the workspace.
+            account_id: the member.
+            now: current time.
+            keys_pass_to: account that takes over the keys the member granted; None revokes them. Keys that the member
+                approved and nobody collected yet expire in both cases.
+
+        Returns:
+            False, without a change, if there is no such member or the workspace would have no owner.
+        """
 
 
 class Sessions(Protocol):

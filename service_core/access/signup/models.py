@@ -10,6 +10,10 @@ from uuid import UUID
 SIGNUP_LIFETIME: Final = timedelta(days=7)
 
 
+UNPAID_SIGNUP_RETENTION: Final = timedelta(days=30)
+"""How long an expired signup is kept for a payment that is reported late. Then its personal data is deleted."""
+
+
 class SignupStatus(StrEnum):
     """State of a signup."""
 

@@ -57,7 +57,10 @@ class Signups(Protocol):
     async def add_signup(
         self, signup: Signup, digests: SignupDigests, key_request: KeyRequest | None
     ) -> None:
-        """Adds a signup and the key request made with it."""
+        """Adds a signup and the key request made with it.
+
+        Deletes unpaid signups that expired 30 days ago (`UNPAID_SIGNUP_RETENTION`).
+        """
 
     async def find_signup(self, lookup: SignupLookup, id_or_digest: str) -> Signup | None:
         """Returns the signup with this id (hexadecimal, with or without hyphens) or digest."""

@@ -8,12 +8,17 @@ from datetime import datetime
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from service_core.access.key_requests.models import REQUEST_LIFETIME, KeyRequest, RequestStatus
+from service_core.access.key_requests.models import (
+    REQUEST_LIFETIME,
+    REQUEST_RETENTION,
+    KeyRequest,
+    RequestStatus,
+)
 from service_core.access.members.models import Account, Invitation, Member, PasswordLink, Purpose, Session
 from service_core.access.models import AuthContext, Credential, Workspace
 from service_core.access.passkeys.models import Challenge, Passkey
 from service_core.access.roles import Role
-from service_core.access.signup.models import Signup, SignupStatus
+from service_core.access.signup.models import UNPAID_SIGNUP_RETENTION, Signup, SignupStatus
 from service_core.access.signup.ports import SignupDigests, SignupLookup, WorkspaceProvisioning
 
 _Value = TypeVar("_Value")
@@ -177,10 +182,25 @@ class MemoryMembers(_MemoryStore):
         self._state.members[member.workspace_id, member.account_id] = member
         return True
 
-    async def remove_member_unless_last_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
+    async def remove_member_unless_last_owner(
+        self, workspace_id: UUID, account_id: UUID, now: datetime, *, keys_pass_to: UUID | None = None
+    ) -> bool:
         if self._is_only_owner(workspace_id, account_id):
             return False
-        return self._state.members.pop((workspace_id, account_id), None) is not None
+        if self._state.members.pop((workspace_id, account_id), None) is None:
+            return False
+        for key in list(self._state.credentials.values.values()):
+            if (key.workspace_id, key.granted_by, key.revoked_at) == (workspace_id, account_id, None):
+                ended = now if keys_pass_to is None else None
+                self._state.credentials.values[key.id] = replace(
+                    key, revoked_at=ended, granted_by=keys_pass_to or account_id
+                )
+        for request in list(self._state.key_requests.values.values()):
+            decided = request.workspace_id, request.decided_by, request.status
+            if decided == (workspace_id, account_id, RequestStatus.APPROVED):
+                self._state.key_requests.values[request.id] = replace(request, status=RequestStatus.EXPIRED)
+        self._state.change_version += 1
+        return True
 
     def _is_only_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
         """Returns whether the account is the workspace's only owner."""
@@ -298,6 +318,12 @@ class MemoryKeyRequests(_MemoryStore):
         former = self._state.retries.get(retry_digest) if retry_digest is not None else None
         if former is not None and former.created_at > request.created_at - REQUEST_LIFETIME:
             return self._state.key_requests.values[former.id]
+        self._state.key_requests.values = {
+            request_id: known
+            for request_id, known in self._state.key_requests.values.items()
+            if known.status is RequestStatus.COLLECTED
+            or known.created_at >= request.created_at - REQUEST_RETENTION
+        }
         self._state.key_requests.values[request.id] = request
         self._state.key_requests.digests[link_digest] = request.id
         if retry_digest is not None:
@@ -344,6 +370,12 @@ class MemorySignups(_MemoryStore):
     async def add_signup(
         self, signup: Signup, secrets: SignupDigests, key_request: KeyRequest | None
     ) -> None:
+        latest_expiry = signup.created_at - UNPAID_SIGNUP_RETENTION
+        self._state.signups = {
+            signup_id: stored
+            for signup_id, stored in self._state.signups.items()
+            if stored[0].status is SignupStatus.PAID or stored[0].expires_at >= latest_expiry
+        }
         self._state.signups[signup.id] = signup, secrets
         if key_request is not None:
             self._state.key_requests.values[key_request.id] = key_request

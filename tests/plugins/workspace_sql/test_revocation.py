@@ -125,7 +125,7 @@ async def test_revoked_credentials_are_rejected_by_four_processes_within_a_secon
     done[writer] = time.monotonic()
     await directory.one_time_tokens.end_grant(grant.id, system_clock())
     done[ended] = time.monotonic()
-    assert await directory.members.remove_member_unless_last_owner(shop.id, member.id)
+    assert await directory.members.remove_member_unless_last_owner(shop.id, member.id, system_clock())
     done[removed] = time.monotonic()
     for process in asking:
         answer, _ = await asyncio.wait_for(process.communicate(), 100)

@@ -86,7 +86,7 @@ async def test_concurrent_mutual_removal_keeps_one_owner(two_stores, note_client
         )
     removed = await asyncio.gather(
         *(
-            door.members.remove_member_unless_last_owner(shop.id, person.id)
+            door.members.remove_member_unless_last_owner(shop.id, person.id, NOW)
             for door, person in zip(two_stores, (ann, bob), strict=True)
         )
     )
