@@ -86,7 +86,7 @@ async def test_health_check_leaves_nothing_on_the_server(jobs, jobs_with_short_t
     await jobs.check()
     assert redis.keys() == []
     redis_server.suspend()
-    with pytest.raises(StartupError, match=r"exports\.jobs does not answer"):
+    with pytest.raises(StartupError, match=r"exports\.queue does not answer"):
         await jobs_with_short_timeout.check()
     redis_server.resume()
     await jobs.check()

@@ -257,7 +257,7 @@ class CurrencyConversion(EventStoreKit):
         await assert_same_answer_as_reference(
             store,
             oracle,
-            "list_people",
+            "list_people_and_total",
             _query_with_random_rates(
                 random, dataset, random_queries.random_people_page_query(random, dataset)
             ),

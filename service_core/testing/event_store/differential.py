@@ -179,7 +179,10 @@ class ReferenceComparison(EventStoreKit):
         workspace = dataset.builder.workspace_id
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer_as_reference(
-                store, oracle, "list_people", random_queries.random_people_page_query(random, dataset)
+                store,
+                oracle,
+                "list_people_and_total",
+                random_queries.random_people_page_query(random, dataset),
             )
         await assert_same_answer_as_reference(
             store, oracle, "list_external_id_conflicts_and_total", workspace, random.choice((1, 9))

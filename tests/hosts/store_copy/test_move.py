@@ -247,7 +247,7 @@ async def test_revoked_identity_links_stay_revoked_after_a_move(deployment, tmp_
         "events", "duckdb:///new.duckdb", base_folder=tmp_path
     )
     async with start_adapters([store]):
-        assert await store.find_person(workspace.id, "U1") == "u:U1"
+        assert await store.find_person_of_any_id(workspace.id, "U1") == "u:U1"
 
 
 @pytest.mark.parametrize(
