@@ -26,6 +26,7 @@ from hosts.cli import (
     query,
     revenue,
     serve,
+    status,
     workspace,
 )
 from hosts.cli.options import error_console
@@ -81,6 +82,8 @@ def _global_options(
 app.command("init")(init.create_deployment_and_print_keys)
 app.command("serve")(serve.serve_all_roles_or_one)
 app.command("worker")(serve.run_export_workers)
+app.command("status")(status.print_deployment_status)
+app.command("doctor")(status.diagnose_deployment)
 app.command("backup")(backup.back_up_deployment)
 app.command("restore")(backup.restore_deployment)
 app.command("move")(copy_store.copy_and_compare_store)
