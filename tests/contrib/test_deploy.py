@@ -1,5 +1,6 @@
 """The files of `contrib/deploy` say what this version understands: commands, settings, metrics and units."""
 
+import json
 import os
 import re
 import shlex
@@ -18,6 +19,8 @@ from hosts.composition.load_settings import list_setting_names
 from hosts.composition.ports import PORTS
 from hosts.monitoring import prometheus_metrics
 from hosts.roles.models import Role
+from hosts.roles.supervise import count_processes_by_role
+from service_core.extensions.adapters import parse_adapter_settings
 from tests.contrib.deployment_files import (
     DEPLOY,
     ENTRYPOINT,
@@ -132,6 +135,65 @@ def test_environment_files_use_existing_settings_and_schemes(path):
 def test_every_role_has_a_service_in_multi_process_deployments():
     services = yaml.safe_load((DEPLOY / "many-machines" / "compose.yaml").read_text())["services"]
     assert set(services) == set(Role)
+
+
+STOCK_CONNECTIONS = 100 - 3
+"""`max_connections` of PostgreSQL as it is installed, without those it reserves for its superuser."""
+COMMAND_CONNECTIONS = 5
+"""What a command line beside the service takes."""
+
+
+def count_processes_by_role_of_command(parameters):
+    role = None if parameters["role"] is None else Role(parameters["role"].value)
+    if role is Role.WORKER:
+        return {role: parameters["processes_per_role"]}
+    return count_processes_by_role(role, parameters["processes_per_role"])
+
+
+def count_postgresql_connections(services):
+    """How many connections the processes of a deployment open at most."""
+    registry, total = load_installed_registry_once(), 0
+    for service in services:
+        _, given = parse_command_line(service.words[1:])
+        stores = {}
+        for port in ("workspace", "events"):
+            url = setting_values(service.environment)[PORTS[port].setting]
+            if url.startswith("postgresql://"):
+                adapter = registry.adapter_for_url_scheme(port, url)
+                stores[port] = parse_adapter_settings(adapter, url, DEPLOY)
+        for role, count in count_processes_by_role_of_command(given).items():
+            for port, settings in stores.items():
+                if role in PORTS[port].roles:
+                    # A watcher of changes; a writer and two exports at a time.
+                    total += count * (
+                        settings.connections + 1 if port == "workspace" else settings.readers + 3
+                    )
+    return total
+
+
+@pytest.mark.parametrize("size", ["several-processes", "many-machines"])
+def test_deployments_fit_into_the_connections_of_a_stock_postgresql(size):
+    services = list(compose_services(DEPLOY / size / "compose.yaml", SECRETS))
+    assert 0 < count_postgresql_connections(services) <= STOCK_CONNECTIONS - COMMAND_CONNECTIONS
+
+
+def dashboard_expressions():
+    dashboard = json.loads((DEPLOY / "dashboard.json").read_text())
+    return {
+        (panel["title"], target["expr"])
+        for panel in dashboard["panels"]
+        for target in panel.get("targets", [])
+    }
+
+
+def test_dashboard_shows_every_metric_and_no_unknown_one():
+    declared = {metric._name for metric in METERS}
+    used = {
+        name.removesuffix("_total").removesuffix("_bucket").removesuffix("_count").removesuffix("_sum")
+        for _, expression in dashboard_expressions()
+        for name in re.findall(r"touchpoint_\w+", expression)
+    }
+    assert used == declared
 
 
 def test_alert_rules_use_existing_metrics():
