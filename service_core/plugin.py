@@ -455,6 +455,11 @@ from service_core.kernel.wall_clock import local_date as local_date
 from service_core.kernel.writable_paths import (
     require_writable_paths_or_parents as require_writable_paths_or_parents,
 )
+from service_core.privacy.models import Erasure as Erasure
+from service_core.privacy.models import ErasureStatus as ErasureStatus
+from service_core.privacy.models import PersonSubject as PersonSubject
+from service_core.privacy.ports import Erasures as Erasures
+from service_core.privacy.ports import PersonalRecords as PersonalRecords
 from service_core.workspace.links.clicks import Click as Click
 from service_core.workspace.links.domains.ports import DnsUnavailable as DnsUnavailable
 from service_core.workspace.links.domains.ports import TxtRecords as TxtRecords

@@ -1,5 +1,6 @@
 """``touchpoint backup`` and ``touchpoint restore``: what lies on this machine, as one consistent copy."""
 
+import asyncio
 import time
 from datetime import datetime
 from pathlib import Path
@@ -52,6 +53,15 @@ def restore_deployment(
             help="Settings file for the restored deployment; copied. [default: that of the backup]",
         ),
     ] = None,
+    tombstones: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Erases persons again that were erased after the backup; see `touchpoint person tombstones`.",
+        ),
+    ] = None,
 ) -> None:
     """Restore a backup into a new folder.
 
@@ -59,14 +69,22 @@ def restore_deployment(
     when the service starts.
     """
     from hosts.backup.restore import restore_backup_into_empty_folder
+    from hosts.backup.tombstones import read_tombstones, request_erasures_of_tombstones
 
     began = time.monotonic()
+    erased = [] if tombstones is None else read_tombstones(tombstones)
     manifest = restore_backup_into_empty_folder(source, folder)
     if replacement_settings is not None:
         copyfile(replacement_settings, folder / SETTINGS_FILE)
+    requested = asyncio.run(request_erasures_of_tombstones(folder / SETTINGS_FILE, erased)) if erased else 0
     created_at = datetime.fromisoformat(manifest.created_at)
     output_console().print(
         f"{folder} is as it was at {created_at:%Y-%m-%d %H:%M:%S} UTC: {manifest.size / 1e6:,.1f} MB in "
         f"{time.monotonic() - began:.1f} s.\nStart it: touchpoint serve --config {folder / SETTINGS_FILE}",
         style="green", soft_wrap=True, markup=False,
     )  # fmt: skip
+    if requested:
+        output_console().print(
+            f"{requested} persons erased after the backup are erased again when the service starts.",
+            soft_wrap=True, markup=False,
+        )  # fmt: skip

@@ -21,6 +21,7 @@ from hosts.cli import (
     inspect_config,
     keys,
     members,
+    person,
     postbacks,
     quarantine,
     query,
@@ -98,6 +99,7 @@ app.add_typer(costs.app, name="costs")
 app.add_typer(import_data.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")
+app.add_typer(person.app, name="person")
 app.add_typer(postbacks.app, name="postbacks")
 app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(workspace.app, name="workspace")

@@ -21,6 +21,7 @@ from service_core.commerce.sync.connection_sync import ConnectionSync
 from service_core.delivery.exports.export_worker import ExportWorker
 from service_core.kernel.settings import IngestSettings, PostbacksSettings, Settings
 from service_core.privacy.data_ageing import PersonalDataAgeing
+from service_core.privacy.erase_person import PersonErasure
 from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 from service_core.workspace.links.domains.reverify import DomainReverification
 from service_core.workspace.usage_alerts.send_alerts import UsageAlerts
@@ -28,6 +29,7 @@ from service_core.workspace.usage_alerts.send_alerts import UsageAlerts
 MAINTAIN_SECONDS: Final = 60
 CLEANUP_SECONDS: Final = 3600
 USAGE_SECONDS: Final = 3600
+ERASURE_SECONDS: Final = 10
 DOMAIN_CHECK_SECONDS: Final = 3600
 RATES_SECONDS: Final = 60
 """How soon the first exchange rates arrive after a start; the source itself is read once an hour."""
@@ -59,6 +61,9 @@ def scheduled_tasks(
         CLEANUP_SECONDS, partial(age_personal_data, build_data_ageing(ports)), stop
     )
     yield run_periodically_until_stopped(
+        ERASURE_SECONDS, partial(complete_requested_erasures, build_person_erasure(ports)), stop
+    )
+    yield run_periodically_until_stopped(
         USAGE_SECONDS, lambda: build_usage_alerts(ports).send_due_alerts(ports.clock()), stop
     )
     yield run_periodically_until_stopped(
@@ -87,6 +92,17 @@ def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Even
     delivery = build_delivery_worker_if_any_sender(ports, settings)
     if delivery is not None:
         yield send_due_postbacks_until_stopped(delivery, stop)
+
+
+def build_person_erasure(ports: Ports) -> PersonErasure:
+    """Returns the component that completes requested erasures."""
+    return ports.build_from_adapters(PersonErasure)
+
+
+async def complete_requested_erasures(erasure: PersonErasure) -> None:
+    """Completes requested erasures, and logs their ids."""
+    for completed in await erasure.complete_requested():
+        _privacy_log.info("erasure %s of workspace %s is completed", completed.id, completed.workspace_id)
 
 
 def build_usage_alerts(ports: Ports) -> UsageAlerts:

@@ -40,6 +40,7 @@ CONFIRMATIONS: Final[Mapping[str, str]] = MappingProxyType(
         "unlinked": "Links revoked. Reports no longer use them.",
         "invited": "Invitation sent.",
         "withdrawn": "Invitation withdrawn.",
+        "erasing": "Erasure requested. It is completed within a minute.",
         "disconnected": "Disconnected. Its tokens stopped working immediately.",
         "joined": "You are now a member.",
         "undone": "Change undone.",

@@ -214,6 +214,13 @@ class MemoryEventStore:
             self._revoked_links.discard((workspace_id, event.event_id))
         return {"events": len(gone)}
 
+    async def list_ids(self, workspace_id: UUID) -> list[str]:
+        """Returns every visitor id and user id that events carry."""
+        own = [e for e in self._events if e.workspace_id == workspace_id]
+        return list(
+            {id_ for e in own for id_ in (e.visitor_id, e.strong_id, *e.weak_ids_joined_to_strong_id) if id_}
+        )
+
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes, activity and revenue."""
         return cohorts.evaluate_cohorts(query, self._scan_events(query.scope))

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import Final
 from uuid import UUID
 
+import sqlalchemy as sa
+
 from plugins.events_sql.attribution.path_counts import count_touch_paths
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor
 from plugins.events_sql.reads import event_queries, export_batches, session_states
@@ -19,6 +21,7 @@ from plugins.events_sql.reads.people.first_touches import first_touch_by_known_i
 from plugins.events_sql.reads.people.id_conflicts import list_id_conflicts_and_count_all
 from plugins.events_sql.reads.people.people_list import list_people
 from plugins.events_sql.reads.people.person_journey import read_person_activity
+from plugins.events_sql.schema.tables import ID_NUMBERS
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings, SqlSettings
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from plugins.events_sql.writes.event_conditions import happened_before, has_sequence_number
@@ -278,6 +281,12 @@ class SqlEventStore:
         return await self._engine.run_write_to_its_end(
             lambda writer: self.backend.writes.delete_events(writer, workspace_id, conditions)
         )
+
+    async def list_ids(self, workspace_id: UUID) -> list[str]:
+        """Returns every visitor id and user id that events carry."""
+        query = sa.select(ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == workspace_id)
+        rows = await self._engine.run_write_to_its_end(lambda writer: writer.fetch_rows(query))
+        return list({id_.partition(":")[2] for (id_,) in rows})
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes, activity and revenue."""

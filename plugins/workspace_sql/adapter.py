@@ -13,6 +13,7 @@ from plugins.workspace_sql.connections import (
 )
 from plugins.workspace_sql.credentials import SqlCredentials, SqlWorkspaceSettings
 from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.erasures import SqlErasures, SqlPersonalRecords
 from plugins.workspace_sql.exchange_rates import SqlExchangeRates
 from plugins.workspace_sql.exports import SqlExportJobs, SqlExports
 from plugins.workspace_sql.item_costs import SqlItemCosts
@@ -100,5 +101,7 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         postback_outbox=SqlPostbackOutbox(database),
         postback_queues=SqlPostbackQueues(database),
         postbacks=SqlPostbackReader(database),
+        erasures=SqlErasures(database),
+        personal_records=SqlPersonalRecords(database),
         transfer=SqlTransfer(database),
     )

@@ -15,6 +15,7 @@ from service_core.plugin import (
     ClickCount,
     ConnectedAccount,
     Connection,
+    Erasure,
     Export,
     PollState,
     Postback,
@@ -214,3 +215,6 @@ POSTBACK_QUEUES: Final = record_table(
     key=["workspace_id", "platform", "account_id"],
 )
 """One row per ad account: when its next postback is due, which process sends it, and the health of the account."""
+
+ERASURES: Final = record_table("erasures", Erasure, indexed=["workspace_id"])
+"""One row per erasure of a person, kept for ever: a completed one holds digests of ids and the certificate only."""

@@ -23,6 +23,7 @@ from service_core.commerce.sync.ports import SyncLeases
 from service_core.delivery.exports.ports import ExportJobs, Exports
 from service_core.delivery.postbacks.outbox import PostbackOutbox, PostbackQueues
 from service_core.ingestion.ports import LinkLookup
+from service_core.privacy.ports import Erasures, PersonalRecords
 from service_core.workspace.links.ports import ClickStore
 from service_core.workspace.share_links.ports import ShareLinkViews
 from service_core.workspace.usage_alerts.ports import UsageAlertLog
@@ -73,4 +74,6 @@ class WorkspaceStore:
     postback_outbox: PostbackOutbox
     postback_queues: PostbackQueues
     postbacks: PostbackReader
+    erasures: Erasures
+    personal_records: PersonalRecords
     transfer: TransferableStore | None = None

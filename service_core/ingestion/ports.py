@@ -223,6 +223,9 @@ class PersonalDataStore(Protocol):
             How many rows were deleted, by table; ``events`` is always among them.
         """
 
+    async def list_ids(self, workspace_id: UUID) -> list[str]:
+        """Returns every visitor id and user id that events of a workspace carry, in any order."""
+
 
 @dataclass(frozen=True, slots=True)
 class GeoLocation:

@@ -103,7 +103,9 @@ class PersonalData(EventStoreKit):
         await store.append(builder.events)
         await store.revoke_identity_link(builder.workspace_id, erased[1].event_id)
         seqs = [event.seq for event in erased]
+        assert set(await store.list_ids(builder.workspace_id)) == {"A1", "B1", "U1", "U2"}
         removed = await store.delete_events(builder.workspace_id, seqs)
+        assert set(await store.list_ids(builder.workspace_id)) == {"A1", "B1", "U2"}
         assert removed["events"] == len(erased)
         assert (await store.delete_events(builder.workspace_id, seqs))["events"] == 0
         assert await store.find_person_of_any_id(builder.workspace_id, "U1") is None

@@ -1,0 +1,135 @@
+"""``touchpoint person``: everything about one person, and the erasure of a person."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId, error_console, output_console
+
+if TYPE_CHECKING:
+    from service_core.privacy.models import Erasure
+
+app = typer.Typer(help="Export or erase the data of one person.", no_args_is_help=True, rich_markup_mode=None)
+
+PersonId = Annotated[
+    str, typer.Argument(metavar="ID", help="User id, visitor id or e-mail address of the person.")
+]
+
+
+@app.command("erase")
+def erase_person(
+    person: PersonId,
+    confirmed: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Complete it in this process, because no service runs.")
+    ] = False,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Erase a person everywhere in a workspace.
+
+    The running service completes it within a minute, once the events received before are stored.
+    It removes events, identity links, touches, postbacks, subscriptions, quarantined events and export files.
+    """
+    if not confirmed:
+        typer.confirm(f"Erase {person} for ever?", abort=True, err=True)
+    erasure = asyncio.run(_request_erasure(config, workspace, person, complete=now))
+    console = output_console()
+    if erasure.certificate is None:
+        console.print(
+            f"Erasure {erasure.id} is requested. `touchpoint person erasures` shows when it is completed.",
+            soft_wrap=True, markup=False,
+        )  # fmt: skip
+    else:
+        typer.echo(json.dumps(erasure.certificate, indent=2, ensure_ascii=False))
+
+
+@app.command("erasures")
+def list_erasures(
+    as_json: AsJson = False, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG
+) -> None:
+    """List the erasures of a workspace, with their certificates."""
+    erasures = asyncio.run(_load_erasures(config, workspace))
+    if as_json:
+        certificates = [
+            {"id": str(erasure.id), "status": erasure.status.value, "certificate": erasure.certificate}
+            for erasure in erasures
+        ]
+        typer.echo(json.dumps({"erasures": certificates}, indent=2, ensure_ascii=False))
+        return
+    if not erasures:
+        error_console().print("No erasure was requested.", markup=False)
+    for erasure in erasures:
+        output_console().print(
+            f"{erasure.requested_at:%Y-%m-%d %H:%M} {erasure.status.value:<9} {erasure.id}",
+            soft_wrap=True, markup=False,
+        )  # fmt: skip
+
+
+@app.command("tombstones")
+def print_tombstones(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Print the tombstones of erased persons, one JSON object per line.
+
+    `touchpoint restore --tombstones FILE` erases these persons from an older backup.
+    A tombstone holds keyed digests of ids, and no id.
+    """
+    from hosts.backup.tombstones import tombstone_to_json
+
+    for erasure in asyncio.run(_load_erasures(config, workspace)):
+        if erasure.completed_at is not None:
+            typer.echo(json.dumps(tombstone_to_json(erasure)))
+
+
+@app.command("export")
+def export_person(
+    person: PersonId, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG
+) -> None:
+    """Print everything that is stored about a person as one JSON object.
+
+    An embedded event store can be read while no service runs; otherwise use the page Privacy of the web application.
+    """
+    found = asyncio.run(_collect_personal_data(config, workspace, person))
+    typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+async def _request_erasure(config: Path, public_id: str | None, person: str, *, complete: bool) -> "Erasure":
+    from hosts.cli.deployment import find_named_or_only_workspace
+    from hosts.composition.compose import load_ports
+    from hosts.composition.ports import start_adapters
+    from hosts.roles.tasks import build_person_erasure
+    from service_core.privacy.models import request_erasure
+
+    ports = load_ports(config)
+    adapters = [ports.workspace, *([ports.queue, ports.events, ports.sink] if complete else [])]
+    async with start_adapters(adapters):
+        chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
+        erasure = request_erasure(chosen.id, person, "command line", ports.clock())
+        await ports.workspace.erasures.save_erasure(erasure)
+        if complete:
+            completed = await build_person_erasure(ports).complete_requested()
+            return next((done for done in completed if done.id == erasure.id), erasure)
+        return erasure
+
+
+async def _load_erasures(config: Path, public_id: str | None) -> "list[Erasure]":
+    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
+
+    async with open_workspace_store(config) as store:
+        chosen = await find_named_or_only_workspace(store.credentials, public_id)
+        return await store.erasures.list_erasures(chosen.id)
+
+
+async def _collect_personal_data(config: Path, public_id: str | None, person: str) -> dict[str, object]:
+    from hosts.cli.deployment import find_named_or_only_workspace
+    from hosts.composition.compose import load_ports
+    from hosts.composition.ports import start_adapters
+    from service_core.privacy.access_request import AccessRequests
+
+    ports = load_ports(config)
+    async with start_adapters([ports.workspace, ports.queue, ports.events]):
+        chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
+        requests = AccessRequests(ports.events, ports.queue, ports.workspace.personal_records)
+        return await requests.collect(chosen, person, ports.clock())

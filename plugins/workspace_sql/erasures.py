@@ -1,0 +1,200 @@
+"""Stores of erasures, and of the records about persons that they remove."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.workspace_sql.column_types import plain_type
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import row_of
+from plugins.workspace_sql.revenue_tables import (
+    MOVEMENTS,
+    REPORTED_STATES,
+    STATUS_PERIODS,
+    SUBSCRIPTION_PAYMENTS,
+)
+from plugins.workspace_sql.statements import matches, upsert
+from plugins.workspace_sql.tables import (
+    AUDIT_LOG,
+    CLICKS,
+    ERASURES,
+    IDEMPOTENCY_RECORDS,
+    POSTBACKS,
+    RESOURCES,
+)
+from service_core.plugin import Erasure, ErasureStatus, PersonSubject
+
+_T = TypeVar("_T")
+_PART_SIZE: Final = 500
+_IDENTITY_LINK: Final = "identity_link"
+_SUBSCRIPTION_TABLES: Final = (REPORTED_STATES, SUBSCRIPTION_PAYMENTS, MOVEMENTS, STATUS_PERIODS)
+
+
+class SqlErasures(SqlStore):
+    """Implements the port `Erasures`."""
+
+    async def save_erasure(self, erasure: Erasure) -> None:
+        """Adds or replaces an erasure."""
+        row = row_of(erasure)
+        async with self._database.write() as connection:
+            await connection.execute(upsert(connection, ERASURES, row).values(row))
+
+    async def list_erasures(self, workspace_id: UUID) -> list[Erasure]:
+        """Returns the erasures of a workspace, newest first."""
+        own = sa.select(ERASURES).where(ERASURES.c.workspace_id == workspace_id)
+        newest = own.order_by(ERASURES.c.requested_at.desc(), ERASURES.c.id.desc())
+        return await self._database.fetch_records(Erasure, newest)
+
+    async def list_requested_erasures(self) -> list[Erasure]:
+        """Returns the erasures that are not completed, oldest first."""
+        requested = sa.select(ERASURES).where(ERASURES.c.status == ErasureStatus.REQUESTED)
+        return await self._database.fetch_records(
+            Erasure, requested.order_by(ERASURES.c.requested_at, ERASURES.c.id)
+        )
+
+
+class SqlPersonalRecords(SqlStore):
+    """Implements the port `PersonalRecords`."""
+
+    async def find_personal_records(
+        self, workspace_id: UUID, subject: PersonSubject
+    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Returns postbacks, subscription reports and payments, and audit entries about a person."""
+        async with self._database.read() as connection:
+            return await connection.run_sync(_find_records, workspace_id, subject)
+
+    async def erase_personal_records(self, workspace_id: UUID, subject: PersonSubject) -> Mapping[str, int]:
+        """Deletes the records about a person in one transaction, and redacts audit entries."""
+        async with self._database.write(workspace_id, no_timeout=True) as connection:
+            return await connection.run_sync(_erase_records, workspace_id, subject)
+
+
+def _erase_records(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> dict[str, int]:
+    return {
+        "postbacks": _execute_in_parts(
+            connection,
+            subject.event_ids,
+            lambda ids: sa.delete(POSTBACKS).where(
+                POSTBACKS.c.workspace_id == workspace_id, POSTBACKS.c.event_id.in_(ids)
+            ),
+        ),
+        "click_addresses": _execute_in_parts(
+            connection,
+            subject.addresses,
+            lambda ips: (
+                sa.update(CLICKS)
+                .where(CLICKS.c.workspace_id == workspace_id, CLICKS.c.ip.in_(ips))
+                .values(ip=None)
+            ),
+        ),
+        "subscriptions": _delete_subscriptions(connection, workspace_id, subject),
+        "identity_link_revocations": _delete_revocations(connection, workspace_id, subject),
+        "audit_entries": _redact_audit_entries(connection, workspace_id, subject),
+        "idempotency_answers": _delete_idempotency_answers(connection, workspace_id, subject),
+    }
+
+
+def _execute_in_parts(connection: sa.Connection, values: Iterable[str], statement: Any) -> int:
+    """Executes a statement for some values at a time and returns how many rows it changed."""
+    return sum(connection.execute(statement(part)).rowcount for part in _parts(sorted(values)))
+
+
+def _parts(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(values), _PART_SIZE):
+        yield values[start : start + _PART_SIZE]
+
+
+def _subscriptions_of(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> list[UUID]:
+    column = REPORTED_STATES.c
+    rows = connection.execute(
+        sa.select(column.subscription, column.identity).where(column.workspace_id == workspace_id)
+    )
+    return sorted({
+        subscription for subscription, identity in rows if any(id_ in subject.ids for _, id_ in identity)
+    })  # fmt: skip
+
+
+def _delete_subscriptions(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
+    subscriptions = _subscriptions_of(connection, workspace_id, subject)
+    for part in _parts(subscriptions):
+        for table in _SUBSCRIPTION_TABLES:
+            connection.execute(
+                sa.delete(table).where(table.c.workspace_id == workspace_id, table.c.subscription.in_(part))
+            )
+    return len(subscriptions)
+
+
+def _delete_revocations(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
+    own = matches(RESOURCES, workspace_id=workspace_id, type=_IDENTITY_LINK)
+    rows = connection.execute(sa.select(RESOURCES.c.id, RESOURCES.c.state).where(own))
+    gone = [id_ for id_, state in rows if state.get("name") in subject.event_ids]
+    for part in _parts(gone):
+        connection.execute(sa.delete(RESOURCES).where(RESOURCES.c.id.in_(part)))
+    return len(gone)
+
+
+def _redact_audit_entries(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
+    changed = 0
+    query = sa.select(AUDIT_LOG.c.id, AUDIT_LOG.c.entry).where(AUDIT_LOG.c.workspace_id == workspace_id)
+    for id_, entry in connection.execute(query).all():
+        redacted = {
+            name: subject.redact(value) if name in _REDACTED_PARTS else value for name, value in entry.items()
+        }
+        if redacted != entry:
+            connection.execute(sa.update(AUDIT_LOG).where(AUDIT_LOG.c.id == id_).values(entry=redacted))
+            changed += 1
+    return changed
+
+
+_REDACTED_PARTS: Final = frozenset({"resource", "prior_state", "new_state", "changes", "effects"})
+"""The parts of an audit entry that are content; the others say who did what when."""
+
+
+def _delete_idempotency_answers(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
+    column = IDEMPOTENCY_RECORDS.c
+    rows = connection.execute(
+        sa.select(column.digest, column.answer).where(column.workspace_id == workspace_id)
+    )
+    gone = [digest for digest, answer in rows if subject.redact(answer) != answer]
+    for part in _parts(gone):
+        connection.execute(sa.delete(IDEMPOTENCY_RECORDS).where(column.digest.in_(part)))
+    return len(gone)
+
+
+def _find_records(
+    connection: sa.Connection, workspace_id: UUID, subject: PersonSubject
+) -> dict[str, list[dict[str, Any]]]:
+    postbacks: list[dict[str, Any]] = []
+    for part in _parts(sorted(subject.event_ids)):
+        own = POSTBACKS.c.workspace_id == workspace_id, POSTBACKS.c.event_id.in_(part)
+        postbacks += _rows(connection, POSTBACKS, *own)
+    found: dict[str, list[dict[str, Any]]] = {"postbacks": postbacks}
+    subscriptions = _subscriptions_of(connection, workspace_id, subject)
+    for name, table in (
+        ("subscription_reports", REPORTED_STATES),
+        ("subscription_payments", SUBSCRIPTION_PAYMENTS),
+    ):
+        found[name] = [
+            row
+            for part in _parts(subscriptions)
+            for row in _rows(
+                connection, table, table.c.workspace_id == workspace_id, table.c.subscription.in_(part)
+            )
+        ]
+    entries = _rows(connection, AUDIT_LOG, AUDIT_LOG.c.workspace_id == workspace_id)
+    found["audit_entries"] = [row["entry"] for row in entries if subject.is_mentioned_in(row["entry"])]
+    return found
+
+
+def _rows(
+    connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElement[bool]
+) -> list[dict[str, Any]]:
+    """Returns rows with their values as they are stored, without the workspace."""
+    columns = [
+        sa.type_coerce(column, plain_type(column.type)).label(column.name)
+        for column in table.columns
+        if column.name != "workspace_id"
+    ]
+    return [dict(row) for row in connection.execute(sa.select(*columns).where(*conditions)).mappings()]
