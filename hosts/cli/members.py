@@ -75,7 +75,8 @@ def remove_member(
 ) -> None:
     """Remove a member from a workspace.
 
-    The last owner stays. The account and its memberships of other workspaces stay too.
+    The last owner stays. The account and its memberships of other workspaces stay too. API keys that the member
+    granted stop working.
     """
     account = asyncio.run(_change_role_or_remove(config, workspace, email, None))
     output_console().print(f"{account.email} is no member any more.", soft_wrap=True, markup=False)
@@ -138,6 +139,7 @@ async def _change_role_or_remove(
     from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
     from service_core.access.email_addresses import normalize_or_reject_email
     from service_core.access.roles import Role
+    from service_core.kernel.clock import system_clock
     from service_core.kernel.errors import Conflict
 
     async with open_workspace_store(config) as store:
@@ -150,7 +152,7 @@ async def _change_role_or_remove(
                 param_hint="EMAIL",
             )
         changed = (
-            await store.members.remove_member_unless_last_owner(owner.id, account.id)
+            await store.members.remove_member_unless_last_owner(owner.id, account.id, system_clock())
             if role is None
             else await store.members.save_member_unless_no_owner_left(replace(member, role=Role(role)))
         )
