@@ -218,22 +218,27 @@ async def test_lookup_cache_is_bounded_and_evicts_the_least_recently_used(
 
 
 async def test_write_key_is_looked_up_once(directory, key_authenticator, initialized_deployment):
-    identity = await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret)
+    identity = await key_authenticator.find_write_key_of_active_workspace(
+        initialized_deployment.write_key.secret
+    )
     assert identity is not None
-    assert await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret) == identity
+    assert (
+        await key_authenticator.find_write_key_of_active_workspace(initialized_deployment.write_key.secret)
+        == identity
+    )
     assert directory.questions == 1
 
 
 @pytest.mark.parametrize("key", ["", "dk_", "dk_" + "g" * 32, TOKEN, "x" * 257, "dk_" + "0" * 254, "ключ"])
 async def test_malformed_write_key_is_rejected_without_a_lookup(directory, key_authenticator, key):
-    assert await key_authenticator.find_active_write_key(key) is None
+    assert await key_authenticator.find_write_key_of_active_workspace(key) is None
     assert directory.questions == 0
 
 
 async def test_unknown_write_key_is_cached_as_a_miss(directory, key_authenticator):
     key = new_write_key()
-    assert await key_authenticator.find_active_write_key(key) is None
-    assert await key_authenticator.find_active_write_key(key) is None
+    assert await key_authenticator.find_write_key_of_active_workspace(key) is None
+    assert await key_authenticator.find_write_key_of_active_workspace(key) is None
     assert directory.questions == 1
 
 
@@ -241,7 +246,10 @@ async def test_inactive_workspace_is_rejected_by_ingest_and_can_still_read(
     directory, key_authenticator, initialized_deployment
 ):
     await directory.create_workspace(replace(initialized_deployment.workspace, active=False))
-    assert await key_authenticator.find_active_write_key(initialized_deployment.write_key.secret) is None
+    assert (
+        await key_authenticator.find_write_key_of_active_workspace(initialized_deployment.write_key.secret)
+        is None
+    )
     assert not (
         await key_authenticator.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     ).workspace.active

@@ -113,7 +113,7 @@ async def test_degraded_limit_is_shared_by_the_processes_of_a_server(
 async def test_writes_and_fail_closed_routes_return_503_without_the_limit_store(budgets, limiter, identity):
     limiter.down = True
     with pytest.raises(ServiceUnavailable) as request:
-        await budgets.count_request_or_raise(identity, fail_closed=True)
+        await budgets.count_request_or_raise(identity, refuse_if_limiter_unavailable=True)
     with pytest.raises(ServiceUnavailable) as mutation:
         await budgets.count_mutation_or_raise(identity)
     assert {request.value.code, mutation.value.code} == {"limiter_unavailable"}

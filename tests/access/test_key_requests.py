@@ -168,7 +168,7 @@ async def test_forbidden_decision_does_not_consume_the_approval_link(key_request
     filed = await key_requests.file(scopes)
     with pytest.raises(Forbidden) as caught:
         await key_requests.deployment.approvals.decide_pending_request(
-            filed.token, await key_requests.person(role), approve=True, rate_limit=limit
+            filed.token, await key_requests.person(role), approve=True, owner_chosen_rate_limit=limit
         )
     assert caught.value.code == code
     owner = await key_requests.person(Role.OWNER)

@@ -52,7 +52,9 @@ async def register_passkey(passkey_sign_in, account, device):
     attested = RegistrationResponse(
         base64url_decode(made["client_data"]), base64url_decode(made["attestation"]), frozenset({"usb"})
     )
-    return await passkey_sign_in.register_passkey(account, " Key ", asked["challenge"], attested, BROWSER)
+    return await passkey_sign_in.verify_and_add_passkey(
+        account, " Key ", asked["challenge"], attested, BROWSER
+    )
 
 
 async def sign_in_with_passkey(passkey_sign_in, device, browser=BROWSER):

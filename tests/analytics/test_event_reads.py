@@ -195,7 +195,7 @@ async def test_workspace_response_contains_its_name(caller):
 
 
 async def test_usage_counts_no_session_marks_bots_or_test_events(caller, store):
-    answer = json_default(await get_usage(caller=caller, events=store, postbacks=NoPostbacks()))
+    answer = json_default(await get_usage(caller=caller, aggregate_reader=store, postbacks=NoPostbacks()))
     assert list(answer) == [
         "events_used", "events_limit", "postbacks_used", "postbacks_limit", "period_start", "period_end", "plan",
         "rate_limit",
@@ -207,7 +207,7 @@ async def test_usage_counts_no_session_marks_bots_or_test_events(caller, store):
 async def test_context_returns_all_sections(caller, store, queue):
     context = get_context(
         caller=caller,
-        events=store,
+        aggregate_reader=store,
         event_reader=store,
         queue=queue,
         connections=MemoryConnections(),

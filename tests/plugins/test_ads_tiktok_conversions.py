@@ -74,7 +74,7 @@ class TestTikTokConversions(ConversionSenderConformance):
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, harness):
         assert (
-            await harness.send("a", "b", to=replace(DESTINATION, test=True))
+            await harness.send("a", "b", destination=replace(DESTINATION, test=True))
             == [Rejected("no_test_event_code")] * 2
         )
         assert harness.received.bodies == []

@@ -65,7 +65,7 @@ async def test_two_consumers_never_take_the_same_event(redis_url, prefix, sender
         assert len(ids) == len(set(ids)) == 100
         await one.acknowledge([make_stored_event(queued) for queued in hands[2]], [])
         await two.acknowledge([make_stored_event(queued) for queued in hands[1]], [])
-        assert (await sender.ledger_row(one)).stored == 100
+        assert (await sender.only_ledger_row(one)).stored == 100
 
 
 async def test_batch_of_a_dead_consumer_is_reclaimed_once(redis_url, prefix, sender):
@@ -83,7 +83,7 @@ async def test_batch_of_a_dead_consumer_is_reclaimed_once(redis_url, prefix, sen
         assert taken == in_hand
         await alive.acknowledge([make_stored_event(queued) for queued in taken], [])
         await dead.acknowledge([make_stored_event(queued) for queued in in_hand], [])
-        row = await sender.ledger_row(alive)
+        row = await sender.only_ledger_row(alive)
         assert (row.stored, row.in_flight, row.is_balanced) == (10, 0, True)
 
 
@@ -119,7 +119,7 @@ async def test_full_stream_refuses_new_events_and_keeps_queued_ones(redis_url, p
         assert await opened.offer(sender.make_received_event("e14")) is EnqueueResult.QUEUED, (
             "a refused event's id is free"
         )
-        row = await sender.ledger_row(opened)
+        row = await sender.only_ledger_row(opened)
         assert (row.received, row.duplicate, row.stored, row.in_flight) == (12, 1, 1, 10)
 
 
@@ -144,7 +144,7 @@ async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_seq
             assert await opened.take(10) == taken, again
         await opened.acknowledge([make_stored_event(queued) for queued in taken], [])
         await opened.acknowledge([make_stored_event(queued) for queued in taken], [])
-        row = await sender.ledger_row(opened)
+        row = await sender.only_ledger_row(opened)
         assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 3, 0, 0)
 
 
@@ -175,7 +175,7 @@ async def test_expired_offer_takes_no_effect_when_a_suspended_server_resumes(red
             *(opened.offer(sender.make_received_event(f"hung{n}")) for n in range(5))
         )
         assert set(again) == {EnqueueResult.QUEUED}
-        assert (await sender.ledger_row(opened)).received == 6
+        assert (await sender.only_ledger_row(opened)).received == 6
 
 
 async def test_offer_deadline_is_computed_after_start_and_clock_changes(redis_url, prefix, sender):
@@ -214,7 +214,7 @@ async def test_process_started_without_the_server_recovers_when_it_is_back(redis
         )
         redis_server.start()
         await offer_events(opened, sender, 1)
-        row = await sender.ledger_row(opened)
+        row = await sender.only_ledger_row(opened)
         assert (row.received, row.rejected, row.in_flight) == (2, 1, 1), "the count waited too"
 
 

@@ -37,7 +37,7 @@ def visible_words(answer):
 
 
 async def find_person(deployment, any_id):
-    return await deployment.service.ports.events.find_person(deployment.workspace.id, any_id)
+    return await deployment.service.ports.events.find_person_of_any_id(deployment.workspace.id, any_id)
 
 
 async def list_audit_entries(deployment):

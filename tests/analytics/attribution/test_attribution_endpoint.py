@@ -40,8 +40,8 @@ def get_attribution_report(caller, queue, event_builder):
         return await get_attribution(
             parse_query_parameters_leniently(AttributionQuery, (JULY | parameters).items()),
             caller=caller,
-            aggregates=store,
-            paths=store,
+            aggregate_reader=store,
+            path_reader=store,
             models=AttributionModels(AttributionModels.index_by_unique_id(MODELS).by_id, floor),
             queue=queue,
         )

@@ -130,7 +130,7 @@ async def test_spend_metrics_are_null_without_ad_platforms(served, drawn, how):
     store, workspace_id = served.service.ports.workspace, asking.client.workspace.id
     for platform in platforms:
         if how == "gone":
-            await store.connections.remove_connection(workspace_id, platform)
+            await store.connections.remove_connection_if_present(workspace_id, platform)
         elif how == "broken":
             await connect_ad_platform(asking.client, platform, read=served.now, status=ConnectionStatus.ERROR)
         else:

@@ -16,7 +16,9 @@ def item_cost(item, unit, handling=None, *, since="2026-06-01", currency="USD", 
 
 async def save_costs(shop, *costs):
     """The workspace knows these costs."""
-    await shop.service.ports.workspace.item_costs.save_costs(shop.workspace.id, uuid4(), costs, NOW)
+    await shop.service.ports.workspace.item_costs.save_or_replace_costs(
+        shop.workspace.id, uuid4(), costs, NOW
+    )
 
 
 def add_order(shop, order, at, revenue, *lines, name="purchase", **columns):

@@ -58,5 +58,5 @@ async def test_import_is_stored_atomically(store):
     ).workspace.id
     broken = replace(item_cost("B", 1), currency=None)
     with pytest.raises(Exception, match=r"(?i)null"):
-        await store.item_costs.save_costs(workspace_id, uuid4(), [item_cost("A", 1), broken], NOW)
+        await store.item_costs.save_or_replace_costs(workspace_id, uuid4(), [item_cost("A", 1), broken], NOW)
     assert await store.item_costs.costs(workspace_id) == []

@@ -161,7 +161,7 @@ async def test_a_platform_that_is_not_connected_is_sent_nothing(postback_workspa
 async def test_pending_conversion_of_a_disconnected_platform_is_skipped(postback_workspace):
     await postback_workspace.rule()
     await postback_workspace.sells("o1")
-    await postback_workspace.store.connections.remove_connection(postback_workspace.id, "adhub")
+    await postback_workspace.store.connections.remove_connection_if_present(postback_workspace.id, "adhub")
     await postback_workspace.send()
     assert (await postback_workspace.outcome(), postback_workspace.sender.calls) == (
         ("skipped", "not_connected"),

@@ -39,7 +39,7 @@ async def test_removing_a_connection_deletes_its_credentials(directory, initiali
     connection = Connection(own.id, "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, own.created_at)
     await directory.connections.save_connection_keeping_created_at(connection)
     await secrets.replace_or_delete_secrets(own.id, "meta", CREDENTIALS)
-    assert await directory.connections.remove_connection(own.id, "meta")
+    assert await directory.connections.remove_connection_if_present(own.id, "meta")
     assert await secrets.find_secrets(own.id, "meta") is None
 
 

@@ -22,7 +22,7 @@ async def test_poll_state_is_replaced_and_deleted_with_its_connection(directory,
     connection = Connection(own, "stripe", ProviderKind.REVENUE, ConnectionStatus.CONNECTED, NOW)
     await directory.connections.save_connection_keeping_created_at(connection)
     await directory.processed_messages.mark_processed(own, "stripe", ["evt_1"])
-    await directory.connections.remove_connection(own, "stripe")
+    await directory.connections.remove_connection_if_present(own, "stripe")
     assert set(await directory.poll_states.poll_states(own)) == {"shopify"}
     assert await directory.processed_messages.processed_messages(own, "stripe", ["evt_1"]) == {"evt_1"}
 
