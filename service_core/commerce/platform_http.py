@@ -106,9 +106,7 @@ class JsonHttpClient:
         """Sends a POST request with a JSON body; see `request_json`."""
         written = json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
-        return await self.request_json(
-            "POST", url, request_options=written, headers=headers, **request_options
-        )
+        return await self.request_json("POST", url, content=written, headers=headers, **request_options)
 
 
 @asynccontextmanager

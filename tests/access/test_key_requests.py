@@ -186,7 +186,7 @@ async def test_an_admin_may_deny_a_write_scope(key_requests):
 
 
 async def test_an_owner_chooses_the_limit_up_to_the_cap_of_the_plan(key_requests):
-    _, minted = await key_requests.poll(await key_requests.approved(LINKS, rate_limit=5000))
+    _, minted = await key_requests.poll(await key_requests.approved(LINKS, owner_chosen_rate_limit=5000))
     assert minted.credential.rate_limit == 300
     assert minted.credential.scopes == LINKS
 

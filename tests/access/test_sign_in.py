@@ -40,7 +40,9 @@ async def test_password_link_sets_the_password_once(deployment, account, signed_
     assert (await deployment.store.accounts.get_account(account.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
         await deployment.sign_in.set_password_and_replace_sessions(deployment.mail.token(), PASSWORD)
-    again = await deployment.sign_in.sign_in("Ann@Example.com ", PASSWORD, client_prefix="203.0.113.7")
+    again = await deployment.sign_in.sign_in_with_password(
+        "Ann@Example.com ", PASSWORD, client_prefix="203.0.113.7"
+    )
     assert (await deployment.sign_in.find_unexpired_session(again.secret))[1].email == account.email
 
 
@@ -65,17 +67,17 @@ async def test_wrong_password_and_unknown_address_return_the_same_error(
     deployment, signed_in, email, password
 ):
     with pytest.raises(Unauthorized) as caught:
-        await deployment.sign_in.sign_in(email, password, client_prefix=None)
+        await deployment.sign_in.sign_in_with_password(email, password, client_prefix=None)
     assert caught.value.body() == {"error": "Wrong e-mail address or password"}
 
 
 async def test_an_account_without_a_password_cannot_sign_in(deployment, account):
     with pytest.raises(Unauthorized):
-        await deployment.sign_in.sign_in(account.email, "", client_prefix=None)
+        await deployment.sign_in.sign_in_with_password(account.email, "", client_prefix=None)
 
 
 async def test_a_session_ends_when_signed_out_and_after_14_days(deployment, signed_in, clock):
-    other = await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
+    other = await deployment.sign_in.sign_in_with_password("ann@example.com", PASSWORD, client_prefix=None)
     await deployment.sign_in.sign_out(other.secret)
     assert await deployment.sign_in.find_unexpired_session(other.secret) is None
     assert await deployment.sign_in.find_unexpired_session(signed_in.secret) is not None
@@ -99,7 +101,7 @@ async def test_a_new_password_ends_every_other_session(deployment, account, sign
 async def test_signing_out_other_sessions_keeps_the_current_one_and_other_accounts(
     deployment, account, signed_in
 ):
-    here = await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
+    here = await deployment.sign_in.sign_in_with_password("ann@example.com", PASSWORD, client_prefix=None)
     bob = Account(new_id(), "bob@example.com", "Bob", deployment.clock())
     await deployment.store.accounts.save_account_unless_email_taken(bob)
     theirs = await deployment.sign_in.open_session(bob)
@@ -112,18 +114,26 @@ async def test_signing_out_other_sessions_keeps_the_current_one_and_other_accoun
 async def test_sign_in_attempts_are_limited_per_address_and_per_client(deployment, signed_in):
     for _ in range(10):
         with pytest.raises(Unauthorized):
-            await deployment.sign_in.sign_in("ann@example.com", "wrong", client_prefix="198.51.100.1")
+            await deployment.sign_in.sign_in_with_password(
+                "ann@example.com", "wrong", client_prefix="198.51.100.1"
+            )
     with pytest.raises(TooManyRequests) as caught:
-        await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix="198.51.100.2")
+        await deployment.sign_in.sign_in_with_password(
+            "ann@example.com", PASSWORD, client_prefix="198.51.100.2"
+        )
     assert caught.value.headers["Retry-After"] == "900"
     for number in range(20):
         with pytest.raises(Unauthorized):
-            await deployment.sign_in.sign_in(f"{number}@example.com", "wrong", client_prefix="198.51.100.1")
+            await deployment.sign_in.sign_in_with_password(
+                f"{number}@example.com", "wrong", client_prefix="198.51.100.1"
+            )
     with pytest.raises(TooManyRequests):
-        await deployment.sign_in.sign_in("new@example.com", "wrong", client_prefix="198.51.100.1")
+        await deployment.sign_in.sign_in_with_password(
+            "new@example.com", "wrong", client_prefix="198.51.100.1"
+        )
 
 
 async def test_sign_in_fails_without_the_limit_store(deployment, signed_in):
     deployment.limiter.down = True
     with pytest.raises(ServiceUnavailable):
-        await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
+        await deployment.sign_in.sign_in_with_password("ann@example.com", PASSWORD, client_prefix=None)

@@ -90,7 +90,7 @@ async def test_twenty_concurrent_payment_notices_create_one_workspace(two_deploy
     order = (await find_stored_signup(one, applied)).order
 
     async def poll(deployment):
-        return await deployment.settlement.record_payment(
+        return await deployment.settlement.record_payment_and_create_workspace_once(
             replace(await deployment.checkout.get_payment(order), state=SignupPaymentState.PAID)
         )
 
@@ -116,13 +116,13 @@ async def test_two_signups_of_one_address_paid_at_once_share_one_account(two_dep
 
 async def test_payment_is_accepted_after_cancellation_and_after_expiry(deployment, clock):
     applied = await deployment.sign_up()
-    assert not await deployment.settlement.receive_webhook(
+    assert not await deployment.settlement.verify_and_record_webhook(
         deployment.checkout.cancel_payment(applied.signup.id, clock())
     )
     assert (await find_stored_signup(deployment, applied)).status is SignupStatus.CANCELED
     clock.advance(days=8)
     assert await deployment.pay(applied)
-    assert not await deployment.settlement.receive_webhook(
+    assert not await deployment.settlement.verify_and_record_webhook(
         deployment.checkout.cancel_payment(applied.signup.id, clock())
     )
     assert (await find_stored_signup(deployment, applied)).status is SignupStatus.PAID
@@ -148,7 +148,7 @@ async def test_an_unpaid_signup_expires_after_seven_days(deployment, clock):
 async def test_forged_payment_notice_is_rejected(deployment, clock, forge):
     applied = await deployment.sign_up()
     with pytest.raises(Forbidden) as caught:
-        await deployment.settlement.receive_webhook(
+        await deployment.settlement.verify_and_record_webhook(
             forge(deployment.checkout.confirm_payment(applied.signup.id, clock()))
         )
     assert caught.value.code == "invalid_signature"
@@ -158,10 +158,10 @@ async def test_forged_payment_notice_is_rejected(deployment, clock, forge):
 async def test_payment_of_another_deployment_or_of_no_signup_is_ignored(deployment, make_deployment, clock):
     applied = await deployment.sign_up()
     with pytest.raises(Forbidden):
-        await deployment.settlement.receive_webhook(
+        await deployment.settlement.verify_and_record_webhook(
             make_deployment().checkout.confirm_payment(applied.signup.id, clock())
         )
-    assert not await deployment.settlement.receive_webhook(
+    assert not await deployment.settlement.verify_and_record_webhook(
         deployment.checkout.confirm_payment(new_id(), clock())
     )
     assert await deployment.store.credentials.list_workspaces() == []
@@ -291,7 +291,7 @@ async def test_verification_mode_mails_a_link_to_the_checkout(make_deployment, c
     url = await deployment.applications.create_checkout_for_verified_email(deployment.mail.token())
     assert url.startswith(f"{deployment.WEB}/checkout/")
     signup = await deployment.store.signups.find_signup(SignupLookup.ID, url.rpartition("/")[2])
-    assert await deployment.settlement.receive_webhook(
+    assert await deployment.settlement.verify_and_record_webhook(
         deployment.checkout.confirm_payment(signup.id, clock())
     )
     with pytest.raises(NotFound):

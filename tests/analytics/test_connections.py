@@ -69,8 +69,8 @@ async def test_saving_again_replaces_all_but_the_creation_date(store):
 async def test_connection_can_be_removed_once(store):
     connections, workspace_id = store
     await connections.save_connection_keeping_created_at(replace(META, workspace_id=workspace_id))
-    assert await connections.remove_connection(workspace_id, "meta")
-    assert not await connections.remove_connection(workspace_id, "meta")
+    assert await connections.remove_connection_if_present(workspace_id, "meta")
+    assert not await connections.remove_connection_if_present(workspace_id, "meta")
     assert await connections.list_connections_oldest_first(workspace_id) == []
 
 

@@ -117,7 +117,7 @@ async def test_signup_secret_is_enough_to_collect_the_key(deployment):
         deployment.service.component(PaymentPage),
     )
     notice = deployment.service.ports.checkout.confirm_payment(UUID(signup_id), deployment.now)
-    assert await settlement.receive_webhook(notice)
+    assert await settlement.verify_and_record_webhook(notice)
     paid = (await deployment.ask("GET", f"/v1/signup/{signup_id}", secret)).json
     assert (paid["status"], paid["workspace"]["name"]) == ("paid", "My workspace")
 
@@ -431,7 +431,7 @@ async def secrets_shown_once(deployment, capfd):
         )
     ).json
     signup_id = UUID(taken["signup_id"])
-    await deployment.service.component(SignupPayments).receive_webhook(
+    await deployment.service.component(SignupPayments).verify_and_record_webhook(
         deployment.service.ports.checkout.confirm_payment(signup_id, deployment.now)
     )
     welcome = await deployment.service.component(PaymentPage).create_link(signup_id)

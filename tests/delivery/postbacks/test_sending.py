@@ -252,7 +252,7 @@ async def test_one_process_at_a_time_sends_a_conversion(postback_workspace):
 
     postback_workspace.sender.during_call = slowly
     async with asyncio.timeout(60), asyncio.TaskGroup() as processes:
-        first = processes.create_task(postback_workspace.delivery.deliver_queue(queue))
+        first = processes.create_task(postback_workspace.delivery.deliver_queue_unless_leased(queue))
         await inside.wait()
         assert list(await other.list_due_queues()) == []
         assert await other.deliver_queue_unless_leased(queue) is None
@@ -292,7 +292,7 @@ async def test_stopping_process_finishes_its_call_and_starts_no_other(postback_w
         return len(asked) > 1
 
     queue = await postback_workspace.queue()
-    await postback_workspace.delivery.deliver_queue(queue, stopping)
+    await postback_workspace.delivery.deliver_queue_unless_leased(queue, stopping)
     assert postback_workspace.sender.sent == ["o1"]
     await postback_workspace.send()
     assert postback_workspace.sender.sent == ["o1", "o2"]

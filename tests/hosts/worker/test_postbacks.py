@@ -22,7 +22,7 @@ class Delivery:
             raise OSError("the store is away")
         return [SLOW, BROKEN, WELL]
 
-    async def deliver_queue(self, queue, stopping):
+    async def deliver_queue_unless_leased(self, queue, stopping):
         self.begun.append(queue)
         try:
             if queue == BROKEN:
