@@ -47,7 +47,7 @@ class DatasetClient:
 async def load_dataset_client(served, dataset):
     """Appends a dataset to the store and sets the present to its end."""
     served.now = dataset.span.end
-    client = await served.workspace(dataset.story.workspace_id, timezone=dataset.timezone)
-    await client.knows(*dataset.story.events)
+    client = await served.workspace(dataset.builder.workspace_id, timezone=dataset.timezone)
+    await client.knows(*dataset.builder.events)
     program = await connect_client(served.service, client.workspace, served.now)
     return DatasetClient(client, dataset, program)

@@ -288,7 +288,7 @@ async def test_a_store_that_cannot_be_read_is_503(install_client, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(install_client.served.service.ports.events, "list_people", away)
+    monkeypatch.setattr(install_client.served.service.ports.events, "list_people_and_total", away)
     assert (await install_client.ask("lookup", {"email": "ann@example.com"}))[0] == 503
 
 

@@ -108,7 +108,7 @@ async def main(folder: Path, rounds: int) -> None:
             "events", f"{url}?timeout_seconds=300", base_folder=folder
         )
         await store.start()
-        if await store.event_time_range(make_scan(1).workspace_id) is None:
+        if await store.first_and_last_event_time(make_scan(1).workspace_id) is None:
             await fill_store(store, url, folder)
         server = parent_pid(asking.info.backend_pid)
         table = Table("question", "30 days", "365 days")

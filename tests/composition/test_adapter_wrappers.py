@@ -38,7 +38,7 @@ async def test_wrapped_adapter_delegates_other_methods():
     assert await store.append([]) == 0
     with pytest.raises(OSError, match="disk full"):
         await store.append([])
-    assert await store.event_time_range(None) is None
+    assert await store.first_and_last_event_time(None) is None
     assert not hasattr(store, "work_apart")
 
 

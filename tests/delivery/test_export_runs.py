@@ -48,7 +48,7 @@ class Hanging:
     def __init__(self):
         self.started = asyncio.Event()
 
-    async def stream_events(self, scan, limit):
+    async def stream_events_newest_first(self, scan, limit):
         self.started.set()
         await asyncio.Event().wait()
         yield {}
@@ -122,8 +122,8 @@ async def test_error_fails_the_job_and_leaves_no_file(memory_api_client, caplog,
     await memory_api_client.some_events()
 
     class Faulty:
-        async def stream_events(self, scan, limit):
-            async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
+        async def stream_events_newest_first(self, scan, limit):
+            async for batch in memory_api_client.service.ports.events.stream_events_newest_first(scan, limit):
                 yield batch
             raise fault
 
@@ -191,10 +191,10 @@ async def test_suspended_worker_discards_its_file_when_its_job_was_taken_over(me
     class Sleepy:
         """Sleeps until another worker has done the job."""
 
-        async def stream_events(self, scan, limit):
+        async def stream_events_newest_first(self, scan, limit):
             memory_api_client.later(seconds=LEASE.total_seconds())
             assert await memory_api_client.exporter.run_next()
-            async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
+            async for batch in memory_api_client.service.ports.events.stream_events_newest_first(scan, limit):
                 yield batch
 
     assert await make_export_worker(memory_api_client, streams=Sleepy()).run_next()
@@ -225,9 +225,9 @@ async def test_a_lease_is_renewed_while_the_worker_works(memory_api_client):
     held = asyncio.Event()
 
     class Long:
-        async def stream_events(self, scan, limit):
+        async def stream_events_newest_first(self, scan, limit):
             await held.wait()
-            async for batch in memory_api_client.service.ports.events.stream_events(scan, limit):
+            async for batch in memory_api_client.service.ports.events.stream_events_newest_first(scan, limit):
                 yield batch
 
     running = asyncio.create_task(

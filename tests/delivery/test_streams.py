@@ -28,7 +28,9 @@ async def store(request, tmp_path):
 
 async def event_ids(store, scan, limit):
     return [
-        found async for batch in store.stream_events(scan, limit) for found in batch_frame(batch)["event_id"]
+        found
+        async for batch in store.stream_events_newest_first(scan, limit)
+        for found in batch_frame(batch)["event_id"]
     ]
 
 
@@ -50,7 +52,7 @@ async def test_stream_columns_match_the_wire_format(store):
     await store.append(story.events)
     (batch,) = [
         batch
-        async for batch in store.stream_events(
+        async for batch in store.stream_events_newest_first(
             story.query_scope(whole_utc_days("2026-03-02", "2026-03-02")), 9
         )
     ]
@@ -102,7 +104,7 @@ async def test_persons_stream_in_page_order(store, monkeypatch, limit):
     await store.append(told.builder.events)
     plan = PeoplePageQuery(told.builder.query_scope(told.span), limit, 0, "last_seen")
     found = [person async for some in store.stream_persons_of_page(plan) for person in some]
-    page, _ = await store.list_people(plan)
+    page, _ = await store.list_people_and_total(plan)
     assert found == page
 
 
@@ -110,7 +112,9 @@ async def test_closing_a_stream_early_frees_the_store(store):
     story = EventBuilder()
     story.add_event("x", at="2026-03-02", visitor="A1")
     await store.append(story.events)
-    batches = store.stream_events(story.query_scope(whole_utc_days("2026-03-02", "2026-03-02")), 9)
+    batches = store.stream_events_newest_first(
+        story.query_scope(whole_utc_days("2026-03-02", "2026-03-02")), 9
+    )
     await anext(batches)
     await batches.aclose()
     story.add_event("y", at="2026-03-02", visitor="A1")

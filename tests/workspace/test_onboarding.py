@@ -170,7 +170,7 @@ async def test_unreadable_connections_are_incomplete_and_unreadable_events_an_er
     answer = await onboarding.asks()
     assert (answer["complete"], answer["connections"]) == (False, [])
     assert answer["next_steps"] == STEPS
-    monkeypatch.setattr(onboarding.office.service.ports.events, "event_time_range", down)
+    monkeypatch.setattr(onboarding.office.service.ports.events, "first_and_last_event_time", down)
     refused = await onboarding.office.ask("GET", "/onboarding")
     assert (refused.status, refused.json["code"]) == (503, "data_unverified")
 

@@ -54,7 +54,7 @@ class Store:
 
     maintain = revoke_identity_link = append
 
-    async def event_time_range(self, _workspace):
+    async def first_and_last_event_time(self, _workspace):
         return None
 
 
@@ -71,7 +71,7 @@ async def test_writes_wait_during_a_backup_and_reads_do_not():
     await first
     await holding
     second = asyncio.create_task(wrapped.maintain(None))
-    assert await wrapped.event_time_range(None) is None
+    assert await wrapped.first_and_last_event_time(None) is None
     for _ in range(5):
         await asyncio.sleep(0)
     assert (store.written, second.done()) == (1, False)

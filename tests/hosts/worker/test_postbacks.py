@@ -16,7 +16,7 @@ class Delivery:
     def __init__(self):
         self.begun, self.ended, self.looks, self.patient = [], [], 0, False
 
-    async def due_queues(self):
+    async def list_due_queues(self):
         self.looks += 1
         if self.looks == 2:
             raise OSError("the store is away")

@@ -18,13 +18,13 @@ class Reading:
     def __init__(self):
         self.begun, self.ended, self.looks = [], [], 0
 
-    async def due_workspaces(self):
+    async def list_due_workspaces(self):
         self.looks += 1
         if self.looks == 2:
             raise OSError("the store is away")
         return [SLOW, BROKEN, WELL]
 
-    async def sync_workspace(self, workspace_id):
+    async def sync_workspace_unless_leased(self, workspace_id):
         self.begun.append(workspace_id)
         try:
             if workspace_id == BROKEN:

@@ -22,7 +22,7 @@ async def test_closing_a_stream_does_not_wait_for_a_hanging_server(postgres_serv
     story = random_dataset(Random(31)).builder
     await store.append(story.events)
     span = whole_utc_days("2025-01-01", "2026-12-31")
-    reading = store.stream_events(
+    reading = store.stream_events_newest_first(
         QueryScope(story.workspace_id, span, "USD", "UTC", ConversionSet(frozenset())), 1_000
     )
     assert len(await anext(reading))
