@@ -125,7 +125,7 @@ def test_two_adapters_of_one_scheme_are_refused():
             ("a", plugin_with_hooks(adapters=[fake_adapter()])),
             ("b", plugin_with_hooks(adapters=[fake_adapter()])),
         ],
-        discover=False,
+        discover_entry_points=False,
     )
     assert "'geo'" in said
     assert "own://" in said
@@ -139,7 +139,7 @@ def test_one_scheme_may_serve_two_ports():
 
 def test_misspelt_hook_error_suggests_the_right_name():
     said = startup_error(
-        collect_plugins_into_registry, [("own", plugin_with_hooks(adapterz=[]))], discover=False
+        collect_plugins_into_registry, [("own", plugin_with_hooks(adapterz=[]))], discover_entry_points=False
     )
     assert "'own'" in said
     assert "Did you mean 'adapters'?" in said
@@ -151,7 +151,7 @@ def test_hook_with_unknown_parameters_is_refused():
         return []
 
     assert "'own'" in startup_error(
-        collect_plugins_into_registry, [("own", SimpleNamespace(adapters=adapters))], discover=False
+        collect_plugins_into_registry, [("own", SimpleNamespace(adapters=adapters))], discover_entry_points=False
     )
 
 
@@ -162,13 +162,13 @@ def test_two_operations_at_one_path_are_refused():
         return {}
 
     twice = [("a", plugin_with_hooks(operations=[get_x])), ("b", plugin_with_hooks(operations=[get_x]))]
-    assert "GET /x" in startup_error(collect_plugins_into_registry, twice, discover=False)
+    assert "GET /x" in startup_error(collect_plugins_into_registry, twice, discover_entry_points=False)
 
 
 def test_two_revenue_providers_of_one_id_are_refused():
     twice = [(name, plugin_with_hooks(revenue_providers=[Stripe()])) for name in "ab"]
     assert "the revenue provider 'stripe'" in startup_error(
-        collect_plugins_into_registry, twice, discover=False
+        collect_plugins_into_registry, twice, discover_entry_points=False
     )
     found = collect_plugins_into_registry(twice[:1], discover_entry_points=False).revenue_providers
     assert list(found) == ["stripe"]
@@ -178,7 +178,7 @@ def test_invalid_revenue_provider_is_refused():
     said = startup_error(
         collect_plugins_into_registry,
         [("own", plugin_with_hooks(revenue_providers=["stripe"]))],
-        discover=False,
+        discover_entry_points=False,
     )
     assert "'own'" in said
     assert "which is not a RevenueProvider" in said
@@ -202,18 +202,18 @@ def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
 
 def test_plugin_with_a_wrong_hook_result_is_named():
     said = startup_error(
-        collect_plugins_into_registry, [("own", plugin_with_hooks(adapters=["a string"]))], discover=False
+        collect_plugins_into_registry, [("own", plugin_with_hooks(adapters=["a string"]))], discover_entry_points=False
     )
     assert said == "Plugin 'own': its hook 'adapters' returns 'a string', which is not a Adapter."
     said = startup_error(
-        collect_plugins_into_registry, [("own", plugin_with_hooks(attribution_models=[7]))], discover=False
+        collect_plugins_into_registry, [("own", plugin_with_hooks(attribution_models=[7]))], discover_entry_points=False
     )
     assert said.endswith("returns 7, which is not a RuleBasedModel or DataDrivenModel.")
 
 
 def test_a_plugin_whose_hook_fails_is_named():
     broken = SimpleNamespace(metrics=hook(lambda: [1 / 0]))
-    said = startup_error(collect_plugins_into_registry, [("own", broken)], discover=False)
+    said = startup_error(collect_plugins_into_registry, [("own", broken)], discover_entry_points=False)
     assert said == "Plugin 'own': its hook 'metrics' failed. ZeroDivisionError: division by zero."
 
 

@@ -58,7 +58,7 @@ async def order_unclaimed_export(api_client):
     """The oldest free job, as a worker leaves it that took it and died."""
     work = api_client.service.ports.workspace.export_jobs
     (job,) = await work.list_available_exports(api_client.now, 1)
-    taken = job.claim(api_client.now)
+    taken = job.claim_or_fail(api_client.now)
     assert await work.replace_export_if_unchanged(job, taken)
     return taken
 

@@ -148,7 +148,7 @@ def test_opening_the_port_loads_no_library():
     code = (
         "import sys; from pathlib import Path; from plugins import passkeys_webauthn as own;"
         "from service_core.extensions.registry import collect_plugins_into_registry;"
-        "collect_plugins_into_registry([('own', own)], discover=False).open_adapter('passkeys', 'webauthn://', base_folder=Path());"
+        "collect_plugins_into_registry([('own', own)], discover_entry_points=False).open_adapter('passkeys', 'webauthn://', base_folder=Path());"
         "print('webauthn' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

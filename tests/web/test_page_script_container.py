@@ -33,7 +33,7 @@ async def approve_script(tracked_site, **fields):
     )
     body = propose.body.model_validate({"proposal": fields, "dry_run": False})
     proposed = (await propose(body, caller=caller, changes=changes)).body.data
-    await changes.execute(
+    await changes.preview_or_apply_change(
         caller, plan_review_of_pending_proposal(caller, UUID(proposed["id"]), "approved", None), dry_run=False
     )
 

@@ -43,7 +43,7 @@ class DomainOwner:
     async def claim(self, host):
         self.office.later(seconds=1)
         plan = plan_domain_claim(self.caller, host, shared_link_domain(self.office.service.settings))
-        made = (await self.writes.execute(self.caller, plan, dry_run=False)).body
+        made = (await self.writes.preview_or_apply_change(self.caller, plan, dry_run=False)).body
         return await self.found(UUID(made.data["id"]))
 
     def publish(self, claimed):
@@ -69,7 +69,7 @@ class DomainOwner:
         self.office.later(seconds=1)
         [claimed] = [each for each in await self.claims() if each.name == host]
         return (
-            await self.writes.execute(self.caller, plan_removal_of_unused_domain(claimed.id), dry_run=False)
+            await self.writes.preview_or_apply_change(self.caller, plan_removal_of_unused_domain(claimed.id), dry_run=False)
         ).body
 
     async def claims(self):

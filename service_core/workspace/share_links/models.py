@@ -47,7 +47,7 @@ class ShareLink(Resource):
         """Returns the key of its token, by which the page is found."""
         return (share_token_key(self.digest),)
 
-    def with_status_at(self, now: datetime) -> Self:
+    def as_of(self, now: datetime) -> Self:
         """Returns the link with its status at an instant."""
         over = self.expires_at is not None and self.expires_at <= now
         if self.status is ShareLinkStatus.ACTIVE and over:

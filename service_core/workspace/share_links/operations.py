@@ -90,7 +90,7 @@ async def revoke_share_link(
     """Revoke a link, for good: its page answers 410 from the next request on."""
 
     async def revoke_unless_revoked(transaction: Transaction) -> Change:
-        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).with_status_at(
+        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(
             caller.now
         )
         revoked = link

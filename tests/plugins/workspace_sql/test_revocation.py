@@ -36,7 +36,7 @@ from service_core.kernel.errors import Unauthorized
 from service_core.kernel.operations import CredentialRequirement
 
 async def main(url, folder, key, writer, *tokens):
-    registry = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover=False)
+    registry = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False)
     store = registry.open_adapter("workspace", url, base_folder=Path(folder))
     await store.start()
     authenticator = KeyAuthenticator(store.credentials, system_clock)

@@ -67,7 +67,7 @@ from service_core.access.api_keys import create_workspace_with_keys, revoke_key_
 from service_core.extensions.registry import collect_plugins_into_registry
 
 async def main(folder, task):
-    directory = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover=False).open_adapter(
+    directory = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False).open_adapter(
         "workspace", "sqlite:///store/workspace.db", base_folder=Path(folder)
     )
     await directory.start()
