@@ -67,6 +67,9 @@ class FakeAdapter:
     async def list_workspaces(self):
         return []
 
+    async def first_and_last_event_time(self, workspace_id):
+        return None
+
     async def state(self):
         return QueueState(0, None)
 

@@ -151,7 +151,9 @@ def test_hook_with_unknown_parameters_is_refused():
         return []
 
     assert "'own'" in startup_error(
-        collect_plugins_into_registry, [("own", SimpleNamespace(adapters=adapters))], discover_entry_points=False
+        collect_plugins_into_registry,
+        [("own", SimpleNamespace(adapters=adapters))],
+        discover_entry_points=False,
     )
 
 
@@ -202,11 +204,15 @@ def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
 
 def test_plugin_with_a_wrong_hook_result_is_named():
     said = startup_error(
-        collect_plugins_into_registry, [("own", plugin_with_hooks(adapters=["a string"]))], discover_entry_points=False
+        collect_plugins_into_registry,
+        [("own", plugin_with_hooks(adapters=["a string"]))],
+        discover_entry_points=False,
     )
     assert said == "Plugin 'own': its hook 'adapters' returns 'a string', which is not a Adapter."
     said = startup_error(
-        collect_plugins_into_registry, [("own", plugin_with_hooks(attribution_models=[7]))], discover_entry_points=False
+        collect_plugins_into_registry,
+        [("own", plugin_with_hooks(attribution_models=[7]))],
+        discover_entry_points=False,
     )
     assert said.endswith("returns 7, which is not a RuleBasedModel or DataDrivenModel.")
 

@@ -69,7 +69,9 @@ class DomainOwner:
         self.office.later(seconds=1)
         [claimed] = [each for each in await self.claims() if each.name == host]
         return (
-            await self.writes.preview_or_apply_change(self.caller, plan_removal_of_unused_domain(claimed.id), dry_run=False)
+            await self.writes.preview_or_apply_change(
+                self.caller, plan_removal_of_unused_domain(claimed.id), dry_run=False
+            )
         ).body
 
     async def claims(self):

@@ -117,8 +117,8 @@ class ExportRows:
         report = await get_attribution(
             query,
             caller=caller,
-            aggregates=self.aggregates,
-            paths=self.paths,
+            aggregate_reader=self.aggregates,
+            path_reader=self.paths,
             models=self.models,
             queue=self.queue,
         )

@@ -95,7 +95,9 @@ class DeliveryOrder(IngestQueueKit):
     ) -> None:
         """`rewrite_quarantined` replaces, keeps or deletes each event, and a replayed one has its new content."""
         for number in range(4):
-            await queue.offer(client.make_received_event(f"e{number}", at=NOON + timedelta(days=number)))
+            await queue.offer(
+                client.make_received_event(f"e{number}", received_at=NOON + timedelta(days=number))
+            )
         taken = await queue.take(10)
         await queue.acknowledge([], [QuarantinedEvent(queued, "no event name") for queued in taken])
 

@@ -153,7 +153,7 @@ async def _run_operations_and_check_ledger(open_queue: OpenQueue, operations: li
                 duplicate += results.count(EnqueueResult.DUPLICATE)
             elif operation == "reject":
                 await queue.count_rejected(
-                    client.workspace_id, client.key_id, IngestEndpoint.BATCH, argument, NOON, events=3
+                    client.workspace_id, client.key_id, IngestEndpoint.BATCH, argument, NOON, event_count=3
                 )
                 received += 3
             elif operation == "acknowledge":

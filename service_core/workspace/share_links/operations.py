@@ -90,9 +90,7 @@ async def revoke_share_link(
     """Revoke a link, for good: its page answers 410 from the next request on."""
 
     async def revoke_unless_revoked(transaction: Transaction) -> Change:
-        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(
-            caller.now
-        )
+        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(caller.now)
         revoked = link
         if link.status is not ShareLinkStatus.REVOKED:
             revoked = link.with_fields(caller.now, status=ShareLinkStatus.REVOKED, revoked_at=caller.now)
