@@ -20,6 +20,7 @@ import uvloop
 
 from hosts.asgi import App
 from hosts.servers import BACKLOG
+from hosts.socket_activation import duplicate_inherited_listener
 from service_core.kernel.errors import StartupError
 from service_core.kernel.listen_address import parse_listen_address
 from service_core.kernel.settings import AsgiServer
@@ -56,12 +57,26 @@ def bind_listener(address: str, *, reuse_port: bool = False) -> socket.socket:
         ) from None
 
 
-def bind_listeners_with_reuse_port(address: str, socket_count: int) -> list[socket.socket]:
-    """Returns listening sockets at one address; connections are spread over them.
+def inherit_or_bind_listener(address: str) -> socket.socket:
+    """Returns the listening socket that the service manager opened at an address, or a new one.
 
     Raises:
         StartupError: the address is none, or it is taken.
     """
+    return duplicate_inherited_listener(address) or bind_listener(address)
+
+
+def bind_listeners_with_reuse_port(address: str, socket_count: int) -> list[socket.socket]:
+    """Returns listening sockets at one address; connections are spread over them.
+
+    Where the service manager opened a socket there, all of them are that one.
+
+    Raises:
+        StartupError: the address is none, or it is taken.
+    """
+    inherited = duplicate_inherited_listener(address)
+    if inherited is not None:
+        return [inherited, *(inherited.dup() for _ in range(socket_count - 1))]
     if socket_count == 1:
         return [bind_listener(address)]
     if not address.endswith(":0"):  # a free port is nobody's, and stays so

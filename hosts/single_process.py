@@ -11,8 +11,8 @@ from pathlib import Path
 
 from hosts import monitoring
 from hosts.asgi_runner import (
-    bind_listener,
     freeze_objects_and_raise_gc_threshold,
+    inherit_or_bind_listener,
     listener_address,
     require_server_installed,
     run_on_uvloop,
@@ -37,6 +37,7 @@ from hosts.roles.tasks import (
     quarantine_cleanup_task,
     scheduled_tasks,
 )
+from hosts.socket_activation import duplicate_inherited_listener
 from hosts.startup_warnings import log_startup_warnings, warn_if_no_workspace
 from hosts.subprocesses import restart_with_backoff_until_stopped
 from hosts.worker.exports import build_export_worker
@@ -73,26 +74,40 @@ def run_serving_process_and_ingest_child(
             raise StartupError(
                 f"Another process already serves {file.parent}. Stop it, or choose another folder."
             )
-        listener = bind_listener(api_address or settings.http.api)
+        listener = inherit_or_bind_listener(api_address or settings.http.api)
+        ingest_listener = duplicate_inherited_listener(ingest_address or settings.http.ingest)
         http = settings.http.model_copy(update={"api": listener_address(listener)})
         settings = settings.model_copy(update={"http": http})
         log_startup_warnings(settings)
         run_on_uvloop(
             _serve_with_ingest_child_until_stopped(
-                settings, file, listener, ingest_address, server or settings.http.server
+                settings,
+                file,
+                listener,
+                ingest_address,
+                server or settings.http.server,
+                ingest_listener=ingest_listener,
             )
         )
 
 
 async def _serve_with_ingest_child_until_stopped(
-    settings: Settings, file: Path, listener: socket.socket, ingest_address: str | None, server: AsgiServer
+    settings: Settings,
+    file: Path,
+    listener: socket.socket,
+    ingest_address: str | None,
+    server: AsgiServer,
+    *,
+    ingest_listener: socket.socket | None,
 ) -> None:
     stop = asyncio.Event()
     set_event_on_termination_signals(stop)
     async with monitoring.serve_metrics_if_address_given(settings.monitoring.listen, stop) as metrics_address:
         # The ingest host comes up while this process still loads what answers questions.
         starting = asyncio.create_task(
-            IngestProcess.start_and_wait_until_listening(file, listen=ingest_address, server=server)
+            IngestProcess.start_and_wait_until_listening(
+                file, listen=ingest_address, server=server, listener=ingest_listener
+            )
         )
         write_lock, canary = WriteLock(), Canary()
         try:
@@ -109,7 +124,7 @@ async def _serve_with_ingest_child_until_stopped(
 
             async def restart_ingest_host() -> IngestProcess:
                 return await IngestProcess.start_and_wait_until_listening(
-                    file, listen=child.address, server=server
+                    file, listen=child.address, server=server, listener=ingest_listener
                 )
 
             with pause_listener_or_none(file.parent) as backups:

@@ -21,6 +21,7 @@ from hosts.monitoring import prometheus_metrics
 from hosts.roles.models import Role
 from hosts.roles.supervise import count_processes_by_role
 from service_core.extensions.adapters import parse_adapter_settings
+from service_core.kernel.settings import Settings
 from tests.contrib.deployment_files import (
     DEPLOY,
     ENTRYPOINT,
@@ -33,7 +34,9 @@ from tests.contrib.deployment_files import (
 )
 
 COMPOSE = sorted(DEPLOY.rglob("compose.yaml"))
-UNITS = sorted(path for path in DEPLOY.rglob("touchpoint*") if path.suffix in {".service", ".timer"})
+UNITS = sorted(
+    path for path in DEPLOY.rglob("touchpoint*") if path.suffix in {".service", ".socket", ".timer"}
+)
 ENVIRONMENTS = sorted(DEPLOY.rglob("environment"))
 METERS = [meter for meter in vars(prometheus_metrics).values() if isinstance(meter, MetricWrapperBase)]
 BACKUP_OPTIONS = {("events", "postgresql"), ("events", "clickhouse")}
@@ -41,12 +44,13 @@ BACKUP_OPTIONS = {("events", "postgresql"), ("events", "clickhouse")}
 
 PORT_NAMES = {port.setting: port.name for port in PORTS.values()}
 KEYS = {
-    "Unit": {"Description", "Documentation", "After", "Wants"},
+    "Unit": {"Description", "Documentation", "After", "Requires", "Wants"},
     "Service": {
         "Type", "User", "StateDirectory", "StateDirectoryMode", "Environment", "EnvironmentFile", "ExecStart",
         "ExecStartPost", "Restart", "RestartSec", "KillMode", "TimeoutStopSec", "LimitNOFILE", "NoNewPrivileges",
         "PrivateTmp", "ProtectHome", "ProtectSystem",
     },
+    "Socket": {"ListenStream", "Backlog"},
     "Timer": {"OnCalendar", "RandomizedDelaySec", "Persistent"},
     "Install": {"WantedBy"},
 }  # fmt: skip
@@ -112,7 +116,7 @@ def list_systemd_services():
 def test_systemd_units_use_known_keys_and_existing_commands(path, instance):
     for section, told in unit_sections(path, instance).items():
         assert set(told) <= KEYS[section]
-    if path.suffix == ".timer":
+    if path.suffix in {".socket", ".timer"}:
         assert path.with_suffix(".service").exists()
         return
     service = systemd_service(path, {}, instance)
@@ -125,6 +129,12 @@ def test_systemd_units_use_known_keys_and_existing_commands(path, instance):
     if instance:
         assert given["role"].value == instance
     assert_settings_exist(setting_values(service.environment))
+
+
+@pytest.mark.parametrize("path", [path for path in UNITS if path.suffix == ".socket"], ids=file_name)
+def test_socket_units_open_the_addresses_of_the_settings(path):
+    opened = unit_sections(path)["Socket"]["ListenStream"].splitlines()
+    assert opened == [Settings().http.api, Settings().http.ingest]
 
 
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=file_name)
