@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import uvloop
 
 from hosts.asgi import App
+from hosts.request_ids import assign_request_ids
 from hosts.servers import BACKLOG
 from hosts.socket_activation import duplicate_inherited_listener
 from service_core.kernel.errors import StartupError
@@ -129,7 +130,7 @@ async def serve_until_shutdown(
     raise_open_file_limit()
     with listener:
         module = import_module(f"hosts.servers.{server}")
-        await module.serve(app, listener, shutdown, http2=cleartext_http2)
+        await module.serve(assign_request_ids(app), listener, shutdown, http2=cleartext_http2)
 
 
 def raise_open_file_limit() -> None:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, TextIO
 
+from hosts.request_ids import REQUEST_ID
+
 SECRET_PATTERN: Final = re.compile(
     r"\b(dk_(?:agent_)?|dl_signup_|oat_|ort_|oac_|whsec_|sk_|rk_)[A-Za-z0-9_-]{8,}"
 )
@@ -61,6 +63,7 @@ class _RedactingJsonFormatter(logging.Formatter):
             "event": record.getMessage(),
             "level": record.levelname.lower(),
             "logger": record.name,
+            **({"request_id": request_id} if (request_id := REQUEST_ID.get()) else {}),
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
             **{name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES},
         }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from hosts.asgi import App, Message, Receive, Scope, Send
+from hosts.request_ids import new_request_id
 
 _SINGLE_HEADERS: Final = frozenset(
     {b"host", b"content-length", b"transfer-encoding", b"authorization", b"x-api-key"}
@@ -35,12 +36,18 @@ class ErrorResponse(NamedTuple):
         return _STATUS_LINES[self.status] + lines + b"\r\n" + self.body
 
 
-def header_error_response(status: int = 400) -> ErrorResponse:
-    """Returns the answer to a request whose header cannot be read; it closes the connection.
+def header_error_response(status: int) -> ErrorResponse:
+    """Returns the answer of a server to a request whose header cannot be read; it closes the connection.
 
     Args:
         status: what the parser suggests; anything but 431 becomes 400.
     """
+    answer = _build_error_response(status)
+    answer.headers.append((b"x-request-id", new_request_id()))
+    return answer
+
+
+def _build_error_response(status: int) -> ErrorResponse:
     too_large = status == _HEADERS_TOO_LARGE_STATUS
     body = _HEADERS_TOO_LARGE_BODY if too_large else _BODY
     headers = [
@@ -53,7 +60,7 @@ def header_error_response(status: int = 400) -> ErrorResponse:
     return ErrorResponse(status if too_large else 400, headers, body)
 
 
-_MALFORMED: Final = header_error_response()
+_MALFORMED: Final = _build_error_response(400)
 
 
 def reject_ambiguous_requests(app: App) -> App:

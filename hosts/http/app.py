@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException, InternalServerError
 
 from hosts.asgi import App
 from hosts.client_address import ClientAddressResolver
+from hosts.compression import compress_responses
 from hosts.http.body_timeout import limit_body_time
 from hosts.request_smuggling import reject_ambiguous_requests
 from service_core.api.dispatch import MAX_BODY_BYTES
@@ -26,6 +27,10 @@ BODY_TIMEOUT_SECONDS: Final = 20.0
 CHUNK_TIMEOUT_SECONDS: Final = 10.0
 MAX_DRAINED_BYTES: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
+
+_PATHS_WITH_ETAG: Final = frozenset({"/openapi.json", "/v1/metrics/catalog"})
+_FOLDERS_WITH_ETAG: Final = ("/docs/", "/app/static/")
+"""What changes only with a release or a setting; callers ask again and again."""
 
 _INTERNAL_ERROR_BODY: Final = b'{"error":"Internal server error","code":"internal_error","error_id":"%s"}'
 
@@ -43,7 +48,9 @@ def create_api_app(
         pages: blueprints of web pages; requests that no page answers go to ``dispatch``.
     """
     app = create_unprotected_quart_app(dispatch, addresses or ClientAddressResolver(), pages)
-    return reject_ambiguous_requests(limit_body_time(cast(App, app), BODY_TIMEOUT_SECONDS))
+    return reject_ambiguous_requests(
+        limit_body_time(compress_responses(cast(App, app), has_etag=_has_etag), BODY_TIMEOUT_SECONDS)
+    )
 
 
 def create_unprotected_quart_app(
@@ -83,6 +90,10 @@ def create_unprotected_quart_app(
         return _public_uncached_json_response(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
 
     return app
+
+
+def _has_etag(path: str) -> bool:
+    return path in _PATHS_WITH_ETAG or path.startswith(_FOLDERS_WITH_ETAG)
 
 
 def _build_api_request(body: bytes, addresses: ClientAddressResolver) -> ApiRequest:

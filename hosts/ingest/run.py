@@ -21,6 +21,7 @@ from hosts.client_address import ClientAddressResolver
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.composition.providers import build_message_store
+from hosts.compression import compress_responses
 from hosts.edge.app import RedirectDependencies, create_edge_app
 from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
 from hosts.ingest.app import IngestDependencies, create_ingest_app
@@ -147,7 +148,9 @@ def create_ingest_host_app(
             batches, ContainerCache(ports.workspace.transactions, ports.registry.pixel_platforms), addresses
         )
     )
-    others = create_webhook_app(_build_webhook_handler(settings, ports, workspaces), others)
+    others = compress_responses(
+        create_webhook_app(_build_webhook_handler(settings, ports, workspaces), others)
+    )
     return create_ingest_app(
         IngestDependencies(
             queue=ports.queue,

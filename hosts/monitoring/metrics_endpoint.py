@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from hosts.asgi import App, Receive, Scope, Send
+from hosts.compression import compress_responses
 from hosts.monitoring.heartbeat import PROCESSES_PROBE_NAME
 from hosts.request_smuggling import reject_ambiguous_requests
 from service_core.api.readiness import Probe, ProbeResult
@@ -45,7 +46,7 @@ def create_metrics_app(folder: Path) -> App:
         else:
             await _send_uncached_response(send, 404, JSON_MEDIA_TYPE, b'{"error":"Not found"}')
 
-    return reject_ambiguous_requests(serve_metrics_health_and_readiness)
+    return reject_ambiguous_requests(compress_responses(serve_metrics_health_and_readiness))
 
 
 def build_processes_probe(folder: Path) -> Probe:

@@ -1,15 +1,25 @@
 """The API host on every server: one view, bodies with bounds, requests that can be read in one way only."""
 
 import asyncio
+import gzip
 import json
+import re
+import sys
 from contextlib import suppress
 
+import brotli
 import pytest
 from h2.connection import H2Connection
 from quart import Blueprint, request
 
 from hosts.http.app import create_api_app
+from service_core.api.http_messages import ApiResponse
 from tests.hosts.http.conftest import GUARD_SECONDS, run_server
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 
 async def echoed_request(served, method, target, body=b"", *headers):
@@ -258,3 +268,100 @@ async def test_keep_alive_connection_stays_open_when_idle(echo, server, monkeypa
         writer.write_eof()
         assert await reader.read() == b""
         writer.close()
+
+
+class LargeAnswers:
+    """Answers with a long JSON text, at once or piece by piece."""
+
+    BODY = json.dumps({"rows": [{"name": f"row {number}"} for number in range(20_000)]}).encode()
+
+    async def __call__(self, request):
+        headers = {"Content-Type": "application/json"}
+        if request.path == "/small":
+            return ApiResponse(200, headers, b"{}")
+        if request.path != "/stream":
+            return ApiResponse(200, headers, self.BODY)
+        return ApiResponse(200, headers | {"Content-Length": str(len(self.BODY))}, open_stream=self.pieces)
+
+    async def pieces(self):
+        for start in range(0, len(self.BODY), 50_000):
+            yield self.BODY[start : start + 50_000]
+
+
+DECOMPRESS = {
+    "gzip": gzip.decompress,
+    "br": brotli.decompress,
+    "zstd": lambda data: zstd.ZstdDecompressor().decompress(data),
+}
+
+
+def unchunk(headers, content):
+    """The body of an answer, however its length is told."""
+    if "transfer-encoding" not in headers:
+        return content
+    body = b""
+    while content:
+        size, _, content = content.partition(b"\r\n")
+        body, content = body + content[: int(size, 16)], content[int(size, 16) + 2 :]
+    return body
+
+
+@pytest.mark.parametrize("path", ["/v1/x", "/stream"])
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip", "gzip"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("br;q=1.0, gzip;q=0.8", "br"),
+        ("zstd;q=0, gzip;q=0.5", "gzip"),
+    ],
+)
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
+async def test_large_answers_are_compressed(server, accepted, encoding, path):
+    async with run_server(create_api_app(LargeAnswers()), server) as live:
+        status, headers, content = await live.ask("GET", path, b"", f"accept-encoding: {accepted}")
+        plain = await live.ask("GET", path)
+    assert (status, headers["content-encoding"], headers["vary"]) == (200, encoding, "Accept-Encoding")
+    body = unchunk(headers, content)
+    assert DECOMPRESS[encoding](body) == LargeAnswers.BODY
+    assert len(body) < len(LargeAnswers.BODY) / 4
+    assert ("content-encoding" in plain[1], unchunk(plain[1], plain[2])) == (False, LargeAnswers.BODY)
+
+
+async def test_small_answers_and_head_are_not_compressed():
+    async with run_server(create_api_app(LargeAnswers()), "hypercorn") as live:
+        for method, path in (("GET", "/small"), ("HEAD", "/v1/x")):
+            _, headers, _ = await live.ask(method, path, b"", "accept-encoding: gzip")
+            assert "content-encoding" not in headers
+
+
+async def test_etag_is_strong_and_answered_with_304():
+    async with run_server(create_api_app(LargeAnswers()), "hypercorn") as live:
+        tags = set()
+        for accepted in ("identity", "gzip", "br"):
+            _, headers, _ = await live.ask("GET", "/openapi.json", b"", f"accept-encoding: {accepted}")
+            tags.add(headers["etag"])
+            status, again, content = await live.ask(
+                "GET",
+                "/openapi.json",
+                b"",
+                f"accept-encoding: {accepted}",
+                f"if-none-match: {headers['etag']}",
+            )
+            assert (status, content, again["etag"]) == (304, b"", headers["etag"])
+        other = await live.ask("GET", "/openapi.json", b"", 'if-none-match: "other"')
+        assert "etag" not in (await live.ask("GET", "/v1/x"))[1]
+    assert other[0] == 200
+    assert len(tags) == 3
+    assert all(re.fullmatch(r'"[\w-]+"', tag) for tag in tags)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["", "x-request-id: a b", "x-request-id: " + "a" * 65, 'x-request-id: a"b', "x-request-id: order-7.b_C"],
+)
+async def test_every_answer_has_a_request_id(served, sent):
+    answers = [await served.ask("GET", "/x", b"", *([sent] if sent else ())) for _ in range(2)]
+    ids = {headers["x-request-id"] for _, headers, _ in answers}
+    assert ids == {"order-7.b_C"} if sent.endswith("b_C") else len(ids) == 2
+    assert all(re.fullmatch(r"[\w.-]{1,64}", id_) for id_ in ids)

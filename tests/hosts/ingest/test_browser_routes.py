@@ -173,7 +173,7 @@ async def test_only_allowed_origins_get_the_container(host):
         assert answer.headers["access-control-allow-origin"] == allowed
         assert (answer.headers["access-control-allow-credentials"], answer.headers["vary"]) == (
             "true",
-            "Origin",
+            "Origin, Accept-Encoding",
         )
     for refused in (
         "https://evil.example",
