@@ -7,7 +7,7 @@ from typing import Any
 
 from service_core.access.models import Workspace
 from service_core.ingestion.campaign import campaign_text
-from service_core.ingestion.page_urls import MAX_URL_LENGTH, parse_referrer_host, split_url
+from service_core.ingestion.page_urls import MAX_URL_LENGTH, is_app_referrer, parse_referrer_host, split_url
 from service_core.ingestion.traffic_classification import TrafficClassifier
 
 
@@ -20,6 +20,7 @@ class PageContext:
         query: query of ``url``.
         referrer_host: host of the referrer, lower case, without ``www.``.
         external_referrer_host: that host if it belongs to another site that can be a traffic source, otherwise None.
+        is_app_referrer: whether the referrer is an app; its host is the package or id.
         is_spam_referrer: whether the referrer is listed as spam.
     """
 
@@ -30,6 +31,7 @@ class PageContext:
     referrer: str | None
     referrer_host: str | None
     external_referrer_host: str | None
+    is_app_referrer: bool
     is_spam_referrer: bool
 
 
@@ -40,6 +42,7 @@ def parse_page_context(
     url, referrer = _url_text(properties.get("url")), _url_text(properties.get("referrer"))
     host, path, query = split_url(url) if url else (None, campaign_text(properties.get("path")), "")
     referrer_host = parse_referrer_host(referrer) if referrer else None
+    is_app = referrer is not None and is_app_referrer(referrer)
     own_hosts = (
         (*_hosts_of_domain_and_origins(workspace.domain, workspace.allowed_origins), host or "")
         if referrer_host
@@ -53,9 +56,11 @@ def parse_page_context(
         referrer=referrer,
         referrer_host=referrer_host,
         external_referrer_host=referrer_host
-        if referrer_host and classifier.is_other_site_and_no_payment_or_login(referrer_host, own_hosts)
+        if referrer_host
+        and (is_app or classifier.is_other_site_and_no_payment_or_login(referrer_host, own_hosts))
         else None,
-        is_spam_referrer=referrer_host is not None and classifier.is_spam(referrer_host),
+        is_app_referrer=is_app,
+        is_spam_referrer=not is_app and referrer_host is not None and classifier.is_spam(referrer_host),
     )
 
 

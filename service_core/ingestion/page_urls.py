@@ -11,6 +11,10 @@ from urllib.parse import parse_qsl
 MAX_URL_LENGTH: Final = 4096
 REDACTED_VALUE: Final = "redacted"
 
+APP_SCHEMES: Final = frozenset({"android-app", "ios-app"})
+"""Schemes of a referrer that is an app; the host is its package or id."""
+_WEB_SCHEMES: Final = frozenset({"http", "https"})
+
 _SECRET_WORDS: Final = frozenset({"token", "password", "secret", "code", "key", "email"})
 _SECRET_PATTERN: Final = re.compile(r"token|password|secret|code|key|email", re.IGNORECASE)
 _CAMEL_CASE_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -34,7 +38,7 @@ def split_url(url: str) -> SplitUrl:
     if not separator:
         return SplitUrl(None, rest if rest.startswith("/") else "/" + rest, query)
     authority, slash, path = after.partition("/")
-    host = _normalize_host(authority) if scheme.lower() in {"http", "https"} else None
+    host = _normalize_host(authority) if scheme.lower() in _WEB_SCHEMES | APP_SCHEMES else None
     return SplitUrl(host, slash + path or "/", query)
 
 
@@ -44,6 +48,11 @@ def parse_referrer_host(referrer: str) -> str | None:
         return split_url(referrer).host
     bare = _BARE_HOST.match(referrer.removeprefix("//"))
     return _normalize_host(bare[0]) if bare else None
+
+
+def is_app_referrer(referrer: str) -> bool:
+    """Returns whether a referrer is an app, such as ``android-app://com.example.reader/``."""
+    return referrer.partition("://")[0].lower() in APP_SCHEMES
 
 
 def _normalize_host(authority: str) -> str | None:

@@ -121,7 +121,9 @@ def _touch_columns(
 ) -> Mapping[str, str]:
     """Returns the non-empty columns of a touch as text; its time is UTC."""
     campaign, page = touch.campaign, touch.page
-    source = classifier.classify_visit(campaign, page.external_referrer_host, workspace.rules.channels)
+    source = classifier.classify_visit(
+        campaign, page.external_referrer_host, workspace.rules.channels, is_app=page.is_app_referrer
+    )
     carried = campaign_columns_within_consent(campaign, {}, consent_denied=consent_denied)
     referrer = page.referrer
     columns = {

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from service_core.access.analytics_settings import CustomChannel
 from service_core.ingestion.campaign import Campaign
 from service_core.ingestion.channel_rules.channels import ChannelCondition, VisitFact, with_custom_channels
+from service_core.ingestion.channel_rules.source_hosts import APP_SOURCES
 from service_core.ingestion.channel_rules.sources import (
     CLICK_ID_SOURCES,
     DEFAULT_MEDIUM,
@@ -84,6 +85,8 @@ class TrafficClassifier:
         campaign: Campaign,
         external_referrer_host: str | None,
         custom_channels: tuple[CustomChannel, ...] = (),
+        *,
+        is_app: bool = False,
     ) -> TrafficSource:
         """Returns source, medium and channel by the campaign and referrer of an event.
 
@@ -91,12 +94,16 @@ class TrafficClassifier:
             campaign: its campaign values.
             referrer: host of its external referrer; None without one.
             custom_channels: the workspace's own channels, tested first.
+            is_app: whether the referrer is an app: the package or id of one.
         """
+        app_source, app_medium = (
+            _app_source(external_referrer_host) if is_app and external_referrer_host else (None, None)
+        )
         click_source, click_medium = self._click_source(campaign)
         named = campaign.utm.get("utm_source", "").lower() or click_source
-        source = named or self._referral_source(external_referrer_host) or DIRECT
+        source = named or app_source or self._referral_source(external_referrer_host) or DIRECT
         category = SOURCE_CATEGORY.get(self._entry(source) or "")
-        medium = campaign.utm.get("utm_medium") or click_medium
+        medium = campaign.utm.get("utm_medium") or click_medium or (None if named else app_medium)
         if not medium:
             medium = (
                 DEFAULT_MEDIUM[category]
@@ -132,6 +139,11 @@ class TrafficClassifier:
 
     def _registrable_domains(self, hosts: tuple[str, ...]) -> frozenset[str]:
         return frozenset(map(self.registrable_domain, hosts))
+
+
+def _app_source(app: str) -> tuple[str, str]:
+    """Returns source and medium of a visit from an app; an unknown one is a referral of its package or id."""
+    return APP_SOURCES.get(app, (app, "referral"))
 
 
 def _visit_facts(campaign: Campaign, external_referrer_host: str | None, medium: str) -> frozenset[VisitFact]:

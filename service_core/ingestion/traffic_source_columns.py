@@ -33,14 +33,18 @@ def traffic_source_columns(
         custom_channels: the workspace's own channels.
     """
     referral = (
-        classifier.classify_visit(_NO_CAMPAIGN, page.external_referrer_host, custom_channels)
+        classifier.classify_visit(
+            _NO_CAMPAIGN, page.external_referrer_host, custom_channels, is_app=page.is_app_referrer
+        )
         if page.external_referrer_host
         else None
     )
     own = (
         referral
         if campaign.is_empty
-        else classifier.classify_visit(campaign, page.external_referrer_host, custom_channels)
+        else classifier.classify_visit(
+            campaign, page.external_referrer_host, custom_channels, is_app=page.is_app_referrer
+        )
     )
     in_url = not campaign.is_empty and _query_contains_campaign(page.query, campaign)
     carried = not in_url and _repeats_last_campaign_of_session(campaign, session_to_inherit_from)

@@ -10,8 +10,8 @@ VENDORS = re.compile(
 )
 TRAFFIC_SOURCES = re.compile("google|facebook", re.IGNORECASE)
 
-KNOWN_SITES = CORE / "ingestion" / "channel_rules" / "sources.py"
-"""The one module that names companies: sites that visits come from are data, like names of countries."""
+KNOWN_SITES = {CORE / "ingestion" / "channel_rules" / name for name in ("sources.py", "source_hosts.py")}
+"""The modules that name companies: sites that visits come from are data, like names of countries."""
 
 SAMPLE_DATA = CORE / "testing"
 """Sample visits have sources, which are values of that data."""
@@ -19,7 +19,7 @@ SAMPLE_DATA = CORE / "testing"
 
 def find_vendor_names():
     for file in sorted(CORE.rglob("*.py")):
-        if file != KNOWN_SITES:
+        if file not in KNOWN_SITES:
             for number, line in enumerate(file.read_text().splitlines(), start=1):
                 text = TRAFFIC_SOURCES.sub("", line) if file.is_relative_to(SAMPLE_DATA) else line
                 if VENDORS.search(text):

@@ -103,7 +103,8 @@ def test_url_parts_become_page_fields(address, host, path):
         ("//partner.example/x", "partner.example"),
         ("/own/page", None),
         ("word", None),
-        ("android-app://com.example.app", None),
+        ("android-app://com.example.app", "com.example.app"),
+        ("ios-app://544007664/vnd.youtube/x", "544007664"),
     ],
 )
 def test_referrer_is_identified_by_its_host(referrer, host):

@@ -5,8 +5,11 @@ import pytest
 from service_core.access.analytics_settings import CustomChannel
 from service_core.ingestion.campaign import parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules.channels import CHANNEL_RULES, ChannelCondition, ChannelRule
+from service_core.ingestion.channel_rules.sources import SOURCES_BY_CATEGORY
+from service_core.ingestion.page_context import parse_page_context
 from service_core.ingestion.traffic_classification import TrafficClassifier, TrafficSource
-from service_core.testing.ingestion_stubs import StubPublicSuffixes
+from service_core.ingestion.traffic_source_columns import traffic_source_columns
+from service_core.testing.ingestion_stubs import StubPublicSuffixes, make_workspace
 
 CLASSIFIER = TrafficClassifier(StubPublicSuffixes())
 OWN = ("example.com",)
@@ -176,3 +179,43 @@ def test_custom_channels_apply_in_order_to_their_workspace_only():
 
 def test_the_last_rule_matches_everything():
     assert CHANNEL_RULES[-1] == ChannelRule("unassigned", (ChannelCondition(),))
+
+
+@pytest.mark.parametrize(
+    ("referrer", "source", "medium", "channel"),
+    [
+        ("android-app://com.google.android.googlequicksearchbox/", "google", "organic", "organic_search"),
+        ("android-app://com.google.android.gm/", "gmail.com", "email", "email"),
+        ("android-app://com.linkedin.android", "linkedin", "social", "organic_social"),
+        ("android-app://org.telegram.messenger/", "telegram", "social", "organic_social"),
+        ("android-app://com.Slack/", "slack", "referral", "referral"),
+        ("ios-app://1064216828/reddit/r/x", "reddit", "social", "organic_social"),
+        ("android-app://com.example.reader/", "com.example.reader", "referral", "referral"),
+        ("https://mail.google.com/mail/u/0/", "mail.google.com", "email", "email"),
+        ("https://mail.yahoo.com/", "mail.yahoo.com", "email", "email"),
+        ("https://docs.google.com/document/1", "docs.google.com", "referral", "referral"),
+        ("https://translate.google.com/", "translate.google.com", "referral", "referral"),
+        ("https://notebooklm.google.com/", "notebooklm.google.com", "referral", "ai_assistant"),
+        ("https://www.google.de/", "google", "organic", "organic_search"),
+        ("https://search.seznam.cz/?q=x", "search.seznam.cz", "organic", "organic_search"),
+        ("https://www.so.com/s?q=x", "so.com", "organic", "organic_search"),
+        ("https://news.ycombinator.com/item?id=1", "news.ycombinator.com", "social", "organic_social"),
+        ("https://www.xing.com/", "xing.com", "social", "organic_social"),
+        ("https://bard.google.com/", "bard.google.com", "referral", "ai_assistant"),
+        ("https://chat.qwen.ai/", "chat.qwen.ai", "referral", "ai_assistant"),
+    ],
+)
+def test_a_referring_app_mail_host_or_listed_site_has_its_source_and_channel(
+    referrer, source, medium, channel
+):
+    workspace = make_workspace(domain="example.com")
+    page = parse_page_context({"referrer": referrer}, workspace, CLASSIFIER)
+    columns = traffic_source_columns(parse_campaign_and_install_referrer({}), page, None, CLASSIFIER)
+    assert (columns["attribution_source"], columns["attribution_medium"], columns["channel"]) == (
+        source, medium, channel,
+    )  # fmt: skip
+
+
+def test_every_host_is_in_one_list():
+    hosts = [entry for entries in SOURCES_BY_CATEGORY.values() for entry in entries]
+    assert sorted(hosts) == sorted(set(hosts))

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Raise it with every change of a list or rule in this folder, or of how enrichment applies them."""

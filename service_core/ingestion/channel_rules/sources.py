@@ -1,6 +1,7 @@
 """Source lists of the traffic classification: categories, aliases, click ids, spam.
 
-This is the only module of the core that names companies: they are data about visits, not integrations.
+This module and `source_hosts` are the only ones of the core that name companies: they are data about visits, not
+integrations.
 
 An entry without a dot matches every host whose registrable domain begins with it; an entry with a dot matches that
 host and its subdomains.
@@ -9,32 +10,37 @@ host and its subdomains.
 from types import MappingProxyType
 from typing import Final
 
+from service_core.ingestion.channel_rules.source_hosts import (
+    ASSISTANT_HOSTS,
+    MAIL_HOSTS,
+    OTHER_HOSTS,
+    SEARCH_HOSTS,
+    SHOPPING_HOSTS,
+    SOCIAL_HOSTS,
+    VIDEO_HOSTS,
+)
+
 SEARCH: Final = "search"
 SOCIAL: Final = "social"
 VIDEO: Final = "video"
 SHOPPING: Final = "shopping"
 ASSISTANTS: Final = "assistants"
 
+MAIL: Final = "mail"
+OTHER: Final = "other"
+"""Documents, translation and consoles of a company that also runs a search engine."""
+
 SOURCES_BY_CATEGORY: Final = MappingProxyType(
     {
-        SEARCH: (
-            "google", "bing", "yahoo", "duckduckgo", "baidu", "yandex", "ecosia", "qwant", "naver",
-            "startpage", "search.brave.com",
-        ),
-        SOCIAL: (
-            "facebook", "instagram", "threads", "twitter", "linkedin", "tiktok", "reddit", "pinterest",
-            "snapchat", "quora", "vk", "tumblr", "mastodon", "bsky.app", "whatsapp", "telegram",
-        ),
-        VIDEO: ("youtube", "vimeo", "twitch", "dailymotion", "wistia"),
-        SHOPPING: (
-            "amazon", "ebay", "etsy", "walmart", "aliexpress", "shopping.google.com", "shop.app", "idealo",
-        ),
-        ASSISTANTS: (
-            "chatgpt.com", "chat.openai.com", "openai", "perplexity.ai", "gemini.google.com", "claude.ai",
-            "copilot.microsoft.com", "grok", "meta.ai", "chat.deepseek.com", "chat.mistral.ai", "you.com",
-        ),
+        SEARCH: tuple(SEARCH_HOSTS.split()),
+        SOCIAL: tuple(SOCIAL_HOSTS.split()),
+        VIDEO: tuple(VIDEO_HOSTS.split()),
+        SHOPPING: tuple(SHOPPING_HOSTS.split()),
+        ASSISTANTS: tuple(ASSISTANT_HOSTS.split()),
+        MAIL: tuple(MAIL_HOSTS.split()),
+        OTHER: tuple(OTHER_HOSTS.split()),
     }
-)  # fmt: skip
+)
 
 SOURCE_CATEGORY: Final = MappingProxyType(
     {entry: name for name, entries in SOURCES_BY_CATEGORY.items() for entry in entries}
@@ -63,7 +69,15 @@ SOURCE_ALIASES: Final = MappingProxyType(
 """Alias -> entry. Aliases are used for matching; the stored value is the one that was sent."""
 
 DEFAULT_MEDIUM: Final = MappingProxyType(
-    {SEARCH: "organic", SOCIAL: "social", VIDEO: "video", SHOPPING: "referral", ASSISTANTS: "referral"}
+    {
+        SEARCH: "organic",
+        SOCIAL: "social",
+        VIDEO: "video",
+        SHOPPING: "referral",
+        ASSISTANTS: "referral",
+        MAIL: "email",
+        OTHER: "referral",
+    }
 )
 """Category -> the medium of a visit if none is sent."""
 

@@ -1,0 +1,176 @@
+"""Search engines, social networks, assistants, shops, mail hosts and apps that visits come from, as facts about hosts.
+
+The entries follow those that the maintained lists of the field agree on (search engines, social networks and
+assistants of web analytics, referer parsers and channel groupings). An entry without a dot matches every host whose
+registrable domain begins with it; an entry with a dot matches that host and its subdomains.
+"""
+
+from types import MappingProxyType
+from typing import Final
+
+LISTS_VERSION: Final = "2026-11"
+"""Month of the last review of these lists."""
+
+SEARCH_HOSTS: Final = """
+1.cz 118700 123people 360.cn abacho abcsok acoon aguea alexa aliceadsl all.by allaverksamheter allesklar alltheweb
+alohafind altavista aolsearch aol aolsvc aolrecherche apollo7 aport arama arcor ask askkids atlas.cz auone austronaut
+babylon baidu biglobe.ne.jp bing bingj blekko blogdigger blogpulse bluewin canoe.ca centrum.cz chedot claro-search clix
+coccoc comcast.net conduit crawler.com cuil daemon-search darkoogle dasoertliche dastelefonbuch daum delfi.ee delfi.lv
+delta-search dir.com disconnect.me dmoz dogpile duckduckgo earthlink ecosia eniro entireweb eo.st epicsearch
+eurip euroseek everyclick exalead excite fastbrowsersearch fastweb findhurtig fireball firstsfind fixsuche flix.de
+fooooo forestle foxtab francite freecause freenet.de search.free.fr friendfeed search.frontier.com gais.cs.ccu.edu.tw
+gfsoso genieo geona gibiru gigablast gnadenmeer gogole gomeo goo.ne.jp googel google googlesyndicatedsearch gooofullsearch
+gougou goyellow gppgle gulesider haosou highbeam hit-parade holmes.ge hooseek hotbot icerocket icq ilse.nl imesh
+inbox.com incredibar incredimail infospace inspsearch interia.pl isodelen ixquick junglekey jungle-spider jyxo
+k9safesearch kagi karmasearch kataweb kensaq kiddle kvasir laban.vn latne leonardo.it lilo.org lo.st lookany lookseek
+looksmart lycos maailm go.mail.ru mamma meinestadt meta.ua metacrawler metager metager2 mister-wong mojeek
+monstercrawler monumentbrowser mozbot mysearch mywebsearch myway najdi search.nate.com naver need2find neti.ee
+search-intl.netscape.com nifty nigma szukaj.onet.pl online.no only-search 1881.no orange.es lemoteur.orange.fr
+voila.fr oceanhero optuszoo paperball peoplecheck peoplepc picsearch plazoo plusnetwork poisk.ru
+presearch qbyrd search.qip.ru qualigo quark.sm.cn qwant websearch.rakuten.co.jp rambler riksdelen
+rr.com rpmfind safehomepage pesquisa.sapo.pt scour.com search.ch search.com search-results searchalot searchcanvas
+searchencrypt searchlock searchmobileonline searchqu searchy.co.uk searchya seesaa search.seznam.cz seznam setooz
+sharelook skynet.be sm.cn sm.de snap.do so-net.ne.jp so.com softonic sogou soso speedbit startab startpage startpagina suche.info suche.gmx.net search.gmx.com suche.web.de suchnase swisscows
+szukacz t-online talktalk tattoodle teoma terra.com.br tiger.ch tixuma toile trovarapido
+twingly uol.com.br buscador.terra.es verizon vindex virgilio search.virginmedia.com
+search.walla.co.il webcrawler webfetch webssearches witch.de wp.pl szukaj.wp.pl wwwgoogle yahoo yandex
+yasni yatedo ya.ru yippy youdao zapmeta zhongsou zoohoo zonealarm zum.com zoznam zxuso
+search.brave.com search.avg.com isearch.avg.com search.avast.com search.avira.com search.avira.net safesearch.avira.com
+search.bt.com search.abv.bg search.1und1.de suche.1und1.de search.zonealarm.com search.juno.com find.tdc.dk
+search.alot.com search.f-secure.com searches.f-secure.com search.lilo.org start.lenovo.com wow.com search.hiyo.com
+search.sweetim.com search.smt.docomo.ne.jp search.dolphin-browser.jp search.nan.so search.b1.org search.v9.com
+search.iminent.com search.chatzum.com search.handycafe.com search.magentic.com search.kiwee.com isearch.glarysoft.com
+isearch.babylon.com start.facemoods.com start.funmoods.com start.iplay.com search.fbdownloader.com
+searches.vi-view.com searches3.globososo.com search.searchcompletion.com search.smartaddressbar.com
+search.smartshopping.com ariadna.elmundo.es websearch.cs.com search.charter.net charter.net meta.rrzn.uni-hannover.de
+cgi2.nintendo.co.jp webcache.googleusercontent.com msnbc.msn.com msn.com search.azby.fmworld.net arianna.libero.it
+arianna.com dizionario.it.msn.com enciclopedia.it.msn.com netlavis.azione.jp search.xfinity.com search.surfcanyon.com
+search.centurylink.com search.tb.ask.com ask.reference.com luna.tv """
+
+SOCIAL_HOSTS: Final = """
+facebook instagram threads threads.net threads.com twitter linkedin tiktok reddit pinterest snapchat quora vk tumblr
+mastodon mastodon.social mastodon.online bsky.app whatsapp telegram badoo bebo blackplanet buzznet classmates.com
+cyworld gaiaonline geni.com github.com plus.google.com url.google.com douban dribbble fetlife flickr flixster fotolog
+foursquare friendsreunited friendster gree.jp habbo news.ycombinator.com hi5.com hyves identi.ca lang-8 last.fm lastfm
+livejournal meinvz mixi.jp moikrug multiply.com my.mail.ru myheritage mylife myspace myyearbook nk.pl netlog
+odnoklassniki ok.ru orkut qzone.qq.com plaxo renren skyrock sonico stackoverflow.com studivz tagged.com taringa tuenti
+sourceforge.net stumbleupon vkontakte v2ex.com viadeo vkrugudruzei wayn.com weibo t.cn weeworld xanga xing.com digg.com
+discord.com discordapp.com nextdoor slideshare.net medium.com meetup.com goodreads.com deviantart.com behance.net
+messenger.com line.me wechat.com weixin.qq.com kakao.com kakaotalk band.us signal.org viber.com truthsocial.com
+gab.com parler.com gettr.com minds.com clubhouse.com bereal.com lemon8-app.com substack.com patreon.com
+disqus.com scoop.it flipboard.com paper.li buffer.com hootsuite.com yammer.com workplace.com ameba.jp ameblo.jp
+hatena.ne.jp note.com plurk.com draugiem.lv delicious.com diigo.com folkd.com getpocket.com instapaper.com
+producthunt.com indiehackers.com lobste.rs slashdot.org fark.com 9gag.com imgur.com ravelry.com couchsurfing.com
+caringbridge.org cafemom.com care2.com yelp.com tripadvisor glassdoor.com trustpilot.com zhihu.com xiaohongshu.com
+jodel.com koo.in sharechat.com myanimelist.net wattpad.com letterboxd.com strava.com linktr.ee
+lnk.bio beacons.ai spoutible.com cohost.org pixelfed.social lemmy.world fosstodon.org hachyderm.io mstdn.social
+mstdn.jp pawoo.net
+"""
+
+VIDEO_HOSTS: Final = """
+youtube youtube-nocookie vimeo twitch dailymotion wistia video.google.com netflix hulu disneyplus crunchyroll
+bilibili.com youku iqiyi nicovideo.jp niconico rutube.ru odysee.com rumble.com bitchute.com metacafe.com veoh.com
+vidyard.com loom.com brightcove.com ted.com kick.com peertube.tv v.qq.com
+"""
+
+SHOPPING_HOSTS: Final = """
+amazon ebay etsy walmart aliexpress shopping.google.com shop.app idealo alibaba taobao tmall jd.com rakuten
+mercadolibre mercadolivre shopee lazada flipkart temu shein wish.com zalando bol.com allegro otto.de kaufland.de
+cdiscount fnac.com overstock.com wayfair.com target.com bestbuy.com homedepot.com costco.com poshmark.com mercari
+shopping.yahoo.com pricerunner kelkoo shopzilla bizrate nextag pricegrabber shopping.com twenga geizhals billiger.de
+preisvergleich.de kakaku.com coupang.com gmarket.co.kr trendyol hepsiburada ozon.ru wildberries market.yandex.ru
+"""
+
+ASSISTANT_HOSTS: Final = """
+chatgpt.com chat.openai.com labs.openai.com openai perplexity perplexity.ai gemini.google.com bard.google.com claude.ai
+copilot.microsoft.com copilot.com grok grok.com meta.ai chat.deepseek.com deepseek.com chat.mistral.ai you.com
+notebooklm.google.com aistudio.google.com yiyan.baidu.com ai.baidu.com chatplus.com chat-gpt.org chatglm.cn iask.ai
+app.jasper.ai chat.qwen.ai poe.com pi.ai character.ai phind.com kimi.com kimi.moonshot.cn doubao.com huggingface.co
+duck.ai andisearch.com komo.ai felo.ai genspark.ai liner.com consensus.app lmarena.ai chat.z.ai edgeservices.bing.com
+chathub.gg writesonic.com monica.im tongyi.aliyun.com yuanbao.tencent.com """
+
+MAIL_HOSTS: Final = """
+gmail.com mail.google.com mail.yahoo.com mail.yahoo.co.jp outlook.live.com outlook.com outlook.office.com
+outlook.office365.com hotmail.com mail.live.com mail.aol.com mail.yandex.ru mail.yandex.com e.mail.ru mail.ru
+mail.naver.com mail.daum.net mail.163.com mail.126.com mail.qq.com mail.sina.com.cn mail.proton.me mail.protonmail.com
+protonmail.com tutanota.com app.tuta.com fastmail.com mail.zoho.com mail.zoho.eu webmail.aol.com mail.gmx.net
+navigator.gmx.net navigator-bs.gmx.com navigator-lxa.mail.com navigator.web.de 3c.gmx.net 3c.web.de bap.navigator.gmx.net
+email.t-online.de webmail.freenet.de mail.orange.fr messagerie.orange.fr webmail.free.fr zimbra.free.fr webmail.sfr.fr
+webmail.laposte.net mail.libero.it mail.virgilio.it webmail.virginmedia.com mail.telenet.be webmail.telenet.be
+webmail.optusnet.com.au mail.bigpond.com webmail.bigpond.com basic.messaging.bigpond.com mail2world.com
+webmail.comcast.net webmail.earthlink.net webmail.verizon.com webmail.cox.net mail.seznam.cz email.seznam.cz
+poczta.onet.pl poczta.wp.pl poczta.o2.pl poczta.interia.pl mail.rambler.ru superhuman.com mail.superhuman.com hey.com
+app.hey.com mail.one.com webmail.strato.de email.ionos.com mail.ionos.com shortwave.com
+"""
+
+OTHER_HOSTS: Final = """
+docs.google.com drive.google.com sheets.google.com slides.google.com sites.google.com calendar.google.com
+translate.google.com translate.googleusercontent.com console.cloud.google.com cloud.google.com search.google.com
+tagmanager.google.com analytics.google.com ads.google.com adssettings.google.com keep.google.com meet.google.com
+chat.google.com classroom.google.com support.google.com developers.google.com play.google.com groups.google.com
+photos.google.com contacts.google.com colab.research.google.com myaccount.google.com tagassistant.google.com
+optimize.google.com datastudio.google.com lookerstudio.google.com business.google.com domains.google.com
+translate.yandex.ru translate.yandex.com disk.yandex.ru webmaster.yandex.ru metrika.yandex.ru cloud.yandex.ru
+fanyi.baidu.com pan.baidu.com ads.yahoo.com developer.yahoo.com translate.bing.com microsofttranslator.com onedrive.live.com office.com teams.microsoft.com ads.microsoft.com
+"""
+
+APP_SOURCES: Final = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("com.google.android.googlequicksearchbox", "com.google.android.apps.searchlite", "284815942"),
+            ("google", "organic"),
+        ),
+        **dict.fromkeys(("com.microsoft.bing", "345323231"), ("bing", "organic")),
+        **dict.fromkeys(("com.duckduckgo.mobile.android", "663592361"), ("duckduckgo", "organic")),
+        **dict.fromkeys(("com.ecosia.android", "670881887"), ("ecosia", "organic")),
+        **dict.fromkeys(("com.nhn.android.search", "393499958"), ("naver", "organic")),
+        **dict.fromkeys(("ru.yandex.searchplugin", "com.yandex.searchapp", "1050704155"), ("yandex", "organic")),
+        **dict.fromkeys(("com.google.android.gm", "com.google.android.gm.lite", "422689480"), ("gmail.com", "email")),
+        **dict.fromkeys(("com.microsoft.office.outlook", "951937596"), ("outlook.com", "email")),
+        **dict.fromkeys(("com.yahoo.mobile.client.android.mail", "577586159"), ("mail.yahoo.com", "email")),
+        **dict.fromkeys(("ch.protonmail.android", "979659905"), ("mail.proton.me", "email")),
+        **dict.fromkeys(("ru.mail.mailapp", "511310430"), ("mail.ru", "email")),
+        **dict.fromkeys(("de.gmx.mobile.android.mail", "417352269"), ("navigator.gmx.net", "email")),
+        **dict.fromkeys(("de.web.mobile.android.mail", "368948250"), ("navigator.web.de", "email")),
+        **dict.fromkeys(
+            ("com.samsung.android.email.provider", "com.fsck.k9", "net.thunderbird.android", "com.aol.mobile.aolapp",
+             "com.readdle.spark", "me.bluemail.mail", "com.my.mail"),
+            ("email", "email"),
+        ),
+        **dict.fromkeys(
+            ("com.facebook.katana", "com.facebook.lite", "com.facebook.orca", "284882215", "454638411"),
+            ("facebook", "social"),
+        ),
+        **dict.fromkeys(("com.instagram.android", "com.instagram.lite", "389801252"), ("instagram", "social")),
+        **dict.fromkeys(("com.instagram.barcelona", "6446901002"), ("threads", "social")),
+        **dict.fromkeys(("com.twitter.android", "com.twitter.android.lite", "333903271"), ("twitter", "social")),
+        **dict.fromkeys(("com.linkedin.android", "com.linkedin.android.lite", "288429040"), ("linkedin", "social")),
+        **dict.fromkeys(("com.reddit.frontpage", "com.laurencedawson.reddit_sync", "1064216828"), ("reddit", "social")),
+        **dict.fromkeys(("com.pinterest", "429047995"), ("pinterest", "social")),
+        **dict.fromkeys(("com.snapchat.android", "447188370"), ("snapchat", "social")),
+        **dict.fromkeys(("com.zhiliaoapp.musically", "com.ss.android.ugc.trill", "835599320"), ("tiktok", "social")),
+        **dict.fromkeys(("com.quora.android", "456034437"), ("quora", "social")),
+        **dict.fromkeys(("com.tumblr", "305343404"), ("tumblr", "social")),
+        **dict.fromkeys(("com.vkontakte.android", "564177498"), ("vk", "social")),
+        **dict.fromkeys(("xyz.blueskyweb.app", "6444370199"), ("bsky.app", "social")),
+        **dict.fromkeys(("org.joinmastodon.android", "1571998974"), ("mastodon", "social")),
+        **dict.fromkeys(("com.whatsapp", "com.whatsapp.w4b", "310633997"), ("whatsapp", "social")),
+        **dict.fromkeys(
+            ("org.telegram.messenger", "org.telegram.messenger.web", "org.telegram.plus", "686449807"),
+            ("telegram", "social"),
+        ),
+        **dict.fromkeys(("com.discord", "985746746"), ("discord.com", "social")),
+        **dict.fromkeys(("jp.naver.line.android", "443904275"), ("line.me", "social")),
+        **dict.fromkeys(("com.kakao.talk", "362057947"), ("kakao.com", "social")),
+        **dict.fromkeys(("com.tencent.mm", "414478124"), ("wechat.com", "social")),
+        **dict.fromkeys(("com.google.android.youtube", "544007664"), ("youtube", "video")),
+        **dict.fromkeys(("com.openai.chatgpt", "6448311069"), ("chatgpt.com", "referral")),
+        **dict.fromkeys(("com.anthropic.claude", "6473753684"), ("claude.ai", "referral")),
+        **dict.fromkeys(("com.google.android.apps.bard", "6477489729"), ("gemini.google.com", "referral")),
+        **dict.fromkeys(("ai.perplexity.app.android", "1668000334"), ("perplexity.ai", "referral")),
+        **dict.fromkeys(("com.microsoft.copilot", "6472538445"), ("copilot.microsoft.com", "referral")),
+        **dict.fromkeys(("com.slack", "618783545"), ("slack", "referral")),
+        **dict.fromkeys(("com.microsoft.teams", "1113153706"), ("teams.microsoft.com", "referral")),
+    }
+)  # fmt: skip
+"""Android package or iOS app id -> the source and medium of a visit from that app."""
