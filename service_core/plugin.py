@@ -98,7 +98,6 @@ from service_core.analytics.connections.models import Connection as Connection
 from service_core.analytics.connections.models import ConnectionStatus as ConnectionStatus
 from service_core.analytics.connections.models import ProviderKind as ProviderKind
 from service_core.analytics.connections.ports import Connections as Connections
-from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS as PRE_PURCHASE_EVENTS
 from service_core.analytics.event_rules.conversions import canonical_event_name as canonical_event_name
 from service_core.analytics.event_rules.conversions import (
     is_non_bot_conversion_by_name_or_revenue as is_non_bot_conversion_by_name_or_revenue,
@@ -115,7 +114,6 @@ from service_core.analytics.event_rules.order_deduplication import ORDER_DEDUP_W
 from service_core.analytics.event_rules.order_deduplication import REFUND as REFUND
 from service_core.analytics.event_rules.order_deduplication import TRACKED as TRACKED
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES as TRACKED_SOURCES
-from service_core.analytics.event_rules.order_deduplication import ZERO_VALUE_ORDERS as ZERO_VALUE_ORDERS
 from service_core.analytics.event_rules.order_deduplication import (
     charge_components_zero_if_tracked as charge_components_zero_if_tracked,
 )
@@ -133,6 +131,12 @@ from service_core.analytics.event_rules.order_deduplication import (
     order_payment_and_message_ids as order_payment_and_message_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import provider_of_payment as provider_of_payment
+from service_core.analytics.event_rules.revenue_events import EVENT_NAME_SEPARATORS as EVENT_NAME_SEPARATORS
+from service_core.analytics.event_rules.revenue_events import ORDER_EVENTS as ORDER_EVENTS
+from service_core.analytics.event_rules.revenue_events import PAID_EVENTS as PAID_EVENTS
+from service_core.analytics.event_rules.revenue_events import UNPAID_EVENT_KEYS as UNPAID_EVENT_KEYS
+from service_core.analytics.event_rules.revenue_events import is_order_event as is_order_event
+from service_core.analytics.event_rules.revenue_events import is_revenue_event as is_revenue_event
 from service_core.analytics.funnels.ports import FunnelOrder as FunnelOrder
 from service_core.analytics.funnels.ports import FunnelReader as FunnelReader
 from service_core.analytics.funnels.ports import FunnelReaderQuery as FunnelReaderQuery

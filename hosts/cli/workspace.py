@@ -78,7 +78,15 @@ def change_and_print_workspace_settings(
     any_revenue: Annotated[
         bool | None,
         typer.Option(
-            "--any-revenue/--no-any-revenue", help="Whether every event with revenue is a conversion too."
+            "--any-revenue/--no-any-revenue",
+            help="Whether the amount of a custom event is revenue and makes it a conversion.",
+        ),
+    ] = None,
+    revenue_event: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EVENT",
+            help="Event whose amount is revenue, each one an order; repeat for several; '' for none.",
         ),
     ] = None,
     channel: Annotated[
@@ -108,6 +116,7 @@ def change_and_print_workspace_settings(
     sent: dict[str, Any] = {
         "conversions": None if conversion is None else frozenset(conversion),
         "any_revenue": any_revenue,
+        "revenue_events": None if revenue_event is None else frozenset(filter(None, revenue_event)),
         "channels": None if channel is None else tuple(map(_parse_custom_channel, channel)),
         "model": model,
         "window_days": window_days,
@@ -161,6 +170,7 @@ def _rules_to_json(rules: "AnalyticsSettings") -> dict[str, Any]:
     return {
         "conversions": None if rules.conversions is None else sorted(rules.conversions),
         "any_revenue": rules.any_revenue,
+        "revenue_events": sorted(rules.revenue_events),
         "channels": [{"id": channel.id, **channel.conditions_by_field} for channel in rules.channels],
         "model": rules.model,
         "window_days": rules.window_days,

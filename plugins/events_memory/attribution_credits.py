@@ -86,15 +86,16 @@ def _conversions_charges_and_refunds(
     }
     for event in history.all_events:
         charge = charges.get(event.seq)
+        is_order = charge is not None and history.is_order(event)
         if event.seq in converting or charge:
             yield CreditedConversion(
                 event,
                 event,
                 event.timestamp,
                 credit=CREDIT_SCALE if event.seq in converting else 0,
-                order_credit=CREDIT_SCALE if charge else 0,
+                order_credit=CREDIT_SCALE if is_order else 0,
                 amount=charge.amount if charge else 0,
-                is_order=charge is not None,
+                is_order=is_order,
             )
     yield from (
         _credited_refund(payment, scope)

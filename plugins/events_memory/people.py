@@ -113,7 +113,7 @@ def _summarize_person(
         pageviews=sum(event.event_name in PAGE_VIEWS for event in events_in_scope),
         events=len(events_in_scope),
         conversions=sum(event.seq in seen for event in history.conversions_once_per_order),
-        orders=len(charges),
+        orders=sum(history.is_order(f.event) for f in charges),
         revenue=revenue,
         first_touch=visits[0].to_touch() if visits else None,
         latest_location_and_device=LocationAndDevice.from_event(events_in_scope[-1]),

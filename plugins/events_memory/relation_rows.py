@@ -196,6 +196,7 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
                 "provider": provider_of_payment(event),
                 "order_id": event.order_id,
                 "person": person,
+                "is_order": payment.kind == CHARGE and history.is_order(event),
                 "first_order": payment.kind == CHARGE and event.seq in history.first_charge_seqs,
                 "person_is_new": _is_first_in_span(history.events_by_person[person], scope),
             },

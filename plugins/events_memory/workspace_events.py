@@ -20,6 +20,7 @@ from service_core.plugin import (
     detect_touches_without_bots_and_repeats,
     event_time_key,
     is_non_bot_conversion_by_name_or_revenue,
+    is_order_event,
     list_client_reported_touches,
     order_and_payment_ids,
     order_payment_and_message_ids,
@@ -153,12 +154,20 @@ class WorkspaceEvents:
     @cached_property
     def charge_reports(self) -> list[Event]:
         """Events that report a charge, whether or not they count."""
-        return [e for e in self.all_events if classify_as_charge_refund_or_no_payment(e) == CHARGE]
+        return [
+            e
+            for e in self.all_events
+            if classify_as_charge_refund_or_no_payment(e, self.conversion_set) == CHARGE
+        ]
 
     @cached_property
     def payments_once_per_order(self) -> list[Payment]:
         """All charges and refunds that count."""
-        refund_reports = (e for e in self.all_events if classify_as_charge_refund_or_no_payment(e) == REFUND)
+        refund_reports = (
+            e
+            for e in self.all_events
+            if classify_as_charge_refund_or_no_payment(e, self.conversion_set) == REFUND
+        )
         refunds = deduplicate_order_reports_within_7_days(
             refund_reports,
             order_and_payment_ids,
@@ -171,11 +180,15 @@ class WorkspaceEvents:
 
     @cached_property
     def first_charge_seqs(self) -> set[int]:
-        """Sequence numbers of the charges that are the first of their person."""
+        """Sequence numbers of the orders that are the first of their person."""
         first: dict[str, int] = {}
-        for charge in self.charges:
+        for charge in filter(self.is_order, self.charges):
             first.setdefault(self.person_of(charge), charge.seq)
         return set(first.values())
+
+    def is_order(self, charge: Event) -> bool:
+        """Returns whether a charge is an order."""
+        return is_order_event(charge.event_name, self.conversion_set)
 
     def latest_charge_before_refund(self, refund: Event) -> Event | None:
         """Returns the latest charge of a refund's order that is not after it."""

@@ -33,6 +33,7 @@ def _dump_non_default_settings(settings: AnalyticsSettings) -> dict[str, Any]:
     values = {
         "conversions": None if settings.conversions is None else sorted(settings.conversions),
         "any_revenue": None if settings.any_revenue else False,
+        "revenue_events": sorted(settings.revenue_events) or None,
         "channels": [{"id": channel.id, **channel.conditions_by_field} for channel in settings.channels]
         or None,
         "model": settings.model,
@@ -47,6 +48,7 @@ def _load_settings(stored: Mapping[str, Any]) -> AnalyticsSettings:
     return AnalyticsSettings(
         conversions=None if conversions is None else frozenset(conversions),
         any_revenue=stored.get("any_revenue", True),
+        revenue_events=frozenset(stored.get("revenue_events", ())),
         channels=tuple(CustomChannel(**channel) for channel in stored.get("channels", ())),
         model=stored.get("model"),
         window_days=stored.get("window_days"),

@@ -46,6 +46,8 @@ class AnalyticsSettings:
     Attributes:
         conversions: names of the events that convert, instead of the default ones.
         any_revenue: whether every event with revenue also converts.
+        revenue_events: names of events whose amount is money although a vendor defines them otherwise, or although
+            ``any_revenue`` is off; their charges are orders.
         channels: tested in this order before the default channels. They are applied when an event is ingested, so a
             change affects only later events.
         model: id of the attribution model for requests that name none.
@@ -55,6 +57,7 @@ class AnalyticsSettings:
 
     conversions: frozenset[str] | None = None
     any_revenue: bool = True
+    revenue_events: frozenset[str] = frozenset()
     channels: tuple[CustomChannel, ...] = ()
     model: str | None = None
     window_days: int | None = None
@@ -68,7 +71,8 @@ def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSetting
         BadRequest: too many or empty names, an id without ``custom:``, or a channel without conditions.
     """
     if settings.conversions is not None:
-        _validate_conversion_event_names(settings.conversions)
+        _validate_conversion_event_names("conversions", settings.conversions)
+    _validate_conversion_event_names("revenue_events", settings.revenue_events)
     if len(settings.channels) > MAX_CUSTOM_CHANNELS:
         raise _invalid_parameter_error("channels", f"At most {MAX_CUSTOM_CHANNELS} channels")
     for channel in settings.channels:
@@ -84,12 +88,12 @@ def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSetting
     return settings
 
 
-def _validate_conversion_event_names(event_names: frozenset[str]) -> None:
+def _validate_conversion_event_names(field: str, event_names: frozenset[str]) -> None:
     if len(event_names) > MAX_CONVERSION_EVENTS or not all(
         0 < len(name) <= _MAX_TEXT_LENGTH for name in event_names
     ):
         raise _invalid_parameter_error(
-            "conversions", f"At most {MAX_CONVERSION_EVENTS} event names, none of them empty"
+            field, f"At most {MAX_CONVERSION_EVENTS} event names, none of them empty"
         )
 
 

@@ -173,7 +173,8 @@ class Relation(StrEnum):
         Charges and refunds. Columns: ``kind`` (``charge``, ``refund``), ``amount`` (minor units, positive);
         ``gross``, ``discount``, ``tax``, ``shipping`` and ``fee`` of a charge, each absent if unknown
         (`charge_components_zero_if_tracked`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
-        ``first_order`` (a charge, the first ever of the person), ``person_is_new`` (the first event ever of
+        ``is_order`` (a charge that is an order: `is_order_event`),
+        ``first_order`` (the first order ever of the person), ``person_is_new`` (the first event ever of
         the person is in the range). Reports of one order within 7 days count once, the one with the highest
         `report_precedence_storefront_first`, then the earliest (`deduplicate_order_reports_within_7_days`). Of the refunds of one order within 7
         days, all refunds of the source with the highest precedence count. A refund is booked at its own
@@ -182,12 +183,12 @@ class Relation(StrEnum):
     ``CREDITS``
         Conversions and payments distributed over touches. A unit is an event that is a conversion, a charge,
         or both; it counts 1,000,000 of ``credit`` if it is a conversion, and if it is a charge its ``amount``
-        and 1,000,000 of ``order_credit``. A refund is a unit with ``refunded`` only, and with the path, person
+        and, as an order, 1,000,000 of ``order_credit``. A refund is a unit with ``refunded`` only, and with the path, person
         and event name of its order (without an order its own, and no path); it is booked like in PAYMENTS.
         Each unit has one row per touch with a share in its path, or one row without a touch. Columns:
         `touch_column` (columns of `people.ports.Touch`, None without a touch), ``attributed`` (it has a touch),
         ``credit``, ``order_credit``, ``amount``, ``refunded`` (its share of each, split by largest remainder),
-        ``is_order`` (the unit is a charge), ``first_order``, ``event_name``, ``currency`` (of the amounts),
+        ``is_order`` (the unit is an order), ``first_order``, ``event_name``, ``currency`` (of the amounts),
         ``missing_fx_rate``, ``person_is_new``. With `ad_column`, also the columns of the ad a touch came from:
         those of SPEND that name the platform, account, campaign, group and ad; `commerce.ads.ad_credits`
         evaluates them.

@@ -38,10 +38,19 @@ class StoreUnavailable(ServiceUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class ConversionSet:
-    """What counts as a conversion: event names, and optionally any event with revenue above 0."""
+    """What counts as a conversion, and which amounts are money (`is_revenue_event`).
+
+    Attributes:
+        names: event names that convert.
+        any_revenue: any event with money above 0 converts, too; then ``custom_revenue`` is set.
+        revenue_names: event names that the workspace lists as revenue events; their charges are orders.
+        custom_revenue: the amounts of custom event names are money.
+    """
 
     names: frozenset[str]
     any_revenue: bool = True
+    revenue_names: frozenset[str] = frozenset()
+    custom_revenue: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,11 @@ def own_conversions_or_builtin_with_triggers(
     """
     if rules.conversions is None:
         names = DEFAULT_CONVERSION_SET.names.union(*map(list_event_synonyms, trigger_events))
-        return replace(DEFAULT_CONVERSION_SET, names=names, any_revenue=rules.any_revenue)
-    return ConversionSet(frozenset().union(*map(list_event_synonyms, rules.conversions)), rules.any_revenue)
+    else:
+        names = frozenset().union(*map(list_event_synonyms, rules.conversions))
+    if rules.any_revenue:
+        names |= rules.revenue_events
+    return ConversionSet(names, rules.any_revenue, rules.revenue_events, custom_revenue=rules.any_revenue)
 
 
 def scope_for_caller(

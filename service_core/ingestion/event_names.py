@@ -44,6 +44,12 @@ SUBSCRIPTION_EVENTS: Final = frozenset({"subscribe", "subscription_started"})
 TRIAL_EVENTS: Final = frozenset({"start_trial", "trial_started"})
 """Started trials; conversions by default."""
 
+RENEWAL_EVENTS: Final = frozenset({"subscription_renewed"})
+"""Renewals of subscriptions."""
+
+TRIAL_CONVERSION_EVENTS: Final = frozenset({"trial_converted"})
+"""First payments after a trial."""
+
 REFUND_EVENTS: Final = frozenset({"refund"})
 """Refunds of orders."""
 

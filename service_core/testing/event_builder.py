@@ -156,6 +156,14 @@ class EventBuilder:
         return QueryScope(self.workspace_id, span, **defaults | overrides)
 
 
-def conversion_set(names: Iterable[str], *, any_revenue: bool = False) -> ConversionSet:
-    """Returns a conversion set of these event names; with ``any_revenue`` also of any event with revenue."""
-    return ConversionSet(frozenset(names), any_revenue=any_revenue)
+def conversion_set(
+    names: Iterable[str], *, any_revenue: bool = False, revenue_names: Iterable[str] = ()
+) -> ConversionSet:
+    """Returns a conversion set of these event names.
+
+    Args:
+        names: names that convert.
+        any_revenue: the amounts of custom names are money and convert, too.
+        revenue_names: names that the workspace lists as revenue events.
+    """
+    return ConversionSet(frozenset(names), any_revenue, frozenset(revenue_names), custom_revenue=any_revenue)

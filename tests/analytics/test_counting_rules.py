@@ -4,6 +4,7 @@ import pytest
 
 from service_core.analytics.event_rules.conversions import canonical_event_name, is_system_event
 from service_core.analytics.event_rules.custom_properties import is_custom_property, json_type_name
+from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.event_rules.order_deduplication import (
     CHARGE,
     REFUND,
@@ -98,7 +99,17 @@ def test_amount_is_classified_as_charge_refund_or_none():
         ("purchase", 0, CHARGE),
         ("subscription_renewed", 0, CHARGE),
         ("lead", 0, None),
-        ("lead", 5, CHARGE),
+        ("lead", 5, None),
+        ("view_item", 500, None),
+        ("ViewContent", 500, None),
+        ("Product Viewed", 500, None),
+        ("lead", -5, None),
+        ("$identify", 5, None),
+        ("donation", 5, CHARGE),
+        ("donation", -5, REFUND),
+        ("donation", 0, None),
+        ("subscribe", 0, CHARGE),
+        ("trial_started", 5, None),
         ("purchase", -5, REFUND),
         ("refund", 5, REFUND),
         ("refund", 0, None),
@@ -106,7 +117,7 @@ def test_amount_is_classified_as_charge_refund_or_none():
         ("purchase", None, None),
     ):
         event = story.add_event(name, at="2026-03-02", visitor="A1", revenue=amount)
-        assert classify_as_charge_refund_or_no_payment(event) == kind, (name, amount)
+        assert classify_as_charge_refund_or_no_payment(event, DEFAULT_CONVERSION_SET) == kind, (name, amount)
 
 
 def test_provider_revenue_events_keep_their_name():

@@ -97,7 +97,27 @@ async def test_orders_are_credited_regardless_of_conversion_events(workspace_cli
         await workspace_client.follows(rules)
         metrics = ["orders", "attributed_orders", "new_customers", "attributed_new_customers"]
         answer = await workspace_client.post("/metrics", {"metrics": metrics, "date_range": RANGE})
-        assert [metric["value"] for metric in answer["metrics"]] == [3, 3, 1, 1]
+        assert [metric["value"] for metric in answer["metrics"]] == [2, 2, 1, 1]
+
+
+async def test_amounts_of_views_and_leads_are_no_money_and_custom_names_only_while_they_count(
+    workspace_client,
+):
+    builder = workspace_client.story
+    builder.add_event("view_item", at="2026-07-05T12:00", revenue=50000, order_id="O1", visitor="A1")
+    builder.add_event("lead", at="2026-07-05T12:01", revenue=3000, visitor="A1")
+    await workspace_client.knows(*builder.events[-2:])
+    for rules, values in (
+        (AnalyticsSettings(), [10.0, 0, 3]),
+        (AnalyticsSettings(any_revenue=False), [0.0, 0, 2]),
+        (AnalyticsSettings(any_revenue=False, revenue_events=frozenset({"lead"})), [30.0, 1, 2]),
+    ):
+        await workspace_client.follows(rules)
+        body = {"metrics": ["revenue", "orders", "conversions"], "date_range": RANGE}
+        answer = await workspace_client.post("/metrics", body)
+        assert [metric["value"] for metric in answer["metrics"]] == values
+        combined = (await workspace_client.get("/revenue", **WEEK))["combined"]
+        assert [combined["revenue"], combined["orders"]] == values[:2]
 
 
 async def test_default_attribution_is_used_and_named_in_responses(workspace_client):

@@ -10,6 +10,7 @@ import pytest
 DEFAULT_SETTINGS = {
     "conversions": None,
     "any_revenue": True,
+    "revenue_events": [],
     "channels": [],
     "model": None,
     "window_days": None,

@@ -29,7 +29,7 @@ from plugins.events_sql.sql.compiled_sources import (
     declare_parameter,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_conversion
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_conversion, is_order_event
 from service_core.plugin import (
     CHARGE,
     ORDER_DEDUP_WINDOW,
@@ -177,7 +177,12 @@ def _conversion_and_money_events_query(any_revenue: bool, read_all_time: bool) -
     columns = [c[name] for name in (*_PATH_COLUMNS, "revenue", "currency", "order_id", "payment_id")]
     time_range = [] if read_all_time else [c.timestamp >= _START_WITH_REPEATS, c.timestamp < END]
     events = (
-        sa.select(*columns, convert.label("converts"), kind.label("kind"))
+        sa.select(
+            *columns,
+            convert.label("converts"),
+            kind.label("kind"),
+            is_order_event(c.event_name).label("is_order_name"),
+        )
         .where(c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.is_test), *time_range)
         .where(sa.or_(convert, c.revenue.is_not(None)))
         .subquery()
@@ -192,6 +197,7 @@ def _conversion_and_money_events_query(any_revenue: bool, read_all_time: bool) -
         events,
         converted.label("is_conversion"),
         charged.label("is_charge"),
+        sa.and_(charged, events.c.is_order_name).label("is_order"),
         refunded.label("is_refund"),
     )
 
@@ -204,10 +210,10 @@ def _conversions_and_charges_query(events: Any) -> sa.Select[Any]:
         c.timestamp.label("booked"),
         c.currency,
         _value_if(c.is_conversion, sa.literal(CREDIT_SCALE)).label("credit"),
-        _value_if(c.is_charge, sa.literal(CREDIT_SCALE)).label("order_credit"),
+        _value_if(c.is_order, sa.literal(CREDIT_SCALE)).label("order_credit"),
         _value_if(c.is_charge, sa.func.abs(c.revenue, type_=sa.BigInteger)).label("amount"),
         sa.literal_column("0", sa.BigInteger).label("refunded"),
-        c.is_charge.label("is_order"),
+        c.is_order,
         sa.true().label("has_path"),
     )
 

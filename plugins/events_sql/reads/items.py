@@ -21,12 +21,11 @@ from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression, comparable_property
-from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, name_in
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_revenue_event, name_in
 from plugins.events_sql.sql.time_buckets import bucket_index, epoch_microseconds
 from service_core.plugin import (
     CHARGE,
     ORDER_DEDUP_WINDOW,
-    PRE_PURCHASE_EVENTS,
     REFUND_EVENTS,
     TRACKED,
     LineItemQuery,
@@ -115,7 +114,11 @@ def _best_item_list_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.S
             c.workspace_id == scope.workspace_id,
             *span_conditions(c.timestamp, _span_with_repeats(scope.span)),
         )
-        .where(c.revenue.is_not(None), charge_or_refund_kind(c) == CHARGE, _listed_lines(report).is_not(None))
+        .where(
+            c.revenue.is_not(None),
+            charge_or_refund_kind(c, scope) == CHARGE,
+            _listed_lines(report).is_not(None),
+        )
         .subquery("lists")
     )
     without_list = (
@@ -159,7 +162,7 @@ def _items_of_refunds_booked_in_span(plan: LineItemQuery) -> sa.Subquery:
 def _unsuperseded_refunds_with_item_list(plan: LineItemQuery) -> sa.Select[Any]:
     """Selects refunds with an item list, without those that a report of higher precedence supersedes."""
     scope, refund = plan.scope, EVENTS.alias("refund")
-    c, has_listing = refund.c, _is_refund_with_item_list(refund, scope.workspace_id)
+    c, has_listing = refund.c, _is_refund_with_item_list(refund, scope)
     reports = sa.select(
         c.seq, c.timestamp, report_precedence(c).label("standing"), unnested_order_ids(c)
     ).where(has_listing)
@@ -186,11 +189,11 @@ def _unsuperseded_refunds_with_item_list(plan: LineItemQuery) -> sa.Select[Any]:
     )
 
 
-def _is_refund_with_item_list(table: Any, workspace_id: Any) -> Expression:
+def _is_refund_with_item_list(table: Any, scope: QueryScope) -> Expression:
     c = table.c
     refunds = sa.or_(name_in(c.event_name, REFUND_EVENTS), sa.func.coalesce(c.revenue, 0) < 0)
-    real = sa.not_(sa.or_(c.is_bot, c.is_test, name_in(c.event_name, PRE_PURCHASE_EVENTS)))
-    return sa.and_(c.workspace_id == workspace_id, refunds, real, _listed_lines(table).is_not(None))
+    real = sa.and_(sa.not_(sa.or_(c.is_bot, c.is_test)), is_revenue_event(c.event_name, scope))
+    return sa.and_(c.workspace_id == scope.workspace_id, refunds, real, _listed_lines(table).is_not(None))
 
 
 def _latest_charge_per_refund(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:

@@ -43,7 +43,7 @@ from plugins.events_sql.sql.compiled_sources import (
     compiled_source,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import charge_or_refund_kind
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_order_event
 from service_core.plugin import (
     CHARGE,
     CHARGE_COLUMNS,
@@ -106,6 +106,7 @@ class PaymentRows(RelationRows):
             "currency",
             "provider",
             "order_id",
+            "is_order",
             "first_order",
         }:
             return super().column_or_joined_fact(name)
@@ -170,10 +171,13 @@ def _booked_payments_query(
     reported = report_columns(c, kind)
     others = (c[name] for name in names if name not in {"seq", "timestamp", *ORDER_ID_COLUMNS})
     within = [] if since is None else [c.timestamp >= since, c.timestamp < END_WITH_REPEATS]
-    moving = sa.select(*reported, *others).where(c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within)
+    is_order = is_order_event(c.event_name).label("is_order")
+    moving = sa.select(*reported, *others, is_order).where(
+        c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within
+    )
     moved = materialized_cte(moving, "moved")
     counts = moved.c.seq.not_in(superseded_reports(moved, only_kind_with_repeats=CHARGE))
-    columns = (moved.c[name] for name in names)
+    columns = (*(moved.c[name] for name in names), moved.c.is_order)
     counted = (
         sa.select(*columns, moved.c.what.label("kind"), counts.label("counts"))
         .where(moved.c.what.is_not(None))
@@ -189,6 +193,7 @@ def _booked_payments_query(
     facts = sa.select(
         *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
         listed.c.kind,
+        sa.and_(listed.c.kind == CHARGE, listed.c.is_order).label("is_order"),
         listed.c.booked,
         *(listed.c[column.name] for column in rated_at),
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
@@ -231,7 +236,7 @@ def _charge_component_columns(c: Any) -> list[Expression]:
 def _with_first_order_per_person_flag(payments: sa.Subquery) -> sa.Select[Any]:
     joined, number = joined_to_person(payments)
     place = sa.func.row_number().over(
-        partition_by=(payments.c.kind, number), order_by=(payments.c.timestamp, payments.c.seq)
+        partition_by=(payments.c.is_order, number), order_by=(payments.c.timestamp, payments.c.seq)
     )
-    first = sa.and_(payments.c.kind == CHARGE, place == 1)
+    first = sa.and_(payments.c.is_order, place == 1)
     return sa.select(payments, first.label("first_order")).select_from(joined)

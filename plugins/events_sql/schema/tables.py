@@ -4,7 +4,7 @@
 ``id_numbers`` numbers every visitor (``v:<visitor id>``) and strong id (``u:<strong id>``) of a workspace, because
 exact distinct counts of numbers are three to five times cheaper than of texts. ``sessions`` has one row per
 session and bot flag, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
-reported, ``weak_links`` the links of secondary weak ids, ``visitor_id_pairs`` the strong ids seen with each visitor,
+reported, ``weak_links`` the links of secondary weak ids and of distinct ids sent alone, ``visitor_id_pairs`` the strong ids seen with each visitor,
 ``email_digests`` who owns and who seeks which e-mail, ``visitor_owners`` who owns a visitor's events from when on,
 ``person_merges`` the ids that are merged into another person. ``store_version`` holds `VERSION`.
 """
@@ -205,7 +205,7 @@ REVOKED_LINKS: Final = sa.Table(
 
 STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(

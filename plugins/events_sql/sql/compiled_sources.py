@@ -43,13 +43,22 @@ END_WITH_REPEATS: Final = declare_parameter("until", sa.DateTime())
 """`END` plus the time in which a repeated report of an order may arrive."""
 CONVERSION_NAMES: Final = declare_parameter("names", sa.ARRAY(sa.Text()))
 """Names of the events that count as conversions."""
+REVENUE_NAMES: Final = declare_parameter("revenue_names", sa.ARRAY(sa.Text()))
+"""Names of the events that the workspace lists as revenue events."""
+CUSTOM_REVENUE: Final = declare_parameter("custom_revenue", sa.Boolean())
+"""Whether the amounts of custom event names are money."""
 WINDOW: Final = declare_parameter("within", sa.BigInteger())
 """The attribution window: microseconds before a conversion in which a touch counts."""
 
 
 def bind_parameters(scope: QueryScope, span: TimeRange | None = None) -> dict[str, Any]:
-    """Returns the bind parameters of a scope: workspace, conversion event names and, with a span, its instants."""
-    values = {"workspace": scope.workspace_id, "names": sorted(scope.conversions.names)}
+    """Returns the bind parameters of a scope: workspace, conversion and revenue events and, with a span, its instants."""
+    values = {
+        "workspace": scope.workspace_id,
+        "names": sorted(scope.conversions.names),
+        "revenue_names": sorted(scope.conversions.revenue_names),
+        "custom_revenue": scope.conversions.custom_revenue,
+    }
     if span is None:
         return values
     return {

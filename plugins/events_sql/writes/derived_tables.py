@@ -27,13 +27,13 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import name_in
+from plugins.events_sql.sql.event_kinds import is_custom_event, name_in
 from service_core.plugin import (
     ADD_TO_CART_EVENTS,
     CAMPAIGN_COLUMNS,
     IDENTIFY_EVENT,
     PAGE_VIEWS,
-    PRE_PURCHASE_EVENTS,
+    PAID_EVENTS,
     PURCHASE_EVENTS,
     REFUND_EVENTS,
     REPORTED_TOUCH_COLUMNS,
@@ -60,8 +60,9 @@ def _facts_per_session_and_bot_flag(source: sa.FromClause) -> sa.Subquery:
     place = (c.timestamp, c.seq)
     viewed, names = name_in(c.event_name, PAGE_VIEWS), fn.SortedArrayAgg(c.event_name, sa.not_(c.is_test))
     no_system = sa.or_(sa.not_(fn.TextStartsWith(c.event_name, sa.literal("$"))), viewed)
-    free = name_in(c.event_name, PRE_PURCHASE_EVENTS | REFUND_EVENTS)
-    paid = sa.and_(sa.func.coalesce(c.revenue, 0) > 0, sa.not_(c.is_test), sa.not_(free), no_system)
+    moves_money = sa.or_(name_in(c.event_name, PAID_EVENTS - REFUND_EVENTS), is_custom_event(c.event_name))
+    refund = name_in(c.event_name, REFUND_EVENTS)
+    paid = sa.and_(sa.func.coalesce(c.revenue, 0) > 0, sa.not_(c.is_test), sa.not_(refund), moves_money)
     campaign = [c[name] for name in CAMPAIGN_COLUMNS]
     has_campaign = sa.func.coalesce(*campaign).is_not(None)
     position = fn.EventPosition(*place)
@@ -141,7 +142,12 @@ def is_linked_secondary_weak_id(event_columns: Any, weak_id_column: str) -> Expr
     )
 
 
-def weak_link_rows(source: sa.FromClause, id_numbers: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
+def weak_link_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
+    """Selects the links of secondary weak ids and of lone distinct ids, with the columns of ``weak_links``."""
+    return sa.union(secondary_weak_link_rows(source), lone_distinct_id_links(source))
+
+
+def secondary_weak_link_rows(source: sa.FromClause, id_numbers: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
     """Selects the links of secondary weak ids to strong ids, with the columns of ``weak_links``.
 
     Args:
@@ -169,6 +175,21 @@ def weak_link_rows(source: sa.FromClause, id_numbers: Any = ID_NUMBERS) -> sa.Co
             .where(is_linked_secondary_weak_id(c, name))
         )
     return sa.union(*parts)
+
+
+def lone_distinct_id_links(source: sa.FromClause, id_numbers: Any = ID_NUMBERS) -> sa.Select[Any]:
+    """Selects links of visitors whose distinct id was sent alone to the strong id of this name, where there is one."""
+    c, ids = source.c, id_numbers.c
+    strong_id = sa.literal_column("'u:'", sa.Text) + c.distinct_id
+    has_id = sa.and_(ids.workspace_id == c.workspace_id, ids.id == strong_id)
+    columns = (c.workspace_id, c.event_id, c.visitor_no, ids.number.label("strong_no"), c.timestamp, c.seq)
+    return sa.select(*columns).select_from(source.join(id_numbers, has_id)).where(is_lone_distinct_id(c))
+
+
+def is_lone_distinct_id(columns: Any) -> Expression:
+    """Returns whether a person's event carries a distinct id and no other id."""
+    alone = (columns.strong_id.is_(None), columns.anonymous_id.is_(None))
+    return sa.and_(sa.not_(columns.is_bot), *alone, columns.visitor_id == columns.distinct_id)
 
 
 def visitor_id_pair_rows(events: sa.FromClause, weak_link_table: sa.FromClause) -> sa.CompoundSelect[Any]:

@@ -36,7 +36,7 @@ from service_core.analytics.attribution.schemas import (
 )
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
 from service_core.analytics.freshness import is_range_complete
-from service_core.analytics.ports import AggregateReader, ConversionSet, QueryScope, TouchPathReader
+from service_core.analytics.ports import AggregateReader, QueryScope, TouchPathReader
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
@@ -105,7 +105,9 @@ class AttributionQuery(RangeQuery):
             book_refunds_at_order=self.refund_basis == "order",
         )
         names = self.event_names
-        return replace(scope, conversions=ConversionSet(names, any_revenue=False)) if names else scope
+        if not names:
+            return scope
+        return replace(scope, conversions=replace(scope.conversions, names=names, any_revenue=False))
 
 
 class AttributionResponse(ResponseModel):

@@ -1,14 +1,10 @@
 """Decides which events are conversions."""
 
-from typing import Final
-
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
+from service_core.analytics.event_rules.revenue_events import is_revenue_event
 from service_core.analytics.ports import ConversionSet
-from service_core.ingestion.event_names import ADD_TO_CART_EVENTS, CHECKOUT_EVENTS, PAGE_VIEWS, REFUND_EVENTS
+from service_core.ingestion.event_names import PAGE_VIEWS, REFUND_EVENTS
 from service_core.ingestion.models import Event
-
-PRE_PURCHASE_EVENTS: Final = ADD_TO_CART_EVENTS | CHECKOUT_EVENTS
-"""Events before a payment: their amount is neither revenue nor a conversion by itself."""
 
 
 def canonical_event_name(name: str) -> str:
@@ -24,8 +20,8 @@ def is_system_event(name: str) -> bool:
 def is_non_bot_conversion_by_name_or_revenue(event: Event, conversion_set: ConversionSet) -> bool:
     """Whether an event is a conversion, before duplicate orders are removed.
 
-    Events of bots and test events never are. Names of the set always are. Revenue above 0 makes any other
-    event a conversion, except system events, refunds and events before a payment.
+    Events of bots and test events never are. Names of the set always are. Money above 0 (`is_revenue_event`)
+    makes any other event a conversion, except refunds.
     """
     if event.is_bot or event.is_test:
         return False
@@ -33,7 +29,5 @@ def is_non_bot_conversion_by_name_or_revenue(event: Event, conversion_set: Conve
         return True
     paid = conversion_set.any_revenue and (event.revenue or 0) > 0
     return (
-        paid
-        and not is_system_event(event.event_name)
-        and event.event_name not in PRE_PURCHASE_EVENTS | REFUND_EVENTS
+        paid and event.event_name not in REFUND_EVENTS and is_revenue_event(event.event_name, conversion_set)
     )

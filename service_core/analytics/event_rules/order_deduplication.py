@@ -5,9 +5,10 @@ from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS
+from service_core.analytics.event_rules.revenue_events import is_order_event, is_revenue_event
+from service_core.analytics.ports import ConversionSet
 from service_core.ingestion.amounts import CHARGE_COMPONENTS
-from service_core.ingestion.event_names import PURCHASE_EVENTS, REFUND_EVENTS
+from service_core.ingestion.event_names import REFUND_EVENTS
 from service_core.ingestion.models import Event
 
 CHARGE: Final = "charge"
@@ -23,9 +24,6 @@ TRACKED: Final = "tracked"
 TRACKED_SOURCES: Final = frozenset({"browser", "mobile_app", "api", "web"})
 """Transports of the tracking API; any other source is the id of the provider that sent the event."""
 
-ZERO_VALUE_ORDERS: Final = PURCHASE_EVENTS | {"subscription_renewed"}
-"""Event names that are orders even at zero value."""
-
 ORDER_DEDUP_WINDOW: Final = timedelta(days=7)
 """Reports of one order within this time count once."""
 
@@ -40,18 +38,18 @@ def provider_of_payment(event: Event) -> str:
     return TRACKED if event.source in TRACKED_SOURCES else event.source
 
 
-def classify_as_charge_refund_or_no_payment(event: Event) -> str | None:
+def classify_as_charge_refund_or_no_payment(event: Event, conversions: ConversionSet) -> str | None:
     """Returns `CHARGE`, `REFUND`, or None if the event moves no money.
 
-    A negative amount and any amount of a ``refund`` event is a refund; its value has no sign. Events of bots,
-    test events and events before a payment move no money.
+    A negative amount and any amount of a ``refund`` event is a refund; its value has no sign. Events of bots and
+    test events move no money, nor do names that are no `is_revenue_event` of the workspace.
     """
     name, amount = event.event_name, event.revenue
-    if amount is None or event.is_bot or event.is_test or name in PRE_PURCHASE_EVENTS:
+    if amount is None or event.is_bot or event.is_test or not is_revenue_event(name, conversions):
         return None
     if amount < 0 or (name in REFUND_EVENTS and amount):
         return REFUND
-    return CHARGE if amount or name in ZERO_VALUE_ORDERS else None
+    return CHARGE if amount or is_order_event(name, conversions) else None
 
 
 def charge_components_zero_if_tracked(charge: Event) -> dict[str, int | None]:

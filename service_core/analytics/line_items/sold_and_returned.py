@@ -8,7 +8,6 @@ it returns nothing.
 
 from collections.abc import Iterable, Sequence
 
-from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS
 from service_core.analytics.event_rules.order_deduplication import (
     ORDER_DEDUP_WINDOW,
     deduplicate_order_reports_within_7_days,
@@ -16,7 +15,9 @@ from service_core.analytics.event_rules.order_deduplication import (
     order_payment_and_message_ids,
     report_precedence_storefront_first,
 )
+from service_core.analytics.event_rules.revenue_events import is_revenue_event
 from service_core.analytics.line_items.line_item_lists import raw_line_items_of_first_list
+from service_core.analytics.ports import ConversionSet
 from service_core.ingestion.event_names import REFUND_EVENTS
 from service_core.ingestion.models import Event
 
@@ -41,14 +42,16 @@ def charge_or_best_report_with_line_items(charge: Event, all_charges: Iterable[E
     return max(sorted(matches, key=event_time_key), key=report_precedence_storefront_first, default=charge)
 
 
-def select_deduplicated_return_events(events: Iterable[Event]) -> Sequence[Event]:
+def select_deduplicated_return_events(events: Iterable[Event], conversions: ConversionSet) -> Sequence[Event]:
     """Returns the events whose line items were returned, without duplicate reports."""
     return deduplicate_order_reports_within_7_days(
-        (e for e in events if _is_return(e)), order_payment_and_message_ids, allow_several_per_source=True
+        (e for e in events if _is_return(e, conversions)),
+        order_payment_and_message_ids,
+        allow_several_per_source=True,
     )
 
 
-def _is_return(event: Event) -> bool:
+def _is_return(event: Event, conversions: ConversionSet) -> bool:
     is_refund = event.event_name in REFUND_EVENTS or (event.revenue or 0) < 0
-    is_real = not (event.is_bot or event.is_test or event.event_name in PRE_PURCHASE_EVENTS)
+    is_real = not (event.is_bot or event.is_test) and is_revenue_event(event.event_name, conversions)
     return is_refund and is_real and bool(raw_line_items_of_first_list(event.event_data))

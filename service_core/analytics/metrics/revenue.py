@@ -28,6 +28,7 @@ from service_core.analytics.query.catalog import Additivity, Metric, MetricUnit
 _DIMENSIONS: Final = (*PAYMENT_DIMENSIONS, *NEW_OR_RETURNING)
 _CHARGE: Final = Predicate("kind", value="charge")
 _REFUND: Final = Predicate("kind", FilterOperator.IN, ("refund", "dispute"))
+_ORDER: Final = Predicate("is_order", value=True)
 _FIRST: Final = Predicate("first_order", value=True)
 
 
@@ -41,9 +42,10 @@ REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _CHARGE)
 REFUNDS: Final = sum_column("amount", Relation.PAYMENTS, _REFUND)
 NET_REVENUE: Final = Difference(REVENUE, REFUNDS)
 FEES: Final = _sum_charge_component("fee")
-ORDERS: Final = count_rows(Relation.PAYMENTS, _CHARGE)
+ORDERS: Final = count_rows(Relation.PAYMENTS, _ORDER)
+_ORDER_REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _ORDER)
 NEW_CUSTOMERS: Final = ORDERS.with_conditions(_FIRST)
-_CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, _CHARGE)
+_CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, _ORDER)
 _REPEAT: Final = _CUSTOMERS.with_conditions(Predicate("first_order", value=False))
 """Customers with an order in the range that is not their first."""
 
@@ -72,9 +74,9 @@ REVENUE_METRICS: Final = (
     _define_amount("shipping", "Shipping", _sum_charge_component("shipping"), "Shipping charged to customers."),
     _define_amount("taxes", "Taxes", _sum_charge_component("tax"), "Tax charged to customers."),
     _define_amount("fees", "Fees", FEES, "Payment and platform fees."),
-    _define_ratio("aov", "Average order value", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, ORDERS), "Revenue divided by orders."),
+    _define_ratio("aov", "Average order value", MetricUnit.CURRENCY_PER_UNIT, Ratio(_ORDER_REVENUE, ORDERS), "Revenue divided by orders."),
     _define_ratio("revenue_per_visitor", "Revenue per visitor", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, VISITORS), "Revenue divided by visitors."),
-    _define_count("orders", "Orders", ORDERS, "Paid charges, purchases and renewals, zero value included."),
+    _define_count("orders", "Orders", ORDERS, "Paid charges of purchases, subscriptions and renewals, zero value included."),
     _define_count("refund_count", "Refunds, number", count_rows(Relation.PAYMENTS, _REFUND), "Number of refunds and lost disputes."),
     _define_count("new_customers", "New customers", NEW_CUSTOMERS, "Customers whose first order ever lies in the range."),
     _define_count("customers", "Customers", _CUSTOMERS, "Persons with an order in the range."),

@@ -44,7 +44,7 @@ EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     ),
     Relation.PAYMENTS: _row_columns(
         "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",
-        "first_order", "person_is_new",
+        "is_order", "first_order", "person_is_new",
     ),
     Relation.CREDITS: _TOUCH | _row_columns(
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",

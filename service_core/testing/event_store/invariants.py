@@ -57,7 +57,7 @@ from service_core.testing.random_queries import random_funnel_query, random_quer
 _VIEWED = Predicate("event_name", FilterOperator.IN, tuple(sorted(PAGE_VIEWS)))
 _NOT_VIEWED = Predicate("event_name", FilterOperator.NOT_IN, tuple(sorted(PAGE_VIEWS)))
 REVENUE = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charge"))
-ORDERS = count_rows(Relation.PAYMENTS, Predicate("kind", value="charge"))
+ORDERS = count_rows(Relation.PAYMENTS, Predicate("is_order", value=True))
 REFUNDS = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 ADDITIVE = (EVENTS, SESSION_STARTS, CONVERTED, REVENUE, REFUNDS, sum_column("engaged", Relation.SESSIONS))
 BY_COUNTRY = ({str(Relation.EVENTS): Column("country")},)

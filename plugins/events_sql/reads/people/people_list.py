@@ -347,7 +347,7 @@ def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Sele
         source = source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == number)
     columns: tuple[Expression, ...] = (
         number.label("person_no"),
-        sa.func.count(),
+        sa.func.count().filter(rows.table.c.is_order),
         revenue.label("revenue"),
         foreign,
     )
