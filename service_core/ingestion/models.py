@@ -235,6 +235,17 @@ class Event:
         sent = (self.visitor_id, self.sent_visitor_id, self.distinct_id)
         return tuple(dict.fromkeys(id_ for id_ in sent if id_ and id_ != self.strong_id))
 
+    @property
+    def lone_distinct_id(self) -> str | None:
+        """Returns the distinct id of an event that carries no other id; None for any other event.
+
+        It is the strong id of this name where the workspace has one.
+        """
+        is_alone = (
+            self.strong_id is None and self.anonymous_id is None and self.visitor_id == self.distinct_id
+        )
+        return self.distinct_id if is_alone else None
+
 
 class EventColumn(NamedTuple):
     """Name, Python type and description of a column of the event row."""

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from plugins.events_sql.adapter import SqlEventStore
-from plugins.events_sql.dialects.clickhouse import append, ddl
+from plugins.events_sql.dialects.clickhouse import append, ddl, replacing_rows
 from plugins.events_sql.dialects.clickhouse.backend import ClickHouseBackend
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.schema.tables import (
@@ -144,14 +144,14 @@ def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> 
             append._workspace_rows(WEAK_LINKS, UUID(int=w)),
         )
         links = derived_tables.identity_link_rows(own, weak).subquery("identity_link_rows")
-        append._insert_versioned_and_mark_deleted(
+        replacing_rows.insert_versioned_and_mark_deleted(
             writer,
             append._next_version(writer),
             VISITOR_ID_PAIRS,
             derived_tables.visitor_id_pair_rows(own, weak),
             [],
         )
-        append._insert_versioned_and_mark_deleted(
+        replacing_rows.insert_versioned_and_mark_deleted(
             writer,
             append._next_version(writer),
             VISITOR_OWNERS,
@@ -175,7 +175,7 @@ def _write_derived_tables(writer: StatementRunner) -> None:
         (REPORTED_TOUCHES, derived_tables.reported_touch_rows(own)),
         (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(own)),
     ):
-        append._insert_versioned_and_mark_deleted(writer, version, table, found, [])
+        replacing_rows.insert_versioned_and_mark_deleted(writer, version, table, found, [])
 
 
 def capacity_reads(of: QueryScope) -> dict[str, CapacityRead]:

@@ -55,8 +55,12 @@ class TransactionalWrites:
             if new:
                 _number_and_insert_events(writer)
                 self.after_insert(writer)
-                has_touches, has_emails = any(event.told for event in events), any(map(has_email, events))
-                _update_derived_tables(writer, has_touches=has_touches, has_emails=has_emails)
+                _update_derived_tables(
+                    writer,
+                    has_touches=any(event.told for event in events),
+                    has_emails=any(map(has_email, events)),
+                    has_lone_ids=any(event.lone_distinct_id for event in events),
+                )
         return new
 
     def revoke_links_and_recompute_owners(
@@ -115,7 +119,9 @@ def _number_and_insert_events(writer: StatementRunner) -> None:
     writer.fetch_rows(step.INSERT_EVENTS)
 
 
-def _update_derived_tables(writer: StatementRunner, *, has_touches: bool, has_emails: bool) -> None:
+def _update_derived_tables(
+    writer: StatementRunner, *, has_touches: bool, has_emails: bool, has_lone_ids: bool
+) -> None:
     """Updates all derived tables; the flags skip steps that most batches do not need."""
     writer.create_temp_table("batch_session_rows", step.SELECT_BATCH_SESSION_ROWS)
     writer.create_temp_table("stored_session_rows", step.SELECT_STORED_SESSION_ROWS)
@@ -125,7 +131,12 @@ def _update_derived_tables(writer: StatementRunner, *, has_touches: bool, has_em
     writer.fetch_rows(step.DELETE_OUTDATED_CANDIDATES)
     if has_touches:
         writer.fetch_rows(step.INSERT_REPORTED_TOUCHES)
-    writer.create_temp_table("new_weak_links", step.SELECT_NEW_WEAK_LINKS)
+    writer.create_temp_table("new_strong_visitors", step.SELECT_NEW_STRONG_VISITORS)
+    has_lone_ids = has_lone_ids or bool(writer.fetch_rows(step.SELECT_ANY_NEW_STRONG_VISITOR))
+    writer.create_temp_table(
+        "new_weak_links",
+        step.SELECT_WEAK_LINKS_WITH_LONE_IDS if has_lone_ids else step.SELECT_NEW_WEAK_LINKS,
+    )
     writer.fetch_rows(step.INSERT_WEAK_LINKS)
     writer.fetch_rows(step.INSERT_ID_PAIRS)
     writer.create_temp_table("changed_visitors", step.SELECT_CHANGED_VISITORS)

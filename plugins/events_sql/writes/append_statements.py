@@ -58,6 +58,8 @@ _CHANGED_VISITORS: Final = sa.table("changed_visitors", sa.column("visitor_no", 
 _CHANGED_VISITOR_NUMBERS: Final = sa.select(_CHANGED_VISITORS.c.visitor_no)
 _NEW_WEAK_LINKS: Final = sa.table("new_weak_links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
 """Links of secondary weak ids that the batch adds."""
+_NEW_STRONG_VISITORS: Final = sa.table("new_strong_visitors", sa.column("number", _INT))
+"""Stored visitors whose id becomes a strong id by the batch."""
 _NEW_EMAIL_DIGESTS: Final = sa.table(
     "new_email_digests", *(sa.column(c.name, c.type) for c in EMAIL_DIGESTS.columns)
 )
@@ -215,6 +217,28 @@ def _new_id_pairs() -> sa.CompoundSelect[Any]:
     return sa.except_(pairs, sa.select(*VISITOR_ID_PAIRS.c).where(is_stored))
 
 
+def _visitors_with_new_strong_id() -> sa.Select[Any]:
+    """Selects the numbers of stored visitors whose id becomes a strong id by this batch."""
+    strong, visitor, new = _BATCH_IDS.alias("strong"), ID_NUMBERS.alias("visitor"), _BATCH_IDS.alias("new")
+    is_strong = sa.and_(strong.c.is_new, fn.TextStartsWith(strong.c.id, sa.literal("u:")))
+    visitor_id = _prefixed_id("v:", sa.func.substr(strong.c.id, 3))
+    same = sa.and_(visitor.c.workspace_id == strong.c.workspace_id, visitor.c.id == visitor_id)
+    is_new = sa.and_(new.c.number == visitor.c.number, new.c.is_new)
+    joined = strong.join(visitor, same).outerjoin(new, is_new)
+    return sa.select(visitor.c.number).select_from(joined).where(is_strong, new.c.number.is_(None))
+
+
+def _new_weak_links_with_lone_ids() -> sa.CompoundSelect[Any]:
+    """Selects the new weak links and those of distinct ids sent alone, in the batch or before their strong id was known."""
+    visitors = sa.select(_NEW_STRONG_VISITORS.c.number)
+    stored = sa.select(EVENTS).where(EVENTS.c.visitor_no.in_(visitors)).subquery("stored")
+    return sa.union(
+        derived_tables.secondary_weak_link_rows(NUMBERED_EVENTS, _BATCH_IDS),
+        derived_tables.lone_distinct_id_links(NUMBERED_EVENTS),
+        derived_tables.lone_distinct_id_links(stored),
+    )
+
+
 def _new_email_digests() -> sa.CompoundSelect[Any]:
     """Selects e-mail digests in the batch that are not stored yet."""
     digests = derived_tables.email_owner_and_seeker_rows(NUMBERED_EVENTS)
@@ -313,7 +337,10 @@ DELETE_OUTDATED_CANDIDATES: Final = derived_tables.delete_overtaken_plain_candid
 INSERT_REPORTED_TOUCHES: Final = insert_rows(
     REPORTED_TOUCHES, derived_tables.reported_touch_rows(NUMBERED_EVENTS)
 )
-SELECT_NEW_WEAK_LINKS: Final = derived_tables.weak_link_rows(NUMBERED_EVENTS, _BATCH_IDS)
+SELECT_NEW_WEAK_LINKS: Final = derived_tables.secondary_weak_link_rows(NUMBERED_EVENTS, _BATCH_IDS)
+SELECT_NEW_STRONG_VISITORS: Final = _visitors_with_new_strong_id()
+SELECT_ANY_NEW_STRONG_VISITOR: Final = sa.select(_NEW_STRONG_VISITORS.c.number).limit(1)
+SELECT_WEAK_LINKS_WITH_LONE_IDS: Final = _new_weak_links_with_lone_ids()
 INSERT_WEAK_LINKS: Final = insert_rows(WEAK_LINKS, sa.select(_NEW_WEAK_LINKS))
 INSERT_ID_PAIRS: Final = insert_rows(VISITOR_ID_PAIRS, _new_id_pairs())
 SELECT_NEW_EMAIL_DIGESTS: Final = _new_email_digests()

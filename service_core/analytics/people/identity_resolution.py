@@ -5,6 +5,7 @@ A person is written ``u:<user id>`` or, without a known user id, ``v:<visitor id
 - An event with a user id belongs to it, after aliases. It links every weak id it carries to the person,
   from the event on, and backwards if the weak id had no person. Weak ids without a user id link nobody:
   such an event belongs to its device key.
+- A distinct id sent alone that is the user id of another event links its visitor to that user id.
 - An event without a user id belongs to the latest link of its visitor not after it, else to the first
   link of its visitor, else to the visitor itself.
 - An external id merges the unknown visitors that carry it, with each other and with the known person that
@@ -113,11 +114,17 @@ def resolve_identities_ignoring_bots(
         (e for e in everything if not e.is_bot and e.event_id not in revoked_event_ids), key=event_time_key
     )
     owners = IdentityMap(canonical_ids=_canonical_user_ids_by_latest_alias(facts))
+    named = (id_ for event in everything for id_ in (event.strong_id, _mentioned_user_id(event)))
+    strong_ids = {id_ for id_ in named if id_ is not None}
     links: defaultdict[str, list[IdentityLink]] = defaultdict(list)
     for event in facts:
         for weak_id in event.weak_ids_joined_to_strong_id:
             links[weak_id].append(
                 IdentityLink(event_time_key(event), owners.person_of_user_id(event.strong_id or ""))
+            )
+        if event.lone_distinct_id in strong_ids:
+            links[event.visitor_id].append(
+                IdentityLink(event_time_key(event), owners.person_of_user_id(event.visitor_id))
             )
     owners = replace(owners, links=links)
     merged_into, conflicts = _merge_by_external_ids_without_conflict(facts, owners)
@@ -136,6 +143,14 @@ def previous_user_id_of_alias_event(event: Event) -> str | None:
         return None
     previous = event.event_data.get("previous_id")
     return previous if isinstance(previous, str) and previous not in {"", event.strong_id} else None
+
+
+def _mentioned_user_id(event: Event) -> str | None:
+    """Returns the user id that an `$alias` event names as the previous one; None for a bot."""
+    previous = (
+        None if event.is_bot or event.event_name != ALIAS_EVENT else event.event_data.get("previous_id")
+    )
+    return previous if isinstance(previous, str) else None
 
 
 def web_visitor_of_email_match_event(event: Event) -> str | None:

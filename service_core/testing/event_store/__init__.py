@@ -23,6 +23,7 @@ from service_core.testing.event_store.identity_resolution import IdentityResolut
 from service_core.testing.event_store.invariants import Invariants
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.line_items import LineItems
+from service_core.testing.event_store.lone_distinct_ids import LoneDistinctIds
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
 from service_core.testing.event_store.people_list import PeopleList
 from service_core.testing.event_store.person_activity import PersonActivityKit
@@ -41,6 +42,7 @@ class EventStoreConformance(
     CurrencyConversion,
     LineItems,
     IdentityResolution,
+    LoneDistinctIds,
     PeopleList,
     EmailMatches,
     PersonActivityKit,

@@ -9,12 +9,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from plugins.events_sql.dialects.clickhouse import deletion
+from plugins.events_sql.dialects.clickhouse.lone_links import insert_lone_links, visitors_with_new_strong_id
+from plugins.events_sql.dialects.clickhouse.replacing_rows import (
+    CHANGED_NUMBERS,
+    id_number,
+    insert_block,
+    insert_session,
+    insert_versioned_and_mark_deleted,
+    set_changed_numbers,
+)
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, read_identity_links
 from plugins.events_sql.identity.person_merges import compute_person_merges
@@ -44,9 +53,6 @@ _BATCH_EVENT_IDS: Final = sa.table(
     sa.column("event_id", sa.Text),
     sa.column("received_at", sa.DateTime),
 )
-_CHANGED_NUMBERS: Final = sa.table("changed_numbers", sa.column("number", IdNumber))
-"""Sessions of a batch, or visitors whose owner changes."""
-
 _BATCH_IDS: Final = sa.table(
     "batch_ids", sa.column("workspace_id", sa.Uuid), sa.column("id", sa.Text), sa.column("number", IdNumber)
 )
@@ -56,17 +62,6 @@ _BATCH_SESSION_EVENTS: Final = sa.table(
     "batch_session_events", *(sa.column(c.name, c.type) for c in EVENTS.columns)
 )
 """All events of the batch's sessions."""
-
-
-@runtime_checkable
-class InsertSession(Protocol):
-    """The additional methods of a ClickHouse session."""
-
-    def create_temp_table_from_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
-        """Creates or replaces a temporary table of the session from rows."""
-
-    def insert_block_once_per_token(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
-        """Inserts rows in one block; a block whose token was inserted before is ignored."""
 
 
 class ReplacingWrites:
@@ -90,13 +85,17 @@ class ReplacingWrites:
             (workspace, name, id_number(workspace, name))
             for workspace, name in _prefixed_ids_with_workspace(events)
         ]
+        became_strong = visitors_with_new_strong_id(writer, _prefixed_ids_with_workspace(events))
         insert_block(writer, ID_NUMBERS, numbered_ids)
-        _insert_session(writer).create_temp_table_from_rows(_BATCH_IDS, numbered_ids)
+        insert_session(writer).create_temp_table_from_rows(_BATCH_IDS, numbered_ids)
         if new:
             insert_block(writer, EVENTS, list(map(_event_row, new)), token=_token_of_events(new))
         for workspace in {event.workspace_id for event in events}:
             _update_derived_tables(
-                writer, workspace, [event for event in events if event.workspace_id == workspace]
+                writer,
+                workspace,
+                [event for event in events if event.workspace_id == workspace],
+                became_strong[workspace],
             )
         return len(new)
 
@@ -134,20 +133,29 @@ def rebuild_workspace(writer: StatementRunner, workspace: UUID) -> None:
     """Recomputes all derived rows of a workspace."""
     version = _next_version(writer)
     for table, rows in derived_tables.workspace_rebuild_queries(workspace).items():
-        _insert_versioned_and_mark_deleted(writer, version, table, rows, [table.c.workspace_id == workspace])
+        insert_versioned_and_mark_deleted(writer, version, table, rows, [table.c.workspace_id == workspace])
     _recompute_person_merges(writer, version, workspace)
 
 
-def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Sequence[Event]) -> None:
-    """Recomputes the derived rows of one workspace's part of a batch."""
+def _update_derived_tables(
+    writer: StatementRunner, workspace: UUID, events: Sequence[Event], became_strong: set[int]
+) -> None:
+    """Recomputes the derived rows of one workspace's part of a batch.
+
+    Args:
+        writer: runs the statements.
+        workspace: the workspace.
+        events: its events.
+        became_strong: numbers of stored visitors whose id these events name as a strong id.
+    """
     version = _next_version(writer)
-    _set_changed_numbers(writer, {_session_number(event) for event in events})
+    set_changed_numbers(writer, {_session_number(event) for event in events})
     span = _time_range_of_changed_sessions(writer, workspace, events)
     writer.create_temp_table(
         _BATCH_SESSION_EVENTS.name,
         sa.select(EVENTS).where(*_changed_session_conditions(EVENTS, workspace, span)),
     )
-    weak = derived_tables.weak_link_rows(_BATCH_SESSION_EVENTS, _BATCH_IDS)
+    weak = derived_tables.secondary_weak_link_rows(_BATCH_SESSION_EVENTS, _BATCH_IDS)
     for table, query in (
         (SESSIONS, derived_tables.session_rows(_BATCH_SESSION_EVENTS)),
         (REPORTED_TOUCHES, derived_tables.reported_touch_rows(_BATCH_SESSION_EVENTS)),
@@ -155,16 +163,17 @@ def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Seq
         (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(_BATCH_SESSION_EVENTS, weak.subquery("weak"))),
         (EMAIL_DIGESTS, derived_tables.email_owner_and_seeker_rows(_BATCH_SESSION_EVENTS)),
     ):
-        _insert_versioned_and_mark_deleted(writer, version, table, query, [])
+        insert_versioned_and_mark_deleted(writer, version, table, query, [])
+    lone_links = insert_lone_links(writer, version, workspace, events, became_strong)
     stored_candidates = _changed_session_conditions(TOUCH_CANDIDATES, workspace, span)
-    _insert_versioned_and_mark_deleted(
+    insert_versioned_and_mark_deleted(
         writer,
         version,
         TOUCH_CANDIDATES,
         derived_tables.touch_candidate_rows(_BATCH_SESSION_EVENTS),
         stored_candidates,
     )
-    changed_visitors = _visitors_whose_owner_may_change(writer, workspace, events)
+    changed_visitors = _visitors_whose_owner_may_change(writer, workspace, events) | lone_links
     _recompute_visitor_owners(writer, version, workspace, changed_visitors)
     if (
         any(links.previous_id or links.carries_external_id for links in map(read_identity_links, events))
@@ -172,12 +181,6 @@ def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Seq
         or (any(map(has_email, events)) and _has_provider_visitor_seeking_email(writer, workspace))
     ):
         _recompute_person_merges(writer, version, workspace)
-
-
-def id_number(workspace: UUID, prefixed_id: str) -> int:
-    """Returns the number of an id or session: 127 bits of a digest, so numbers need no sequence."""
-    digest = blake2b(workspace.bytes + prefixed_id.encode(), digest_size=16).digest()
-    return int.from_bytes(digest, "big") >> 1
 
 
 def _session_number(event: Event) -> int:
@@ -210,7 +213,7 @@ def _events_not_received_within_week(writer: StatementRunner, events: Sequence[E
 
     Creates the temporary table of the ids of the batch.
     """
-    _insert_session(writer).create_temp_table_from_rows(
+    insert_session(writer).create_temp_table_from_rows(
         _BATCH_EVENT_IDS, [(e.workspace_id, e.event_id, e.received_at) for e in events]
     )
     c, received = EVENTS.c, [event.received_at for event in events]
@@ -256,16 +259,12 @@ def _token_of_events(events: Iterable[Event]) -> str:
     return digest.hexdigest()
 
 
-def _set_changed_numbers(writer: StatementRunner, numbers: Iterable[int]) -> None:
-    _insert_session(writer).create_temp_table_from_rows(_CHANGED_NUMBERS, [(no,) for no in numbers])
-
-
 def _time_range_of_changed_sessions(
     writer: StatementRunner, workspace: UUID, events: Sequence[Event]
 ) -> tuple[datetime, datetime]:
     """Returns the first and last timestamp of the changed sessions, stored or in the batch."""
     c = SESSIONS.c
-    conditions = (c.workspace_id == workspace, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
+    conditions = (c.workspace_id == workspace, c.session_no.in_(sa.select(CHANGED_NUMBERS.c.number)))
     ((first, last),) = writer.fetch_rows(
         sa.select(sa.func.min(c.first_at), sa.func.max(c.last_at)).where(*conditions)
     )
@@ -280,38 +279,13 @@ def _changed_session_conditions(
     """Returns the conditions of rows of the sessions in ``changed_numbers``, within their time range."""
     c, (first, last) = table.c, span
     inside = [c.timestamp >= sa.literal(first), c.timestamp <= sa.literal(last)]
-    return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.number))]
+    return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(CHANGED_NUMBERS.c.number))]
 
 
 def _next_version(writer: StatementRunner) -> int:
     """Returns a version that replaces all older rows; it is taken before reading, so that a higher one has read more."""
     ((version,),) = writer.execute_text("SELECT toUnixTimestamp64Micro(now64(6)) * 2")
     return int(version)
-
-
-def _insert_versioned_and_mark_deleted(
-    writer: StatementRunner,
-    version: int,
-    table: sa.Table,
-    new_rows: sa.SelectBase,
-    delete_where: list[Expression],
-) -> None:
-    """Inserts rows of a derived table and marks the older rows that meet conditions as deleted.
-
-    Args:
-        writer: runs the statement.
-        version: the version of this append; the new rows get the next one, so they win over the deletion.
-        table: the derived table.
-        query: the new rows, without version and deletion flag.
-        where: conditions of the rows to delete; none are deleted without conditions.
-    """
-    names = [c.name for c in table.columns]
-    rows: Any = sa.select(*new_rows.subquery("new_rows").c, sa.literal(version + 1), sa.literal(0))
-    if delete_where:
-        deleted = sa.select(*table.c, sa.literal(version), sa.literal(1)).where(*delete_where)
-        rows = sa.union_all(deleted, rows)
-    target = sa.table(table.name, *(sa.column(name) for name in (*names, "version", "is_deleted")))
-    writer.fetch_rows(sa.insert(target).from_select([c.name for c in target.columns], rows))
 
 
 def _visitors_whose_owner_may_change(
@@ -329,9 +303,9 @@ def _visitors_whose_owner_may_change(
             )
     if not strong_by_visitor:
         return set()
-    _set_changed_numbers(writer, strong_by_visitor)
+    set_changed_numbers(writer, strong_by_visitor)
     o, owners_by_visitor = VISITOR_OWNERS.c, defaultdict(set)
-    conditions = (o.workspace_id == workspace, o.visitor_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
+    conditions = (o.workspace_id == workspace, o.visitor_no.in_(sa.select(CHANGED_NUMBERS.c.number)))
     for visitor, strong in writer.fetch_rows(sa.select(o.visitor_no, o.strong_no).where(*conditions)):
         owners_by_visitor[visitor].add(strong)
     return {
@@ -347,8 +321,8 @@ def _recompute_visitor_owners(
     """Recomputes and stores the owners of some visitors; does nothing without visitors."""
     if not visitors:
         return
-    _set_changed_numbers(writer, visitors)
-    visitor_numbers = sa.select(_CHANGED_NUMBERS.c.number)
+    set_changed_numbers(writer, visitors)
+    visitor_numbers = sa.select(CHANGED_NUMBERS.c.number)
     links = derived_tables.identity_link_rows(
         derived_tables.workspace_rows(EVENTS, workspace),
         derived_tables.workspace_rows(WEAK_LINKS, workspace),
@@ -358,7 +332,7 @@ def _recompute_visitor_owners(
         VISITOR_OWNERS.c.workspace_id == workspace,
         VISITOR_OWNERS.c.visitor_no.in_(visitor_numbers),
     ]
-    _insert_versioned_and_mark_deleted(
+    insert_versioned_and_mark_deleted(
         writer,
         version,
         VISITOR_OWNERS,
@@ -396,16 +370,3 @@ def _recompute_person_merges(writer: StatementRunner, version: int, workspace: U
     rows = [(workspace, no, person, version, 1) for no, person in old if no not in person_by_merged_id]
     rows += [(workspace, no, person, version + 1, 0) for no, person in person_by_merged_id.items()]
     insert_block(writer, PERSON_MERGES, rows)
-
-
-def insert_block(
-    writer: StatementRunner, table: sa.Table, rows: Sequence[Sequence[Any]], token: str = ""
-) -> None:
-    """Inserts rows in one block; rows of a derived table include their version and deletion flag."""
-    _insert_session(writer).insert_block_once_per_token(table, rows, token)
-
-
-def _insert_session(writer: StatementRunner) -> InsertSession:
-    session = writer.lazily_opened_session
-    assert isinstance(session, InsertSession)
-    return session
