@@ -393,6 +393,7 @@ from service_core.ingestion.event_names import REFUND_EVENTS as REFUND_EVENTS
 from service_core.ingestion.event_names import SIGNUP_EVENTS as SIGNUP_EVENTS
 from service_core.ingestion.event_names import SUBSCRIPTION_EVENTS as SUBSCRIPTION_EVENTS
 from service_core.ingestion.event_names import TRIAL_EVENTS as TRIAL_EVENTS
+from service_core.ingestion.event_source import WEB as WEB
 from service_core.ingestion.models import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as COLUMNS
 from service_core.ingestion.models import REPORTED_TOUCH_COLUMNS as REPORTED_TOUCH_COLUMNS

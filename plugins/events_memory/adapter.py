@@ -22,6 +22,7 @@ from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
     MAX_ITEMS_PER_PERSON,
+    WEB,
     ActiveVisitor,
     AggregateQuery,
     AggregateResult,
@@ -70,13 +71,30 @@ class MemoryEventStore:
 
         An event repeats a stored one of its workspace and event id that was received less than 7 days before or after.
         """
-        before = len(self._events)
+        added: set[int] = set()
         for event in events:
             received = self._received_at[event.workspace_id, event.event_id]
+            if received and event.source != WEB:
+                added -= await self._delete_superseded(event)
+                received = self._received_at[event.workspace_id, event.event_id]
             if all(abs(event.received_at - at) >= _REPEAT_WINDOW for at in received):
                 received.append(event.received_at)
                 self._events.append(event)
-        return len(self._events) - before
+                added.add(event.seq)
+        return len(added)
+
+    async def _delete_superseded(self, event: Event) -> set[int]:
+        """Deletes the events of senders without a key that an event with a key supersedes; returns their numbers."""
+        seqs = {
+            e.seq
+            for e in self._events
+            if e.source == WEB
+            and (e.workspace_id, e.event_id) == (event.workspace_id, event.event_id)
+            and abs(e.received_at - event.received_at) < _REPEAT_WINDOW
+        }
+        if seqs:
+            await self.delete_events(event.workspace_id, seqs)
+        return seqs
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """Returns the states of the sessions that are stored, without bot events."""

@@ -18,6 +18,20 @@ _SELECT_LAST_SWEPT: Final = "SELECT id FROM claim WHERE id >= ? ORDER BY id LIMI
 _DELETE_EXPIRED: Final = "DELETE FROM claim WHERE id BETWEEN ? AND ? AND claimed_at < ?"
 
 
+def claim_time(received_at: int, *, keyed: bool) -> int:
+    """Returns the time of a claim: even for a sender with a key, odd for one without.
+
+    A claim of a sender without a key gives way to one with a key, so nobody can claim the ids of a shop's orders.
+    """
+    return received_at & ~1 | (not keyed)
+
+
+def blocks_claim(claimed_at: int, received_at: int, *, keyed: bool) -> bool:
+    """Returns whether a claim makes a later event of its id a duplicate."""
+    gives_way = keyed and claimed_at & 1
+    return not gives_way and received_at - claimed_at <= CLAIM_WINDOW
+
+
 def claim_id(workspace_id: bytes, event_id: str) -> bytes:
     """Returns the stored form of a claim: a digest of fixed size."""
     return blake2b(workspace_id + event_id.encode(), digest_size=ID_BYTES).digest()

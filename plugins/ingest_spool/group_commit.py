@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from plugins.ingest_spool.claims import CLAIM_WINDOW, ID_BYTES, claim_id
+from plugins.ingest_spool.claims import ID_BYTES, blocks_claim, claim_id, claim_time
 from plugins.ingest_spool.row_format import (
     HOUR_MICROSECONDS,
     LedgerKey,
@@ -25,7 +25,7 @@ from plugins.ingest_spool.row_format import (
     to_microseconds,
 )
 from plugins.ingest_spool.schema import write_transaction
-from service_core.plugin import EnqueueFailed, EnqueueResult, ReceivedEvent
+from service_core.plugin import EnqueueFailed, EnqueueResult, IngestEndpoint, ReceivedEvent
 
 _CREATE_OFFER_VIEW: Final = f"""
     CREATE TEMP VIEW offer AS SELECT x'' AS ids, '[]' AS moments, '[]' AS arrivals, x'' AS bodies,
@@ -113,10 +113,11 @@ def _queued_or_duplicate_per_event(
     outcomes = []
     for own, arrival in zip(ids, arrivals, strict=True):
         now = to_microseconds(arrival.received_at)
-        repeats = arrival.claimed and own in claimed and now - claimed[own] <= CLAIM_WINDOW
+        keyed = arrival.channel is not IngestEndpoint.BATCH
+        repeats = arrival.claimed and own in claimed and blocks_claim(claimed[own], now, keyed=keyed)
         outcomes.append(EnqueueResult.DUPLICATE if repeats else EnqueueResult.QUEUED)
         if arrival.claimed and not repeats:
-            claimed[own] = now
+            claimed[own] = claim_time(now, keyed=keyed)
     return outcomes
 
 
@@ -144,7 +145,7 @@ def _offer_view_columns(
         received[lane] += 1
         if claimed:
             ids.append(claim_id(workspace.bytes, event_id))
-            moments.append(now)
+            moments.append(claim_time(now, keyed=channel is not IngestEndpoint.BATCH))
         size = len(body)
         places.append((lane, event_id, claimed, now, user_agent, address, dict(headers), start, size))
         start += size

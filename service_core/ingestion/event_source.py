@@ -12,6 +12,7 @@ API: Final = "api"
 BROWSER: Final = "browser"
 MOBILE_APP: Final = "mobile_app"
 WEB: Final = "web"
+"""Source of events of the browser batch, whose senders have no key: they never take the id of an event with a key."""
 
 _DEFAULTS: Final = IngestSettings()
 _BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")

@@ -24,7 +24,7 @@ from plugins.events_sql.schema.tables import (
     WEAK_LINKS,
 )
 from plugins.events_sql.writes import append_statements as step
-from plugins.events_sql.writes import deletion, derived_tables
+from plugins.events_sql.writes import deletion, derived_tables, superseded_events
 from service_core.plugin import ORDER_DEDUP_WINDOW, Event, has_email
 
 
@@ -45,13 +45,15 @@ class TransactionalWrites:
         received = [event.received_at for event in events]
         session = transactional_session(writer)
         with session.exclusive_write_transaction():
-            session.expose_batch_as_table(
-                drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+            batch = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+            session.expose_batch_as_table(batch)
+            span = (
+                to_naive_utc(min(received) - ORDER_DEDUP_WINDOW),
+                to_naive_utc(max(received) + ORDER_DEDUP_WINDOW),
             )
-            writer.create_temp_table("new_events", step.SELECT_NEW_EVENTS)
-            since, until = min(received) - ORDER_DEDUP_WINDOW, max(received) + ORDER_DEDUP_WINDOW
-            writer.fetch_rows(step.delete_events_stored_within_week(to_naive_utc(since), to_naive_utc(until)))
-            new = int(writer.fetch_rows(step.COUNT_NEW_EVENTS)[0][0])
+            new = _select_and_count_new_events(writer, *span)
+            if new < len(batch) and _remove_superseded_if_any(writer, *span):
+                new = _select_and_count_new_events(writer, *span)
             if new:
                 _number_and_insert_events(writer)
                 self.after_insert(writer)
@@ -107,6 +109,25 @@ def transactional_session(writer: StatementRunner) -> TransactionalSession:
     session = writer.lazily_opened_session
     assert isinstance(session, TransactionalSession)
     return session
+
+
+def _select_and_count_new_events(writer: StatementRunner, since: datetime, until: datetime) -> int:
+    """Creates the table of the events of the batch that are not stored yet."""
+    writer.create_temp_table("new_events", step.SELECT_NEW_EVENTS)
+    writer.fetch_rows(step.delete_events_stored_within_week(since, until))
+    return int(writer.fetch_rows(step.COUNT_NEW_EVENTS)[0][0])
+
+
+def _remove_superseded_if_any(writer: StatementRunner, since: datetime, until: datetime) -> bool:
+    """Removes stored events of senders without a key whose id an event of the batch has; returns whether there were any."""
+    writer.create_temp_table(step.SUPERSEDED_EVENTS.name, step.select_superseded_events(since, until))
+    workspaces = superseded_events.superseded_workspaces(writer)
+    if workspaces:
+        writer.create_temp_table("changed_visitors", superseded_events.SELECT_LINKED_VISITORS)
+        superseded_events.remove_superseded_events(writer)
+        _recompute_changed_owners_if_any(writer)
+        recompute_and_store_person_merges(writer, workspaces)
+    return bool(workspaces)
 
 
 def _number_and_insert_events(writer: StatementRunner) -> None:

@@ -23,7 +23,7 @@ from plugins.events_sql.schema.tables import (
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.time_buckets import microseconds
 from plugins.events_sql.writes import derived_tables
-from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW
+from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, WEB
 
 _INT, _TEXT = sa.BigInteger, sa.Text
 NEW_EVENTS: Final = sa.table("new_events", *(sa.column(c.name, c.type) for c in BATCH.columns))
@@ -99,6 +99,34 @@ def delete_events_stored_within_week(received_since: Any, received_until: Any) -
         NEW_EVENTS, e, sa.and_(*same, apart > -week, apart < week)
     )
     return sa.delete(NEW_EVENTS).where(NEW_EVENTS.c.row_no.in_(stored))
+
+
+SUPERSEDED_EVENTS: Final = sa.table(
+    "superseded_events",
+    sa.column("workspace_id", sa.Uuid),
+    *(sa.column(name, _INT) for name in ("seq", "visitor_no", "strong_no", "session_no")),
+)
+"""Stored events of senders without a key that an event of the batch supersedes by its id."""
+
+
+def select_superseded_events(received_since: Any, received_until: Any) -> sa.Select[Any]:
+    """Selects the stored events with the columns of `SUPERSEDED_EVENTS`."""
+    e, b = EVENTS.c, BATCH.c
+    apart = fn.EpochMicroseconds(e.received_at) - fn.EpochMicroseconds(b.received_at)
+    week = sa.literal(microseconds(ORDER_DEDUP_WINDOW))
+    return (
+        sa.select(*(e[column.name] for column in SUPERSEDED_EVENTS.c))
+        .join_from(EVENTS, BATCH, sa.and_(e.workspace_id == b.workspace_id, e.event_id == b.event_id))
+        .where(
+            e.received_at > sa.literal(received_since),
+            e.received_at < sa.literal(received_until),
+            apart > -week,
+            apart < week,
+            e.source == WEB,
+            b.source != WEB,
+        )
+        .distinct()
+    )
 
 
 def _next_value(sequence: str) -> sa.ColumnElement[int]:

@@ -14,7 +14,7 @@ import polars as pl
 from plugins.events_sql.identity.identity_links import read_identity_links
 from plugins.events_sql.schema.row_mapping import to_column_value
 from plugins.events_sql.schema.tables import BATCH, JSON_COLUMNS, without_none
-from service_core.plugin import COLUMNS, Event
+from service_core.plugin import COLUMNS, WEB, Event
 
 _POLARS_TYPES: Final[Mapping[Any, Any]] = {int: pl.Int64, bool: pl.Boolean}
 
@@ -35,14 +35,19 @@ _IDENTITY_SCHEMA: Final = {"previous_id": pl.String, "web_visitor_id": pl.String
 def drop_ids_repeated_within(events: Iterable[Event], window_seconds: float) -> list[Event]:
     """Returns the events, in order of receipt, without those whose id was received less than ``seconds`` before.
 
-    A dropped event counts as received, too: a chain of repeats is one event.
+    A dropped event counts as received, too: a chain of repeats is one event. The first of a sender with a key takes the
+    place of one without.
     """
     latest: dict[tuple[UUID, str], datetime] = {}
-    unique = []
+    places: dict[tuple[UUID, str], int] = {}
+    unique: list[Event] = []
     for event in sorted(events, key=attrgetter("received_at", "seq")):
         key = event.workspace_id, event.event_id
         if key not in latest or (event.received_at - latest[key]).total_seconds() >= window_seconds:
+            places[key] = len(unique)
             unique.append(event)
+        elif unique[places[key]].source == WEB != event.source:
+            unique[places[key]] = event
         latest[key] = event.received_at
     return unique
 

@@ -42,7 +42,10 @@ local room = bound - redis.call('XLEN', stream)
 for i = 3, #KEYS do
   local claim, hash, lane, received = KEYS[i], ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local seen = claim ~= '' and redis.call('GET', claim)
-  if seen and tonumber(received) - tonumber(seen) <= window then
+  -- A claim without a key is negative, and gives way to one with a key.
+  local keyless = string.sub(lane, -6) == ':batch'
+  local gives_way = seen and tonumber(seen) < 0 and not keyless
+  if seen and not gives_way and tonumber(received) - math.abs(tonumber(seen)) <= window then
     count(hash, lane .. ':received', 1)
     count(hash, lane .. ':duplicate', 1)
     answer[i] = 0
@@ -50,7 +53,7 @@ for i = 3, #KEYS do
     answer[i] = 2
   else
     if claim ~= '' then
-      redis.call('SET', claim, received, 'PX', lifetime)
+      redis.call('SET', claim, keyless and '-' .. received or received, 'PX', lifetime)
     end
     local id = string.format('%.0f-0', redis.call('INCR', sequence))
     redis.call('XADD', stream, id, 'hash', hash, 'lane', lane, 'meta', ARGV[at + 3], 'body', ARGV[at + 4])

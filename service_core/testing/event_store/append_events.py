@@ -46,6 +46,39 @@ class AppendEvents(EventStoreKit):
         assert await store.append([later]) == 1
         assert await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS) == 2
 
+    async def test_an_event_with_a_key_supersedes_one_without_of_the_same_id(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """The event of a browser batch disappears from every answer when its id comes from a sender with a key."""
+        view = builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1", source="web")
+        claimed = builder.add_event(
+            "purchase", at="2026-03-02T10:05", visitor="A1", source="web", strong_id="U2", revenue=1,
+            event_data={"email": "b@example.com"},
+        )  # fmt: skip
+        real = replace(
+            claimed, seq=claimed.seq + 100, source="api", visitor_id="B1", strong_id="U1", revenue=5000,
+            session_id="other", event_data={},
+        )  # fmt: skip
+        assert await store.append([view, claimed]) == 2
+        assert await store.append([real]) == 1
+        assert await store.append([real]) == await store.append([claimed]) == 0
+        scope = builder.query_scope(SPAN)
+        assert await measure_value_or_row(store, scope, EVENTS) == 2
+        assert await store.list_latest_person_events(scope, "u:U1") == [real]
+        assert await store.list_latest_person_events(scope, "u:U2") == []
+        assert await store.list_latest_person_events(scope, "v:A1") == [view]
+        (state,) = (await store.session_states([(view.workspace_id, "A1", view.session_id)])).values()
+        assert state.first_at == view.timestamp
+
+    async def test_in_one_batch_the_event_with_a_key_is_stored(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Of two events of one id in a batch that with a key is stored, whichever came first."""
+        claimed = builder.add_event("purchase", at="2026-03-02", visitor="A1", source="web", revenue=1)
+        real = replace(claimed, seq=claimed.seq + 1, source="api", visitor_id="B1", revenue=5000)
+        assert await store.append([claimed, real]) == 1
+        assert await store.list_latest_person_events(builder.query_scope(SPAN), "v:B1") == [real]
+
     async def test_the_same_event_id_in_two_workspaces_is_stored_twice(
         self, store: Store, builder: EventBuilder
     ) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from service_core.ingestion.models import IngestEndpoint
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
 from service_core.testing.queue.kit import NOON, IngestQueueKit, OpenQueue, WriteKeyClient
 
@@ -95,6 +96,26 @@ class Deduplication(IngestQueueKit):
         ]
         expected = [True, False, False, True, False, False]
         assert [offer is EnqueueResult.QUEUED for offer in offers] == expected
+
+    async def test_a_claim_without_a_key_gives_way_to_one_with_a_key(
+        self, queue: IngestQueue, client: WriteKeyClient
+    ) -> None:
+        """An id claimed by a browser batch is accepted once more from a sender with a key, and never the other way."""
+        odd = NOON + timedelta(microseconds=1)
+        senders = [IngestEndpoint.BATCH, IngestEndpoint.BATCH, IngestEndpoint.TRACK]
+        senders += [IngestEndpoint.TRACK, IngestEndpoint.WEBHOOK, IngestEndpoint.BATCH]
+        expected = [True, False, True, False, False, False]
+        single = [
+            await queue.offer(client.make_received_event("single", channel=sender, received_at=odd))
+            for sender in senders
+        ]
+        assert [offer is EnqueueResult.QUEUED for offer in single] == expected
+        together = await queue.offer_all(
+            [client.make_received_event("together", channel=sender, received_at=odd) for sender in senders]
+        )
+        assert [offer is EnqueueResult.QUEUED for offer in together] == expected
+        assert await queue.offer(client.make_received_event("together")) is EnqueueResult.DUPLICATE
+        assert all(row.is_balanced for row in await client.own_ledger_rows(queue))
 
     async def test_an_id_stays_claimed_after_acknowledge(
         self, queue: IngestQueue, client: WriteKeyClient

@@ -70,3 +70,32 @@ async def test_inflating_stops_at_the_limit(host, path):
 async def test_an_unknown_encoding_is_415(host, path):
     status, told, _ = await host.ask(b"x", path=path, headers=[("content-encoding", "br")])
     assert (status, told) == (415, {"error": "Unsupported content encoding"})
+
+
+async def test_a_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
+    order = {"value": 50, "currency": "USD", "order_id": "1001"}
+    guess = page_view("order_1001", event="purchase", properties=order | {"value": 0.01})
+    assert (await host.batch(guess))[1]["accepted"] == 1
+    assert len(await host.events()) == 1
+    key = await create_write_or_agent_key(
+        host.ports.workspace.credentials, host.client.workspace, CredentialKind.WRITE, host.served.now
+    )
+    body = {"event": "purchase", "event_id": "order_1001", "user_id": "u_42", "properties": order}
+
+    async def track():
+        return await host.ask(
+            json.dumps(body).encode(),
+            path="/track",
+            origin=None,
+            user_agent="x",
+            headers=[("x-api-key", key.secret)],
+        )
+
+    status, told, _ = await track()
+    assert (status, told["success"]) == (200, True)
+    (row,) = await host.events()
+    assert (row["revenue"], row["user_id"], row["source"]) == (50, "u_42", "api")
+    assert (await track())[1]["success"] is False
+    assert (await host.batch(guess))[1]["duplicates"] == 1
+    ledger = await host.client.get("/ledger", start_date="2026-07-08", end_date="2026-07-08")
+    assert ledger["balanced"]

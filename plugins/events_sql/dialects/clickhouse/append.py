@@ -45,7 +45,8 @@ from plugins.events_sql.schema.tables import (
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.append import visitors_linked_by_event
-from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, has_email
+from plugins.events_sql.writes.event_conditions import has_sequence_number
+from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, WEB, Event, has_email
 
 _BATCH_EVENT_IDS: Final = sa.table(
     "batch_event_ids",
@@ -78,9 +79,10 @@ class ReplacingWrites:
         """Stores the new events of a batch and returns how many were new."""
         from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
-        new = _events_not_received_within_week(
-            writer, drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
-        )
+        batch = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+        new = _events_not_received_within_week(writer, batch)
+        if len(new) < len(batch) and self._delete_superseded_if_any(writer, batch):
+            new = _events_not_received_within_week(writer, batch)
         numbered_ids = [
             (workspace, name, id_number(workspace, name))
             for workspace, name in _prefixed_ids_with_workspace(events)
@@ -98,6 +100,28 @@ class ReplacingWrites:
                 became_strong[workspace],
             )
         return len(new)
+
+    def _delete_superseded_if_any(self, writer: StatementRunner, batch: Sequence[Event]) -> bool:
+        """Deletes stored events of senders without a key whose id an event of the batch has, sent with a key."""
+        c, received = EVENTS.c, [event.received_at for event in batch]
+        stored = writer.fetch_rows(
+            sa.select(c.workspace_id, c.event_id, c.seq).where(
+                c.source == WEB,
+                c.received_at > sa.literal(to_naive_utc(min(received) - ORDER_DEDUP_WINDOW)),
+                c.received_at < sa.literal(to_naive_utc(max(received) + ORDER_DEDUP_WINDOW)),
+                sa.tuple_(c.workspace_id, c.event_id).in_(
+                    sa.select(_BATCH_EVENT_IDS.c.workspace_id, _BATCH_EVENT_IDS.c.event_id)
+                ),
+            )
+        )
+        keyed = {(event.workspace_id, event.event_id) for event in batch if event.source != WEB}
+        seqs: defaultdict[UUID, list[int]] = defaultdict(list)
+        for workspace, event_id, seq in stored:
+            if (workspace, event_id) in keyed:
+                seqs[workspace].append(seq)
+        for workspace, numbers in seqs.items():
+            self.delete_events(writer, workspace, list(has_sequence_number(numbers)))
+        return bool(seqs)
 
     def revoke_links_and_recompute_owners(
         self, writer: StatementRunner, workspace_id: UUID, event_id: str

@@ -1,0 +1,70 @@
+"""Removes stored events of senders without a key that an event of the same id, sent with a key, supersedes.
+
+Runs within the transaction of an append. Only the sessions, visitors and ids of the removed events are recomputed: both a
+page and its server may report each order under one id.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.schema.tables import (
+    EMAIL_DIGESTS,
+    EVENTS,
+    REPORTED_TOUCHES,
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    WEAK_LINKS,
+)
+from plugins.events_sql.writes import derived_tables
+from plugins.events_sql.writes.append_statements import SUPERSEDED_EVENTS, insert_rows
+from service_core.plugin import WEB
+
+_SUPERSEDED: Final = SUPERSEDED_EVENTS.c
+_WORKSPACES: Final = sa.select(_SUPERSEDED.workspace_id)
+_SESSIONS: Final = sa.select(_SUPERSEDED.session_no)
+_NUMBERS: Final = sa.union(
+    sa.select(_SUPERSEDED.visitor_no),
+    sa.select(_SUPERSEDED.strong_no).where(_SUPERSEDED.strong_no.is_not(None)),
+)
+
+SELECT_LINKED_VISITORS: Final = sa.union(
+    sa.select(_SUPERSEDED.visitor_no),
+    sa.select(WEAK_LINKS.c.visitor_no).where(
+        WEAK_LINKS.c.workspace_id.in_(_WORKSPACES), WEAK_LINKS.c.seq.in_(sa.select(_SUPERSEDED.seq))
+    ),
+)
+"""The visitors whose owner may change; selected before the links are removed."""
+
+
+def superseded_workspaces(writer: StatementRunner) -> list[Any]:
+    """Returns the workspaces with superseded events."""
+    return [workspace for (workspace,) in writer.fetch_rows(_WORKSPACES.distinct())]
+
+
+def remove_superseded_events(writer: StatementRunner) -> None:
+    """Removes the events in ``superseded_events`` and recomputes sessions, touches, links and e-mails of the rest."""
+    for table in (EVENTS, WEAK_LINKS, REPORTED_TOUCHES):
+        writer.fetch_rows(_delete_rows(table))
+    rest = sa.select(EVENTS).where(EVENTS.c.session_no.in_(_SESSIONS)).subquery("rest_of_sessions")
+    for table, rows in (
+        (SESSIONS, derived_tables.session_rows(rest)),
+        (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(rest)),
+    ):
+        writer.fetch_rows(sa.delete(table).where(table.c.session_no.in_(_SESSIONS)))
+        writer.fetch_rows(insert_rows(table, rows))
+    _recompute_email_digests(writer)
+
+
+def _delete_rows(table: sa.Table) -> sa.Delete:
+    of_events = (table.c.workspace_id.in_(_WORKSPACES), table.c.seq.in_(sa.select(_SUPERSEDED.seq)))
+    return sa.delete(table).where(*of_events, *((table.c.source == WEB,) if table is EVENTS else ()))
+
+
+def _recompute_email_digests(writer: StatementRunner) -> None:
+    of_numbers = sa.or_(EVENTS.c.visitor_no.in_(_NUMBERS), EVENTS.c.strong_no.in_(_NUMBERS))
+    rest = sa.select(EVENTS).where(of_numbers).subquery("rest_of_ids")
+    digests = derived_tables.email_owner_and_seeker_rows(rest).subquery("digests")
+    writer.fetch_rows(sa.delete(EMAIL_DIGESTS).where(EMAIL_DIGESTS.c.number.in_(_NUMBERS)))
+    writer.fetch_rows(insert_rows(EMAIL_DIGESTS, sa.select(*digests.c).where(digests.c.number.in_(_NUMBERS))))
