@@ -37,6 +37,7 @@ from hosts.roles.tasks import (
     quarantine_cleanup_task,
     scheduled_tasks,
 )
+from hosts.serving_addresses import recorded_listen_addresses
 from hosts.socket_activation import duplicate_inherited_listener
 from hosts.startup_warnings import log_startup_warnings, warn_if_no_workspace
 from hosts.subprocesses import restart_with_backoff_until_stopped
@@ -75,8 +76,9 @@ def run_serving_process_and_ingest_child(
                 f"Another process already serves {file.parent}. Stop it, or choose another folder."
             )
         listener = inherit_or_bind_listener(api_address or settings.http.api)
-        ingest_listener = duplicate_inherited_listener(ingest_address or settings.http.ingest)
-        http = settings.http.model_copy(update={"api": listener_address(listener)})
+        ingest = ingest_address or settings.http.ingest
+        ingest_listener = duplicate_inherited_listener(ingest)
+        http = settings.http.model_copy(update={"api": listener_address(listener), "ingest": ingest})
         settings = settings.model_copy(update={"http": http})
         log_startup_warnings(settings)
         run_on_uvloop(
@@ -111,6 +113,10 @@ async def _serve_with_ingest_child_until_stopped(
         )
         write_lock, canary = WriteLock(), Canary()
         try:
+            if settings.http.ingest.endswith(":0"):  # answers name the port, which the child takes
+                ingest = (await starting).address
+                http = settings.http.model_copy(update={"ingest": ingest})
+                settings = settings.model_copy(update={"http": http})
             service = await asyncio.to_thread(_compose_service, settings, file.parent, write_lock, canary)
         except BaseException:
             starting.cancel()  # the process ends with this one
@@ -127,7 +133,11 @@ async def _serve_with_ingest_child_until_stopped(
                     file, listen=child.address, server=server, listener=ingest_listener
                 )
 
-            with pause_listener_or_none(file.parent) as backups:
+            addresses = {"api": listener_address(listener), "ingest": child.address}
+            with (
+                pause_listener_or_none(file.parent) as backups,
+                recorded_listen_addresses(file.parent, **addresses),
+            ):
                 freeze_objects_and_raise_gc_threshold()
                 _print_listen_addresses(listener, child, metrics_address)
                 async with asyncio.TaskGroup() as tasks:

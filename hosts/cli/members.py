@@ -99,7 +99,8 @@ async def _add_member_and_get_app_url(
     config: "Path", workspace: str | None, email: str, role: str
 ) -> "tuple[AddedMember, str]":
     from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
-    from hosts.composition.load_settings import load_settings_with_environment
+    from hosts.composition.load_settings import load_settings_with_environment, settings_folder
+    from hosts.serving_addresses import with_serving_addresses
     from service_core.access.members.membership import add_member_with_password_link_if_needed
     from service_core.access.roles import Role
     from service_core.kernel.clock import system_clock
@@ -109,7 +110,8 @@ async def _add_member_and_get_app_url(
         added = await add_member_with_password_link_if_needed(
             store.accounts, store.members, chosen_workspace, email=email, role=Role(role), now=system_clock()
         )
-    return added, load_settings_with_environment(config).http.effective_app_url
+    settings = with_serving_addresses(load_settings_with_environment(config), settings_folder(config))
+    return added, settings.http.effective_app_url
 
 
 async def _load_members_with_existing_account(

@@ -78,9 +78,11 @@ def _parse_filter(text: str) -> Mapping[str, str]:
 
 
 def _api_address(config: Path) -> str:
-    from hosts.composition.load_settings import load_settings_with_environment
+    from hosts.composition.load_settings import load_settings_with_environment, settings_folder
+    from hosts.serving_addresses import with_serving_addresses
 
-    return load_settings_with_environment(config).http.effective_api_url
+    settings = with_serving_addresses(load_settings_with_environment(config), settings_folder(config))
+    return settings.http.effective_api_url
 
 
 def _print_query_answer_and_warnings(answer: Mapping[str, Any]) -> None:

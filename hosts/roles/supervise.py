@@ -26,6 +26,7 @@ from hosts.composition.load_settings import load_settings_with_environment
 from hosts.consumer_lock import try_consumer_lock
 from hosts.logs import configure_redacted_json_logging
 from hosts.roles.models import SCALABLE_ROLES, SERVED_ROLES, Role, require_shareable_stores
+from hosts.serving_addresses import recorded_listen_addresses
 from hosts.startup_warnings import log_startup_warnings
 from hosts.subprocesses import (
     STOP_TIMEOUT_SECONDS,
@@ -133,6 +134,9 @@ def run_supervised_processes(
             role_listener for role_listeners in sockets.values() for role_listener in role_listeners
         ):
             resources.enter_context(listener)
+        served = {role.value: listener_address(bound[0]) for role, bound in sockets.items()}
+        if served:
+            resources.enter_context(recorded_listen_addresses(file.parent, **served))
         run_on_uvloop(
             _start_and_keep_running_until_stopped(
                 build_process_specs(file, processes, sockets, server), sockets, settings.monitoring.listen
@@ -146,12 +150,12 @@ def build_process_specs(
     listeners_by_role: Mapping[Role, Sequence[socket.socket]],
     server: AsgiServer | None,
 ) -> list[ProcessSpec]:
-    """Returns how to start each process; all of them get the address of the API, which answers name."""
-    environment = (
-        {"TOUCHPOINT_HTTP__API": listener_address(listeners_by_role[Role.API][0])}
-        if Role.API in listeners_by_role
-        else {}
-    )
+    """Returns how to start each process; all of them get the addresses that answers name."""
+    environment = {
+        f"TOUCHPOINT_HTTP__{role.name}": listener_address(listeners_by_role[role][0])
+        for role in (Role.API, Role.INGEST)
+        if role in listeners_by_role
+    }
     chosen = ("--server", server) if server else ()
     specs = []
     for role, number in process_count_by_role.items():

@@ -1,11 +1,13 @@
 """A deployment that names no public address gives out the one it really listens on."""
 
 import json
+import re
 import urllib.parse
 import urllib.request
 from datetime import UTC, datetime, timedelta
+from http.cookiejar import CookieJar
 
-from tests.e2e.conftest import GUARD_SECONDS, wait_until
+from tests.e2e.conftest import GUARD_SECONDS, run_touchpoint, wait_until
 
 RECENT = {
     "start_date": (datetime.now(UTC) - timedelta(days=1)).date().isoformat(),
@@ -59,3 +61,29 @@ def test_every_url_in_a_response_reaches_its_listener(deployment):
     ).keys()
     own = deployment.running.api
     assert [link for link in found if link[1] != own and not link[1].startswith(f"{own}/")] == []
+
+
+def test_printed_links_and_the_snippet_name_where_the_service_listens(deployment):
+    config = ("--config", str(deployment.config))
+    added = run_touchpoint("member", "add", "ann@example.com", "--role", "owner", *config)
+    [link] = re.findall(r"http\S+", added)
+    assert link.startswith(f"{deployment.running.api}/app/password?token=")
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    page = browser.open(link, timeout=GUARD_SECONDS).read().decode()
+    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
+    form = urllib.parse.urlencode(hidden | {"password": "correct horse battery staple"}).encode()
+    browser.addheaders.append(("Origin", deployment.running.api))
+    answer = browser.open(link.partition("?")[0], form, timeout=GUARD_SECONDS)
+    [workspace] = {*re.findall(r"/app/w/(\w+)", answer.read().decode())}
+    snippet = browser.open(f"{deployment.running.api}/app/w/{workspace}/tracking", timeout=GUARD_SECONDS)
+    assert deployment.running.ingest in snippet.read().decode()
+
+
+def test_addresses_of_a_service_that_ended_are_not_printed(tmp_path):
+    folder = tmp_path / "site"
+    run_touchpoint("init", str(folder))
+    ended = {"process": 2**22 + 1, "api": "127.0.0.1:1", "ingest": "127.0.0.1:2"}
+    (folder / "serving.json").write_text(json.dumps(ended))
+    config = ("--config", str(folder / "touchpoint.toml"))
+    added = run_touchpoint("member", "add", "ann@example.com", "--role", "owner", *config)
+    assert "http://127.0.0.1:8080/app/password?token=" in added
