@@ -32,7 +32,7 @@ from service_core.kernel.clock import Clock
 CALL_SECONDS: Final = 60.0
 """A sender ends its request by itself in half of that."""
 
-_SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 _log: Final = logging.getLogger("touchpoint.postbacks")
 
 

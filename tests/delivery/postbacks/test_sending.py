@@ -343,6 +343,13 @@ async def test_failed_sender_is_retried_and_its_error_has_no_personal_data(
     assert "ada@" not in caplog.text
 
 
+async def test_error_code_with_a_subcode_is_kept_as_the_platform_writes_it(postback_workspace):
+    postback_workspace.sender.outcomes = [Rejected("100/2804003", 400)]
+    await postback_workspace.sells("o1")
+    await postback_workspace.send()
+    assert (await postback_workspace.row())["error_code"] == "100/2804003"
+
+
 async def test_free_text_error_code_is_not_stored(postback_workspace):
     postback_workspace.sender.outcomes = [Rejected("ada@example.com is no e-mail address", 400)]
     await postback_workspace.sells("o1")
