@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from service_core.kernel.money import to_minor
+from service_core.kernel.money import ISO_4217_CODES, to_minor
 
 AMOUNT_FIELDS: Final = ("value", "revenue", "amount")
 
@@ -21,6 +21,11 @@ MAX_MINOR_UNITS: Final = 2**53
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}")
 _MAX_DIGITS: Final = 64
+_CURRENCY_SIGN: Final = re.compile(r"(?:^([+-]?)[$€£¥₹₩₽₺₴₪₫฿₦₱¢]\s*)|(?:\s*[$€£¥₹₩₽₺₴₪₫฿₦₱¢]$)")
+_GROUPED_NUMBER: Final = re.compile(
+    r"[+-]?[0-9]{1,3}(?:([,' \u00a0\u202f])[0-9]{3}(?:\1[0-9]{3})*)(?:\.[0-9]*)?"
+)
+_SEPARATOR: Final = re.compile(r"[,' \u00a0\u202f]")
 
 
 def parse_first_amount_in_minor_units(
@@ -35,10 +40,13 @@ def parse_first_amount_in_minor_units(
     Returns:
         The amount of the first of `AMOUNT_FIELDS` with a number or numeric text, negative for a refund, and the
         currency that was sent, or else the default. Without an amount, None and only a currency that was sent.
+        A code that ISO 4217 does not list has no amount and no currency: nobody can convert it.
     """
     sent = properties.get("currency")
     sent = sent.strip() if isinstance(sent, str) else ""
     sent_currency = sent.upper() if _CURRENCY.fullmatch(sent) else None
+    if sent_currency is not None and sent_currency not in ISO_4217_CODES:
+        return None, None
     for field in AMOUNT_FIELDS:
         if field in properties and (amount := _parse_decimal_number_or_text(properties[field])) is not None:
             currency = sent_currency or default_currency
@@ -59,8 +67,14 @@ def valid_charge_components_in_minor_units(properties: Mapping[str, Any], curren
     return {name: amount for name, amount in minor.items() if 0 <= amount <= MAX_MINOR_UNITS}
 
 
+def _without_sign_and_separators(text: str) -> str:
+    """Returns a number as text without one currency sign and without separators between groups of three digits."""
+    text = _CURRENCY_SIGN.sub(r"\1", text.strip(), count=1)
+    return _SEPARATOR.sub("", text) if _GROUPED_NUMBER.fullmatch(text) else text
+
+
 def _parse_decimal_number_or_text(value: object) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    text = value.strip() if isinstance(value, str) else repr(value)
+    text = _without_sign_and_separators(value) if isinstance(value, str) else repr(value)
     return Decimal(text) if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text) else None
