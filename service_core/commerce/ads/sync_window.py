@@ -11,7 +11,9 @@ from service_core.commerce.ads.models import AdAccount
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 
 RESTATED_DAYS: Final = 28
-"""Number of recent days, today included, whose numbers platforms still correct."""
+"""Number of recent days, today included, that are read again every day: platforms still correct their numbers."""
+LATE_RESTATED_DAYS: Final = 145
+"""Number of recent days, today included, that are read again once a week: late adjustments come for so long."""
 _CHUNK_DAYS: Final = 7
 
 
@@ -41,7 +43,9 @@ def days_to_sync_with_restated_ones(
     last = last_synced_at.astimezone(zone).date()
     if last == today:
         return today - timedelta(days=1), today
-    return min(last, today - timedelta(days=RESTATED_DAYS - 1)), today
+    is_new_week = last.isocalendar()[:2] != today.isocalendar()[:2]
+    days = LATE_RESTATED_DAYS if is_new_week else RESTATED_DAYS
+    return min(last, today - timedelta(days=days - 1)), today
 
 
 def weekly_chunks_newest_first(first_day: date, last_day: date) -> Iterator[tuple[date, date]]:

@@ -136,13 +136,15 @@ class SyncScenario:
         ("Europe/Berlin", None, (date(2026, 4, 10), date(2026, 7, 8))),
         ("Europe/Berlin", NOW - HOUR, (date(2026, 7, 7), date(2026, 7, 8))),
         ("Europe/Berlin", NOW - 20 * HOUR, (date(2026, 6, 11), date(2026, 7, 8))),
-        ("Europe/Berlin", NOW - 40 * DAY, (date(2026, 5, 29), date(2026, 7, 8))),
+        ("Europe/Berlin", NOW - 40 * DAY, (date(2026, 2, 14), date(2026, 7, 8))),
+        # A week has begun since: late adjustments are read, too.
+        ("Europe/Berlin", NOW - 3 * DAY, (date(2026, 2, 14), date(2026, 7, 8))),
         # An hour ago it was yesterday in Tokyo.
         ("Asia/Tokyo", NOW - HOUR, (date(2026, 6, 12), date(2026, 7, 9))),
         ("Asia/Tokyo", NOW, (date(2026, 7, 8), date(2026, 7, 9))),
     ],
 )
-def test_sync_reads_two_days_hourly_and_28_days_once_a_day(zone, last_synced_at, expected):
+def test_sync_reads_two_days_hourly_28_days_once_a_day_and_145_once_a_week(zone, last_synced_at, expected):
     account = replace(BERLIN, timezone=zone)
     assert days_to_sync_with_restated_ones(account, last_synced_at, NOW, 90) == expected
 
@@ -387,7 +389,7 @@ async def test_undecryptable_credentials_are_reported_and_others_are_synced(monk
             raise CipherUnavailable("another key")
         return await opened(workspace_id, provider)
 
-    monkeypatch.setattr(world.secrets, "secrets", shut)
+    monkeypatch.setattr(world.secrets, "find_secrets", shut)
     await world.come_round()
     assert (await world.standing("meta")).error == "Its credentials cannot be opened."
     assert (await world.standing("tiktok")).is_connected
