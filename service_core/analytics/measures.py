@@ -7,6 +7,7 @@ contract between the metric catalog and the event stores.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -35,7 +36,7 @@ class FilterOperator(StrEnum):
 
 
 Scalar: TypeAlias = str | int | float | bool
-Operand: TypeAlias = Scalar | tuple[Scalar | None, ...] | None
+Operand: TypeAlias = Scalar | datetime | tuple[Scalar | None, ...] | None
 """The value that a filter compares a column with."""
 
 

@@ -19,7 +19,7 @@ from service_core.api.render import json_default
 from service_core.ingestion.models import WIRE_COLUMNS
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
-from service_core.testing.event_builder import EventBuilder
+from service_core.testing.event_builder import EventBuilder, utc_instant
 from service_core.testing.memory.connections import MemoryConnections
 from service_core.testing.memory.postbacks import NoPostbacks
 
@@ -202,6 +202,15 @@ async def test_usage_counts_no_session_marks_bots_or_test_events(caller, store):
     ]  # fmt: skip
     assert (answer["events_used"], answer["events_limit"], answer["plan"]) == (6, 1_500_000, "growth")
     assert answer["rate_limit"] == {"limit": 100, "window_seconds": 60, "mutations_limit": 20}
+
+
+async def test_usage_counts_late_events_in_the_period_of_their_receipt(caller, store):
+    builder = EventBuilder(caller.workspace.id)
+    for at, received in (("2026-05-30", caller.now), ("2026-06-30", utc_instant("2026-06-30"))):
+        builder.add_event("late", at=at, visitor="late", received_at=received)
+    await store.append(builder.events)
+    answer = await get_usage(caller=caller, aggregate_reader=store, postbacks=NoPostbacks())
+    assert answer.events_used == 7
 
 
 async def test_context_returns_all_sections(caller, store, queue):

@@ -5,12 +5,14 @@ as text by code point.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.sql.functions import FunctionElement
 
+from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
 from service_core.plugin import FilterOperator, Predicate, lower_case_letter_by_letter
 
@@ -99,6 +101,8 @@ def comparable_property(document: Expression, dot_path: str) -> ComparableValue:
 def predicate_condition(value: ComparableValue, predicate: Predicate) -> Expression:
     """Returns the condition that a value meets a predicate; negated predicates are never NULL."""
     op, operand = predicate.op, predicate.value
+    if isinstance(operand, datetime):
+        return _COMPARISONS[op](value.raw, sa.literal(to_naive_utc(operand)))
     if op in _NEGATED_OPERATORS:
         return sa.not_(
             sa.func.coalesce(_positive_condition(value, _NEGATED_OPERATORS[op], operand), sa.false())

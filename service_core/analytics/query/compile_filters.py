@@ -1,6 +1,7 @@
 """Compiles dimension filters, whose values are labels, into predicates on the columns of a relation."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
 from service_core.analytics.measures import Column, FilterOperator, Operand, Predicate, Relation, Scalar
@@ -71,7 +72,9 @@ def _simplify_list_condition(
     return Predicate(column, FilterOperator.EQ if is_in else FilterOperator.NEQ, values[0])
 
 
-def _column_values_of_label(label: Scalar | None, dimension: Dimension) -> tuple[Scalar | None, ...]:
+def _column_values_of_label(
+    label: Scalar | datetime | None, dimension: Dimension
+) -> tuple[Scalar | None, ...]:
     """Returns the column values of a label; nothing if no row can have that label."""
     if label == dimension.null_label:
         return (None,)

@@ -6,6 +6,7 @@ text, by code point. Values that fit neither (lists, objects, a text without a n
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
 
@@ -79,8 +80,10 @@ def scalar_as_json_text(value: Scalar | Any) -> str | None:
     return None
 
 
-def _as_numbers_or_texts(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
-    """Returns both sides as numbers or as text; None if they cannot be compared."""
+def _as_numbers_or_texts(value: Any, operand: Scalar | datetime) -> tuple[Any, Any] | None:
+    """Returns both sides as numbers, as instants or as text; None if they cannot be compared."""
+    if isinstance(operand, datetime):
+        return (value, operand) if isinstance(value, datetime) else None
     if isinstance(operand, bool) or not isinstance(operand, int | float):
         text = scalar_as_json_text(value)
         return None if text is None else (text, scalar_as_json_text(operand))

@@ -15,6 +15,7 @@ from service_core.analytics.ports import AggregateQuery, AggregateReader
 from service_core.analytics.postbacks.ports import SENT, PostbackReader
 from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.ingestion.event_names import SESSION_BOUNDARIES
+from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.time_ranges import TimeRange
@@ -117,9 +118,17 @@ async def read_usage_of_current_month(
 async def count_billed_events(
     aggregate_reader: AggregateReader, workspace: Workspace, period: TimeRange
 ) -> int:
-    """Returns the number of events in a period that count against the limit of the plan."""
+    """Returns the number of events received in a period that count against the limit of the plan.
+
+    A late event counts in the period of its receipt, whatever its own time.
+    """
+    received = (
+        Predicate("received_at", FilterOperator.GTE, period.start),
+        Predicate("received_at", FilterOperator.LT, period.end),
+    )
+    ever = scope_for_workspace_without_bots(workspace, TimeRange(EARLIEST_EVENT_TIME, period.end))
     result = await aggregate_reader.aggregate(
-        AggregateQuery(scope_for_workspace_without_bots(workspace, period), (_BILLED_EVENTS,))
+        AggregateQuery(ever, (_BILLED_EVENTS.with_conditions(*received),))
     )
     used: int = result.rows[0][0]
     return used
