@@ -4,7 +4,7 @@ import asyncio
 import json
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from service_core.access.api_keys import CreatedWorkspace
     from service_core.access.models import Workspace
 
+_MAX_EXPORTS: Final = 100_000
+"""Export files live for seven days: a workspace has fewer."""
+
 app = typer.Typer(
-    help="Create workspaces; show and change their settings.", no_args_is_help=True, rich_markup_mode=None
+    help="Create and delete workspaces; show and change their settings.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -52,6 +57,32 @@ def create_workspace_and_print_keys(
             )
 
     print_new_workspace(asyncio.run(create_in_store()), config, as_json=as_json)
+
+
+@app.command("delete")
+def delete_workspace_and_its_data(
+    public_id: Annotated[
+        str, typer.Argument(metavar="PUBLIC_ID", help="Workspace, as in `touchpoint status` and its keys.")
+    ],
+    is_confirmed: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Delete a workspace with its events, keys, members, links, reports and export files.
+
+    There is no undo. Backups keep it. An embedded event store belongs to one process: stop the service first.
+    """
+    from hosts.cli.options import output_console
+
+    if not is_confirmed:
+        typed = typer.prompt(f"Type {public_id} to delete the workspace and all of its data", err=True)
+        if typed != public_id:
+            raise typer.BadParameter("that is another id; nothing was deleted", param_hint="PUBLIC_ID")
+    name, event_count = asyncio.run(_delete_workspace(config, public_id))
+    output_console().print(
+        f"{name} ({public_id}) is deleted, with {event_count:,} events. Backups that hold it keep it.",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 @app.command("show")
@@ -126,6 +157,33 @@ def change_and_print_workspace_settings(
     if event_retention_days == 0:
         named["event_retention_days"] = None
     _print_rules(asyncio.run(_validate_and_save_rules(config, workspace, named, from_builtin=from_builtin)))
+
+
+async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
+    """Deletes a workspace and its data; returns its name and the number of its events.
+
+    Everything is opened before the first deletion. The workspace goes before the last events of it, which may have been
+    stored meanwhile.
+    """
+    from datetime import UTC, datetime
+
+    from hosts.cli.deployment import find_named_or_only_workspace, load_ports_of_existing_deployment
+    from hosts.composition.ports import start_adapters
+
+    ports = load_ports_of_existing_deployment(config)
+    async with start_adapters([ports.workspace, ports.queue, ports.events, ports.sink]):
+        workspace = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
+        end_of_time = datetime.max.replace(tzinfo=UTC)
+        count = await ports.events.delete_events_before(workspace.id, end_of_time)
+        for export in await ports.workspace.exports.list_exports(workspace.id, _MAX_EXPORTS):
+            for name in export.file_names:
+                await ports.sink.delete(name)
+        await ports.workspace.workspace_settings.delete_workspace(workspace.id)
+        count += await ports.events.delete_events_before(workspace.id, end_of_time)
+        await ports.queue.rewrite_quarantined(
+            lambda arrival: None if arrival.workspace_id == workspace.id else arrival
+        )
+    return workspace.name, count
 
 
 async def _validate_and_save_rules(

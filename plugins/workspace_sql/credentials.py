@@ -11,6 +11,7 @@ from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import prefixed_columns, record_of, row_of
+from plugins.workspace_sql.tables import CLICK_VISITORS, RESOURCES
 from service_core.plugin import AuthContext, Credential, Workspace
 
 _ACTIVE_CREDENTIAL: Final = (
@@ -75,3 +76,12 @@ class SqlWorkspaceSettings(SqlStore):
         async with self._database.write(workspace.id) as connection:
             await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
             request_increment_at_commit(connection)
+
+    async def delete_workspace(self, workspace_id: UUID) -> bool:
+        """Deletes a workspace and every row that refers to it."""
+        own_links = sa.select(RESOURCES.c.id).where(RESOURCES.c.workspace_id == workspace_id)
+        async with self._database.write(workspace_id, no_timeout=True) as connection:
+            await connection.execute(sa.delete(CLICK_VISITORS).where(CLICK_VISITORS.c.link_id.in_(own_links)))
+            deleted = await connection.execute(sa.delete(WORKSPACES).where(WORKSPACES.c.id == workspace_id))
+            request_increment_at_commit(connection)
+        return bool(deleted.rowcount)

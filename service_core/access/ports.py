@@ -62,10 +62,16 @@ class TransferableStore(Protocol):
 
 
 class WorkspaceSettings(Protocol):
-    """Stores changes of a workspace's own settings."""
+    """Stores changes of a workspace's own settings, and its deletion."""
 
     async def save_workspace(self, workspace: Workspace) -> None:
         """Replaces the workspace with this id. Cached copies in all processes become invalid at once."""
+
+    async def delete_workspace(self, workspace_id: UUID) -> bool:
+        """Deletes a workspace with its keys, members and all records that belong to it; False if there is none.
+
+        Accounts of its members stay. Cached copies in all processes become invalid at once.
+        """
 
 
 @dataclass(frozen=True, slots=True)

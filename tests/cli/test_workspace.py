@@ -1,11 +1,17 @@
 """``touchpoint workspace``: make one; show and set the rules it follows."""
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from hosts.composition.compose import load_ports
+from hosts.composition.ports import start_adapters
+from service_core.testing.event_builder import EventBuilder
 
 DEFAULT_SETTINGS = {
     "conversions": None,
@@ -118,3 +124,53 @@ def test_no_command_creates_an_empty_store(touchpoint, tmp_path, command):
         in refused
     )
     assert [path.name for path in tmp_path.iterdir()] == ["touchpoint.toml"]
+
+
+async def _append_one_event_per_workspace(file):
+    """Stores an event of each workspace of a deployment; returns the internal ids by public id."""
+    ports = load_ports(file)
+    async with start_adapters([ports.workspace, ports.events]):
+        workspaces = await ports.workspace.credentials.list_workspaces()
+        builder = EventBuilder()
+        for number, workspace in enumerate(workspaces):
+            builder.add_event("page_view", at="2026-03-02T15:00", visitor="A1")
+            event = replace(builder.events[-1], workspace_id=workspace.id, event_id=f"e{number}")
+            assert await ports.events.append([event]) == 1
+    return {workspace.public_id: workspace.id for workspace in workspaces}
+
+
+async def _workspaces_with_events(file, ids):
+    ports = load_ports(file)
+    async with start_adapters([ports.events]):
+        return {
+            public_id
+            for public_id, id_ in ids.items()
+            if await ports.events.first_and_last_event_time(id_) is not None
+        }
+
+
+def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment):
+    file, kept = Path(deployment["config"]), deployment["workspace_id"]
+    config = "--config", file
+    cafe = json.loads(touchpoint("workspace", "create", "--name", "Cafe", "--json", *config).stdout)[
+        "workspace_id"
+    ]
+    touchpoint("member", "add", "ann@example.com", "--role", "owner", "--workspace", cafe, *config)
+    touchpoint("connection", "add", "meta", "--workspace", cafe, *config)
+    ids = asyncio.run(_append_one_event_per_workspace(file))
+    refused = touchpoint("workspace", "delete", cafe, *config, typed="other\n", code=2)
+    assert "nothing was deleted" in refused.stderr
+    assert asyncio.run(_workspaces_with_events(file, ids)) == {kept, cafe}
+    told = touchpoint("workspace", "delete", cafe, *config, typed=f"{cafe}\n").stdout
+    assert f"Cafe ({cafe}) is deleted, with 1 events." in told
+    assert asyncio.run(_workspaces_with_events(file, ids)) == {kept}
+    assert json.loads(touchpoint("workspace", "show", *config).stdout)["workspace"] == kept
+    with closing(sqlite3.connect(file.with_name("workspace.db"))) as connection:
+        counts = [
+            connection.execute(
+                f"SELECT count(*) FROM {table} WHERE workspace_id = ?", [ids[cafe].hex]
+            ).fetchone()[0]
+            for table in ("credentials", "members", "connections")
+        ]
+    assert counts == [0, 0, 0]
+    assert "name one workspace" in touchpoint("workspace", "delete", cafe, "--yes", *config, code=2).stderr

@@ -111,6 +111,19 @@ class MemoryWorkspaceSettings(_MemoryStore):
     async def save_workspace(self, workspace: Workspace) -> None:
         self._state.save_workspace(workspace)
 
+    async def delete_workspace(self, workspace_id: UUID) -> bool:
+        state = self._state
+        if state.workspaces.pop(workspace_id, None) is None:
+            return False
+        for key in [key for key in state.credentials.values.values() if key.workspace_id == workspace_id]:
+            del state.credentials.values[key.id]
+        state.members = {ids: member for ids, member in state.members.items() if ids[0] != workspace_id}
+        for invitation in list(state.invitations.values.values()):
+            if invitation.workspace_id == workspace_id:
+                del state.invitations.values[invitation.id]
+        state.change_version += 1
+        return True
+
 
 class MemoryAccounts(_MemoryStore):
     """Implements the port `Accounts`."""

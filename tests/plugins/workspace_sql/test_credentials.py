@@ -179,3 +179,20 @@ def test_timestamps_are_stored_in_utc_and_need_a_zone():
     assert column.process_bind_param(local, None) == datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
     with pytest.raises(ValueError, match="zone"):
         column.process_bind_param(datetime(2026, 7, 8, 15, 0), None)  # noqa: DTZ001
+
+
+async def test_deleted_workspace_takes_its_keys_along_and_is_invisible_at_once(
+    directory, initialized_deployment
+):
+    other = await create_workspace_with_keys(directory.credentials, NOW, name="Cafe")
+    before = directory.credentials.change_version()
+    own = initialized_deployment.workspace
+    assert await directory.workspace_settings.delete_workspace(own.id)
+    assert directory.credentials.change_version() != before
+    assert (
+        await directory.credentials.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
+        is None
+    )
+    assert await directory.credentials.find_auth_context(sha256_hex(other.agent_key.secret)) is not None
+    assert await directory.credentials.list_workspaces() == [other.workspace]
+    assert not await directory.workspace_settings.delete_workspace(own.id)
