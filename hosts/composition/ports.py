@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, TypeVar, get_args, get_type_hints
 from dependency_injector import providers
 
 from hosts.composition.bindings import Bindings
+from hosts.composition.missing_event_store import MissingEventStoreCheck
 from hosts.composition.roles import Role
 from service_core.access.email_sender import EmailSender
 from service_core.access.members.ports import Passwords
@@ -225,7 +226,13 @@ class Ports:
 
     def adapters_opened_by(self, role: Role | None = None) -> tuple[object, ...]:
         """Returns the adapters a role opens, in the order they are started; without a role those of all ports."""
-        return tuple(self.adapter(p.name) for p in PORTS.values() if role is None or role in p.roles)
+        opened: list[object] = []
+        for declared in PORTS.values():
+            if role is None or role in declared.roles:
+                if declared.name == "events":
+                    opened.append(MissingEventStoreCheck(self.events, self.workspace, self.queue, self.clock))
+                opened.append(self.adapter(declared.name))
+        return tuple(opened)
 
     def new_bindings(self) -> Bindings:
         """Returns new bindings of every adapter, of its parts, and of what is made of adapters alone."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from hosts.asgi_runner import run_on_uvloop
 from hosts.composition.compose import load_installed_registry_once, load_ports
 from hosts.composition.load_settings import load_settings_with_environment
+from hosts.composition.missing_event_store import MissingEventStoreCheck
 from hosts.composition.ports import start_adapters
 from hosts.logs import configure_redacted_json_logging
 from hosts.roles.models import Role, require_shareable_stores
@@ -39,5 +40,6 @@ async def _require_worker_queue_and_usable_adapters(file: Path, process_count: i
     require_shareable_stores(
         load_settings_with_environment(file), load_installed_registry_once(), {Role.WORKER: process_count}
     )
-    async with start_adapters([ports.workspace, ports.events, ports.sink]):
+    checked = MissingEventStoreCheck(ports.events, ports.workspace, ports.queue, ports.clock)
+    async with start_adapters([ports.workspace, ports.queue, checked, ports.events, ports.sink]):
         pass

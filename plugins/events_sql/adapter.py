@@ -106,6 +106,14 @@ class SqlEventStore:
         """
         await asyncio.to_thread(self.backend.check_connection)
 
+    async def has_tables(self) -> bool:
+        """Returns whether the engine has the tables of a store already; True for a store in memory.
+
+        Raises:
+            StartupError: it cannot be reached.
+        """
+        return await asyncio.to_thread(self.backend.check_connection)
+
     async def start(self) -> None:
         """Opens the engine, creates missing tables and compiles frequent statements in the background.
 

@@ -120,8 +120,8 @@ class Backend(Protocol):
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """The base classes of all exceptions the driver raises."""
 
-    def check_connection(self) -> None:
-        """Checks that the engine responds, without changing anything.
+    def check_connection(self) -> bool:
+        """Checks that the engine responds, without changing anything; returns whether it has the tables of a store.
 
         Raises:
             StartupError: it does not.

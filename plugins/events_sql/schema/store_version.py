@@ -1,6 +1,6 @@
 """Checks the version of a store when it is opened."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from plugins.events_sql.schema.tables import EVENTS, STORE_VERSION, VERSION
@@ -10,6 +10,16 @@ INSERT_VERSION: Final = (
     f"INSERT INTO store_version SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM store_version)"  # noqa: S608 - a constant
 )
 """Marks a new store as one of this version."""
+
+
+def has_event_table(fetch: Callable[[str], Sequence[Sequence[Any]]], schema_sql: str) -> bool:
+    """Returns whether a schema holds the table of events; the arguments are those of the check of the version."""
+    return EVENTS.name in _table_names(fetch, schema_sql)
+
+
+def _table_names(fetch: Callable[[str], Sequence[Sequence[Any]]], schema_sql: str) -> set[str]:
+    listed = fetch(f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema_sql}")  # noqa: S608 - a constant
+    return {row[0] for row in listed}
 
 
 def require_new_store_or_current_version(
@@ -24,8 +34,7 @@ def require_new_store_or_current_version(
     Raises:
         StartupError: the tables are of another version.
     """
-    listed = fetch(f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema_sql}")  # noqa: S608 - a constant
-    tables = {name for (name,) in listed}
+    tables = _table_names(fetch, schema_sql)
     if EVENTS.name not in tables:
         return
     stored = fetch("SELECT version FROM store_version") if STORE_VERSION.name in tables else []

@@ -29,7 +29,7 @@ from plugins.events_sql.dialects.clickhouse.compiler import (
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.schema.store_version import require_new_store_or_current_version
+from plugins.events_sql.schema.store_version import has_event_table, require_new_store_or_current_version
 from plugins.events_sql.settings import ClickHouseSettings
 from service_core.plugin import QueryTimeout, StartupError
 
@@ -251,14 +251,18 @@ class ClickHouseBackend:
             form_encode_query_params=True,
         )
 
-    def check_connection(self) -> None:
-        """Checks that the server responds.
+    def check_connection(self) -> bool:
+        """Checks that the server responds; returns whether it has the tables of a store.
 
         Raises:
             StartupError: it does not.
         """
         try:
-            self._connect().close()
+            client = self._connect()
+            try:
+                return has_event_table(lambda text: client.query(text).result_rows, "currentDatabase()")
+            finally:
+                client.close()
         except self.driver_errors as fault:
             raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 

@@ -182,14 +182,16 @@ class DuckDbBackend:
         self._open_sessions = 0
         self._needs_reopen = False
 
-    def check_connection(self) -> None:
-        """Checks that the file can be created or written.
+    def check_connection(self) -> bool:
+        """Checks that the file can be created or written; returns whether it is there. One in memory always is.
 
         Raises:
             StartupError: it cannot.
         """
-        if self._path is not None:
-            require_writable_paths_or_parents("storage.events", self._path.parent, self._path)
+        if self._path is None:
+            return True
+        require_writable_paths_or_parents("storage.events", self._path.parent, self._path)
+        return self._path.exists()
 
     def ping(self) -> bool:
         """Returns True: the engine runs in this process."""

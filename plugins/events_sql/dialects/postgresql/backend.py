@@ -21,7 +21,7 @@ from plugins.events_sql.dialects.postgresql import ddl
 from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.schema.store_version import require_new_store_or_current_version
+from plugins.events_sql.schema.store_version import has_event_table, require_new_store_or_current_version
 from plugins.events_sql.schema.tables import BATCH, METADATA
 from plugins.events_sql.settings import PostgreSqlSettings
 from plugins.events_sql.writes.append import TransactionalWrites
@@ -183,14 +183,16 @@ class PostgreSqlBackend:
         self.dialect = PostgreSqlDialect()
         self._idle_connections: deque[psycopg.Connection[Any]] = deque()
 
-    def check_connection(self) -> None:
-        """Checks that the server accepts a connection.
+    def check_connection(self) -> bool:
+        """Checks that the server accepts a connection; returns whether it has the tables of a store.
 
         Raises:
             StartupError: it does not.
         """
         try:
-            self.open_connection().close()
+            with self.open_connection() as connection:
+                cursor = psycopg.RawCursor(connection)
+                return has_event_table(lambda text: cursor.execute(text).fetchall(), "current_schema()")
         except psycopg.Error as fault:
             raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 

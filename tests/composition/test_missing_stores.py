@@ -1,0 +1,68 @@
+"""A data folder without its event store, or with stores of a newer version: refused at start, never zeros."""
+
+import sqlite3
+
+import duckdb
+import pytest
+
+from service_core.kernel.errors import StartupError
+from tests.analytics.deployment import run_deployment
+from tests.commerce.providers.webhook_client import WebhookClient
+
+
+@pytest.fixture
+async def folder(tmp_path):
+    """The folder of a stopped deployment that has stored one event."""
+    async with run_deployment("duckdb", tmp_path) as served:
+        client = WebhookClient(served)
+        workspace = await client.connected_workspace()
+        await client.track(workspace, "page_view", visitor_id="v1")
+        assert len(await client.events(workspace)) == 1
+    return tmp_path
+
+
+async def start_error(folder):
+    with pytest.raises(StartupError) as refused:
+        async with run_deployment("duckdb", folder):
+            pass
+    return str(refused.value)
+
+
+async def test_missing_event_store_is_refused_at_every_start(folder):
+    (events,) = folder.glob("**/events.db")
+    kept = events.rename(folder / "kept")
+    for _ in range(2):
+        assert "The event store of storage.events is missing, but 1 events were stored in it." in (
+            await start_error(folder)
+        )
+        assert not events.exists()
+    kept.rename(events)
+    async with run_deployment("duckdb", folder):
+        pass
+
+
+async def test_missing_event_store_may_begin_again_with_a_new_queue(folder):
+    for file in (*folder.glob("**/events.db*"), *folder.glob("**/spool.db*")):
+        file.unlink()
+    async with run_deployment("duckdb", folder):
+        pass
+
+
+async def test_newer_event_store_is_refused(folder):
+    (events,) = folder.glob("**/events.db")
+    with duckdb.connect(str(events)) as connection:
+        connection.execute("UPDATE store_version SET version = version + 1")
+    assert "The event store was written by another version of Touchpoint." in await start_error(folder)
+
+
+async def test_newer_queue_is_refused(folder):
+    with sqlite3.connect(folder / "spool.db") as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version = {version + 1}")
+    assert "was written by another version of Touchpoint" in await start_error(folder)
+
+
+async def test_newer_workspace_store_is_refused(folder):
+    with sqlite3.connect(folder / "workspace.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    assert "9999 of another version of Touchpoint" in await start_error(folder)
