@@ -6,26 +6,17 @@ from uuid import UUID
 import pytest
 
 from service_core.access.models import Caller, Credential, CredentialKind, Workspace
-from service_core.ingestion.ports import QueueState
 from service_core.kernel.operations import Scope
 from tests.analytics.deployment import STORES, run_deployment
+from tests.fixtures.stub_queues import StubIngestQueue
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 WORKSPACE = UUID(int=1)
 
 
-class StubQueue:
-    """The state of an ingest queue; the rest of the port is not asked by reads."""
-
-    oldest = None
-
-    async def state(self):
-        return QueueState(waiting_count=int(self.oldest is not None), oldest_received_at=self.oldest)
-
-
 @pytest.fixture
 def queue():
-    return StubQueue()
+    return StubIngestQueue()
 
 
 @pytest.fixture

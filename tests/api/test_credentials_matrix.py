@@ -5,7 +5,7 @@ A new route fails here until it has a line: who may ask is decided, not left ove
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import orjson
 import pytest
@@ -21,6 +21,7 @@ from service_core.kernel.ids import new_id
 from service_core.kernel.operations import RoutePrefix, Scope
 from service_core.kernel.settings import Settings
 from service_core.testing.oauth_grants import issue_access_token
+from tests.fixtures.port_stubs import ManualClock
 
 PUBLIC, SIGNUP, POLL, FILE, EXCHANGE, WRITE_KEY, ANY_KEY, INTERNAL = (
     "public", "signup", "poll", "file", "exchange", "write key", "any key", "internal",
@@ -156,16 +157,6 @@ def classify_response(response):
     return "open"
 
 
-class Clock:
-    """A minute passes with every request, so no budget is ever used up."""
-
-    def __init__(self):
-        self.now = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-
 class CredentialMatrix:
     def __init__(self, service, clock):
         self.service, self.clock = service, clock
@@ -204,7 +195,7 @@ class CredentialMatrix:
         return await issue_access_token(store.one_time_tokens, grant, now, lifetime=timedelta(days=1))
 
     async def ask(self, method, path, *, kind="nothing", body=b"", headers=None):
-        self.clock.now += timedelta(minutes=1)
+        self.clock.advance(minutes=1)  # a minute per request: no quota is used up
         sent = dict(headers or {})
         if kind != "nothing":
             sent["authorization"] = f"Bearer {self.secrets[kind]}"
@@ -223,7 +214,7 @@ class CredentialMatrix:
 
 @pytest.fixture
 async def matrix(tmp_path):
-    clock = Clock()
+    clock = ManualClock()
     settings = Settings.model_validate({"storage": {"events": "memory://"}})
     async with compose(settings, tmp_path, clock=clock) as service:
         yield await CredentialMatrix(service, clock).open()

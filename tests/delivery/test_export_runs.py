@@ -15,6 +15,7 @@ from service_core.delivery.exports.export_worker import ExportWorker
 from service_core.delivery.exports.export_writer import ExportWriter
 from service_core.delivery.exports.models import LEASE, ExportType
 from service_core.delivery.exports.ports import JobQueueUnavailable
+from tests.fixtures.stub_event_stores import HangingEventStream
 
 
 def make_export_worker(api_client, *, streams=None, sink=None, max_rows=None, renew_seconds=10.0):
@@ -40,18 +41,6 @@ def make_export_worker(api_client, *, streams=None, sink=None, max_rows=None, re
         lambda: api_client.now,
         renew_seconds=renew_seconds,
     )
-
-
-class Hanging:
-    """A store that never answers."""
-
-    def __init__(self):
-        self.started = asyncio.Event()
-
-    async def stream_events_newest_first(self, scan, limit):
-        self.started.set()
-        await asyncio.Event().wait()
-        yield {}
 
 
 async def order_unclaimed_export(api_client):
@@ -110,7 +99,7 @@ async def test_worker_stops_writing_after_half_an_hour(memory_api_client):
     ordered = await memory_api_client.order()
     await order_unclaimed_export(memory_api_client)
     memory_api_client.later(minutes=29, seconds=59.99)
-    await asyncio.wait_for(make_export_worker(memory_api_client, streams=Hanging()).run_next(), 30)
+    await asyncio.wait_for(make_export_worker(memory_api_client, streams=HangingEventStream()).run_next(), 30)
     assert (await memory_api_client.polled(ordered))["error"] == "timed out"
 
 
@@ -205,7 +194,7 @@ async def test_suspended_worker_discards_its_file_when_its_job_was_taken_over(me
 
 async def test_a_worker_that_lost_its_lease_stops_writing(memory_api_client):
     ordered = await memory_api_client.order()
-    hanging = Hanging()
+    hanging = HangingEventStream()
     running = asyncio.create_task(
         make_export_worker(memory_api_client, streams=hanging, renew_seconds=0.01).run_next()
     )
@@ -252,7 +241,7 @@ async def test_stopping_releases_the_job_immediately(memory_api_client):
     await memory_api_client.some_events()
     ordered = await memory_api_client.order()
     for _ in range(4):
-        hanging, stop = Hanging(), asyncio.Event()
+        hanging, stop = HangingEventStream(), asyncio.Event()
         jobs = memory_api_client.service.ports.jobs
         here = asyncio.create_task(
             jobs.run_worker(make_export_worker(memory_api_client, streams=hanging).run_next, stop)

@@ -26,17 +26,10 @@ from service_core.testing.event_builder import EventBuilder
 from service_core.testing.reserved_port import reserve_loopback_port
 from tests.fault_injection.conftest import FULL
 from tests.fixtures.processes import read_output_pairs, running_process
+from tests.fixtures.waiting import wait_until_true
 
 EVENTS = 30_000 if FULL else 15_000
 FINAL = {"completed", "failed"}
-
-
-def until(condition, seconds=100.0, pause=0.001):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(pause)
-    return value
 
 
 @dataclass
@@ -87,7 +80,7 @@ class ExportDeployment:
         """An export whose file was begun and was not whole; one that was faster than this look is left alone."""
         while True:
             export_id = self.order()
-            suffixes = until(partial(self.suffixes, export_id))
+            suffixes = wait_until_true(partial(self.suffixes, export_id))
             if ".part" in suffixes:
                 return export_id
 
@@ -101,7 +94,7 @@ class ExportDeployment:
             job = self.poll(export_id)
             return job if job["status"] in FINAL else None
 
-        return until(ended, seconds, pause=1)  # a key has 100 requests a minute
+        return wait_until_true(ended, seconds, pause=1)  # a key has 100 requests a minute
 
     def files(self):
         return sorted((self.folder / "exports").iterdir())
@@ -181,7 +174,7 @@ def test_export_of_a_killed_worker_finishes_without_partial_files(export_deploym
         assert all(job["row_count"] == EVENTS for job in jobs)
         for job in jobs:
             assert export_lines(export_deployment.ask("GET", job["download"]["url"])) == EVENTS
-        until(lambda: len(export_deployment.files()) == len(jobs))
+        wait_until_true(lambda: len(export_deployment.files()) == len(jobs))
         assert {path.name[:36] for path in export_deployment.files()} == {job["id"] for job in jobs}
         assert export_deployment.drafts() == []
 

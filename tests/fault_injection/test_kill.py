@@ -16,6 +16,7 @@ from service_core.testing.durability_client import (
     send_events_until_stopped,
 )
 from service_core.testing.reserved_port import reserve_loopback_port
+from tests.fixtures.waiting import wait_until
 
 CLIENTS = 12
 """Besides a browser of each workspace."""
@@ -27,12 +28,6 @@ READY_SECONDS = 3
 
 A slow machine may take twice what it took for the first start.
 """
-
-
-async def until(condition, seconds=100):
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def cpu_seconds(pid):
@@ -71,13 +66,15 @@ async def test_kill_loses_and_duplicates_no_acknowledged_event(deployment, is_fu
     first, restarts = cpu_seconds(child.process.pid), []
     for kill in range(20 if is_full_run else 3):
         seen = len(books.acknowledged)
-        await until(lambda seen=seen, kill=kill: len(books.acknowledged) > seen + BETWEEN_KILLS + 7 * kill)
+        await wait_until(
+            lambda seen=seen, kill=kill: len(books.acknowledged) > seen + BETWEEN_KILLS + 7 * kill
+        )
         child.process.kill()
         await child.wait_for_exit_code_and_output()
         child = await IngestProcess.start_and_wait_until_listening(deployment.config, listen=child.address)
         restarts.append(cpu_seconds(child.process.pid))
     seen = len(books.acknowledged)
-    await until(lambda: len(books.acknowledged) > seen + BETWEEN_KILLS)
+    await wait_until(lambda: len(books.acknowledged) > seen + BETWEEN_KILLS)
     stop.set()
     await asyncio.gather(*senders)
     assert await child.terminate_or_kill_after_timeout() == 0
@@ -116,7 +113,7 @@ async def test_stop_finishes_requests_in_flight(deployment, server):
             )
             for n in range(4)
         ]
-        await until(lambda: len(books.acknowledged) > 100)
+        await wait_until(lambda: len(books.acknowledged) > 100)
         stop.set()
         await asyncio.gather(*senders)
         assert await child.stop() == 0

@@ -8,8 +8,8 @@ import pytest
 from service_core.access.models import Caller, Credential, CredentialKind, Workspace
 from service_core.ingestion.models import IngestEndpoint, LedgerRow
 from service_core.ingestion.operations import LedgerHour, LedgerQuery, get_ledger
-from service_core.ingestion.ports import QueueState
 from service_core.kernel.errors import BadRequest
+from tests.fixtures.stub_queues import StubIngestQueue
 
 NOW = datetime(2026, 7, 8, 15, tzinfo=UTC)
 ONE, TWO = uuid4(), uuid4()
@@ -23,16 +23,8 @@ def ledger_row(hour: datetime, key: UUID = ONE, **counts: object) -> LedgerRow:
     )
 
 
-class Queue:
-    def __init__(self, *rows):
-        self.rows = rows
-
-    async def ledger_rows(self, workspace_id, start, end):
-        self.asked = workspace_id, start, end
-        return [r for r in self.rows if start <= r.hour < end]
-
-    async def state(self):
-        return QueueState(waiting_count=2, oldest_received_at=NOW - timedelta(minutes=1))
+def make_queue(*rows):
+    return StubIngestQueue(rows=rows, oldest=NOW - timedelta(minutes=1))
 
 
 def make_caller(zone: str = "UTC") -> Caller:
@@ -59,43 +51,45 @@ FULL = ledger_row(
 
 
 async def test_rows_carry_every_count_and_the_totals_add_them_up():
-    queue, owner = Queue(FULL, ledger_row(NOW, TWO, received=3, stored=3)), make_caller()
+    queue, owner = make_queue(FULL, ledger_row(NOW, TWO, received=3, stored=3)), make_caller()
     answer = await get_ledger(ledger_query(), caller=owner, queue=queue)
     assert [(r.key_id, r.received, r.rejected) for r in answer.rows] == [(ONE, 15, 6), (TWO, 3, 0)]
     totals = answer.totals
     assert (totals.received, totals.stored, totals.rejected, totals.in_flight) == (18, 8, 6, 2)
     assert totals.rejected_by_reason == {"no_body": 4, "too_large": 2}
     assert answer.balanced
-    assert queue.asked[0] == owner.workspace.id
+    assert queue.ledger_requests[-1][0] == owner.workspace.id
 
 
 async def test_missing_event_is_reported():
     answer = await get_ledger(
-        ledger_query(), caller=make_caller(), queue=Queue(FULL, ledger_row(NOW, received=2, stored=1))
+        ledger_query(), caller=make_caller(), queue=make_queue(FULL, ledger_row(NOW, received=2, stored=1))
     )
     assert not answer.balanced
 
 
 async def test_ledger_filters_by_key():
     answer = await get_ledger(
-        ledger_query(key_id=TWO), caller=make_caller(), queue=Queue(FULL, ledger_row(NOW, TWO, received=1))
+        ledger_query(key_id=TWO),
+        caller=make_caller(),
+        queue=make_queue(FULL, ledger_row(NOW, TWO, received=1)),
     )
     assert [r.key_id for r in answer.rows] == [TWO]
     assert answer.totals.received == 1
 
 
 async def test_longest_wait_is_null_when_the_queue_is_empty():
-    waiting = await get_ledger(ledger_query(), caller=make_caller(), queue=Queue(FULL))
+    waiting = await get_ledger(ledger_query(), caller=make_caller(), queue=make_queue(FULL))
     idle = await get_ledger(
-        ledger_query(), caller=make_caller(), queue=Queue(ledger_row(NOW, received=1, stored=1))
+        ledger_query(), caller=make_caller(), queue=make_queue(ledger_row(NOW, received=1, stored=1))
     )
     assert (waiting.oldest_queued_at, idle.oldest_queued_at) == (NOW - timedelta(minutes=1), None)
 
 
 async def test_local_day_includes_the_hour_of_its_midnight():
-    queue = Queue()
+    queue = make_queue()
     await get_ledger(ledger_query(), caller=make_caller("Asia/Kolkata"), queue=queue)
-    assert queue.asked[1:] == (
+    assert queue.ledger_requests[-1][1:] == (
         datetime(2026, 7, 7, 18, tzinfo=UTC), datetime(2026, 7, 8, 18, 30, tzinfo=UTC),
     )  # fmt: skip
 
@@ -106,13 +100,15 @@ async def test_local_day_includes_the_hour_of_its_midnight():
 )
 async def test_invalid_range_is_refused(start, end, code):
     with pytest.raises(BadRequest) as refusal:
-        await get_ledger(LedgerQuery(start_date=start, end_date=end), caller=make_caller(), queue=Queue())
+        await get_ledger(
+            LedgerQuery(start_date=start, end_date=end), caller=make_caller(), queue=make_queue()
+        )
     assert refusal.value.code == code
 
 
 async def test_range_of_31_days_is_accepted_across_a_clock_change():
     asked = LedgerQuery(start_date="2026-10-15", end_date="2026-11-14")
-    assert (await get_ledger(asked, caller=make_caller("America/New_York"), queue=Queue())).rows == []
+    assert (await get_ledger(asked, caller=make_caller("America/New_York"), queue=make_queue())).rows == []
 
 
 def test_row_begins_with_its_key_columns():

@@ -8,11 +8,11 @@ import pytest
 
 from service_core.ingestion.ports import TaggedLink
 from service_core.testing.ingestion_stubs import WORKSPACE_ID
+from tests.fixtures.stub_event_stores import StubEventWriter
+from tests.fixtures.stub_queues import StubIngestQueue
 from tests.ingestion.test_pipeline import (
     ENRICHER,
     IngestPipeline,
-    Stored,
-    Waiting,
     make_workspace_of,
     queued_event,
 )
@@ -34,9 +34,9 @@ class Links:
 
 
 async def enriched_rows(*events, utm=UTM):
-    store, links = Stored(), Links(utm)
+    store, links = StubEventWriter(), Links(utm)
     await IngestPipeline(
-        Waiting(*events), store, make_workspace_of, ENRICHER, json.loads, links=links
+        StubIngestQueue(*events), store, make_workspace_of, ENRICHER, json.loads, links=links
     ).process_batch()
     return list(store.events.values()), links
 

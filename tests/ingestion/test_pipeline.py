@@ -20,44 +20,10 @@ from service_core.testing.ingestion_stubs import (
     make_queued_event,
     make_workspace,
 )
+from tests.fixtures.stub_event_stores import StubEventWriter
+from tests.fixtures.stub_queues import StubIngestQueue
 
 ENRICHER = Enricher(StubDevices(), StubGeo(), TrafficClassifier(StubPublicSuffixes()))
-
-
-class Waiting:
-    """A queue that keeps what is not settled."""
-
-    def __init__(self, *items):
-        self.items = list(items)
-        self.quarantined = []
-
-    async def take(self, limit):
-        return self.items[:limit]
-
-    async def acknowledge(self, stored, quarantined):
-        gone = {event.seq for event in stored} | {item.queued.seq for item in quarantined}
-        self.items = [item for item in self.items if item.seq not in gone]
-        self.quarantined += quarantined
-
-
-class Stored:
-    """A store that is idempotent, counts its questions and fails on demand."""
-
-    def __init__(self, sessions=None):
-        self.events = {}
-        self.known = sessions or {}
-        self.asked = []
-        self.down = False
-
-    async def append(self, events):
-        if self.down:
-            raise OSError("store is down")
-        self.events |= {event.event_id: event for event in events}
-        return len(events)
-
-    async def session_states(self, keys):
-        self.asked.append(list(keys))
-        return {key: self.known[key] for key in keys if key in self.known}
 
 
 async def make_workspace_of(workspace_id):
@@ -79,7 +45,7 @@ def make_pipeline(queue, store, **options):
 
 
 async def test_batch_is_stored_in_order_and_empty_queue_returns_zero():
-    queue, store = Waiting(*(queued_event(n) for n in range(5))), Stored()
+    queue, store = StubIngestQueue(*(queued_event(n) for n in range(5))), StubEventWriter()
     drain = make_pipeline(queue, store, batch_size=3)
     assert [await drain.process_batch() for _ in range(3)] == [3, 2, 0]
     assert list(store.events) == ["e0", "e1", "e2", "e3", "e4"]
@@ -97,7 +63,7 @@ async def test_batch_is_stored_in_order_and_empty_queue_returns_zero():
     ],
 )
 async def test_unparseable_event_is_quarantined_and_the_rest_stored(poison, reason):
-    queue, store = Waiting(queued_event(1), poison, queued_event(3)), Stored()
+    queue, store = StubIngestQueue(queued_event(1), poison, queued_event(3)), StubEventWriter()
     assert await make_pipeline(queue, store).process_batch() == 3
     assert list(store.events) == ["e1", "e3"]
     assert [item.queued for item in queue.quarantined] == [poison]
@@ -107,7 +73,7 @@ async def test_unparseable_event_is_quarantined_and_the_rest_stored(poison, reas
 async def test_event_of_a_deleted_workspace_is_quarantined():
     stray = queued_event(1)
     stray = replace(stray, arrival=stray.arrival._replace(workspace_id=stray.arrival.key_id))
-    queue, store = Waiting(stray), Stored()
+    queue, store = StubIngestQueue(stray), StubEventWriter()
     assert await make_pipeline(queue, store).process_batch() == 1
     assert "workspace is gone" in queue.quarantined[0].reason
 
@@ -120,14 +86,14 @@ async def test_enrichment_error_quarantines_one_event():
             return super().parse(user_agent)
 
     bad = make_queued_event(b'{"event":"a","user_id":1,"context":{"userAgent":"bad"}}', seq=1)
-    queue, store = Waiting(bad, queued_event(2)), Stored()
+    queue, store = StubIngestQueue(bad, queued_event(2)), StubEventWriter()
     enricher = Enricher(Broken(), None, TrafficClassifier(StubPublicSuffixes()))
     assert await IngestPipeline(queue, store, make_workspace_of, enricher, json.loads).process_batch() == 2
     assert (list(store.events), queue.quarantined[0].reason) == (["e2"], "RuntimeError: no such device")
 
 
 async def test_failed_append_acknowledges_nothing_and_is_retried():
-    queue, store = Waiting(queued_event(1, utm_source="google"), queued_event(2)), Stored()
+    queue, store = StubIngestQueue(queued_event(1, utm_source="google"), queued_event(2)), StubEventWriter()
     drain = make_pipeline(queue, store)
     store.down = True
     with pytest.raises(OSError, match="down"):
@@ -140,11 +106,11 @@ async def test_failed_append_acknowledges_nothing_and_is_retried():
 
 
 async def test_failed_acknowledgement_repeats_the_batch_without_duplicates():
-    class Stuck(Waiting):
+    class Stuck(StubIngestQueue):
         async def acknowledge(self, stored, quarantined):
             raise OSError("queue is down")
 
-    queue, store = Stuck(queued_event(1)), Stored()
+    queue, store = Stuck(queued_event(1)), StubEventWriter()
     for _ in range(2):
         with pytest.raises(OSError, match="down"):
             await make_pipeline(queue, store).process_batch()
@@ -157,7 +123,7 @@ async def test_a_session_goes_on_within_and_between_batches():
         queued_event(2, "cart"),
         queued_event(3, "buy"),
     ]
-    queue, store = Waiting(*items), Stored()
+    queue, store = StubIngestQueue(*items), StubEventWriter()
     drain = make_pipeline(queue, store, batch_size=2)
     await drain.process_batch()
     await drain.process_batch()
@@ -173,7 +139,7 @@ async def test_first_event_of_a_session_does_not_depend_on_arrival_order(order, 
         {"url": "https://example.com/deal?utm_source=google&utm_medium=cpc", "utm_source": "google", "utm_medium": "cpc"},
         {"url": "https://example.com/till"},
     ]  # fmt: skip
-    queue, store = Waiting(), Stored()
+    queue, store = StubIngestQueue(), StubEventWriter()
     for seq, which in enumerate(order):
         minute = {"event": "pageview", "anonymous_id": "A1", "timestamp": f"2026-07-01T10:0{which}:00Z"}
         body = minute | {"properties": said[which], "context": {"session_id": "s1"}}
@@ -194,7 +160,10 @@ async def test_first_event_of_a_session_does_not_depend_on_arrival_order(order, 
 
 async def test_bot_events_do_not_affect_the_session_of_a_person():
     page = {"url": "https://example.com/bot", "utm_source": "spam", "bot": True}
-    queue, store = Waiting(queued_event(1, **page), queued_event(2, url="https://example.com/in")), Stored()
+    queue, store = (
+        StubIngestQueue(queued_event(1, **page), queued_event(2, url="https://example.com/in")),
+        StubEventWriter(),
+    )
     await make_pipeline(queue, store).process_batch()
     visit = store.events["e2"]
     assert (visit.landing_page, visit.attribution_source, visit.channel) == ("/in", "(direct)", "direct")
@@ -204,14 +173,14 @@ async def test_session_states_are_read_once_per_session():
     key = (WORKSPACE_ID, "A1", "s1")
     known = SessionState(NOON, "https://example.com/first", "google", "cpc", "paid_search")
     queue, store = (
-        Waiting(queued_event(1), queued_event(2), queued_event(3, visitor="A2")),
-        Stored({key: known}),
+        StubIngestQueue(queued_event(1), queued_event(2), queued_event(3, visitor="A2")),
+        StubEventWriter({key: known}),
     )
     drain = make_pipeline(queue, store)
     await drain.process_batch()
     queue.items = [queued_event(4)]
     await drain.process_batch()
-    assert store.asked == [[key, (WORKSPACE_ID, "A2", "s1")]]
+    assert store.session_requests == [[key, (WORKSPACE_ID, "A2", "s1")]]
     assert [event.channel for event in store.events.values()] == [
         "paid_search",
         "paid_search",
@@ -222,7 +191,10 @@ async def test_session_states_are_read_once_per_session():
 
 
 async def test_more_events_a_minute_than_a_person_could_send_are_noted():
-    queue, store = Waiting(*(queued_event(n) for n in range(HIGH_RATE_THRESHOLD + 2))), Stored()
+    queue, store = (
+        StubIngestQueue(*(queued_event(n) for n in range(HIGH_RATE_THRESHOLD + 2))),
+        StubEventWriter(),
+    )
     await make_pipeline(queue, store).process_batch()
     noted = [event.bot_reasons for event in store.events.values()]
     assert noted == [()] * HIGH_RATE_THRESHOLD + [("rate",)] * 2
@@ -233,11 +205,11 @@ async def test_unmapped_message_is_quarantined_raw():
     body = b'{"event":"purchase","user_id":"u_1"}'
     unread = {"headers": {PROVIDER_HEADER: "stripe", UNPARSED_HEADER: "stripe: id is missing"}}
     queue, store = (
-        Waiting(
+        StubIngestQueue(
             make_queued_event(body, channel=IngestEndpoint.WEBHOOK, **unread),
             make_queued_event(body, seq=2, **unread),
         ),
-        Stored(),
+        StubEventWriter(),
     )
     assert await make_pipeline(queue, store).process_batch() == 2
     assert [(aside.queued.seq, aside.reason) for aside in queue.quarantined] == [

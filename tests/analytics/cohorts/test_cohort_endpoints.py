@@ -19,17 +19,11 @@ from service_core.analytics.cohorts.ports import CohortActivity, CohortResult
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.memory.exchange_rates import converter_without_rates
+from tests.fixtures.stub_event_stores import FixedCohortReader
 
 
-class Table:
-    """A store that always answers the same table and remembers the plan."""
-
-    def __init__(self, sizes=None, cells=()):
-        self.table = CohortResult(sizes or {}, list(cells))
-
-    async def read_cohorts(self, query):
-        self.plan = query
-        return self.table
+def cohort_reader(sizes=None, cells=()):
+    return FixedCohortReader(CohortResult(sizes or {}, list(cells)))
 
 
 def cohort_cell(cohort, bucket, active, returned=None, revenue=0, **more):
@@ -54,7 +48,7 @@ async def get_lifetime_value_of_table(caller, queue, table, **parameters):
     )
 
 
-GOLDEN = Table(
+GOLDEN = cohort_reader(
     {0: 100, 1: 50, 2: 10},
     [
         cohort_cell(0, 0, 100),
@@ -102,7 +96,7 @@ async def test_current_period_is_included_on_request_and_excluded_from_averages(
 
 
 async def test_default_range_is_the_last_twelve_full_weeks(caller, queue):
-    table = Table()
+    table = cohort_reader()
     answer = await get_retention(
         parse_query_parameters_leniently(RetentionQuery, []),
         caller=caller,
@@ -128,8 +122,8 @@ async def test_default_cohort_size_depends_on_the_length_of_the_range(caller, qu
         await get_retention(
             query,
             caller=caller,
-            cohort_reader=Table(),
-            converter=converter_without_rates(Table()),
+            cohort_reader=cohort_reader(),
+            converter=converter_without_rates(cohort_reader()),
             queue=queue,
         )
     ).granularity == size
@@ -139,19 +133,19 @@ async def test_default_cohort_size_depends_on_the_length_of_the_range(caller, qu
 async def test_number_of_periods_is_clamped_by_the_cohort_size(caller, queue, granularity, most):
     dates = {"start_date": "2020-01-01", "end_date": "2020-01-01", "periods": "999"}
     answer = await get_retention_of_table(
-        caller, queue, Table({0: 1}, [cohort_cell(0, 0, 1)]), **dates, granularity=granularity
+        caller, queue, cohort_reader({0: 1}, [cohort_cell(0, 0, 1)]), **dates, granularity=granularity
     )
     assert max(row.period for row in answer.rows) == most
 
 
 async def test_one_date_without_the_other_is_refused(caller, queue):
     with pytest.raises(BadRequest, match=r"^start_date and end_date required \(ISO 8601\)$") as refused:
-        await get_retention_of_table(caller, queue, Table(), end_date="")
+        await get_retention_of_table(caller, queue, cohort_reader(), end_date="")
     assert refused.value.code is None
 
 
 async def test_unbounded_retention_counts_returns_in_the_period_or_later(caller, queue):
-    table = Table({0: 9}, [cohort_cell(0, 0, 9, 9), cohort_cell(0, 2, 3, 4), cohort_cell(0, 3, 1, 1)])
+    table = cohort_reader({0: 9}, [cohort_cell(0, 0, 9, 9), cohort_cell(0, 2, 3, 4), cohort_cell(0, 3, 1, 1)])
     answer = await get_retention_of_table(caller, queue, table, mode="on_or_after")
     assert [row.active_persons for row in answer.rows] == [9, 4, 4]
     assert [row.active_persons for row in (await get_retention_of_table(caller, queue, table)).rows] == [
@@ -162,7 +156,7 @@ async def test_unbounded_retention_counts_returns_in_the_period_or_later(caller,
 
 
 async def test_activity_is_read_up_to_now_only_for_unbounded_retention(caller, queue):
-    table = Table()
+    table = cohort_reader()
     await get_retention_of_table(caller, queue, table, periods="0")
     assert len(table.plan.activity.starts) == 3
     await get_retention_of_table(caller, queue, table, periods="0", mode="on_or_after")
@@ -174,7 +168,7 @@ async def test_activity_is_read_up_to_now_only_for_unbounded_retention(caller, q
     [("1900-01-01", "2199-12-31", 80), ("1900-01-01", "1901-12-31", 1), ("2150-01-01", "2199-12-31", 1)],
 )
 async def test_future_cohorts_are_not_queried(caller, queue, start, end, cohorts):
-    table = Table()
+    table = cohort_reader()
     answer = await get_retention_of_table(
         caller, queue, table, start_date=start, end_date=end, granularity="month"
     )
@@ -183,7 +177,7 @@ async def test_future_cohorts_are_not_queried(caller, queue, start, end, cohorts
 
 
 async def test_first_touch_filter_and_event_are_passed_to_the_store(caller, queue):
-    table = Table()
+    table = cohort_reader()
     await get_retention_of_table(
         caller, queue, table, utm_source="google", country="DE", event_name="page_view"
     )
@@ -195,7 +189,9 @@ async def test_first_touch_filter_and_event_are_passed_to_the_store(caller, queu
 
 
 async def test_lifetime_value_is_over_all_persons_of_the_cohort(caller, queue):
-    table = Table({0: 120}, [cohort_cell(0, 0, 120, revenue=60000), cohort_cell(0, 1, 44, revenue=31000)])
+    table = cohort_reader(
+        {0: 120}, [cohort_cell(0, 0, 120, revenue=60000), cohort_cell(0, 1, 44, revenue=31000)]
+    )
     first, second, third = (await get_lifetime_value_of_table(caller, queue, table)).rows
     assert (first.revenue, first.cumulative_revenue, first.cumulative_revenue_per_person) == (600, 600, 5)
     assert (second.revenue, second.cumulative_revenue) == (310, 910)
@@ -204,7 +200,7 @@ async def test_lifetime_value_is_over_all_persons_of_the_cohort(caller, queue):
 
 
 async def test_foreign_currency_makes_cumulative_revenue_null_from_that_period(caller, queue):
-    table = Table(
+    table = cohort_reader(
         {0: 1}, [cohort_cell(0, 0, 1, revenue=500), cohort_cell(0, 1, 1, revenue=0, foreign_money=True)]
     )
     rows = (await get_lifetime_value_of_table(caller, queue, table)).rows
@@ -212,13 +208,13 @@ async def test_foreign_currency_makes_cumulative_revenue_null_from_that_period(c
 
 
 async def test_a_workspace_without_persons_has_no_rows(caller, queue):
-    answer = await get_retention_of_table(caller, queue, Table())
+    answer = await get_retention_of_table(caller, queue, cohort_reader())
     assert (answer.rows, answer.averages, answer.complete) == ([], [], True)
 
 
 async def test_response_is_incomplete_while_events_are_queued(caller, queue):
     queue.oldest = caller.now - timedelta(days=10)
-    assert not (await get_retention_of_table(caller, queue, Table())).complete
+    assert not (await get_retention_of_table(caller, queue, cohort_reader())).complete
 
 
 @st.composite
@@ -233,7 +229,7 @@ def generated_cohort_tables(draw):
             later = max(active, draw(st.integers(later, size)) if active else later)
             if active:
                 found.append(cohort_cell(cohort, bucket, active, later, draw(st.integers(-500, 500))))
-    return Table(sizes, found)
+    return cohort_reader(sizes, found)
 
 
 @given(table=generated_cohort_tables())

@@ -9,18 +9,12 @@ from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelResult, FunnelStep
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
+from tests.fixtures.stub_event_stores import FixedFunnelReader
 
 
-class Table:
-    """A store that answers the same counts for every funnel and remembers the plan."""
-
-    def __init__(self, *counts, open_=0):
-        steps = [FunnelStep(n, 95.5 if i else None, 410.25 if i else None) for i, n in enumerate(counts)]
-        self.table = FunnelResult(steps, open_)
-
-    async def read_funnel(self, query):
-        self.plan = query
-        return self.table
+def funnel_reader(*counts, open_=0):
+    steps = [FunnelStep(n, 95.5 if i else None, 410.25 if i else None) for i, n in enumerate(counts)]
+    return FixedFunnelReader(FunnelResult(steps, open_))
 
 
 async def get_funnel_of_table(caller, queue, table, *parameters):
@@ -36,7 +30,7 @@ ABC = ("steps", "view_item,add_to_cart,purchase")
 
 
 async def test_rates_are_relative_to_the_first_and_the_previous_step(caller, queue):
-    answer = await get_funnel_of_table(caller, queue, Table(1000, 240, 60, open_=85), ABC)
+    answer = await get_funnel_of_table(caller, queue, funnel_reader(1000, 240, 60, open_=85), ABC)
     assert [(s.step, s.event_name, s.count, s.dropped) for s in answer.steps] == [
         (1, "view_item", 1000, 0), (2, "add_to_cart", 240, 760), (3, "purchase", 60, 180),
     ]  # fmt: skip
@@ -47,7 +41,7 @@ async def test_rates_are_relative_to_the_first_and_the_previous_step(caller, que
 
 
 async def test_rates_are_null_without_entrants(caller, queue):
-    answer = await get_funnel_of_table(caller, queue, Table(0, 0, 0), ABC)
+    answer = await get_funnel_of_table(caller, queue, funnel_reader(0, 0, 0), ABC)
     assert {s.conversion_rate for s in answer.steps} | {s.step_conversion_rate for s in answer.steps} == {
         None
     }
@@ -60,7 +54,7 @@ async def test_rates_are_null_without_entrants(caller, queue):
     ids=["comma list", "repeats", "JSON array"],
 )
 async def test_steps_are_accepted_in_three_formats(caller, queue, sent):
-    answer = await get_funnel_of_table(caller, queue, Table(3, 2, 1), *sent)
+    answer = await get_funnel_of_table(caller, queue, funnel_reader(3, 2, 1), *sent)
     assert [s.event_name for s in answer.steps] == ["a", "b", "c"]
 
 
@@ -74,12 +68,12 @@ async def test_steps_are_accepted_in_three_formats(caller, queue, sent):
 )  # fmt: skip
 async def test_fewer_than_two_or_more_than_five_steps_are_refused(caller, queue, sent):
     with pytest.raises(BadRequest, match=r"^steps must contain 2 to 5 event names$") as refused:
-        await get_funnel_of_table(caller, queue, Table(1, 1), *sent)
+        await get_funnel_of_table(caller, queue, funnel_reader(1, 1), *sent)
     assert refused.value.code == "invalid_steps"
 
 
 async def test_synonymous_event_names_are_one_step(caller, queue):
-    table = Table(2, 1)
+    table = funnel_reader(2, 1)
     answer = await get_funnel_of_table(
         caller, queue, table, ("steps", "page_view,order_paid"), ("exclude", "begin_checkout")
     )
@@ -92,7 +86,7 @@ async def test_synonymous_event_names_are_one_step(caller, queue):
 
 
 async def test_all_parameters_are_passed_to_the_store(caller, queue):
-    table = Table(2, 1)
+    table = funnel_reader(2, 1)
     answer = await get_funnel_of_table(
         caller, queue, table, ("steps", "a,b"), ("window_days", "400"), ("order", "any"), ("unit", "session"),
         ("utm_source", "google"), ("device_type", "mobile"), ("include_bots", "1"),
@@ -109,14 +103,14 @@ async def test_all_parameters_are_passed_to_the_store(caller, queue):
 
 
 async def test_the_default_range_is_the_last_thirty_local_days(caller, queue):
-    answer = await get_funnel_of_table(caller, queue, Table(1, 1), ("steps", "a,b"))
+    answer = await get_funnel_of_table(caller, queue, funnel_reader(1, 1), ("steps", "a,b"))
     assert answer.range.from_.isoformat() == "2026-06-09T04:00:00+00:00"
     assert (answer.range.partial, answer.timezone) == (True, "America/New_York")
 
 
 async def test_one_date_without_the_other_is_refused(caller, queue):
     with pytest.raises(BadRequest, match=r"^start_date and end_date required"):
-        await get_funnel_of_table(caller, queue, Table(1, 1), ABC, ("start_date", "2026-07-01"))
+        await get_funnel_of_table(caller, queue, funnel_reader(1, 1), ABC, ("start_date", "2026-07-01"))
 
 
 @pytest.mark.parametrize(
@@ -124,5 +118,5 @@ async def test_one_date_without_the_other_is_refused(caller, queue):
 )
 async def test_a_value_that_is_not_listed_is_refused(caller, queue, name, value):
     with pytest.raises(BadRequest) as refused:
-        await get_funnel_of_table(caller, queue, Table(1, 1, 1), ABC, (name, value))
+        await get_funnel_of_table(caller, queue, funnel_reader(1, 1, 1), ABC, (name, value))
     assert (refused.value.code, refused.value.field) == ("invalid_parameter", name)

@@ -1,6 +1,5 @@
 """Rates are read each hour by whoever comes first, kept for all, and a source that is away is left alone."""
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -15,6 +14,7 @@ from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.exchange_rates import DayRate
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 from service_core.testing.memory.exchange_rates import MemoryRates, StaticRateSource
+from tests.fixtures.port_stubs import ManualClock
 
 REGISTRY = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False)
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -27,14 +27,6 @@ USD, GBP = (
 def rates_of_day(at):
     start = datetime(at.year, at.month, at.day, tzinfo=UTC)
     return ResolvedRange(TimeRange(start, start + timedelta(hours=1)), ZoneInfo("UTC"), NOW)
-
-
-@dataclass
-class Now:
-    at: datetime = NOW
-
-    def __call__(self):
-        return self.at
 
 
 @pytest.fixture
@@ -69,39 +61,39 @@ async def test_empty_sync_updates_the_sync_time(store):
 
 
 async def test_source_is_read_once_an_hour_across_processes():
-    store, source, now = MemoryRates(), StaticRateSource(USD), Now()
+    store, source, now = MemoryRates(), StaticRateSource(USD), ManualClock(NOW)
     one, other = (ExchangeRateSync(source, store, now) for _ in range(2))
     for _ in range(3):
         await one.sync_if_due_or_back_off()
         await other.sync_if_due_or_back_off()
     assert source.requested_coverages == [None]
-    now.at += timedelta(hours=1)
+    now.now += timedelta(hours=1)
     await other.sync_if_due_or_back_off()
     await one.sync_if_due_or_back_off()
     assert source.requested_coverages == [None, RateCoverage(NOW, DAY, DAY, 1)]
 
 
 async def test_unavailable_source_is_retried_with_backoff_and_its_rates_stay():
-    store, source, now = MemoryRates(), StaticRateSource(USD), Now()
+    store, source, now = MemoryRates(), StaticRateSource(USD), ManualClock(NOW)
     keeping = ExchangeRateSync(source, store, now)
     await keeping.sync_if_due_or_back_off()
-    source.down, source.requested_coverages, now.at = True, [], NOW + timedelta(hours=1)
+    source.down, source.requested_coverages, now.now = True, [], NOW + timedelta(hours=1)
     for _ in range(60):
         await keeping.sync_if_due_or_back_off()
-        now.at += timedelta(minutes=1)
+        now.now += timedelta(minutes=1)
     assert len(source.requested_coverages) == 6  # after 1, 2, 4, 8, 16 and 32 minutes
     assert (await store.rate_coverage_or_none_if_never_read("told")).read_at == NOW
     source.down = False
-    now.at += timedelta(hours=1)
+    now.now += timedelta(hours=1)
     await keeping.sync_if_due_or_back_off()
-    assert (await store.rate_coverage_or_none_if_never_read("told")).read_at == now.at
+    assert (await store.rate_coverage_or_none_if_never_read("told")).read_at == now.now
 
 
 async def test_manual_sync_reports_the_error_of_the_source():
     source = StaticRateSource()
     source.down = True
     with pytest.raises(RateSourceUnavailable, match="Nobody"):
-        await ExchangeRateSync(source, MemoryRates(), Now()).sync_now()
+        await ExchangeRateSync(source, MemoryRates(), ManualClock(NOW)).sync_now()
 
 
 async def test_rates_of_a_range_include_the_carried_forward_days(store):

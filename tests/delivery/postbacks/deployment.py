@@ -33,6 +33,7 @@ from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.ingestion_stubs import FIREFOX, StubDevices
 from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT, PostbackPlatform
 from tests.analytics.deployment import NOW, run_deployment
+from tests.fixtures.port_stubs import ReplacedPorts
 
 ADHUB = PostbackPlatform(
     "adhub", "Adhub", "pixel_id", "pixel", "https://adhub.example/{asset}", ("Buy", "Look", CUSTOM_EVENT)
@@ -116,18 +117,6 @@ async def run_postback_deployment(folder, *senders, **settings):
         yield shop
 
 
-class StubDevicePorts:
-    """Ports whose devices are known at once: the patterns of all browsers take half a second to read."""
-
-    devices = StubDevices()
-
-    def __init__(self, ports):
-        self._ports = ports
-
-    def __getattr__(self, name):
-        return getattr(self._ports, name)
-
-
 class PostbackWorkspace:
     """A workspace with its rules, its events and what is sent of them."""
 
@@ -136,7 +125,9 @@ class PostbackWorkspace:
         self.ports = deployment.service.ports
         self.store, self.writes = self.ports.workspace, 0
         self.id = client.workspace.id
-        self.pipeline = build_ingest_pipeline(StubDevicePorts(self.ports), deployment.service.settings)
+        self.pipeline = build_ingest_pipeline(
+            ReplacedPorts(self.ports, devices=StubDevices()), deployment.service.settings
+        )
         self.delivery = build_delivery_worker_if_any_sender(self.ports, PostbacksSettings(**settings))
 
     async def with_key(self):

@@ -20,16 +20,11 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.durability_client import HttpConnection, SentEvents, send_events_until_stopped
 from tests.fixtures.processes import read_async_output_pairs, running_async_process, stop_async_process
+from tests.fixtures.waiting import wait_until
 
 SENDERS = 4
 STORED_AT_LEAST = 60
 """Acknowledged events before the backup begins, and after it has ended."""
-
-
-async def until(condition, seconds=100):
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -82,11 +77,11 @@ async def test_backup_of_a_running_service_restores_acknowledged_events_once(dep
             )
             for _ in range(SENDERS)
         ]
-        await until(lambda: len(books.acknowledged) > STORED_AT_LEAST)
+        await wait_until(lambda: len(books.acknowledged) > STORED_AT_LEAST)
         before = set(books.acknowledged)
         manifest = await asyncio.to_thread(create_backup, config, tmp_path / "backup.tar.gz")
         seen = len(books.acknowledged)
-        await until(lambda: len(books.acknowledged) > seen + STORED_AT_LEAST)
+        await wait_until(lambda: len(books.acknowledged) > seen + STORED_AT_LEAST)
         stop.set()
         await asyncio.gather(*senders)
         assert await stop_async_process(process) == 0

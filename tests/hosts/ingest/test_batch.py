@@ -12,6 +12,7 @@ from hosts.ingest.run import create_ingest_host_app
 from hosts.worker.consumer import build_ingest_pipeline
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
 from tests.analytics.deployment import NOW, run_deployment
+from tests.fixtures.port_stubs import ReplacedPorts
 
 ORIGIN = "https://shop.example"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
@@ -271,19 +272,9 @@ def make_queue_fail(host, monkeypatch):
     def fail(ids=None):
         ports = host.ports
         queue = Failing(ports.queue, ids)
-        host.app = create_ingest_host_app(host.served.service.settings, Standing(ports, queue))
+        host.app = create_ingest_host_app(host.served.service.settings, ReplacedPorts(ports, queue=queue))
 
     return fail
-
-
-class Standing:
-    """The ports of a deployment with another queue."""
-
-    def __init__(self, ports, queue):
-        self._ports, self.queue = ports, queue
-
-    def __getattr__(self, name):
-        return getattr(self._ports, name)
 
 
 async def test_failing_queue_returns_the_same_error_as_track(host, make_queue_fail):

@@ -14,10 +14,11 @@ from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.write_key_cache import WriteKeyCache
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.models import AuthContext, Credential, CredentialKind, Workspace
-from service_core.ingestion.models import ReceivedEvent, RejectionReason
-from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
+from service_core.ingestion.models import RejectionReason
+from service_core.ingestion.ports import EnqueueFailed
 from service_core.ingestion.track import SenderRateLimit
 from service_core.kernel.ids import sha256_hex
+from tests.fixtures.stub_queues import StubIngestQueue
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 KEY, OTHER_KEY, ASLEEP = "dk_" + "a" * 32, "dk_" + "b" * 32, "dk_" + "c" * 32
@@ -53,33 +54,11 @@ class Keys:
         return self.changes
 
 
-class Queue:
-    """A queue in memory that can be told to fail."""
-
-    def __init__(self):
-        self.arrivals: list[ReceivedEvent] = []
-        self.rejected: list[RejectionReason] = []
-        self.fault: Exception | None = None
-
-    async def offer(self, arrival):
-        if self.fault:
-            raise self.fault
-        if arrival.claimed and any(
-            (a.workspace_id, a.event_id) == (arrival.workspace_id, arrival.event_id) for a in self.arrivals
-        ):
-            return EnqueueResult.DUPLICATE
-        self.arrivals.append(arrival)
-        return EnqueueResult.QUEUED
-
-    async def count_rejected(self, _workspace, _key, _channel, reason, _at):
-        self.rejected.append(reason)
-
-
 class TrackHost:
     """The ingest host around a queue in memory, with a clock that stands still."""
 
     def __init__(self, others=None, **door):
-        self.queue, self.keys, self.now = Queue(), Keys(), NOW
+        self.queue, self.keys, self.now = StubIngestQueue(), Keys(), NOW
         self.door = IngestDependencies(
             queue=self.queue,
             write_keys=WriteKeyCache(KeyAuthenticator(self.keys, lambda: self.now), self.keys),

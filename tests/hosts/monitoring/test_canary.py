@@ -13,18 +13,7 @@ from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_sto
 from service_core.ingestion.ports import EnqueueFailed
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
-
-
-class Clock:
-    """Time that passes by being looked at."""
-
-    def __init__(self, step):
-        self.now = datetime(2026, 7, 1, tzinfo=UTC)
-        self.step = step
-
-    def __call__(self):
-        self.now += self.step
-        return self.now
+from tests.fixtures.port_stubs import TickingClock
 
 
 async def test_canary_event_reaches_the_event_store(tmp_path):
@@ -84,7 +73,7 @@ async def test_missing_canary_event_raises_an_alert(fault):
     await canary.send_and_time_until_stopped(
         SimpleNamespace(offer=offer),
         SimpleNamespace(bounds=bounds),
-        Clock(timedelta(seconds=31)),
+        TickingClock(timedelta(seconds=31)),
         interval_seconds=0.001,
         stop=stop,
         on_lag_and_arrival=told,

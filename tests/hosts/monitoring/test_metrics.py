@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -14,16 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hosts.monitoring import metrics_endpoint
 from tests.fixtures.processes import read_output_pairs, running_process, stop_process
+from tests.fixtures.waiting import wait_until_true
 
 CLIENT = "203.0.113.77"
-
-
-def until(condition, seconds=100.0):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.05)
-    return value
 
 
 def fetch(url, headers=None, body=None):
@@ -106,18 +98,18 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
         now = read_metrics(service)
         return now if all(now.get(name, 0) >= number for name, number in at_least.items()) else None
 
-    found = until(counted)
+    found = wait_until_true(counted)
     assert {name: found[name] for name in once} == dict.fromkeys(once, 1)
     assert found[asked, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")] == 3
     assert found["touchpoint_canary_lag_seconds",] < 60
     assert fetch(f"{service['api']}/v1/users/a", agent)[0] == 200
     for read in ("find_person_of_any_id", "read_activity"):
-        until(
+        wait_until_true(
             lambda read=read: read_metrics(service).get(
                 ("touchpoint_store_read_seconds_count", ("read", read))
             )
         )
-    until(lambda: read_metrics(service).get(("touchpoint_exports", ("status", "queued"))) == 0)
+    wait_until_true(lambda: read_metrics(service).get(("touchpoint_exports", ("status", "queued"))) == 0)
     assert not any("ada" in part for name in found for pair in name[1:] for part in pair)
 
 
@@ -132,7 +124,7 @@ def test_each_process_exports_liveness_and_probe_results(service):
         told = json.loads(text)["roles"]
         return told if status == 200 and {role: set(told[role]) for role in told} == wanted else None
 
-    roles = until(ready)
+    roles = wait_until_true(ready)
     assert {state for checks in roles.values() for state in checks.values()} == {"ok"}
     assert json.loads(fetch(f"{service['metrics']}/health")[1]) == {"status": "ok"}
     checks = json.loads(fetch(f"{service['api']}/ready")[1])["checks"]

@@ -22,6 +22,7 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.durability_client import HttpConnection, SentEvents, send_events_until_stopped
 from tests.fixtures.processes import read_async_output_pairs, running_async_process, stop_async_process
+from tests.fixtures.waiting import wait_until
 
 SETTINGS = """
 [storage]
@@ -36,13 +37,6 @@ queue = "{redis}"
 [monitoring]
 listen = "127.0.0.1:0"
 """
-
-
-async def until(condition, seconds=100):
-    async with asyncio.timeout(seconds):
-        while not (value := await condition()):
-            await asyncio.sleep(0.05)
-        return value
 
 
 def fetch(url, key=None):
@@ -136,14 +130,14 @@ async def assert_survives_each_exit(process, initialized_deployment, reader):
 
     async def sent(more):
         seen = len(books.acknowledged)
-        await until(lambda: is_true(len(books.acknowledged) > seen + more))
+        await wait_until(lambda: len(books.acknowledged) > seen + more)
 
     await sent(50)
     for role in ("hosts.roles consumer", "hosts.roles api"):
         victim = next(pid for pid, line in role_processes(process).items() if f"-m {role}" in line)
         os.kill(victim, signal.SIGKILL)
         await sent(50)
-    await until(lambda: is_true(len(role_processes(process)) == 6))
+    await wait_until(lambda: len(role_processes(process)) == 6)
     stop.set()
     await asyncio.gather(*senders)
     assert books.unexpected_replies == []
@@ -158,7 +152,7 @@ async def assert_survives_each_exit(process, initialized_deployment, reader):
             return None
         return told if told["totals"]["in_flight"] == 0 else None
 
-    told = await until(all_stored)
+    told = await wait_until(all_stored)
     assert told["balanced"]
     assert told["totals"]["stored"] == len(books.acknowledged)
 
@@ -169,9 +163,5 @@ async def assert_survives_each_exit(process, initialized_deployment, reader):
             return None
         return told if len(told["roles"]) == 4 else None
 
-    assert (await until(ready))["status"] == "ok"
+    assert (await wait_until(ready))["status"] == "ok"
     return books
-
-
-async def is_true(value):
-    return value

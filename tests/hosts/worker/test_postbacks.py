@@ -6,6 +6,7 @@ import pytest
 
 from hosts.worker import postbacks
 from service_core.delivery.postbacks.postback import PostbackQueue
+from tests.fixtures.waiting import wait_until
 
 SLOW, BROKEN, WELL = (PostbackQueue(None, "adhub", name) for name in ("slow", "broken", "well"))
 
@@ -41,17 +42,11 @@ def delivery(monkeypatch):
     return Delivery()
 
 
-async def until(condition):
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
 async def test_slow_account_does_not_delay_other_accounts(delivery):
     stop = asyncio.Event()
     delivery.patient = True
     work = asyncio.create_task(postbacks.send_due_postbacks_until_stopped(delivery, stop))
-    await until(lambda: min(delivery.begun.count(BROKEN), delivery.begun.count(WELL)) >= 3)
+    await wait_until(lambda: min(delivery.begun.count(BROKEN), delivery.begun.count(WELL)) >= 3)
     assert delivery.begun.count(SLOW) == 1
     stop.set()
     await work
@@ -63,7 +58,7 @@ async def test_endless_call_is_cancelled_on_shutdown(delivery, monkeypatch):
     monkeypatch.setattr(postbacks, "DRAIN_TIMEOUT_SECONDS", 0.01)
     stop = asyncio.Event()
     work = asyncio.create_task(postbacks.send_due_postbacks_until_stopped(delivery, stop))
-    await until(lambda: SLOW in delivery.begun)
+    await wait_until(lambda: SLOW in delivery.begun)
     stop.set()
     await work
     assert "cancelled" in delivery.ended
