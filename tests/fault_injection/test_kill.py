@@ -116,7 +116,7 @@ async def test_stop_finishes_requests_in_flight(deployment, server):
         await wait_until(lambda: len(books.acknowledged) > 100)
         stop.set()
         await asyncio.gather(*senders)
-        assert await child.stop() == 0
+        assert await child.terminate_or_kill_after_timeout() == 0
     assert books.compare_with_stored(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
 
 

@@ -137,7 +137,7 @@ async def test_killed_ingest_hosts_lose_and_duplicate_no_acknowledged_event(clus
             hosts[victim] = await cluster.host(listen=hosts[victim].address)
         await cluster.progress()
     for host in hosts:
-        assert await host.stop() == 0
+        assert await host.terminate_or_kill_after_timeout() == 0
     await cluster.check()
 
 
@@ -154,7 +154,7 @@ async def test_killed_redis_loses_no_acknowledged_event_and_fails_others_immedia
             redis_server.start()
         await cluster.progress()
     for host in hosts:
-        assert await host.stop() == 0
+        assert await host.terminate_or_kill_after_timeout() == 0
     assert {(status, body["error"], body["details"]) for status, body, _ in cluster.failures} <= {
         (500, "Failed to enqueue event", "queue")
     }
@@ -191,7 +191,7 @@ async def test_read_only_redis_is_reported_within_two_seconds_and_used_after_rec
             end()
             await cluster.progress(seconds=BACK_WITHIN_SECONDS)
     for host in hosts:
-        assert await host.stop() == 0
+        assert await host.terminate_or_kill_after_timeout() == 0
     assert {(status, body["error"]) for status, body, _ in cluster.failures} == {
         (500, "Failed to enqueue event")
     }
@@ -204,7 +204,7 @@ async def test_full_redis_can_be_drained_by_the_consumer(cluster, redis_server):
     host = await cluster.host()
     async with cluster.load([host]):
         await cluster.progress()
-    await host.stop()
+    await host.terminate_or_kill_after_timeout()
     assert redis_server.first_line_of_reply("CONFIG", "SET", "maxmemory", "1") == "+OK"
     await cluster.check()
     assert (await cluster.ports.queue.state()).waiting_count == 0

@@ -40,7 +40,7 @@ def launch(tmp_path):
 
 def test_unresponsive_subprocess_is_killed_and_named(launch, caplog):
     async def stopped():
-        return await (await launch(DEAF, stop_timeout=0.2)).stop()
+        return await (await launch(DEAF, stop_timeout=0.2)).terminate_or_kill_after_timeout()
 
     with caplog.at_level(logging.ERROR, "touchpoint.children"):
         assert run_on_uvloop(stopped()) == -signal.SIGKILL
@@ -49,7 +49,7 @@ def test_unresponsive_subprocess_is_killed_and_named(launch, caplog):
 
 def test_exit_is_detected_while_another_process_holds_the_output(launch, caplog, capfd):
     async def stopped():
-        return await (await launch(HEIR, stop_timeout=20)).stop()
+        return await (await launch(HEIR, stop_timeout=20)).terminate_or_kill_after_timeout()
 
     assert run_on_uvloop(stopped()) == -signal.SIGTERM
     assert caplog.messages == []

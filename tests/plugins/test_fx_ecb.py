@@ -98,26 +98,28 @@ class TestReferenceRates(RateSourceConformance):
     ids=str,
 )
 async def test_smallest_sufficient_file_is_requested(rate_server, tmp_path, kept, files):
-    await open_source(rate_server, tmp_path).fetch_rates(kept)
+    await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(kept)
     assert [asked.path for asked in rate_server.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
 
 
 async def test_no_working_day_lies_in_a_weekend(rate_server, tmp_path):
     rate_server.daily = rates_xml((date(2026, 7, 6), {"USD": "1.08"}))
-    await open_source(rate_server, tmp_path).fetch_rates(read_rates(FRIDAY))
+    await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(read_rates(FRIDAY))
     assert [asked.path for asked in rate_server.api.asked] == ["/eurofxref-daily.xml"]
 
 
 async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(rate_server, tmp_path):
-    told = await open_source(rate_server, tmp_path).fetch_rates(read_rates(TUESDAY))
+    told = await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(read_rates(TUESDAY))
     assert told == [
         DayRate(TUESDAY, "USD", Decimal("1.0876")), DayRate(TUESDAY, "JPY", Decimal("171.23")),
     ]  # fmt: skip
-    assert {rate.day for rate in await open_source(rate_server, tmp_path).fetch_rates(None)} == {
+    assert {
+        rate.day for rate in await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(None)
+    } == {
         TUESDAY,
         FRIDAY,
     }
-    earlier = await open_source(rate_server, tmp_path, "&since=2019-01-01").fetch_rates(None)
+    earlier = await open_source(rate_server, tmp_path, "&since=2019-01-01").fetch_rates_not_stored_yet(None)
     assert {rate.day for rate in earlier} == {TUESDAY, FRIDAY, date(2019, 6, 3)}
 
 
@@ -138,14 +140,14 @@ async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(
 async def test_invalid_rate_file_is_unavailable(rate_server, tmp_path, answer):
     rate_server.answer = answer
     with pytest.raises(RateSourceUnavailable, match="European Central Bank"):
-        await open_source(rate_server, tmp_path).fetch_rates(None)
+        await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(None)
 
 
 async def test_unavailable_source_can_be_retried(rate_server, tmp_path):
     asking = open_source(rate_server, tmp_path)
     rate_server.api.answer = lambda _: None
     with pytest.raises(RateSourceUnavailable, match="does not answer"):
-        await asking.fetch_rates(None)
+        await asking.fetch_rates_not_stored_yet(None)
 
 
 def test_invalid_url_stops_the_start(tmp_path):

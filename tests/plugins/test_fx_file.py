@@ -32,7 +32,7 @@ class TestRateFile(RateSourceConformance):
 async def test_lines_are_days_and_columns_currencies(tmp_path):
     told = await open_source(
         tmp_path, "Date,USD,JPY,RUB,\n2026-07-07,1.0876,171.23,N/A,\n2026-07-06, 1.08 ,,N/A,\n"
-    ).fetch_rates(None)
+    ).fetch_rates_not_stored_yet(None)
     assert told == [
         DayRate(DAY, "USD", Decimal("1.0876")),
         DayRate(DAY, "JPY", Decimal("171.23")),
@@ -46,7 +46,7 @@ async def test_lines_are_days_and_columns_currencies(tmp_path):
 async def test_invalid_line_is_named(tmp_path, text):
     asked = open_source(tmp_path, text)
     with pytest.raises(RateSourceUnavailable, match=r"Line 2 of .*rates\.csv"):
-        await asked.fetch_rates(None)
+        await asked.fetch_rates_not_stored_yet(None)
     with pytest.raises(StartupError, match=r"fx\.rates"):
         await asked.check()
 

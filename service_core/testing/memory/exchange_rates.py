@@ -55,7 +55,7 @@ class StaticRateSource:
         self.down = False
         self.requested_coverages: list[RateCoverage | None] = []
 
-    async def fetch_rates(self, coverage: RateCoverage | None) -> Sequence[DayRate]:
+    async def fetch_rates_not_stored_yet(self, coverage: RateCoverage | None) -> Sequence[DayRate]:
         self.requested_coverages.append(coverage)
         if self.down:
             raise RateSourceUnavailable("Nobody answers.")

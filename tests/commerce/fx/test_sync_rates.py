@@ -46,10 +46,10 @@ async def test_published_rates_are_stored_and_replaced_by_day(store):
     await store.save_rates("other", [DayRate(DAY, "USD", Decimal(9))], NOW)
     corrected = DayRate(DAY, "USD", Decimal("1.09"))
     await store.save_rates("told", [corrected, DayRate(DAY - timedelta(days=9), "JPY", Decimal(171))], NOW)
-    found = await store.rates("told", {"USD", "GBP", "JPY"}, DAY, DAY)
+    found = await store.list_rates_published_between("told", {"USD", "GBP", "JPY"}, DAY, DAY)
     assert sorted(found, key=lambda rate: rate.currency) == [GBP, corrected]
     assert str(GBP.per_euro) == "0.8543"
-    assert await store.rates("told", {"SEK"}, DAY, DAY) == []
+    assert await store.list_rates_published_between("told", {"SEK"}, DAY, DAY) == []
     assert await store.rate_coverage_or_none_if_never_read("told") == RateCoverage(
         NOW, DAY - timedelta(days=9), DAY, 3
     )
