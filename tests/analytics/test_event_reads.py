@@ -181,6 +181,33 @@ async def test_properties_refuse_one_date_without_the_other(caller, store, queue
         )
 
 
+@pytest.mark.parametrize(
+    ("key", "sample", "shown"),
+    [
+        ("billingEmail", "x", "***"),
+        ("shipping_address", {"city": "Berlin"}, "***"),
+        ("firstName", "Ada", "***"),
+        ("customer_name", "Ada", "***"),
+        ("product_name", "Shirt", "Shirt"),
+        ("items", [{"name": "Shirt", "price": 5}], [{"name": "Shirt", "price": 5}]),
+        ("user", {"id": 7, "name": "Ada", "list": [{"phoneNumber": 1}]}, {"id": 7, "name": "***", "list": [{"phoneNumber": "***"}]}),
+        ("note", ["write to ada@example.com", "ok"], ["***", "ok"]),
+        ("note", {"a": {"ada@example.com": [True]}}, {"a": {"***": [True]}}),
+        ("call", "+49 (30) 123-4567", "***"),
+        ("call", "030 1234567", "***"),
+        ("call", "(555) 123-4567", "***"),
+        ("paid_with", "4111 1111 1111 1111", "***"),
+        ("paid_with", [4111111111111111], ["***"]),
+        ("order", "2026-07-01", "2026-07-01"),
+        ("order", "4111 1111 1111 1112", "4111 1111 1111 1112"),
+        ("at", 1783500000000, 1783500000000),
+        ("version", "10.15.7", "10.15.7"),
+    ],
+)  # fmt: skip
+def test_a_sample_shows_no_personal_data_at_any_depth(key, sample, shown):
+    assert redact_or_truncate_sample(key, sample) == shown
+
+
 def test_a_sample_is_cut_at_200_characters():
     assert redact_or_truncate_sample("note", "x" * 300) == "x" * 200
     assert len(redact_or_truncate_sample("notes", ["x" * 300])) == 200

@@ -15,6 +15,7 @@ from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import CustomPropertySummary, EventReader
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
+from service_core.analytics.reads.sample_masking import mask_personal_data
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
@@ -23,8 +24,6 @@ from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
 _SAMPLE_LENGTH: Final = 200
-_SENSITIVE_KEY_PARTS: Final = ("email", "phone", "token", "password", "secret")
-_MASK: Final = "***"
 
 
 class EventNameResponse(ResponseModel):
@@ -164,9 +163,8 @@ def _build_property_with_redacted_sample(summary: CustomPropertySummary) -> Prop
 
 
 def redact_or_truncate_sample(property_key: str, sample: Any) -> Any:
-    """Returns a value for display: masked if its key looks sensitive, at most 200 characters long."""
-    if any(word in property_key.lower() for word in _SENSITIVE_KEY_PARTS):
-        return _MASK
+    """Returns a value for display: without personal data at any depth, at most 200 characters long."""
+    sample = mask_personal_data(property_key, sample)
     if isinstance(sample, list | tuple | dict):
         text = json.dumps(sample, ensure_ascii=False, separators=(",", ":"))
         return sample if len(text) <= _SAMPLE_LENGTH else text[:_SAMPLE_LENGTH]
