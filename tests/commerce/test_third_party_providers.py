@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -138,6 +139,17 @@ async def test_third_party_events_are_listed_and_trigger_rules(webhook_client, w
     assert targets.resolve_only_destination(platform, None, None) == ("act_1", "pixel_1")
     targets.require_accepted_event(platform, "act_1", "Sale")
     targets.require_known_event_source("acmeshop")
+
+
+async def test_revenue_is_incomplete_while_a_connected_provider_has_no_plugin(tmp_path):
+    registry = collect_plugins_into_registry([("builtin", builtin)])
+    async with open_webhook_client(tmp_path, registry) as webhook_client:
+        workspace_client = await webhook_client.connected_workspace()
+        assert (await workspace_client.get("/revenue", **WEEK))["complete"]
+        other = await webhook_client.connected_workspace()
+        await webhook_client.connect(other, "acmeshop")
+        webhook_client.served.now += timedelta(minutes=5)
+        assert not (await other.get("/revenue", **WEEK))["complete"]
 
 
 FAILING_MESSAGES = {

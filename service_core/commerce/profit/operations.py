@@ -17,6 +17,7 @@ from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import SourceState, SourceUnavailable
+from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.analytics.rounding import round_decimal
 from service_core.analytics.scope import scope_for_caller
 from service_core.commerce.ads.source import synced_through
@@ -122,6 +123,9 @@ async def get_commerce_metrics(
             **values,
             "attribution": attribution,
             "refund_basis": query.refund_basis,
+            "unavailable": list_unavailable_with_reasons(
+                tuple(_FIELDS.values()), tuple(results.readings[id_] for id_ in _FIELDS)
+            ),
             "completeness": results.completeness_of_parts(covered),
         }
     )

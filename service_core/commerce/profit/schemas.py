@@ -9,6 +9,7 @@ from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.kernel.date_range import DATES_REQUIRED_MESSAGE
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.schemas import ResponseModel
@@ -143,4 +144,7 @@ class CommerceMetrics(ResponseModel):
         description="The workspace's default, by which `roas` is credited."
     )
     refund_basis: RefundBasis
+    unavailable: list[UnavailableMetric] = Field(
+        description="The fields that are null, each with its reason."
+    )
     completeness: Completeness

@@ -7,7 +7,9 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from service_core.access.models import Workspace
+from service_core.analytics.connections.models import ProviderKind
 from service_core.analytics.connections.ports import Connections
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.sync.connection_sync import complete_through
 
@@ -50,34 +52,59 @@ def polled_through(state: PollState | None, now: datetime) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
+class _ProviderTimes:
+    """When the providers of a workspace were read last.
+
+    Attributes:
+        oldest_poll: of the polled ones; None if none is polled.
+        missing_since: last message of a connected provider whose plugin is not installed; None if all are.
+    """
+
+    oldest_poll: datetime | None
+    missing_since: datetime | None
+
+    def complete_through(self, now: datetime) -> datetime:
+        """Returns up to when the messages of all providers are known."""
+        polled = now if self.oldest_poll is None else complete_through(self.oldest_poll, now)
+        return polled if self.missing_since is None else min(polled, self.missing_since)
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderFreshness:
     """Computes up to when payments of connected providers are complete; cached for a minute per workspace."""
 
     connections: Connections
     poll_states: PollStates
-    _oldest_polls: dict[UUID, tuple[datetime, datetime | None]] = field(default_factory=dict)
+    providers: InstalledProviders
+    _times: dict[UUID, tuple[datetime, _ProviderTimes]] = field(default_factory=dict)
 
     async def complete_through(self, workspace: Workspace, now: datetime) -> datetime:
         """Returns up to when payments are complete; the creation of the workspace if that cannot be read."""
-        asked_at, last = self._oldest_polls.get(workspace.id, (None, None))
-        if asked_at is None or not timedelta() <= now - asked_at < _CACHED_FOR:
+        read_at, times = self._times.get(workspace.id, (None, None))
+        if read_at is None or times is None or not timedelta() <= now - read_at < _CACHED_FOR:
             try:
-                last = await self._oldest_poll_of_connected_providers(workspace.id)
+                times = await self._read_times_of_connected_providers(workspace.id)
             except StoreUnavailable:
                 return workspace.created_at
-            if len(self._oldest_polls) >= _MAX_CACHED_WORKSPACES:
-                self._oldest_polls.clear()
-            self._oldest_polls[workspace.id] = now, last
-        return now if last is None else complete_through(last, now)
+            if len(self._times) >= _MAX_CACHED_WORKSPACES:
+                self._times.clear()
+            self._times[workspace.id] = now, times
+        return times.complete_through(now)
 
-    async def _oldest_poll_of_connected_providers(self, workspace_id: UUID) -> datetime | None:
-        """Returns the oldest last poll of the connected providers; None if none is polled."""
-        reads = await self.poll_states.states_by_provider(workspace_id)
-        polled_at = {provider: read.read_at for provider, read in reads.items() if read.read_at is not None}
-        if not polled_at:
-            return None
-        known = await self.connections.list_connections_oldest_first(workspace_id)
-        standing = {
-            connection.provider for connection in known if connection.is_connected or connection.has_failed
-        }
-        return min((at for provider, at in polled_at.items() if provider in standing), default=None)
+    async def _read_times_of_connected_providers(self, workspace_id: UUID) -> _ProviderTimes:
+        """Returns the oldest times; a provider without its plugin gets no message, so its later ones are unknown."""
+        states = await self.poll_states.states_by_provider(workspace_id)
+        connected = [
+            connection
+            for connection in await self.connections.list_connections_oldest_first(workspace_id)
+            if connection.kind is ProviderKind.REVENUE and (connection.is_connected or connection.has_failed)
+        ]
+        polled = (state.read_at for c in connected if (state := states.get(c.provider)) is not None)
+        missing = (
+            connection.last_synced_at or connection.created_at
+            for connection in connected
+            if connection.provider not in self.providers.by_id
+        )
+        return _ProviderTimes(
+            min((at for at in polled if at is not None), default=None), min(missing, default=None)
+        )

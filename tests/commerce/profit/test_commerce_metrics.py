@@ -89,6 +89,9 @@ async def test_commerce_metrics_of_a_week_of_sales_and_ads(workspace_client):
         "spend": 100.0, "cogs": None, "shipping_costs": None, "profit": None, "margin": None,
         "roas": 1.5, "platform_roas": 2.1, "mer": 2.5, "cac": 50.0,
         "attribution": {"model": "last_non_direct", "window_days": 30}, "refund_basis": "refund",
+        "unavailable": [
+            {"metric": id_, "reason": "no_cost_data"} for id_ in ("cogs", "shipping_costs", "profit", "margin")
+        ],
         "completeness": {
             "complete": False,
             "revenue": {"complete": True, "through": END},
