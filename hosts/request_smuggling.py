@@ -4,7 +4,9 @@ No server in use refuses all of these by itself. The answer closes the connectio
 follow are never read as another request. Requests for WebSocket are refused too: nothing here speaks it.
 """
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hosts.asgi import App, Message, Receive, Scope, Send
@@ -13,6 +15,10 @@ from hosts.request_ids import new_request_id
 _SINGLE_HEADERS: Final = frozenset(
     {b"host", b"content-length", b"transfer-encoding", b"authorization", b"x-api-key"}
 )
+_HOST: Final = re.compile(
+    rb"(?:(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{0,5})?"
+)
+_MAX_HOST_BYTES: Final = 260
 _HTTP_VERSIONS: Final = frozenset({"1.1", "1.0", "2"})
 _BODY: Final = b'{"error":"Malformed request"}'
 _HEADERS_TOO_LARGE_STATUS: Final = 431
@@ -120,7 +126,8 @@ def is_unambiguous(scope: Scope) -> bool:
         return False
     version = scope.get("http_version", "1.1")
     is_known = version in _HTTP_VERSIONS and scope["method"] != "CONNECT"
-    return is_known and (bool(once.get(b"host")) or version != "1.1")
+    host = once.get(b"host")
+    return is_known and (version != "1.1" if host is None else _is_host(host))
 
 
 def _repeats_single_header_or_has_line_break(headers: Sequence[tuple[bytes, bytes]]) -> bool:
@@ -131,6 +138,12 @@ def _repeats_single_header_or_has_line_break(headers: Sequence[tuple[bytes, byte
             return True
         seen.add(name)
     return False
+
+
+@lru_cache(maxsize=1024)
+def _is_host(value: bytes) -> bool:
+    """Returns whether a Host header names a host: frameworks fail at names with labels of over 63 characters."""
+    return len(value) <= _MAX_HOST_BYTES and _HOST.fullmatch(value) is not None
 
 
 def _contains_line_break(value: bytes) -> bool:
