@@ -7,6 +7,7 @@ from datetime import timedelta
 from hosts.composition.bindings import Bindings, build_resource_types
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
+from hosts.disk_probe import build_disk_probes
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.key_requests.approvals import Approvals
 from service_core.access.members.sign_in import SignIn
@@ -173,4 +174,5 @@ def _build_readiness_probes(ports: Ports) -> tuple[Probe, ...]:
         build_queue_age_and_ledger_probe(ports.queue, ports.workspace.credentials, ports.clock),
         build_limiter_probe_by_consuming(ports.limits),
         build_change_version_probe(ports.workspace.credentials),
+        *build_disk_probes(ports.database_folders),
     )

@@ -44,6 +44,7 @@ from service_core.analytics.reads.export_streams import RowStreams
 from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
 from service_core.commerce.credentials.ports import ConnectionSecrets, SecretCipher
 from service_core.delivery.exports.ports import ExportStorage, JobQueue
+from service_core.extensions.adapters import LocalDataKind, parse_adapter_settings
 from service_core.extensions.registry import Registry
 from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.ingestion.ports import (
@@ -213,6 +214,8 @@ class Ports:
     def __init__(self, settings: Settings, folder: Path, registry: Registry, clock: Clock) -> None:
         self.registry: Final = registry
         self.clock: Final = clock
+        self._settings = settings
+        self._folder = folder
         self._adapters = {
             name: providers.Singleton(registry.open_adapter, name, url, base_folder=folder)
             if (url := declared.url(settings)) or declared.fallback is None
@@ -223,6 +226,22 @@ class Ports:
     def adapter(self, name: str) -> Any:
         """Returns the adapter of a port by its name."""
         return self._adapters[name]()
+
+    @cached_property
+    def database_folders(self) -> tuple[Path, ...]:
+        """The folders on this machine in which databases of the deployment lie; empty where servers hold all of them.
+
+        Raises:
+            StartupError: a setting names an adapter that is not installed, or does not fit it.
+        """
+        folders = []
+        for declared in BACKED_UP_PORTS:
+            url = declared.url(self._settings)
+            adapter = self.registry.adapter_for_url_scheme(declared.name, url) if url else None
+            if adapter is not None and adapter.local_data in {LocalDataKind.SQLITE, LocalDataKind.FILE}:
+                path = parse_adapter_settings(adapter, url, self._folder).path
+                folders += [path.parent] if path is not None else []
+        return tuple(dict.fromkeys(folders))
 
     def adapters_opened_by(self, role: Role | None = None) -> tuple[object, ...]:
         """Returns the adapters a role opens, in the order they are started; without a role those of all ports."""

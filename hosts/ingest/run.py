@@ -22,6 +22,7 @@ from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.composition.providers import build_message_store
 from hosts.compression import compress_responses
+from hosts.disk_probe import build_disk_probes
 from hosts.edge.app import RedirectDependencies, create_edge_app
 from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
 from hosts.ingest.app import IngestDependencies, create_ingest_app
@@ -115,6 +116,7 @@ def _build_queue_and_cache_readiness(ports: Ports) -> ReadinessChecker:
     probes = [
         build_queue_answers_probe(ports.queue, ports.clock),
         build_change_version_probe(ports.workspace.credentials),
+        *build_disk_probes(ports.database_folders),
     ]
     return ReadinessChecker(probes, ports.clock)
 

@@ -22,6 +22,7 @@ from hosts.composition.compose import compose, load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
+from hosts.disk_probe import build_disk_probes
 from hosts.monitoring.canary import Canary
 from hosts.roles.models import Role
 from hosts.roles.tasks import (
@@ -154,6 +155,7 @@ async def _run_tasks_with_heartbeat(
     all_probes = [
         build_store_probe_with_newest_event(ports.events, store.credentials),
         build_queue_age_and_ledger_probe(queue, store.credentials, ports.clock),
+        *build_disk_probes(ports.database_folders),
         *extra_probes,
     ]
     async with asyncio.TaskGroup() as tasks:

@@ -40,8 +40,8 @@ async def get_health() -> HealthResponse:
 async def get_ready(*, checker: ReadinessChecker) -> HandlerResponse[ReadinessResponse]:
     """Report whether stores, queue and limits are available.
 
-    Degraded, with status 503, when one of them does not answer, when an event has waited for more than 5 minutes, or
-    when the ledger does not balance.
+    Degraded, with status 503, when one of them does not answer, when a disk is full or takes no writes, when an event
+    has waited for more than 5 minutes, or when the ledger does not balance.
     """
     report = await checker.report_at_most_one_second_old()
     answer = ReadinessResponse(

@@ -1,12 +1,18 @@
 """Readiness as the contract has it (12): degraded when something cannot be relied on, unknown or not."""
 
 import asyncio
+import errno
+import json
+import shutil
+import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from hosts.composition.compose import compose
 from service_core.access.ports import RateLimiterUnavailable
+from service_core.api.http_messages import ApiRequest
 from service_core.api.operations import get_health, get_ready
 from service_core.api.readiness import (
     Probe,
@@ -19,6 +25,7 @@ from service_core.api.readiness import (
     build_store_probe_with_newest_event,
 )
 from service_core.ingestion.ports import QueueState
+from service_core.kernel.settings import Settings
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 
@@ -202,3 +209,32 @@ async def test_processes_that_take_events_stay_ready_while_events_wait(stub_port
     stub_ports.limiter_down = True
     stub_ports.now += timedelta(seconds=2)
     assert not (await readiness.report_at_most_one_second_old()).ok
+
+
+async def test_full_or_missing_disk_is_degraded(tmp_path, monkeypatch):
+    settings = Settings.model_validate({"storage": {"events": "memory://"}})
+    folder = tmp_path / "data"
+    folder.mkdir()
+    now = NOW
+
+    async def ready():
+        nonlocal now
+        now += timedelta(minutes=1)
+        answer = await service.dispatch(ApiRequest("GET", "/ready"))
+        return answer.status, json.loads(answer.body)["checks"]["disk"]
+
+    async with compose(settings, folder, clock=lambda: now) as service:
+        assert await ready() == (200, "ok")
+        with monkeypatch.context() as patched:
+            usage = shutil.disk_usage(folder)
+            patched.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1_000_000))
+            assert await ready() == (503, "degraded")
+        with monkeypatch.context() as patched:
+            patched.setattr(tempfile, "TemporaryFile", read_only)
+            assert await ready() == (503, "degraded")
+        assert await ready() == (200, "ok")
+        assert not [path for path in folder.iterdir() if path.name.startswith(".ready")]
+
+
+def read_only(**_):
+    raise OSError(errno.EROFS, "Read-only file system")
