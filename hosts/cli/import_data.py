@@ -161,9 +161,11 @@ def _import_file_and_print_result(
     *,
     shift_to_now: bool,
 ) -> None:
+    from hosts.cli.deployment import load_ports_of_existing_deployment
     from hosts.data_import.run_import import ImportTask
     from hosts.file_digest import sha256_of_file
 
+    load_ports_of_existing_deployment(config)  # an import never makes a new, empty deployment
     digest = sha256_of_file(file)
     read_entries(digest)  # a format that is not known is told before anything begins
     task = ImportTask(config, digest, lambda: read_entries(digest), shift_to_now, workspace)
