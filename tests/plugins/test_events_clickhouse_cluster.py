@@ -147,3 +147,14 @@ async def test_a_shard_ignores_a_block_sent_twice(cluster):
     assert await cluster._engine.run_read_within_time_budget(
         lambda reader: reader.execute_text(text, {})
     ) == [(len(rows),)]
+
+
+def test_the_engine_parses_the_statements_that_make_a_replicated_cluster(tmp_path):
+    """Only parsed: replication and ``ON CLUSTER`` need Keeper, which the engine in this process lacks."""
+    client = in_process_connect(tmp_path)()
+    texts = [text for text in ddl.create_if_missing_statements("shop") if text.startswith("CREATE")]
+    for text in texts:
+        tree = client.query(f"EXPLAIN AST {text}").result_rows
+        assert "CreateQuery" in tree[0][0], text
+    with pytest.raises(Exception, match="Syntax error"):
+        client.query(f"EXPLAIN AST {texts[0].replace(' ON CLUSTER ', ' ON CLUSTERS ')}")
