@@ -407,6 +407,7 @@ from service_core.ingestion.models import QueuedEvent as QueuedEvent
 from service_core.ingestion.models import ReceivedEvent as ReceivedEvent
 from service_core.ingestion.models import RejectionReason as RejectionReason
 from service_core.ingestion.parse_event import ExternalIdEvent as ExternalIdEvent
+from service_core.ingestion.ports import NOTHING_IGNORED as NOTHING_IGNORED
 from service_core.ingestion.ports import Device as Device
 from service_core.ingestion.ports import EnqueueFailed as EnqueueFailed
 from service_core.ingestion.ports import EnqueueResult as EnqueueResult

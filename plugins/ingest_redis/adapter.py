@@ -1,6 +1,6 @@
 """Implements the port `IngestQueue` with a Redis stream."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
@@ -22,6 +22,7 @@ from plugins.ingest_redis.stream_entries import (
 )
 from plugins.ingest_redis.writer import OfferedEntry, RejectedCount, StreamWriter
 from service_core.plugin import (
+    NOTHING_IGNORED,
     EnqueueFailed,
     EnqueueResult,
     Event,
@@ -135,9 +136,14 @@ class RedisIngestQueue:
         """Leases the oldest events that no other consumer has leased."""
         return await self._consumer.lease_new_or_abandoned(limit)
 
-    async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
+    async def acknowledge(
+        self,
+        stored: Sequence[Event],
+        quarantined: Sequence[QuarantinedEvent],
+        ignored: Mapping[int, Sequence[str]] = NOTHING_IGNORED,
+    ) -> None:
         """Removes stored and quarantined events and counts them, in one step."""
-        await self._consumer.acknowledge_and_count(stored, quarantined)
+        await self._consumer.acknowledge_and_count(stored, quarantined, ignored)
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
         """Returns ledger rows with ``start <= hour < end``, oldest first."""

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -54,15 +54,18 @@ class GroupConsumer:
         return sorted(map(to_queued_event, entries), key=lambda taken: taken.seq)
 
     async def acknowledge_and_count(
-        self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]
+        self,
+        stored: Sequence[Event],
+        quarantined: Sequence[QuarantinedEvent],
+        ignored: Mapping[int, Sequence[str]],
     ) -> None:
         """Removes and counts events, in one step."""
         outcomes: list[str | int] = []
         for event in stored:
             late = event.received_at - event.timestamp > _LATE
-            outcomes += (event.seq, int(late), int(event.is_bot), "")
+            outcomes += (event.seq, int(late), int(event.is_bot), "", ",".join(ignored.get(event.seq, ())))
         for aside in quarantined:
-            outcomes += (aside.queued.seq, 0, 0, aside.reason or "unknown")
+            outcomes += (aside.queued.seq, 0, 0, aside.reason or "unknown", "")
         keys = [self._keys.stream, self._keys.moved]
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *outcomes])

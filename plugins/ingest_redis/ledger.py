@@ -35,6 +35,7 @@ RETRY_AFTER_SECONDS: Final = 1.0
 
 _HOURS_PER_BATCH: Final = 500
 _REJECTED_PREFIX: Final = "rejected:"
+_IGNORED_PREFIX: Final = "ignored:"
 
 
 class LedgerReader:
@@ -143,9 +144,15 @@ def _ledger_rows_of_hour(hour: int, hash_fields: Mapping[bytes, bytes]) -> Itera
             in_flight=lane.get("waiting", 0),
             late=lane.get("late", 0),
             bots=lane.get("bots", 0),
-            rejected_by_reason={
-                what.removeprefix(_REJECTED_PREFIX): events
-                for what, events in sorted(lane.items())
-                if what.startswith(_REJECTED_PREFIX)
-            },
+            rejected_by_reason=_counts_with_prefix(lane, _REJECTED_PREFIX),
+            ignored_by_reason=_counts_with_prefix(lane, _IGNORED_PREFIX),
         )
+
+
+def _counts_with_prefix(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
+    """Returns the counts whose names have a prefix, without it."""
+    return {
+        name.removeprefix(prefix): events
+        for name, events in sorted(counts.items())
+        if name.startswith(prefix)
+    }

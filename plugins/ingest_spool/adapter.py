@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
@@ -17,6 +17,7 @@ from plugins.ingest_spool.schema import check_readable_sqlite_file, open_or_crea
 from plugins.ingest_spool.settings import SpoolSettings
 from plugins.ingest_spool.writer import DUPLICATE, GroupCommitWriter
 from service_core.plugin import (
+    NOTHING_IGNORED,
     EnqueueFailed,
     EnqueueResult,
     Event,
@@ -121,10 +122,17 @@ class SpoolQueue:
             lambda connection: consumer.list_oldest_queued(connection, limit)
         )
 
-    async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
+    async def acknowledge(
+        self,
+        stored: Sequence[Event],
+        quarantined: Sequence[QuarantinedEvent],
+        ignored: Mapping[int, Sequence[str]] = NOTHING_IGNORED,
+    ) -> None:
         """Removes stored and quarantined events and counts them, in one commit."""
         await self._writer.run_on_writer_thread(
-            lambda connection: consumer.acknowledge_and_sweep_expired_claims(connection, stored, quarantined)
+            lambda connection: consumer.acknowledge_and_sweep_expired_claims(
+                connection, stored, quarantined, ignored
+            )
         )
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:

@@ -11,6 +11,7 @@ import orjson
 
 from plugins.ingest_spool.claims import delete_expired_in_random_range
 from plugins.ingest_spool.row_format import (
+    IGNORED_PREFIX,
     MAX_EVENTS_PER_BATCH,
     LedgerKey,
     StoredEvent,
@@ -43,6 +44,12 @@ _ADD_COUNTS: Final = """
     ON CONFLICT DO UPDATE SET stored = stored + excluded.stored, late = late + excluded.late,
         bots = bots + excluded.bots, quarantined = quarantined + excluded.quarantined
 """
+_ADD_REASONS: Final = """
+    INSERT INTO rejection (workspace, hour, key, channel, reason, events)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+    FROM json_each(?) WHERE true
+    ON CONFLICT DO UPDATE SET events = events + excluded.events
+"""
 _INSERT_QUARANTINED: Final = """
     INSERT INTO quarantine (seq, workspace, lane, arrival, body, reason) VALUES (?, ?, ?, ?, ?, ?)
 """
@@ -63,6 +70,7 @@ class EventOutcome(NamedTuple):
     late: bool = False
     bot: bool = False
     quarantined: QuarantinedEvent | None = None
+    ignored: tuple[str, ...] = ()
 
 
 def list_oldest_queued(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
@@ -88,11 +96,17 @@ def list_oldest_queued(connection: sqlite3.Connection, limit: int) -> list[Queue
 
 
 def acknowledge_and_sweep_expired_claims(
-    connection: sqlite3.Connection, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]
+    connection: sqlite3.Connection,
+    stored: Sequence[Event],
+    quarantined: Sequence[QuarantinedEvent],
+    ignored: Mapping[int, Sequence[str]],
 ) -> None:
     """Removes events from the queue, counts and quarantines them in one commit, and deletes some expired claims."""
     outcome_by_seq = {
-        e.seq: EventOutcome(late=e.received_at - e.timestamp > _LATE, bot=e.is_bot) for e in stored
+        e.seq: EventOutcome(
+            late=e.received_at - e.timestamp > _LATE, bot=e.is_bot, ignored=tuple(ignored.get(e.seq, ()))
+        )
+        for e in stored
     }
     outcome_by_seq |= {event.queued.seq: EventOutcome(quarantined=event) for event in quarantined}
     moments = [e.received_at for e in stored] + [q.queued.arrival.received_at for q in quarantined]
@@ -177,6 +191,7 @@ def _remove_from_batches_and_count_once(
 ) -> None:
     """Removes events from their batches and counts them; an event removed before is not counted again."""
     counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
+    ignored: Counter[tuple[LedgerKey, str]] = Counter()
     empty = []
     batch_numbers = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcome_by_seq}))
     for number, known, text in connection.execute(_SELECT_BATCHES, (batch_numbers,)).fetchall():
@@ -191,6 +206,7 @@ def _remove_from_batches_and_count_once(
             stored = outcome.quarantined is None
             for column, holds in enumerate((stored, not stored, outcome.late, outcome.bot)):
                 tally[column] += holds
+            ignored.update((lane, IGNORED_PREFIX + reason) for reason in outcome.ignored)
             if outcome.quarantined is not None:
                 _insert_quarantined(connection, lane, entry, outcome.quarantined)
         rest = sum(place is not None for place in places)
@@ -200,6 +216,8 @@ def _remove_from_batches_and_count_once(
             empty.append(number)
     connection.execute(_DELETE_BATCHES, (dump_json(empty),))
     _add_to_ledger(connection, counts)
+    rows = [(*lane, reason, events) for (lane, reason), events in ignored.items()]
+    connection.execute(_ADD_REASONS, (dump_json(rows),))
 
 
 def _insert_quarantined(

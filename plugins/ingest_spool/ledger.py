@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from plugins.ingest_spool.row_format import (
+    IGNORED_PREFIX,
     LedgerKey,
     first_full_hour,
     hour_start,
@@ -62,7 +63,7 @@ def _count_queued_by_ledger_key(connection: sqlite3.Connection) -> Counter[Ledge
 
 
 def _to_ledger_row(
-    ledger_columns: tuple[Any, ...], queued_count: int, rejected_by_reason: dict[str, int]
+    ledger_columns: tuple[Any, ...], queued_count: int, events_by_reason: dict[str, int]
 ) -> LedgerRow:
     hour, key, channel, received, stored, duplicate, quarantined, late, bots = ledger_columns
     return LedgerRow(
@@ -76,5 +77,14 @@ def _to_ledger_row(
         in_flight=queued_count,
         late=late,
         bots=bots,
-        rejected_by_reason=rejected_by_reason,
+        rejected_by_reason={
+            reason: events
+            for reason, events in events_by_reason.items()
+            if not reason.startswith(IGNORED_PREFIX)
+        },
+        ignored_by_reason={
+            reason.removeprefix(IGNORED_PREFIX): events
+            for reason, events in events_by_reason.items()
+            if reason.startswith(IGNORED_PREFIX)
+        },
     )

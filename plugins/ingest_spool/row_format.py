@@ -15,6 +15,9 @@ import orjson
 
 from service_core.plugin import IngestEndpoint, QueuedEvent, ReceivedEvent
 
+IGNORED_PREFIX: Final = "ignored:"
+"""First part of the reasons of stored events with a part that could not be used; the other reasons are of rejected events."""
+
 MAX_EVENTS_PER_BATCH: Final = 1024
 """Arrivals of a batch at most: a sequence is the batch's number times this, plus the place."""
 

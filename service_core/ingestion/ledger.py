@@ -21,18 +21,23 @@ class LedgerTotals:
     late: int
     bots: int
     rejected_by_reason: Mapping[str, int]
+    ignored_by_reason: Mapping[str, int]
 
 
 def sum_ledger_rows(rows: Iterable[LedgerRow]) -> LedgerTotals:
     """Returns the sums over the rows; all zero without rows."""
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
+    ignored: Counter[str] = Counter()
     for row in rows:
         reasons.update(row.rejected_by_reason)
+        ignored.update(row.ignored_by_reason)
         for name in _COUNTS:
             counts[name] += getattr(row, name)
     return LedgerTotals(
-        **{name: counts[name] for name in _COUNTS}, rejected_by_reason=dict(sorted(reasons.items()))
+        **{name: counts[name] for name in _COUNTS},
+        rejected_by_reason=dict(sorted(reasons.items())),
+        ignored_by_reason=dict(sorted(ignored.items())),
     )
 
 

@@ -310,6 +310,7 @@ class LedgerRow:
     late: int
     bots: int
     rejected_by_reason: Mapping[str, int]
+    ignored_by_reason: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:

@@ -44,6 +44,9 @@ class LedgerCounts(ResponseModel):
     late: int = Field(description="Of the stored ones, received more than 24 hours after their time.")
     bots: int = Field(description="Of the stored ones, those of bots.")
     rejected_by_reason: dict[str, int]
+    ignored_by_reason: dict[str, int] = Field(
+        description="Of the stored ones, those with a part that could not be used, such as `money_ignored`."
+    )
 
 
 class LedgerRowKey(ResponseModel):

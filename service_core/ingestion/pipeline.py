@@ -7,13 +7,14 @@ again; the store ignores events that it has stored before.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from service_core.access.models import Workspace
 from service_core.ingestion.campaign import link_tag_without_utm
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB
+from service_core.ingestion.ignored_values import ignored_values
 from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.models import (
     UNPARSED_HEADER,
@@ -76,6 +77,7 @@ class _ParsedEventOfWorkspace(NamedTuple):
     queued: QueuedEvent
     workspace: Workspace
     parsed: ParsedEvent
+    body: Mapping[str, Any]
 
 
 class IngestPipeline:
@@ -138,12 +140,12 @@ class IngestPipeline:
         if not taken:
             return 0
         try:
-            events, triggered, quarantined = await self._enrich_or_quarantine_batch(taken)
+            events, triggered, quarantined, ignored = await self._enrich_or_quarantine_batch(taken)
             if events:
                 await self._store.append(events)
             if triggered and self._on_stored is not None:
                 await self._on_stored(triggered)
-            await self._queue.acknowledge(events, quarantined)
+            await self._queue.acknowledge(events, quarantined, ignored)
         except BaseException:
             self._sessions.clear()
             self._event_counts_by_minute.clear()
@@ -152,13 +154,14 @@ class IngestPipeline:
 
     async def _enrich_or_quarantine_batch(
         self, batch: Sequence[QueuedEvent]
-    ) -> tuple[list[Event], list[RuleCandidate], list[QuarantinedEvent]]:
+    ) -> tuple[list[Event], list[RuleCandidate], list[QuarantinedEvent], dict[int, Sequence[str]]]:
         ids = {queued.arrival.workspace_id for queued in batch}
         workspaces = {workspace_id: await self._find_workspace(workspace_id) for workspace_id in ids}
         ready: list[_ParsedEventOfWorkspace] = []
         events: list[Event] = []
         triggered: list[RuleCandidate] = []
         quarantined: list[QuarantinedEvent] = []
+        ignored: dict[int, Sequence[str]] = {}
         async for taken in _yield_to_event_loop_every_50(batch):
             queued = await self._mapped_if_kept_raw(taken)
             try:
@@ -173,9 +176,11 @@ class IngestPipeline:
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_build_quarantined_event(step.queued, fault))
             else:
+                if unused := ignored_values(step.body, events[-1]):
+                    ignored[events[-1].seq] = unused
                 if step.parsed.name in step.workspace.triggers:
                     triggered.append(RuleCandidate(events[-1], _end_user_agent(step, events[-1].source)))
-        return events, triggered, quarantined
+        return events, triggered, quarantined, ignored
 
     async def _mapped_if_kept_raw(self, queued: QueuedEvent) -> QueuedEvent:
         """Returns the event of a message that was kept raw, if it can be mapped now; else the same event."""
@@ -194,7 +199,10 @@ class IngestPipeline:
         if not isinstance(body, dict):
             raise TypeError("the body is not a JSON object")
         return _ParsedEventOfWorkspace(
-            queued, workspace, parse_event(queued.arrival, body, workspace, self._external_id_events)
+            queued,
+            workspace,
+            parse_event(queued.arrival, body, workspace, self._external_id_events),
+            body if queued.arrival.channel is not IngestEndpoint.WEBHOOK else {},
         )
 
     async def _cache_stored_sessions(self, arrivals: Iterable[_ParsedEventOfWorkspace]) -> None:

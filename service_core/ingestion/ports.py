@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 from uuid import UUID
 
 from service_core.ingestion.models import (
@@ -16,6 +17,8 @@ from service_core.ingestion.models import (
     ReceivedEvent,
     RejectionReason,
 )
+
+NOTHING_IGNORED: Final[Mapping[int, Sequence[str]]] = MappingProxyType({})
 
 
 class EnqueueResult(StrEnum):
@@ -98,8 +101,19 @@ class IngestQueue(IngestLedger, Protocol):
     async def take(self, limit: int) -> list[QueuedEvent]:
         """Returns the oldest queued events in sequence order, without removing them."""
 
-    async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
-        """Removes stored and quarantined events from the queue and counts them, in one commit."""
+    async def acknowledge(
+        self,
+        stored: Sequence[Event],
+        quarantined: Sequence[QuarantinedEvent],
+        ignored: Mapping[int, Sequence[str]] = NOTHING_IGNORED,
+    ) -> None:
+        """Removes stored and quarantined events from the queue and counts them, in one commit.
+
+        Args:
+            stored: the events that are durable in the event store.
+            quarantined: those that cannot be stored.
+            ignored: by sequence number, which parts of a stored event could not be used.
+        """
 
     async def state(self) -> QueueState:
         """Returns how many events wait, and since when."""

@@ -114,5 +114,5 @@ async def test_range_of_31_days_is_accepted_across_a_clock_change():
 def test_row_begins_with_its_key_columns():
     assert list(LedgerHour.model_fields) == [
         "hour", "key_id", "channel", "received", "stored", "duplicate", "rejected", "quarantined", "in_flight",
-        "late", "bots", "rejected_by_reason",
+        "late", "bots", "rejected_by_reason", "ignored_by_reason",
     ]  # fmt: skip

@@ -3,7 +3,8 @@
 --
 -- KEYS  stream, moved (sequence -> id of an event that was put back)
 -- ARGV  group, prefix of a ledger hash, prefix of a quarantine,
---       for each event: sequence, 1 when late, 1 when a bot's, reason it is set aside ("" when stored)
+--       for each event: sequence, 1 when late, 1 when a bot's, reason it is set aside ("" when stored),
+--       parts that could not be used, with commas between
 local stream, moved = KEYS[1], KEYS[2]
 local group, ledger, quarantine = ARGV[1], ARGV[2], ARGV[3]
 
@@ -18,7 +19,7 @@ local function find(sequence)
   return id, entry and entry[2]
 end
 
-for at = 4, #ARGV, 4 do
+for at = 4, #ARGV, 5 do
   local sequence, late, bot, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local id, fields = find(sequence)
   if fields then
@@ -33,6 +34,9 @@ for at = 4, #ARGV, 4 do
       count(':stored', 1)
       if late == '1' then count(':late', 1) end
       if bot == '1' then count(':bots', 1) end
+      for part in string.gmatch(ARGV[at + 4], '[^,]+') do
+        count(':ignored:' .. part, 1)
+      end
     else
       count(':quarantined', 1)
       redis.call(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hosts.ingest.run import create_ingest_host_app
 from hosts.worker.consumer import build_ingest_pipeline
+from service_core.ingestion.models import IngestEndpoint
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
 from tests.analytics.deployment import NOW, run_deployment
 from tests.fixtures.port_stubs import ReplacedPorts
@@ -124,10 +125,10 @@ async def test_a_repeat_in_a_batch_and_across_batches_counts_as_a_duplicate(host
 
 async def test_a_batch_and_track_share_their_event_ids(host):
     assert (await host.batch(page_view("a")))[1]["accepted"] == 1
-    workspace = host.client.workspace
-    assert await host.ports.queue.offer(
-        (await host.ports.queue.take(1))[0].arrival._replace(key_id=workspace.id)
-    ) is EnqueueResult.DUPLICATE  # fmt: skip
+    tracked = (await host.ports.queue.take(1))[0].arrival._replace(channel=IngestEndpoint.TRACK)
+    assert await host.ports.queue.offer(tracked) is EnqueueResult.QUEUED  # it has a key: the claim gives way
+    assert await host.ports.queue.offer(tracked) is EnqueueResult.DUPLICATE
+    assert (await host.batch(page_view("a")))[1]["duplicates"] == 1
 
 
 async def test_one_invalid_event_does_not_fail_the_others(host):

@@ -99,3 +99,27 @@ async def test_a_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
     assert (await host.batch(guess))[1]["duplicates"] == 1
     ledger = await host.client.get("/ledger", start_date="2026-07-08", end_date="2026-07-08")
     assert ledger["balanced"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reasons"),
+    [
+        ({"properties": {"value": "a lot"}}, {"money_ignored": 1}),
+        ({"properties": {"value": [1]}}, {"money_ignored": 1}),
+        ({"properties": {"value": 5, "currency": "dollars"}}, {"currency_ignored": 1}),
+        ({"properties": {"clickId": "1", "clickIdType": "own"}}, {"click_id_type_unknown": 1}),
+        ({"properties": "text"}, {"properties_ignored": 1}),
+        ({"external_ids": ["1"]}, {"external_ids_ignored": 1}),
+        ({"timestamp": "yesterday"}, {"timestamp_replaced": 1}),
+        ({"user_id": "u" * 256}, {"id_cut": 1}),
+        ({"utm_source": "google"}, {"top_level_attribution_dropped": 1}),
+        ({"ip": "nowhere"}, {"ip_ignored": 1}),
+        ({"properties": {"value": "5", "currency": "usd"}, "ip": "0", "timestamp": 1783504800}, {}),
+    ],
+)
+async def test_parts_that_cannot_be_used_are_shown_in_the_ledger(host, fields, reasons):
+    assert (await host.batch(page_view(**fields)))[1]["accepted"] == 1
+    assert len(await host.events()) == 1
+    ledger = await host.client.get("/ledger", start_date="2026-07-08", end_date="2026-07-08")
+    assert ledger["rows"][0]["ignored_by_reason"] == ledger["totals"]["ignored_by_reason"] == reasons
+    assert (ledger["totals"]["stored"], ledger["balanced"]) == (1, True)
