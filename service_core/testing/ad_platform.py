@@ -134,7 +134,7 @@ class AdPlatformConformance:
     async def test_accounts_lists_every_account_of_the_credentials(
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
-        """`accounts` returns every account that the credentials can read."""
+        """`list_accessible_accounts` returns every account that the credentials can read."""
         found = await harness.platform.list_accessible_accounts(harness.secrets)
         assert sorted(found, key=lambda account: account.id) == list(platform_data.accounts)
 
@@ -142,7 +142,7 @@ class AdPlatformConformance:
     async def test_spend_returns_every_row_and_figure_of_a_level(
         self, harness: PlatformHarness, platform_data: PlatformData, level: AdLevel
     ) -> None:
-        """`spend` returns every row of an account at each level with the figures of that level, over all pages."""
+        """`fetch_daily_spend` returns every row of an account at each level with the figures of that level, over all pages."""
         for account in platform_data.accounts:
             found = await harness.platform.fetch_daily_spend(account, level, FIRST, THIRD, harness.secrets)
             assert _sorted_rows(
@@ -154,7 +154,7 @@ class AdPlatformConformance:
     async def test_spend_returns_only_days_from_first_to_last_inclusive(
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
-        """`spend` returns the rows of both end days and all between, and no others."""
+        """`fetch_daily_spend` returns the rows of both end days and all between, and no others."""
         for first, last in ((FIRST, FIRST), (SECOND, THIRD), (date(2026, 1, 1), date(2026, 1, 2))):
             found = await harness.platform.fetch_daily_spend(
                 platform_data.accounts[0], AdLevel.CAMPAIGN, first, last, harness.secrets
@@ -234,7 +234,7 @@ class AdPlatformConformance:
     async def _errors_of_accounts_and_spend(
         self, harness: PlatformHarness, platform_data: PlatformData, expected_type: type[Exception]
     ) -> list[Any]:
-        """Returns the errors that `accounts` and `spend` raise; asserts that both raise the expected type."""
+        """Returns the errors that both methods raise; asserts that both raise the expected type."""
         with pytest.raises(expected_type) as accounts_error:
             await harness.platform.list_accessible_accounts(harness.secrets)
         with pytest.raises(expected_type) as spend_error:

@@ -19,7 +19,7 @@ from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Series
 from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
 from hosts.web.charts.time_labels import build_labelled_bucket
-from service_core.analytics.reads.query.top_groups import OTHER
+from service_core.analytics.reads.query.top_groups import OTHER_GROUP_LABEL
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
 from service_core.kernel.timestamps import format_timestamp
@@ -156,8 +156,8 @@ def _plot_card_of_top_series(answer: _QueryAnswer) -> Card:
         if answer.dimensions
         else _series_of_metrics_sharing_first_unit(answer, starts)
     )
-    named = [series for series in all_series if series.name != OTHER]
-    drawn = [*named[:MAX_LINES], *(series for series in all_series if series.name == OTHER)]
+    named = [series for series in all_series if series.name != OTHER_GROUP_LABEL]
+    drawn = [*named[:MAX_LINES], *(series for series in all_series if series.name == OTHER_GROUP_LABEL)]
     picture = build_plot(
         f"{answer.title}, by {answer.size}",
         _label_buckets_marking_last_partial(answer, starts),
@@ -211,7 +211,7 @@ def _series_by_dimension_largest_first(answer: _QueryAnswer, starts: Sequence[st
     nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not answer.data["meta"]["truncated"] else None
     largest = sorted(
         value_by_bucket,
-        key=lambda name: (name == OTHER, -sum(value or 0 for value in value_by_bucket[name].values())),
+        key=lambda name: (name == OTHER_GROUP_LABEL, -sum(value or 0 for value in value_by_bucket[name].values())),
     )
     return [
         Series(name, tuple(value_by_bucket[name].get(start, nothing) for start in starts)) for name in largest

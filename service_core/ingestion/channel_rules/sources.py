@@ -27,7 +27,7 @@ SHOPPING: Final = "shopping"
 ASSISTANTS: Final = "assistants"
 
 MAIL: Final = "mail"
-OTHER: Final = "other"
+OTHER_SOURCES: Final = "other"
 """Documents, translation and consoles of a company that also runs a search engine."""
 
 SOURCES_BY_CATEGORY: Final = MappingProxyType(
@@ -38,7 +38,7 @@ SOURCES_BY_CATEGORY: Final = MappingProxyType(
         SHOPPING: tuple(SHOPPING_HOSTS.split()),
         ASSISTANTS: tuple(ASSISTANT_HOSTS.split()),
         MAIL: tuple(MAIL_HOSTS.split()),
-        OTHER: tuple(OTHER_HOSTS.split()),
+        OTHER_SOURCES: tuple(OTHER_HOSTS.split()),
     }
 )
 
@@ -76,7 +76,7 @@ DEFAULT_MEDIUM: Final = MappingProxyType(
         SHOPPING: "referral",
         ASSISTANTS: "referral",
         MAIL: "email",
-        OTHER: "referral",
+        OTHER_SOURCES: "referral",
     }
 )
 """Category -> the medium of a visit if none is sent."""

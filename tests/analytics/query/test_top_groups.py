@@ -4,7 +4,7 @@ import pytest
 
 from service_core.kernel.errors import BadRequest
 
-OTHER = "(other)"
+OTHER_GROUP_LABEL = "(other)"
 SOURCES = ["(not set)", "facebook", "google"]
 
 
@@ -16,10 +16,12 @@ async def test_top_keeps_the_largest_groups_and_the_rest_is_counted_as_one(query
     plan = {"metrics": ["visitors", "pageviews"], "dimensions": ["utm_source"]}
     every = await query_client.query(plan)
     answer = await query_client.query(plan | {"top": {"limit": 1, "other": True}})
-    assert [row["utm_source"] for row in answer["rows"]] == ["(not set)", OTHER]
+    assert [row["utm_source"] for row in answer["rows"]] == ["(not set)", OTHER_GROUP_LABEL]
     assert answer["rows"][0] == every["rows"][0]
     # One visitor came from facebook, and later from google.
-    assert values_by_label(answer)[OTHER] == await distinct_visitors_of(query_client, ["facebook", "google"])
+    assert values_by_label(answer)[OTHER_GROUP_LABEL] == await distinct_visitors_of(
+        query_client, ["facebook", "google"]
+    )
     assert sum(values_by_label(answer, "pageviews").values()) == every["totals"]["pageviews"]
     assert answer["totals"] == every["totals"]
     meta = answer["meta"]
@@ -42,7 +44,7 @@ async def test_each_group_has_every_bucket_however_many_rows_that_makes(query_cl
     total = sum(row["pageviews"] for row in top["rows"])
     assert total == top["totals"]["pageviews"]
     every = await query_client.query(plan | {"limit": 1000})
-    kept = {row["utm_source"] for row in top["rows"]} - {OTHER}
+    kept = {row["utm_source"] for row in top["rows"]} - {OTHER_GROUP_LABEL}
     listed = {(row["bucket"], row["utm_source"]): row["pageviews"] for row in every["rows"]}
     assert {
         (row["bucket"], row["utm_source"]): row["pageviews"]

@@ -15,7 +15,7 @@ from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.schemas import BodyModel, Clamp
 
-OTHER: Final = "(other)"
+OTHER_GROUP_LABEL: Final = "(other)"
 """Label of the group of all rows that are in none of the largest groups."""
 
 
@@ -24,7 +24,8 @@ class TopBody(BodyModel):
 
     limit: Annotated[int, Clamp(1, 50)] = Field(default=10, description="How many of the largest groups.")
     other: bool = Field(
-        default=False, description=f"Adds the rest as one group labelled `{OTHER}`; with one dimension only."
+        default=False,
+        description=f"Adds the rest as one group labelled `{OTHER_GROUP_LABEL}`; with one dimension only.",
     )
 
 
@@ -56,7 +57,7 @@ async def rank_largest_groups(
         offset=0,
     )
     ranked = await queries.execute_marking_unfit_credits_unavailable(caller, ranking, snapshot)
-    labels = [row.labels for row in ranked.rows if not (top.other and row.labels == (OTHER,))]
+    labels = [row.labels for row in ranked.rows if not (top.other and row.labels == (OTHER_GROUP_LABEL,))]
     kept = tuple(labels[: top.limit])
     return TopGroups(kept, top.other and ranked.total_rows > len(kept))
 
@@ -111,7 +112,7 @@ async def _read_rest(
     result = await queries.execute_marking_unfit_credits_unavailable(
         caller, replace(_unlimited(query, *excluded), dimensions=()), snapshot
     )
-    return [replace(row, labels=(OTHER,)) for row in result.rows]
+    return [replace(row, labels=(OTHER_GROUP_LABEL,)) for row in result.rows]
 
 
 def _unlimited(query: MetricQuery, *filters: DimensionFilter) -> MetricQuery:
