@@ -211,7 +211,10 @@ def _series_by_dimension_largest_first(answer: _QueryAnswer, starts: Sequence[st
     nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not answer.data["meta"]["truncated"] else None
     largest = sorted(
         value_by_bucket,
-        key=lambda name: (name == OTHER_GROUP_LABEL, -sum(value or 0 for value in value_by_bucket[name].values())),
+        key=lambda name: (
+            name == OTHER_GROUP_LABEL,
+            -sum(value or 0 for value in value_by_bucket[name].values()),
+        ),
     )
     return [
         Series(name, tuple(value_by_bucket[name].get(start, nothing) for start in starts)) for name in largest
