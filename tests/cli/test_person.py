@@ -38,7 +38,8 @@ def test_person_erased_after_a_backup_is_erased_again_in_the_restored_deployment
     assert certificate["removed"]["event_store"]["events"] == 1
     assert [stored_events(touchpoint, person, config) for person in ("user-ada", "user-bob")] == [0, 1]
     tombstones = touchpoint("person", "tombstones", *config).stdout
-    assert "ada" not in tombstones
+    assert "user-ada" not in tombstones
+    assert "device-ada" not in tombstones
     (tmp_path / "tombstones").write_text(tombstones)
     restored = tmp_path / "restored"
     said = touchpoint(
