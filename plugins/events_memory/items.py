@@ -53,7 +53,7 @@ def _items_of_charges(history: WorkspaceEvents) -> Iterator[_ItemLine]:
 
 def _items_of_refunds(plan: LineItemQuery, history: WorkspaceEvents) -> Iterator[_ItemLine]:
     for refund in select_deduplicated_return_events(history.all_events, history.conversion_set):
-        order = history.latest_charge_before_refund(refund) or refund
+        order = history.charge_of_refund(refund) or refund
         booked = order.timestamp if plan.scope.order_refunds else refund.timestamp
         for line in line_item_lists.raw_line_items_of_first_list(refund.event_data):
             yield _ItemLine(

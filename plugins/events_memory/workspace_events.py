@@ -175,7 +175,7 @@ class WorkspaceEvents:
             allow_several_per_source=True,
         )
         return [Payment(e, CHARGE) for e in self.charges] + [
-            Payment(e, REFUND, self.latest_charge_before_refund(e)) for e in refunds
+            Payment(e, REFUND, self.charge_of_refund(e)) for e in refunds
         ]
 
     @cached_property
@@ -190,14 +190,11 @@ class WorkspaceEvents:
         """Returns whether a charge is an order."""
         return is_order_event(charge.event_name, self.conversion_set)
 
-    def latest_charge_before_refund(self, refund: Event) -> Event | None:
-        """Returns the latest charge of a refund's order that is not after it."""
-        earlier = (
-            c
-            for c in self.charges
-            if event_time_key(c) <= event_time_key(refund) and _is_same_order(c, refund)
-        )
-        return max(earlier, key=event_time_key, default=None)
+    def charge_of_refund(self, refund: Event) -> Event | None:
+        """Returns the latest charge of a refund's order that is not after it, else the earliest after it."""
+        charges = [c for c in self.charges if _is_same_order(c, refund)]
+        earlier = (c for c in charges if event_time_key(c) <= event_time_key(refund))
+        return max(earlier, key=event_time_key, default=min(charges, key=event_time_key, default=None))
 
 
 def _is_same_order(charge: Event, refund: Event) -> bool:

@@ -180,7 +180,7 @@ class Relation(StrEnum):
         `report_precedence_storefront_first`, then the earliest (`deduplicate_order_reports_within_7_days`). Of the refunds of one order within 7
         days, all refunds of the source with the highest precedence count. A refund is booked at its own
         instant, with `QueryScope.order_refunds` at that of its order: the latest charge of its order id not
-        after it, else its own.
+        after it, else the earliest after it, else its own.
     ``CREDITS``
         Conversions and payments distributed over touches. A unit is an event that is a conversion, a charge,
         or both; it counts 1,000,000 of ``credit`` if it is a conversion, and if it is a charge its ``amount``

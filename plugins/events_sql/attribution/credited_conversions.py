@@ -11,7 +11,7 @@ from plugins.events_sql.relations.currency_conversion import (
     with_converted_amounts_and_missing_flag,
 )
 from plugins.events_sql.relations.order_deduplication import (
-    latest_charge_per_refund,
+    charge_per_refund,
     materialized_cte,
     superseded_conversions,
     superseded_money_events,
@@ -228,7 +228,7 @@ def _refunds_with_order_query(
     """Selects refunds, of all time or of the span, with the latest charge of their order that is not after them."""
     charges = sa.select(marked_events).where(marked_events.c.is_charge).subquery("charge")
     refund = sa.select(marked_events).where(marked_events.c.is_refund).subquery("refund")
-    order = latest_charge_per_refund(refund, charges, "event_name", "visitor_no", "strong_no")
+    order = charge_per_refund(refund, charges, "event_name", "visitor_no", "strong_no")
     joined = refund.outerjoin(order, order.c.refund == refund.c.seq)
     has_order = order.c.seq.is_not(None)
     anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in _PATH_COLUMNS]

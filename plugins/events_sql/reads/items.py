@@ -10,14 +10,13 @@ from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
+    charge_per_refund,
     is_tracked,
     is_within_repeat_window,
-    latest_charge_per_refund,
     report_precedence,
     unnested_order_ids,
 )
 from plugins.events_sql.relations.relation_rows import span_conditions
-from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression, comparable_property
@@ -140,7 +139,7 @@ def _best_item_list_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.S
 def _items_of_refunds_booked_in_span(plan: LineItemQuery) -> sa.Subquery:
     """Returns the items of each refund, with the charge of its order."""
     refunds = _unsuperseded_refunds_with_item_list(plan).subquery("refunds")
-    order = _latest_charge_per_refund(refunds, plan.scope)
+    order = _charge_per_refund(refunds, plan.scope)
     sold = sa.func.coalesce(order.c.timestamp, refunds.c.timestamp)
     has_order = order.c.seq.is_not(None)
     returns = (
@@ -172,7 +171,7 @@ def _unsuperseded_refunds_with_item_list(plan: LineItemQuery) -> sa.Select[Any]:
         .join_from(report, better, report.c.key == better.c.key)
         .where(is_within_repeat_window(report.c, better.c), better.c.standing > report.c.standing)
     )
-    before_end = [] if scope.order_refunds else [c.timestamp < sa.literal(to_naive_utc(scope.span.end))]
+    in_span = [] if scope.order_refunds else span_conditions(c.timestamp, scope.span)
     return sa.select(
         c.seq,
         c.timestamp,
@@ -183,8 +182,7 @@ def _unsuperseded_refunds_with_item_list(plan: LineItemQuery) -> sa.Select[Any]:
         _listed_lines(refund).label("lines"),
     ).where(
         has_listing,
-        c.timestamp >= sa.literal(to_naive_utc(scope.span.start)),
-        *before_end,
+        *in_span,
         c.seq.not_in(superseded),
     )
 
@@ -196,13 +194,13 @@ def _is_refund_with_item_list(table: Any, scope: QueryScope) -> Expression:
     return sa.and_(c.workspace_id == scope.workspace_id, refunds, real, _listed_lines(table).is_not(None))
 
 
-def _latest_charge_per_refund(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
+def _charge_per_refund(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
     """Returns the latest charge of each refund's order that is not after it."""
     payment = PaymentRows(replace(scope, order_refunds=True), scope.span).table.c  # reads all time
     names = ("provider", "currency")
     columns = (payment[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
     charges = sa.select(*columns).where(payment.kind == CHARGE).subquery("paid")
-    return latest_charge_per_refund(refunds, charges, *names)
+    return charge_per_refund(refunds, charges, *names)
 
 
 def _sums_by_item_period_and_bucket(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:

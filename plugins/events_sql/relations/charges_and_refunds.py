@@ -185,7 +185,7 @@ def _booked_payments_query(
     )
     is_charge = counted.c.kind == CHARGE
     counting_charge = sa.and_(is_charge, counted.c.counts)
-    order_at = sa.case((sa.not_(is_charge), _latest_charge_time_of_same_order(counted.c, counting_charge)))
+    order_at = sa.case((sa.not_(is_charge), _charge_time_of_same_order(counted.c, counting_charge)))
     of_order_else_own = sa.func.coalesce(order_at, counted.c.timestamp)
     booked = of_order_else_own if order_refunds else counted.c.timestamp
     rated_at = [of_order_else_own.label(RATE_INSTANT)] if with_rate_instant else []
@@ -203,21 +203,25 @@ def _booked_payments_query(
     return _with_first_order_per_person_flag(facts.subquery("ledger")) if with_first_orders else facts
 
 
-def _latest_charge_time_of_same_order(payment_columns: Any, counting_charge: Expression) -> Expression:
-    """Returns the timestamp of the latest counting charge of each row's order up to the row, by order id or payment id."""
+def _charge_time_of_same_order(payment_columns: Any, counting_charge: Expression) -> Expression:
+    """Returns the timestamp of the counting charge of each row's order, by order id or payment id.
 
-    def latest_with_same(id_: Expression) -> Expression:
-        latest = sa.func.max(sa.case((counting_charge, payment_columns.timestamp))).over(
-            partition_by=id_, order_by=(payment_columns.timestamp, payment_columns.seq), rows=(None, 0)
-        )
-        return sa.case((id_.is_not(None), latest))
+    It is the latest charge up to the row, else the earliest after it.
+    """
+    c = payment_columns
+    charged_at = sa.case((counting_charge, c.timestamp))
 
-    of_order, of_payment = (
-        latest_with_same(payment_columns.order_id),
-        latest_with_same(payment_columns.payment_id),
+    def with_same(id_: Expression, extreme: Any, rows: tuple[int | None, int | None]) -> Expression:
+        found = extreme(charged_at).over(partition_by=id_, order_by=(c.timestamp, c.seq), rows=rows)
+        return sa.case((id_.is_not(None), found))
+
+    before = [with_same(id_, sa.func.max, (None, 0)) for id_ in (c.order_id, c.payment_id)]
+    after = [with_same(id_, sa.func.min, (0, None)) for id_ in (c.order_id, c.payment_id)]
+    is_later = sa.or_(before[0].is_(None), before[1] > before[0])
+    is_earlier = sa.or_(after[0].is_(None), after[1] < after[0])
+    return sa.func.coalesce(
+        sa.case((is_later, before[1]), else_=before[0]), sa.case((is_earlier, after[1]), else_=after[0])
     )
-    later = sa.or_(of_order.is_(None), of_payment > of_order)
-    return sa.case((later, of_payment), else_=of_order)
 
 
 def _charge_component_columns(c: Any) -> list[Expression]:

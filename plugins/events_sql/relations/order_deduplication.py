@@ -163,8 +163,10 @@ def superseded_reports(
     )
 
 
-def latest_charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -> sa.Subquery:
-    """Returns the latest charge of each refund's order that is not after it, by order id or payment id.
+def charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -> sa.Subquery:
+    """Returns the charge of each refund's order, by order id or payment id.
+
+    It is the latest charge that is not after the refund, else the earliest after it.
 
     Args:
         refunds: with sequence numbers, timestamps and `ORDER_NAME_COLUMNS`.
@@ -176,15 +178,25 @@ def latest_charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -
         charge.timestamp < refund.timestamp,
         sa.and_(charge.timestamp == refund.timestamp, charge.seq <= refund.seq),
     )
-    columns = (refund.seq.label("refund"), *(charge[name] for name in ("timestamp", "seq", *charge_columns)))
+    apart = sa.func.abs(fn.EpochMicroseconds(charge.timestamp) - fn.EpochMicroseconds(refund.timestamp))
+    nearness = (
+        sa.case((not_after, 0), else_=1).label("is_after"),
+        apart.label("apart"),
+        sa.case((not_after, -charge.seq), else_=charge.seq).label("seq_apart"),
+    )
+    columns = (
+        refund.seq.label("refund"),
+        *(charge[name] for name in ("timestamp", "seq", *charge_columns)),
+        *nearness,
+    )
     pairs = sa.union_all(
         *(
-            sa.select(*columns).join_from(refunds, charges, sa.and_(charge[id_] == refund[id_], not_after))
+            sa.select(*columns).join_from(refunds, charges, charge[id_] == refund[id_])
             for id_ in ORDER_NAME_COLUMNS
         )
-    ).subquery("paid_before")
-    latest = (pairs.c.timestamp.desc(), pairs.c.seq.desc())
-    place = sa.func.row_number().over(partition_by=pairs.c.refund, order_by=latest).label("place")
+    ).subquery("paid")
+    nearest = (pairs.c.is_after, pairs.c.apart, pairs.c.seq_apart)
+    place = sa.func.row_number().over(partition_by=pairs.c.refund, order_by=nearest).label("place")
     placed = sa.select(pairs, place).subquery("placed")
     return sa.select(placed).where(placed.c.place == 1).subquery("sale")
 

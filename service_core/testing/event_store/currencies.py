@@ -181,10 +181,23 @@ class CurrencyConversion(EventStoreKit):
                 whole_utc_days("2026-01-01", "2026-01-31"), rates=known, order_refunds=True
             )
             assert await measure_value_or_row(store, on_order, CHARGED, REFUNDED) == (1099, 1099)
+        builder.add_event(
+            "refund", at="2026-03-05", visitor="A3", order_id="O3", revenue=-500, currency="EUR"
+        )
+        builder.add_event(
+            "purchase", at="2026-03-20", visitor="A3", order_id="O3", revenue=500, currency="EUR"
+        )
+        await store.append(builder.events[-2:])
+        dated_before = builder.query_scope(whole_utc_days("2026-03-05", "2026-03-20"), rates=known)
+        charged_and_refunded = await measure_value_or_row(
+            store, dated_before, CHARGED, REFUNDED, MISSING_RATES
+        )
+        assert charged_and_refunded == (650, 650 + 1099 + 130, 0)
         first = Predicate("first_order", value=True)
         whole = builder.query_scope(whole_utc_days("2026-01-01", "2026-03-31"), rates=known)
         assert (
-            await measure_value_or_row(store, whole, sum_column("amount", Relation.PAYMENTS, first)) == 1099
+            await measure_value_or_row(store, whole, sum_column("amount", Relation.PAYMENTS, first))
+            == 1099 + 650
         )
 
     async def test_credited_amounts_are_converted_before_they_are_split(

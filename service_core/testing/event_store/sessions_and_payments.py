@@ -360,17 +360,17 @@ class SessionsAndPayments(EventStoreKit):
             store, builder.query_scope(SPAN, order_refunds=True), REVENUE, REFUNDS
         ) == (500, 501)
 
-    async def test_order_refunds_book_a_refund_at_the_latest_charge_before_it(
+    async def test_order_refunds_book_a_refund_at_the_latest_charge_before_it_else_the_next(
         self, store: Store, builder: EventBuilder
     ) -> None:
-        """With `order_refunds` a refund belongs to the latest charge of its order before it, else to its own day."""
+        """With `order_refunds` a refund belongs to the latest charge of its order before it, else to the first after it."""
         for name, day, amount in (
             ("purchase", "02-01", 900), ("purchase", "02-20", 500), ("refund", "03-02", -50),
             ("purchase", "03-20", 300), ("refund", "03-25", -7), ("refund", "01-20", -4),
         ):  # fmt: skip
             builder.add_event(name, at=f"2026-{day}", visitor="A1", order_id="O1", revenue=amount)
         await store.append(builder.events)
-        for month, refunded in (("01", 4), ("02", 50), ("03", 7)):
+        for month, refunded in (("01", 0), ("02", 54), ("03", 7)):
             scope = builder.query_scope(
                 whole_utc_days(f"2026-{month}-01", f"2026-{month}-28"), order_refunds=True
             )
