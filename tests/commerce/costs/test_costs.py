@@ -183,7 +183,7 @@ async def test_costs_are_null_without_an_import_and_zero_without_a_sale(workspac
     assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": None}
 
 
-@pytest.mark.parametrize("method", ["costs", "has_costs"])
+@pytest.mark.parametrize("method", ["list_costs", "has_costs"])
 async def test_unreadable_costs_are_unverified(workspace_client, monkeypatch, method):
     await save_costs(workspace_client, item_cost("SHIRT", 2, 0))
     add_order(workspace_client, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))

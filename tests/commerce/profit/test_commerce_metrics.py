@@ -269,7 +269,7 @@ async def test_connection_in_error_is_refused(workspace_client, status):
     [
         ("events", "aggregate", "revenue"),
         ("workspace.ad_spend", "list_platforms_with_spend", "spend"),
-        ("workspace.ad_spend", "spend", "spend"),
+        ("workspace.ad_spend", "sum_latest_spend", "spend"),
         ("workspace.connections", "list_connections_oldest_first", "revenue"),
     ],
 )
