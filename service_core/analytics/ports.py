@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from service_core.analytics.measures import Aggregation, Column, Measure, Predicate
@@ -30,10 +30,14 @@ class QueryTimeout(ServiceUnavailable):
 
 
 class StoreUnavailable(ServiceUnavailable):
-    """The store cannot be read: the value is unknown, never zero."""
+    """The store cannot be read or written: the value is unknown, never zero.
 
-    def __init__(self) -> None:
-        super().__init__("The data cannot be read at the moment", "data_unverified")
+    Args:
+        action: what failed, ``read`` or ``written``.
+    """
+
+    def __init__(self, action: Literal["read", "written"] = "read") -> None:
+        super().__init__(f"The data cannot be {action} at the moment", "data_unverified")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from service_core.access.models import AnonymousCaller, AuthContext, Caller, Ide
 from service_core.access.rate_limits import RateLimits, rate_headers
 from service_core.access.request_authentication import RequestAuthenticator, reject_api_key_if_oauth_required
 from service_core.access.scopes import require_active_workspace, require_scope
+from service_core.analytics.ports import StoreUnavailable
 from service_core.api.bound_operation import BoundOperation
 from service_core.api.http_messages import ApiRequest, ApiResponse, JsonCodec
 from service_core.api.render import (
@@ -227,6 +228,8 @@ class Dispatcher:
             error = match.bound_operation.operation.map_error(error)
         if error.status == ServiceUnavailable.status and error.__cause__ is not None:
             _log.warning("%s: %s", error.code, _exception_types(error.__cause__))
+        if state.is_mutation and type(error) is StoreUnavailable:
+            error = StoreUnavailable("written")
         body = error.body() | _mutation_error_fields(state)
         return json_response_with_default_headers(
             self._codec, error.status, body, {**state.headers, **error.headers}

@@ -134,6 +134,7 @@ async def test_read_only_file_returns_503_for_writes_only(tmp_path, trouble):
         with trouble(tmp_path / "workspace.db"):
             refused = await workspace_api.ask("POST", "/links", LINK)
             is_unavailable(refused)
+            assert refused.json["error"] == "The data cannot be written at the moment"
             assert (refused.json["dry_run"], refused.json["applied"]) == (False, False)
             assert await workspace_api.links() == []
         assert (await workspace_api.ask("POST", "/links", LINK)).status == 200
