@@ -25,6 +25,7 @@ from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.line_items import LineItems
 from service_core.testing.event_store.lone_distinct_ids import LoneDistinctIds
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
+from service_core.testing.event_store.paid_amounts import PaidAmounts
 from service_core.testing.event_store.people_list import PeopleList
 from service_core.testing.event_store.person_activity import PersonActivityKit
 from service_core.testing.event_store.personal_data import PersonalData
@@ -38,6 +39,7 @@ class EventStoreConformance(
     AppendEvents,
     PersonalData,
     SessionsAndPayments,
+    PaidAmounts,
     OrderDeduplication,
     CurrencyConversion,
     LineItems,

@@ -1,9 +1,7 @@
 """Conformance tests of sessions, engagement, conversions, payments, sorting and filters."""
 
-from datetime import timedelta
 from typing import Any
 
-from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.measures import (
     Aggregation,
     Column,
@@ -17,12 +15,10 @@ from service_core.analytics.measures import (
     sum_column,
 )
 from service_core.analytics.people.ports import PeoplePageQuery
-from service_core.analytics.ports import AggregateQuery, ColumnSort, CreditRule, Weighting
+from service_core.analytics.ports import AggregateQuery, ColumnSort
 from service_core.testing.event_builder import EventBuilder, campaign_columns, conversion_set, whole_utc_days
 from service_core.testing.event_store.kit import (
     CONVERTED,
-    CREDITED_MONEY,
-    CREDITED_ORDERS,
     EVENTS,
     PERSONS,
     SESSION_STARTS,
@@ -41,7 +37,6 @@ REVENUE = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charg
 ORDERS = count_rows(Relation.PAYMENTS, Predicate("is_order", value=True))
 REFUNDS = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 FIRST_ORDERS = sum_column("first_order", Relation.PAYMENTS)
-LAST = CreditRule(Weighting.LAST, timedelta(days=30))
 
 
 def trailing_active_persons(days: int) -> Aggregation:
@@ -284,41 +279,6 @@ class SessionsAndPayments(EventStoreKit):
         assert answer == {"signup": 2, "lead": 2, "webinar": 1, "donation": 1}
         chosen = builder.query_scope(SPAN, conversions=conversion_set(["$deep_link"]))
         assert await measure_by_columns(store, chosen, CONVERTED, "event_name") == {"$deep_link": 2}
-
-    async def test_an_amount_is_money_only_where_something_was_paid(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """The amount of a vendor's standard event is no money; that of a custom name is, but no order.
-
-        A workspace may list names as revenue events, and may count no custom names.
-        """
-        here = {"visitor": "A1", "session": "s1"}
-        builder.add_event("view_item", at="2026-03-02T10:00", revenue=50000, order_id="O1", **here)
-        builder.add_event("lead", at="2026-03-02T10:01", revenue=3000, **here)
-        await store.append(builder.events)
-        of_golden = (REVENUE, ORDERS, CONVERTED, CREDITED_MONEY, CREDITED_ORDERS)
-        golden = await measure_value_or_row(store, builder.query_scope(SPAN), *of_golden, credit=LAST)
-        assert golden == (0, 0, 1, 0, 0)
-        first = len(builder.events)
-        builder.add_event("donation", at="2026-03-02T10:02", revenue=700, **here)
-        builder.add_event("donation", at="2026-03-02T10:03", revenue=-100, **here)
-        builder.add_event("trial_converted", at="2026-03-02T10:04", revenue=20, **here)
-        builder.add_event("page_view", at="2026-03-02T11:00", visitor="A2", session="s2")
-        builder.add_event("Product Viewed", at="2026-03-02T11:00:01", visitor="A2", session="s2", revenue=9)
-        builder.add_event("page_view", at="2026-03-02T12:00", visitor="A3", session="s3")
-        builder.add_event("raffle", at="2026-03-02T12:00:01", visitor="A3", session="s3", revenue=9)
-        await store.append(builder.events[first:])
-        counts = (REVENUE, REFUNDS, ORDERS, FIRST_ORDERS, CONVERTED, ENGAGED, CREDITED_ORDERS)
-        for conversions, expected in (
-            (DEFAULT_CONVERSION_SET, (729, 100, 1, 1, 4, 1, 10**6)),
-            (conversion_set(["lead"]), (20, 0, 1, 1, 1, 0, 10**6)),
-            (
-                conversion_set(["lead", "Product Viewed"], revenue_names=["Product Viewed"]),
-                (29, 0, 2, 2, 2, 1, 2 * 10**6),
-            ),
-        ):
-            scope = builder.query_scope(SPAN, conversions=conversions)
-            assert await measure_value_or_row(store, scope, *counts, credit=LAST) == expected
 
     async def test_charges_and_refunds_are_counted_without_tests_carts_and_zero_amounts(
         self, store: Store, builder: EventBuilder
