@@ -3,9 +3,8 @@
 No method awaits, so each is atomic and one of several concurrent callers succeeds.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Generic, TypeVar
 from uuid import UUID
 
 from service_core.access.key_requests.models import (
@@ -16,71 +15,14 @@ from service_core.access.key_requests.models import (
 )
 from service_core.access.members.models import Account, Invitation, Member, PasswordLink, Purpose, Session
 from service_core.access.models import AuthContext, Credential, Workspace
-from service_core.access.passkeys.models import Challenge, Passkey
 from service_core.access.roles import Role
 from service_core.access.signup.models import UNPAID_SIGNUP_RETENTION, Signup, SignupStatus
 from service_core.access.signup.ports import SignupDigests, SignupLookup, WorkspaceProvisioning
-
-_Value = TypeVar("_Value")
-
-
-@dataclass
-class _IndexedByDigest(Generic[_Value]):
-    """Values by id, and ids by digest."""
-
-    values: dict[UUID, _Value] = field(default_factory=dict)
-    digests: dict[str, UUID] = field(default_factory=dict)
-
-    def find_by_digest(self, digest: str) -> _Value | None:
-        """Returns the value with a digest; None when the digest or its value is unknown."""
-        value_id = self.digests.get(digest)
-        return None if value_id is None else self.values.get(value_id)
+from service_core.testing.memory.access_state import AccessState, MemoryAccessStore
+from service_core.testing.memory.passkeys import MemoryPasskeyChallenges, MemoryPasskeys
 
 
-@dataclass
-class _State:
-    """The content of all stores of this module."""
-
-    change_version: int = 1
-    workspaces: dict[UUID, Workspace] = field(default_factory=dict)
-    credentials: _IndexedByDigest[Credential] = field(default_factory=_IndexedByDigest)
-    accounts: dict[UUID, Account] = field(default_factory=dict)
-    password_links: dict[str, PasswordLink] = field(default_factory=dict)
-    sessions: _IndexedByDigest[Session] = field(default_factory=_IndexedByDigest)
-    members: dict[tuple[UUID, UUID], Member] = field(default_factory=dict)
-    invitations: _IndexedByDigest[Invitation] = field(default_factory=_IndexedByDigest)
-    passkeys: dict[UUID, Passkey] = field(default_factory=dict)
-    challenges: dict[str, Challenge] = field(default_factory=dict)
-    key_requests: _IndexedByDigest[KeyRequest] = field(default_factory=_IndexedByDigest)
-    retries: dict[str, KeyRequest] = field(default_factory=dict)
-    signups: dict[UUID, tuple[Signup, SignupDigests]] = field(default_factory=dict)
-
-    def save_credential_keeping_revocation(self, credential: Credential, digest: str | None) -> None:
-        """Saves a credential but keeps an earlier revocation time, and increments the change version.
-
-        Without a digest the saved digest stays.
-        """
-        saved = self.credentials.values.get(credential.id)
-        revoked_at = saved.revoked_at if saved and saved.revoked_at else credential.revoked_at
-        self.credentials.values[credential.id] = replace(credential, revoked_at=revoked_at)
-        if digest is not None:
-            self.credentials.digests[digest] = credential.id
-        self.change_version += 1
-
-    def save_workspace(self, workspace: Workspace) -> None:
-        self.workspaces[workspace.id] = workspace
-        self.change_version += 1
-
-    def find_account_by_email(self, email: str) -> Account | None:
-        return next((account for account in self.accounts.values() if account.email == email), None)
-
-
-class _MemoryStore:
-    def __init__(self, state: _State) -> None:
-        self._state = state
-
-
-class MemoryCredentials(_MemoryStore):
+class MemoryCredentials(MemoryAccessStore):
     """Implements the port `CredentialStore`."""
 
     def change_version(self) -> int:
@@ -105,7 +47,7 @@ class MemoryCredentials(_MemoryStore):
         return [key for key in self._state.credentials.values.values() if key.workspace_id == workspace_id]
 
 
-class MemoryWorkspaceSettings(_MemoryStore):
+class MemoryWorkspaceSettings(MemoryAccessStore):
     """Implements the port `WorkspaceSettings`."""
 
     async def save_workspace(self, workspace: Workspace) -> None:
@@ -125,7 +67,7 @@ class MemoryWorkspaceSettings(_MemoryStore):
         return True
 
 
-class MemoryAccounts(_MemoryStore):
+class MemoryAccounts(MemoryAccessStore):
     """Implements the port `Accounts`."""
 
     async def get_account(self, account_id: UUID) -> Account | None:
@@ -154,7 +96,7 @@ class MemoryAccounts(_MemoryStore):
         return link if now < link.expires_at else None
 
 
-class MemorySessions(_MemoryStore):
+class MemorySessions(MemoryAccessStore):
     """Implements the port `Sessions`."""
 
     async def add_session_and_delete_expired(self, session: Session, digest: str) -> None:
@@ -176,7 +118,7 @@ class MemorySessions(_MemoryStore):
         }
 
 
-class MemoryMembers(_MemoryStore):
+class MemoryMembers(MemoryAccessStore):
     """Implements the port `Members`."""
 
     async def get_member(self, workspace_id: UUID, account_id: UUID) -> Member | None:
@@ -225,7 +167,7 @@ class MemoryMembers(_MemoryStore):
         return owners == [account_id]
 
 
-class MemoryInvitations(_MemoryStore):
+class MemoryInvitations(MemoryAccessStore):
     """Implements the port `Invitations`."""
 
     async def replace_open_invitation(self, invitation: Invitation, digest: str) -> None:
@@ -269,60 +211,7 @@ class MemoryInvitations(_MemoryStore):
         return True
 
 
-class MemoryPasskeys(_MemoryStore):
-    """Implements the port `Passkeys`."""
-
-    async def list_passkeys(self, account_id: UUID) -> list[Passkey]:
-        return [passkey for passkey in self._state.passkeys.values() if passkey.account_id == account_id]
-
-    async def find_passkey(self, credential_id: bytes) -> Passkey | None:
-        return next(
-            (passkey for passkey in self._state.passkeys.values() if passkey.credential_id == credential_id),
-            None,
-        )
-
-    async def add_passkey(self, passkey: Passkey, max_per_account: int) -> bool:
-        owned = await self.list_passkeys(passkey.account_id)
-        if await self.find_passkey(passkey.credential_id) is not None or len(owned) >= max_per_account:
-            return False
-        self._state.passkeys[passkey.id] = passkey
-        return True
-
-    async def record_passkey_use_if_counter_rose(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
-        passkey = self._state.passkeys.get(passkey_id)
-        if passkey is None or not (passkey.counter < counter or passkey.counter == counter == 0):
-            return False
-        self._state.passkeys[passkey_id] = replace(passkey, counter=counter, used_at=now)
-        return True
-
-    async def remove_passkey(self, account_id: UUID, passkey_id: UUID) -> bool:
-        is_own = (
-            passkey_id in self._state.passkeys and self._state.passkeys[passkey_id].account_id == account_id
-        )
-        if is_own:
-            del self._state.passkeys[passkey_id]
-        return is_own
-
-
-class MemoryPasskeyChallenges(_MemoryStore):
-    """Implements the port `PasskeyChallenges`."""
-
-    async def add_challenge_and_delete_expired(
-        self, challenge: Challenge, digest: str, now: datetime
-    ) -> None:
-        self._state.challenges = {
-            known_digest: known
-            for known_digest, known in self._state.challenges.items()
-            if known.expires_at > now
-        }
-        self._state.challenges[digest] = challenge
-
-    async def delete_and_return_unexpired_challenge(self, digest: str, now: datetime) -> Challenge | None:
-        challenge = self._state.challenges.pop(digest, None)
-        return challenge if challenge is not None and now < challenge.expires_at else None
-
-
-class MemoryKeyRequests(_MemoryStore):
+class MemoryKeyRequests(MemoryAccessStore):
     """Implements the port `KeyRequests`."""
 
     async def add_key_request_or_get_retried(
@@ -377,7 +266,7 @@ class MemoryKeyRequests(_MemoryStore):
         ]
 
 
-class MemorySignups(_MemoryStore):
+class MemorySignups(MemoryAccessStore):
     """Implements the port `Signups`."""
 
     async def add_signup(
@@ -449,7 +338,7 @@ class MemoryAccess:
     """The access stores of a `WorkspaceStore` in memory, without those of OAuth, as its attributes."""
 
     def __init__(self) -> None:
-        state = _State()
+        state = AccessState()
         self.credentials = MemoryCredentials(state)
         self.workspace_settings = MemoryWorkspaceSettings(state)
         self.accounts = MemoryAccounts(state)
