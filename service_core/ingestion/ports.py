@@ -19,6 +19,7 @@ from service_core.ingestion.models import (
 )
 
 NOTHING_IGNORED: Final[Mapping[int, Sequence[str]]] = MappingProxyType({})
+"""The ignored reasons of a batch of which every value was used."""
 
 
 class EnqueueResult(StrEnum):
