@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hosts.subprocesses import STOP_TIMEOUT_SECONDS
 from service_core.kernel.errors import StartupError
+from service_core.kernel.private_files import create_private_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ def serve_in_subprocess(config: Path, api: str, ingest: str) -> Iterator[Running
         "--config", str(config), "--api", api, "--ingest", ingest,
     ]  # fmt: skip
     log = config.parent / "serve.log"
+    create_private_file(log)
     with (
         log.open("wb") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,  # noqa: S603 - our own command

@@ -7,7 +7,7 @@ Ids of workspaces and keys are uuids as text; times are microseconds, hours are 
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -92,12 +92,16 @@ def check_readable_sqlite_file(path: Path) -> None:
 
 
 def return_free_pages(connection: sqlite3.Connection) -> None:
-    """Gives the pages of removed events back to the file system, except those that the next events soon need."""
-    (free_pages,) = connection.execute("PRAGMA freelist_count").fetchone()
-    if free_pages > _KEPT_FREE_PAGES:
-        returned = min(free_pages - _KEPT_FREE_PAGES, _MAX_RETURNED_PAGES)
-        # As a script: a statement without columns is stepped once, which gives one page back.
-        connection.executescript(f"PRAGMA incremental_vacuum({returned})")
+    """Gives the pages of removed events back to the file system, except those that the next events soon need.
+
+    An error is ignored: what was committed before stays committed, and the next call gives the pages back.
+    """
+    with suppress(sqlite3.OperationalError):
+        (free_pages,) = connection.execute("PRAGMA freelist_count").fetchone()
+        if free_pages > _KEPT_FREE_PAGES:
+            returned = min(free_pages - _KEPT_FREE_PAGES, _MAX_RETURNED_PAGES)
+            # As a script: a statement without columns is stepped once, which gives one page back.
+            connection.executescript(f"PRAGMA incremental_vacuum({returned})")
 
 
 @contextmanager

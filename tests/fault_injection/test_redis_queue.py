@@ -216,7 +216,7 @@ async def test_one_id_sent_1000_times_to_all_hosts_is_one_event_per_workspace(cl
     async with AsyncExitStack() as stack:
         hosts = [await cluster.host() for _ in range(4 if is_full_run else 2)]
         for host in hosts:
-            stack.push_async_callback(host.stop)
+            stack.push_async_callback(host.terminate_or_kill_after_timeout)
 
         async def send(number):
             connection = HttpConnection(hosts[number % len(hosts)].address)

@@ -114,4 +114,4 @@ async def test_fuzzed_bytes_at_sockets_cause_no_fault(deployment, server, monkey
         assert (await api.post("/mcp", b"{}", {})).status == 401
         api.close()
         ingest.close()
-    assert all({b"200", b"400"} <= of_host.keys() for of_host in statuses)
+    assert all(b"400" in of_host for of_host in statuses), statuses

@@ -190,7 +190,7 @@ class ReferenceComparison(EventStoreKit):
         scope, ids = random_queries.random_query_scope(random, dataset), ("A1", "A4", "U1", "U2", "nobody")
         await assert_same_answer_as_reference(store, oracle, "first_touches_of_seen_ids", workspace, ids)
         for any_id in ids:
-            await assert_same_answer_as_reference(store, oracle, "find_person", workspace, any_id)
+            await assert_same_answer_as_reference(store, oracle, "find_person_of_any_id", workspace, any_id)
             person = await oracle.find_person_of_any_id(workspace, any_id)
             if person:
                 await assert_same_answer_as_reference(

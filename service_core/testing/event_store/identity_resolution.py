@@ -167,7 +167,7 @@ class IdentityResolution(EventStoreKit):
     async def test_find_person_resolves_ids_seen_only_as_secondary_ids(
         self, store: Store, builder: EventBuilder
     ) -> None:
-        """`find_person` resolves an id that no event had as its visitor to the latest linked user."""
+        """`find_person_of_any_id` resolves an id that no event had as its visitor to the latest linked user."""
         ids = {"sent_visitor_id": "V1", "distinct_id": "D1"}
         builder.add_event("login", at="2026-03-02T05:00", visitor="A1", strong_id="U1", **ids)
         builder.add_event("login", at="2026-03-02T06:00", visitor="A1", strong_id="U2", distinct_id="D1")
@@ -419,7 +419,7 @@ class IdentityResolution(EventStoreKit):
     async def test_find_person_tries_user_then_visitor_then_anonymous_id(
         self, store: Store, builder: EventBuilder
     ) -> None:
-        """`find_person` takes an id as a user, else as a visitor, else as an anonymous id.
+        """`find_person_of_any_id` takes an id as a user, else as a visitor, else as an anonymous id.
 
         None when nobody has it.
         """

@@ -152,6 +152,7 @@ async def test_failed_copy_leaves_the_target_empty(config, tmp_path, workspace_a
 
 def test_command_prints_copied_records_and_next_steps(config, tmp_path):
     runner = CliRunner(env={"COLUMNS": "200"})
+    (tmp_path / "workspace.db").touch()
     made = runner.invoke(app, ["workspace", "create", "--name", "Shop", "--config", str(config)])
     assert made.exit_code == 0, made.output
     move = ["move", "workspace", "--to", "sqlite:///new.db", "--config", str(config)]
