@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from service_core.access.members.models import Account, Member
 
 app = typer.Typer(
-    help="Add, list and remove workspace members, and change their roles.",
+    help="Add, list, change and remove members.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

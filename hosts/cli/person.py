@@ -71,7 +71,7 @@ def list_erasures(
 
 @app.command("tombstones")
 def print_tombstones(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Print the tombstones of erased persons, one JSON object per line.
+    """Print tombstones of erased persons as JSON lines.
 
     `touchpoint restore --tombstones FILE` erases these persons from an older backup.
     A tombstone holds keyed digests of ids, and no id.
@@ -87,7 +87,7 @@ def print_tombstones(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT
 def export_person(
     person: PersonId, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG
 ) -> None:
-    """Print everything that is stored about a person as one JSON object.
+    """Print all data of a person as JSON.
 
     An embedded event store can be read while no service runs; otherwise use the page Privacy of the web application.
     """

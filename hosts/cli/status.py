@@ -22,7 +22,7 @@ _MAX_SYNC_HOURS: Final = 24
 
 
 def print_deployment_status(as_json: AsJson = False, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Show how the deployment is: roles, queue, last event, connections, disk, version.
+    """Show the state of roles, queue, connections and disk.
 
     Roles are shown where `monitoring.listen` names an address of this machine. Reads the stores beside the
     running service and changes nothing.

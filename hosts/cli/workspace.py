@@ -67,7 +67,9 @@ def delete_workspace_and_its_data(
     is_confirmed: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Delete a workspace with its events, keys, members, links, reports and export files.
+    """Delete a workspace and all its data.
+
+    This removes its events, keys, members, links, reports and export files.
 
     There is no undo. Backups keep it. An embedded event store belongs to one process: stop the service first.
     """

@@ -115,7 +115,9 @@ def test_strong_id_owns_the_weak_ids_of_its_event_at_that_time(seed):
 
 @given(SEEDS)
 def test_weak_ids_merge_no_persons(seed):
-    told = [
-        replace(e, strong_id=None, external_ids=None) for e in random_dataset(Random(seed)).builder.events
+    events = [
+        replace(event, strong_id=None, external_ids=None)
+        for event in random_dataset(Random(seed)).builder.events
+        if event.event_name != "$alias"  # it names users, and an id of a user is strong wherever it stands
     ]
-    assert resolve_persons(told) == {event.event_id: f"v:{event.visitor_id}" for event in told}
+    assert resolve_persons(events) == {event.event_id: f"v:{event.visitor_id}" for event in events}

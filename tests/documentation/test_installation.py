@@ -12,7 +12,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from service_core.documentation import pages
 from service_core.documentation.site import Documentation
-found = Documentation("").search_index.search("funnel", 1)[0]
+found = Documentation("").search_index.search_all_words_else_any("funnel", 1)[0]
 print(json.dumps([pages.__file__, [page.path for page in pages.load_pages_index_first()], found.page.path]))
 """
 

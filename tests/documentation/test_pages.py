@@ -82,22 +82,22 @@ def test_the_full_text_holds_every_page_without_comments(documentation):
 
 
 def test_search_matches_word_forms_and_ranks_headings_first(documentation):
-    first, *_, last = documentation.search_index.search("greetings", 5)
+    first, *_, last = documentation.search_index.search_all_words_else_any("greetings", 5)
     assert (first.section.title, last.section.title) == ("Greeting <em>", "Farewell")
     assert first.score >= last.score >= 0
     assert "hello" in first.excerpt
 
 
 def test_search_falls_back_to_some_of_the_words(documentation):
-    assert [found.page.path for found in documentation.search_index.search("politely greet", 5)] == [
-        "guides/farewell"
-    ]
-    assert len(documentation.search_index.search("politely curl", 5)) == 2
+    assert [
+        found.page.path for found in documentation.search_index.search_all_words_else_any("politely greet", 5)
+    ] == ["guides/farewell"]
+    assert len(documentation.search_index.search_all_words_else_any("politely curl", 5)) == 2
 
 
 @pytest.mark.parametrize("text", ["zzz", "???", '"', "NEAR(", "zz OR", "x" * 5000, "* - ^ {y}: 'z'"])
 def test_search_accepts_any_text(documentation, text):
-    assert documentation.search_index.search(text, 5) == []
+    assert documentation.search_index.search_all_words_else_any(text, 5) == []
 
 
 def test_the_documentation_of_this_version_has_a_title_and_no_empty_page():

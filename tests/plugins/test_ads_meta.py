@@ -110,7 +110,7 @@ class TestMetaAds(AdPlatformConformance):
             yield PlatformHarness(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.fail_with)
 
     async def test_entities_stand_as_they_are_listed(self, harness, platform_data):
-        rows = await harness.platform.spend(
+        rows = await harness.platform.fetch_daily_spend(
             platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
         )
         assert {row.entity.id: row.entity.status for row in rows} == {

@@ -128,7 +128,7 @@ class TestTikTokAds(AdPlatformConformance):
             yield PlatformHarness(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.fail_with)
 
     async def test_entities_stand_as_they_are_listed(self, harness, platform_data):
-        rows = await harness.platform.spend(
+        rows = await harness.platform.fetch_daily_spend(
             platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
         )
         assert {row.entity.id: row.entity.status for row in rows} == {

@@ -375,13 +375,15 @@ async def test_twenty_webhooks_and_polls_create_one_workspace(account, signups, 
         kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
         told = await asyncio.gather(
             *(
-                settlement.receive_webhook(signed_webhook(account.event(signup.order, kinds[n % 2])))
+                settlement.verify_and_record_webhook(
+                    signed_webhook(account.event(signup.order, kinds[n % 2]))
+                )
                 for n in range(20)
             ),
             *(settlement.poll_pending_payment_once_per_10_seconds(signup) for _ in range(5)),
         )
         with pytest.raises(Forbidden):
-            await settlement.receive_webhook(
+            await settlement.verify_and_record_webhook(
                 signed_webhook(account.event(signup.order), secret="whsec_other")
             )
     assert len(await store.credentials.list_workspaces()) == 1
@@ -399,5 +401,5 @@ async def test_paid_session_with_another_price_is_ignored(account, signups):
     )
     signup = await store.signups.find_signup(SignupLookup.ID, applied.signup.id.hex)
     account.change(signup.order, **PAID, metadata={"plan": "starter"})
-    assert not await settlement.receive_webhook(signed_webhook(account.event(signup.order)))
+    assert not await settlement.verify_and_record_webhook(signed_webhook(account.event(signup.order)))
     assert await store.credentials.list_workspaces() == []

@@ -140,7 +140,7 @@ async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_seq
         for again in range(2):
             await opened.acknowledge([], [QuarantinedEvent(queued, "no number") for queued in taken])
             assert await opened.take(10) == []
-            assert await opened.replay(sender.workspace) == 3
+            assert await opened.replay(sender.workspace_id) == 3
             assert await opened.take(10) == taken, again
         await opened.acknowledge([make_stored_event(queued) for queued in taken], [])
         await opened.acknowledge([make_stored_event(queued) for queued in taken], [])
@@ -195,7 +195,7 @@ async def test_state_is_cached_and_ledger_fails_while_the_server_is_unavailable(
         assert len({state.oldest_received_at for state in states}) == 1
         assert states[0].oldest_received_at is not None, "nothing received since then counts as stored"
         with pytest.raises(StoreUnavailable):
-            await opened.ledger_rows(sender.workspace, NOON, NOON + HOUR)
+            await opened.ledger_rows(sender.workspace_id, NOON, NOON + HOUR)
         redis_server.start()
         async with asyncio.timeout(30):
             while (await opened.state()).oldest_received_at is not None:
@@ -210,7 +210,7 @@ async def test_process_started_without_the_server_recovers_when_it_is_back(redis
         with pytest.raises(StoreUnavailable):
             await opened.state()
         await opened.count_rejected(
-            sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.ENQUEUE_FAILED, NOON
+            sender.workspace_id, sender.key_id, IngestEndpoint.TRACK, RejectionReason.ENQUEUE_FAILED, NOON
         )
         redis_server.start()
         await offer_events(opened, sender, 1)

@@ -262,14 +262,14 @@ async def test_failed_card_shows_an_error_and_others_are_drawn(shared_objects):
     cards = [await shared_objects.report(name) for name in ("Broken", "Whole")]
     link = await shared_objects.share("dashboard", await shared_objects.dashboard(cards))
     runs = shared_objects.service.component(ReportBatchRunner).reports
-    run = type(runs).run
+    run = type(runs).run_with_supported_filters
 
     async def sometimes(self, caller, report, wanted):
         if report.name == "Broken":
             raise ServiceUnavailable("The data cannot be read", "query_timeout")
         return await run(self, caller, report, wanted)
 
-    with patch.object(type(runs), "run", sometimes):
+    with patch.object(type(runs), "run_with_supported_filters", sometimes):
         text = visible_words(await open_public_page(shared_objects, link))
     assert "Broken The data cannot be read." in text
     assert "Tue 3 March 2026" in text

@@ -54,12 +54,12 @@ async def test_latest_version_of_a_spend_day_counts_in_any_order(
     store, workspace_id, _ = store_and_workspaces
     await store.add_new_spend_versions(workspace_id, [row_fetched_later(ROW, spend=12_00)])
     await store.add_new_spend_versions(workspace_id, [ROW, row_fetched_later(ROW, -1, spend=99_00)])
-    (found,) = await store.spend(spend_query(workspace_id))
+    (found,) = await store.sum_latest_spend(spend_query(workspace_id))
     assert (found.spend, found.rows, found.conversions) == (12_00, 1, 1.5)
     await store.add_new_spend_versions(
         workspace_id, [row_fetched_later(ROW, 3, spend=7_00), row_fetched_later(ROW, 2, spend=8_00)]
     )
-    (found,) = await store.spend(spend_query(workspace_id))
+    (found,) = await store.sum_latest_spend(spend_query(workspace_id))
     assert found.spend == 7_00
 
 
@@ -68,7 +68,7 @@ async def test_changed_attribution_setting_does_not_double_spend(store_and_works
     await store.add_new_spend_versions(
         workspace_id, [ROW, row_fetched_later(ROW, attribution_setting="7d_click", conversions=1)]
     )
-    (found,) = await store.spend(spend_query(workspace_id))
+    (found,) = await store.sum_latest_spend(spend_query(workspace_id))
     assert (found.spend, found.conversions) == (10_00, 1)
 
 
@@ -76,10 +76,11 @@ async def test_missing_figure_makes_the_sum_null(store_and_workspaces):
     store, workspace_id, _ = store_and_workspaces
     other = replace(ROW, entity=replace(REELS, campaign_id="c2"), spend=None, conversions=None)
     await store.add_new_spend_versions(workspace_id, [ROW, other])
-    (found,) = await store.spend(spend_query(workspace_id))
+    (found,) = await store.sum_latest_spend(spend_query(workspace_id))
     assert (found.rows, found.spend, found.conversions, found.clicks) == (2, None, None, 20)
     by_campaign = {
-        sums.keys: sums.spend for sums in await store.spend(spend_query(workspace_id, "campaign_id"))
+        sums.keys: sums.spend
+        for sums in await store.sum_latest_spend(spend_query(workspace_id, "campaign_id"))
     }
     assert by_campaign == {("c1",): 10_00, ("c2",): None}
 
@@ -89,11 +90,15 @@ async def test_currencies_and_levels_are_never_added_to_each_other(store_and_wor
     group = AdEntity(AdLevel.GROUP, "c1", "reels", "g1", "adults")
     euros = replace(ROW, account_id="act_2", currency="EUR", spend=5_00)
     await store.add_new_spend_versions(workspace_id, [ROW, euros, replace(ROW, entity=group, spend=9_00)])
-    assert {sums.currency: sums.spend for sums in await store.spend(spend_query(workspace_id))} == {
+    assert {
+        sums.currency: sums.spend for sums in await store.sum_latest_spend(spend_query(workspace_id))
+    } == {
         "USD": 10_00,
         "EUR": 5_00,
     }
-    (found,) = await store.spend(spend_query(workspace_id, "group_id", "campaign_name", level=AdLevel.GROUP))
+    (found,) = await store.sum_latest_spend(
+        spend_query(workspace_id, "group_id", "campaign_name", level=AdLevel.GROUP)
+    )
     assert (found.keys, found.spend) == (("g1", "reels"), 9_00)
 
 
@@ -110,14 +115,14 @@ async def test_ad_entity_has_its_latest_name(store_and_workspaces):
     assert await store.list_ad_entities_with_latest_names(workspace_id, AdLevel.CAMPAIGN) == [
         ("meta", "act_1", renamed)
     ]
-    (found,) = await store.spend(spend_query(workspace_id, "campaign_name"))
+    (found,) = await store.sum_latest_spend(spend_query(workspace_id, "campaign_name"))
     assert (found.keys, found.spend) == (("reels 2",), 20_00)
 
 
 async def test_spend_is_isolated_by_workspace(store_and_workspaces):
     store, workspace_id, other = store_and_workspaces
     await store.add_new_spend_versions(workspace_id, [ROW])
-    assert await store.spend(spend_query(other)) == []
+    assert await store.sum_latest_spend(spend_query(other)) == []
     assert await store.list_ad_entities_with_latest_names(other, AdLevel.CAMPAIGN) == []
     assert await store.list_platforms_with_spend(other) == frozenset()
     assert await store.list_platforms_with_spend(workspace_id) == {"meta"}
@@ -126,7 +131,7 @@ async def test_spend_is_isolated_by_workspace(store_and_workspaces):
 async def test_no_spend_returns_no_sums(store_and_workspaces):
     store, workspace_id, _ = store_and_workspaces
     await store.add_new_spend_versions(workspace_id, [])
-    assert await store.spend(spend_query(workspace_id)) == []
+    assert await store.sum_latest_spend(spend_query(workspace_id)) == []
 
 
 def generated_rows(chance):
@@ -174,7 +179,9 @@ async def test_database_agrees_with_the_memory_store(store_and_workspaces, seed)
             by = chance.sample(names, chance.randint(0, 4))
             asked = spend_query(workspace_id, *by, level=level, platforms=chance.choice([None, ["meta"], []]))
             asked = replace(asked, last=DAY + timedelta(days=chance.randint(0, 3)))
-            assert sort_sums(await store.spend(asked)) == sort_sums(await oracle.sum_latest_spend(asked))
+            assert sort_sums(await store.sum_latest_spend(asked)) == sort_sums(
+                await oracle.sum_latest_spend(asked)
+            )
 
 
 async def test_unreadable_spend_is_unverified_and_not_absent(store_and_workspaces, monkeypatch):

@@ -73,7 +73,7 @@ async def read_row_errors(workspace_client, **body):
 
 async def read_stored_costs(workspace_client):
     return sorted(
-        await workspace_client.service.ports.workspace.item_costs.costs(workspace_client.workspace.id),
+        await workspace_client.service.ports.workspace.item_costs.list_costs(workspace_client.workspace.id),
         key=repr,
     )
 

@@ -49,7 +49,7 @@ async def test_import_replaces_costs_with_the_same_start_date(store):
             await one.save_or_replace_costs(workspace_id, uuid4(), costs, NOW)
         assert not await one.has_costs(uuid4())
     assert await store.item_costs.has_costs(workspace_id)
-    assert await store.item_costs.costs(workspace_id) == await oracle.list_costs(workspace_id)
+    assert await store.item_costs.list_costs(workspace_id) == await oracle.list_costs(workspace_id)
 
 
 async def test_import_is_stored_atomically(store):
@@ -59,4 +59,4 @@ async def test_import_is_stored_atomically(store):
     broken = replace(item_cost("B", 1), currency=None)
     with pytest.raises(Exception, match=r"(?i)null"):
         await store.item_costs.save_or_replace_costs(workspace_id, uuid4(), [item_cost("A", 1), broken], NOW)
-    assert await store.item_costs.costs(workspace_id) == []
+    assert await store.item_costs.list_costs(workspace_id) == []

@@ -116,7 +116,7 @@ async def test_provider_filter_accepts_id_or_alias(workspace_client):
             "GET", "/revenue", f"start_date=2026-07-01&end_date=2026-07-07&platform={other}"
         )
         assert (status, body["code"], body["field"]) == (400, "invalid_parameter", "platform")
-    for name in workspace_client.service.registry.providers.ids_of_kind(ProviderKind.REVENUE):
+    for name in workspace_client.service.registry.connectable_providers.ids_of_kind(ProviderKind.REVENUE):
         await workspace_client.get("/revenue", **WEEK, provider=name)
 
 

@@ -42,7 +42,7 @@ async def test_the_file_is_reopened_after_a_fatal_error_when_all_readers_have_en
     await duckdb.append(story.events)
 
     def pieces(reader):
-        reader.session.begin_snapshot()
+        reader.lazily_opened_session.begin_snapshot()
         while True:
             yield reader.execute_text("SELECT count(*) FROM events")
 

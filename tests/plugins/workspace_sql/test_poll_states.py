@@ -11,11 +11,11 @@ from tests.plugins.workspace_sql.conftest import NOW
 
 async def test_poll_state_is_replaced_and_deleted_with_its_connection(directory, initialized_deployment):
     own = initialized_deployment.workspace.id
-    assert await directory.poll_states.poll_states(own) == {}
+    assert await directory.poll_states.states_by_provider(own) == {}
     for read in (PollState(NOW), PollState(NOW, NOW + timedelta(hours=1))):
         await directory.poll_states.save_poll_state(own, "stripe", read)
         await directory.poll_states.save_poll_state(own, "shopify", PollState())
-        assert await directory.poll_states.poll_states(own) == {
+        assert await directory.poll_states.states_by_provider(own) == {
             "stripe": read,
             "shopify": PollState(),
         }
@@ -23,8 +23,8 @@ async def test_poll_state_is_replaced_and_deleted_with_its_connection(directory,
     await directory.connections.save_connection_keeping_created_at(connection)
     await directory.processed_messages.mark_processed(own, "stripe", ["evt_1"])
     await directory.connections.remove_connection_if_present(own, "stripe")
-    assert set(await directory.poll_states.poll_states(own)) == {"shopify"}
-    assert await directory.processed_messages.processed_messages(own, "stripe", ["evt_1"]) == {"evt_1"}
+    assert set(await directory.poll_states.states_by_provider(own)) == {"shopify"}
+    assert await directory.processed_messages.find_processed_ids(own, "stripe", ["evt_1"]) == {"evt_1"}
 
 
 async def test_messages_are_stored_once_by_workspace_and_provider(
@@ -42,10 +42,10 @@ async def test_messages_are_stored_once_by_workspace_and_provider(
             ),
             directory.processed_messages.mark_processed(own, "stripe", []),
         )
-    assert await directory.processed_messages.processed_messages(own, "stripe", ids | {"evt_900"}) == ids
-    assert await directory.processed_messages.processed_messages(own, "shopify", ids) == frozenset()
+    assert await directory.processed_messages.find_processed_ids(own, "stripe", ids | {"evt_900"}) == ids
+    assert await directory.processed_messages.find_processed_ids(own, "shopify", ids) == frozenset()
     assert (
-        await directory.processed_messages.processed_messages(other.workspace.id, "stripe", ids)
+        await directory.processed_messages.find_processed_ids(other.workspace.id, "stripe", ids)
         == frozenset()
     )
-    assert await directory.processed_messages.processed_messages(own, "stripe", []) == frozenset()
+    assert await directory.processed_messages.find_processed_ids(own, "stripe", []) == frozenset()
