@@ -62,11 +62,17 @@ def open_cluster_store(connect: Callable[[], Any]) -> SqlEventStore:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def connect(tmp_path_factory):
+    """Connects to the one engine that this process can have."""
     folder = tmp_path_factory.mktemp("cluster")
     config = folder / "config.xml"
     config.write_text(CONFIG)
-    store = open_cluster_store(in_process_connect(folder / "data", **{"config-file": str(config)}))
+    return in_process_connect(folder / "data", **{"config-file": str(config)})
+
+
+@pytest.fixture(scope="module")
+def cluster(connect):
+    store = open_cluster_store(connect)
     asyncio.run(store.start())
     yield store
     asyncio.run(store.aclose())
@@ -149,9 +155,9 @@ async def test_a_shard_ignores_a_block_sent_twice(cluster):
     ) == [(len(rows),)]
 
 
-def test_the_engine_parses_the_statements_that_make_a_replicated_cluster(tmp_path):
+def test_the_engine_parses_the_statements_that_make_a_replicated_cluster(connect):
     """Only parsed: replication and ``ON CLUSTER`` need Keeper, which the engine in this process lacks."""
-    client = in_process_connect(tmp_path)()
+    client = connect()
     texts = [text for text in ddl.create_if_missing_statements("shop") if text.startswith("CREATE")]
     for text in texts:
         tree = client.query(f"EXPLAIN AST {text}").result_rows

@@ -146,7 +146,7 @@ async def test_a_session_drops_its_temporary_tables(store):
     workspace = UUID(int=7)
 
     def keep(reader) -> None:
-        reader.session.create_temp_table(
+        reader.lazily_opened_session.create_temp_table(
             "kept", "(SELECT {workspace:UUID} AS workspace_id)", {"workspace": workspace}
         )
         assert reader.execute_text("SELECT workspace_id FROM kept", {}) == [(workspace,)]
