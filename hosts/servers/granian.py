@@ -13,7 +13,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
-from hosts.asgi import App
+from hosts.asgi import App, Message, Receive, Scope, Send
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
 
 _MAX_CONNECTIONS: Final = 10_000
@@ -46,7 +46,7 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, h
     """Serves until ``shutdown`` is set, then drains."""
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_TIMEOUT_SECONDS)
-    server = _ServerOnSocket(app, listener, http2=http2)
+    server = _ServerOnSocket(_release_request_after_response(app), listener, http2=http2)
     serving = asyncio.create_task(server.serve())
     stopping = asyncio.create_task(shutdown.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -54,3 +54,29 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, h
     cast(Any, server).stop()
     async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
         await serving
+
+
+def _release_request_after_response(app: App) -> App:
+    """Returns ``app`` with ``receive`` and ``send`` of a request released once it has been answered.
+
+    Tracebacks of a body that timed out refer to them, and granian leaves a connection open, whatever the
+    response says, while anything refers to its request.
+    """
+
+    async def run_and_release_request(scope: Scope, receive: Receive, send: Send) -> None:
+        receives, sends = [receive], [send]
+        del receive, send
+
+        async def receive_if_unanswered() -> Message:
+            return await receives[0]()
+
+        async def send_if_unanswered(message: Message) -> None:
+            await sends[0](message)
+
+        try:
+            await app(scope, receive_if_unanswered, send_if_unanswered)
+        finally:
+            receives.clear()
+            sends.clear()
+
+    return run_and_release_request

@@ -61,7 +61,10 @@ class _Connection(TCPServer):
         await self.idle_task.stop()
 
     async def _close(self) -> None:
-        if getattr(getattr(self, "protocol", None), "refused", False):
+        protocol = getattr(self, "protocol", None)
+        if getattr(protocol, "flooded", False):
+            self.writer.transport.abort()  # who floods may never read what closing politely waits to have sent
+        if getattr(protocol, "refused", False):
             with suppress(OSError, RuntimeError, TimeoutError):
                 self.writer.write_eof()
                 async with asyncio.timeout(LINGER_SECONDS):

@@ -57,13 +57,19 @@ class StrictHttp11(H11Protocol):
 
 
 class LimitedHttp2(H2Protocol):
-    """HTTP/2 on one connection, which ends when the client resets too many streams."""
+    """HTTP/2 on one connection, which ends when the client resets too many streams.
 
-    resets = 0
+    Attributes:
+        flooded: whether the client has reset too many.
+    """
+
+    flooded = False
+    _resets = 0
 
     async def _handle_events(self, events: list[Any]) -> None:
-        self.resets += sum(isinstance(event, StreamReset) for event in events)
-        if self.resets > MAX_RESET_STREAMS:
+        self._resets += sum(isinstance(event, StreamReset) for event in events)
+        if self._resets > MAX_RESET_STREAMS:
+            self.flooded = True
             await self.send(Closed())
         else:
             await super()._handle_events(events)
@@ -96,6 +102,11 @@ class ConnectionProtocol:
     def refused(self) -> bool:
         """Whether the connection ends because of an error in a header."""
         return isinstance(self._protocol, StrictHttp11) and self._protocol.refused
+
+    @property
+    def flooded(self) -> bool:
+        """Whether the client has reset too many streams."""
+        return isinstance(self._protocol, LimitedHttp2) and self._protocol.flooded
 
     async def handle(self, event: Event) -> None:
         """Reads what has come, or the end of the connection."""
