@@ -60,7 +60,7 @@ def run_serving_process_and_ingest_child(
 
     Args:
         config: the settings file.
-        api, ingest: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
+        api_address, ingest_address: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
 
     Raises:

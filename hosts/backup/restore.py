@@ -23,7 +23,7 @@ def restore_backup_into_empty_folder(source: Path, new_folder: Path) -> Manifest
 
     Args:
         source: a backup, as a folder or a packed file.
-        folder: where the deployment shall be; absent or empty.
+        new_folder: where the deployment shall be; absent or empty.
 
     Raises:
         StartupError: no backup, a damaged one, or something lies where it would be put.

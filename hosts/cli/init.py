@@ -74,7 +74,7 @@ def create_deployment_or_remove_settings_file(
     """Write the settings file, create the stores and a first workspace.
 
     Args:
-        file: the settings file to write; paths inside are relative to its folder.
+        settings_file: the settings file to write; paths inside are relative to its folder.
         template: settings to copy; without it every store is an embedded one.
         name: of the workspace.
         timezone: IANA zone.

@@ -42,7 +42,7 @@ def render_chart_of_bucket_maxima(
 
     Args:
         title: what is drawn.
-        size: of a bucket, such as ``hour``.
+        bucket_interval: of a bucket, such as ``hour``.
         starts: UTC start of each bucket.
         values: one value per bucket; when there are too many to draw, a column is the highest of its
             neighbours, since not everything adds up.
@@ -79,7 +79,7 @@ def render_ranking_table_with_bars(
     Args:
         title: heading.
         rows: (name, count, percentage), highest first.
-        width: columns of the terminal; names and bars give way to the numbers.
+        terminal_width: columns of the terminal; names and bars give way to the numbers.
     """
     counts = [format_number(count) for _, count, _ in rows]
     room = terminal_width - max(map(len, counts), default=0) - _SHARE - _GAPS

@@ -77,8 +77,8 @@ class Bindings:
         """Returns the value of the type that a parameter names.
 
         Args:
-            dependent: who requests it, for the message.
-            name: the parameter.
+            requester: who requests it, for the message.
+            parameter_name: the parameter.
             annotation: its type; the None of an optional type is ignored.
 
         Raises:

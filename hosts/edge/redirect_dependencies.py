@@ -25,7 +25,7 @@ async def redirect_dependencies_if_link_domain(
     Args:
         settings: the deployment.
         ports: its ports, the workspace store running.
-        client: finds the client's address.
+        resolve_client_address: finds the client's address.
     """
     domain = shared_link_domain(settings)
     if domain is None:

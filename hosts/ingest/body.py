@@ -56,12 +56,12 @@ def inflate_body(body: bytes | None, encoding: str | None, max_bytes: int) -> by
 async def read_body_or_none_if_too_long(
     receive: Receive, max_bytes: int, content_length: int | None = None
 ) -> bytes | None:
-    """Returns the body, or None when it is longer than ``limit`` bytes.
+    """Returns the body, or None when it is longer than ``max_bytes`` bytes.
 
     Args:
         receive: gives the parts.
-        limit: bytes.
-        length: what the request says of it. Nothing follows so many bytes, and asking a server for
+        max_bytes: bytes.
+        content_length: what the request says of it. Nothing follows so many bytes, and asking a server for
             nothing costs as much as asking it for the body.
 
     Raises:

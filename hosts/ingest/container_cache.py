@@ -17,7 +17,7 @@ class ContainerCache:
     """Caches the container of each workspace for a second.
 
     Args:
-        units: where approved scripts are read.
+        transactions: where approved scripts are read.
         pixel_platforms: ids of ad platforms whose pixel the browser script can load.
         clock: seconds, from any point.
     """

@@ -62,7 +62,7 @@ async def run_ingest_host_until_stopped(
         config: absolute path of the settings file; relative paths in it start at its folder.
         listen: a listening socket, or ``HOST:PORT`` instead of the one in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
-        with_parent: standard input is a pipe of the parent; its end ends this process too.
+        stop_with_parent: standard input is a pipe of the parent; its end ends this process too.
 
     Raises:
         StartupError: the settings, an adapter or the address do not fit.

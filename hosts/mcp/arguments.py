@@ -40,7 +40,7 @@ def build_api_request_of_tool_call(
         tool: what is called.
         arguments: parameters of path and query, or fields of the body, by name; null counts as left out.
         identity: whose token was sent.
-        client: address of the client, when it is known.
+        client_ip: address of the client, when it is known.
 
     Raises:
         BadRequest: one is missing, unknown or of another kind. What the values mean is for the route.

@@ -55,7 +55,7 @@ def instrument_app_if_enabled(
 
     Args:
         app: the application.
-        host: what it is called in metrics.
+        metrics_host_label: what it is called in metrics.
         route_template: method and path -> path template; None for a request of no operation.
     """
     if not is_enabled():

@@ -77,11 +77,11 @@ class Canary:
 
         Args:
             queue: where it starts.
-            events: where it is looked for.
+            event_reader: where it is looked for.
             clock: gives the present.
-            seconds: between two; 0 for none at all.
+            interval_seconds: between two; 0 for none at all.
             stop: ends it.
-            on_result: gets the lag and whether the event is visible, at every check.
+            on_lag_and_arrival: gets the lag and whether the event is visible, at every check.
         """
         while interval_seconds and await sleep_unless_stopped(stop, interval_seconds):
             sent = clock()

@@ -24,7 +24,7 @@ def require_shareable_stores(
     Args:
         settings: the deployment.
         registry: what is installed.
-        processes: how many of each role are about to run. Where only some roles are, the others are
+        process_count_by_role: how many of each role are about to run. Where only some roles are, the others are
             taken to run elsewhere: a deployment is not whole without them.
 
     Raises:

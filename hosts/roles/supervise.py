@@ -99,9 +99,9 @@ def run_supervised_processes(
 
     Args:
         config: the settings file.
-        role: the role to run alone; None for all of `SERVED_ROLES`.
-        workers: processes of each role that may have several.
-        api, ingest: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
+        only_role: the role to run alone; None for all of `SERVED_ROLES`.
+        processes_per_scalable_role: processes of each role that may have several.
+        api_address, ingest_address: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
 
     Raises:

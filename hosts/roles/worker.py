@@ -18,7 +18,7 @@ def run_worker_processes(config: Path, process_count: int = 1) -> None:
 
     Args:
         config: the settings file.
-        workers: how many processes.
+        process_count: how many processes.
 
     Raises:
         StartupError: the deployment has no use for a worker, or its stores do not allow one; the

@@ -30,7 +30,7 @@ def create_documentation_blueprint(documentation: Documentation) -> Blueprint:
     """The blueprint of the documentation; its links are relative, so a proxy may serve it anywhere.
 
     Args:
-        handbook: the pages.
+        documentation: the pages.
     """
     blueprint = Blueprint("handbook", __name__, url_prefix="/docs", template_folder="templates")
     style = (files("hosts.web") / "static" / _STYLE).read_bytes()

@@ -109,7 +109,7 @@ async def _load_answers_or_first_error(
     """Returns the answers of the overview and of each breakdown, or the first response that is an error.
 
     Args:
-        send: sends a GET request to a path of the API with query parameters.
+        send_get_request: sends a GET request to a path of the API with query parameters.
         dates: the query parameters of the range.
     """
     responses = await gather_or_cancel(

@@ -287,7 +287,7 @@ def _session_state_of_sorted_events(sorted_events: list[Event]) -> SessionState:
     It has the entry page of the first event, the attribution of the latest and the latest campaign of any.
 
     Args:
-        events: events of the session, oldest first.
+        sorted_events: events of the session, oldest first.
     """
     campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in sorted_events]
     latest = sorted_events[-1]

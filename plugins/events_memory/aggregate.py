@@ -139,10 +139,10 @@ def _sort_value(
 
     Args:
         row: the key columns, then the values of the aggregations.
-        sort: the column to sort by.
+        column_sort: the column to sort by.
         plan: its measures and dimensions.
         aggregations: in the order of the row.
-        width: the number of key columns.
+        key_column_count: the number of key columns.
     """
     if column_sort.by == "bucket":
         return row[0]

@@ -19,7 +19,7 @@ def convert_and_flag_missing_rate(
     Args:
         scope: the currency and the exchange rates.
         rate_instant: when the money moved; for a refund, when its order did.
-        facts: the columns of a row, with its original ``currency``.
+        payment_columns: the columns of a row, with its original ``currency``.
     """
     currency = payment_columns["currency"]
     if currency in {None, scope.currency}:

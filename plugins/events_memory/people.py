@@ -89,9 +89,9 @@ def _summarize_person(
     """Returns a person; counts, ids and revenue are those of the events in scope, the traits and first touch of all time.
 
     Args:
-        key: the name of the person.
+        person_name: the name of the person.
         all_events: all events of the person, oldest first.
-        events: those in scope, at least one.
+        events_in_scope: those in scope, at least one.
         scope: the target currency.
         history: the events of the workspace.
     """

@@ -30,7 +30,7 @@ def read_person_activity(
     Args:
         plan: person, span and limits.
         history: the events of its scan.
-        lasting: all events without bots, for the profile.
+        profile_events: all events without bots, for the profile.
     """
     ever = replace(plan.scope, span=TimeRange(_MIN_INSTANT, plan.scope.span.end))
     seen = [

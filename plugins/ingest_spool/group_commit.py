@@ -129,9 +129,9 @@ def _offer_view_columns(
     """Returns the columns of the view ``offer``, in the format of `row_format`.
 
     Args:
-        fresh: events to enqueue.
-        repeated: duplicates, which are only counted.
-        rejected: counts of events that were not offered.
+        queued: events to enqueue.
+        duplicates: duplicates, which are only counted.
+        rejected_counts: counts of events that were not offered.
     """
     ids, moments, places, start = [], [], [], 0
     seen: dict[tuple[object, ...], int] = {}

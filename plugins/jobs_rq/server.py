@@ -19,7 +19,7 @@ def connect_without_retries(settings: RqSettings, *, answer_timeout: float | Non
 
     Args:
         settings: the server.
-        timeout: how long an answer may take; None for workers, which wait for jobs as long as it takes.
+        answer_timeout: how long an answer may take; None for workers, which wait for jobs as long as it takes.
     """
     options: dict[str, Any] = {
         "host": settings.host,

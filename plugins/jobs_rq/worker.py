@@ -65,7 +65,7 @@ def run_worker_until_stopped(settings: RqSettings, job_function_name: str) -> No
 
     Args:
         settings: the queue.
-        entry: dotted name of the function that does one free job, in the process of each job.
+        job_function_name: dotted name of the function that does one free job, in the process of each job.
     """
     os.environ[ENTRY_VARIABLE] = job_function_name
     os.environ[QUEUE_URL_VARIABLE] = settings.model_dump_json()

@@ -19,7 +19,7 @@ class PolledChangeCounter:
     answers again.
 
     Args:
-        ask: reads the counter; raises after a short timeout.
+        read_counter: reads the counter; raises after a short timeout.
     """
 
     def __init__(self, read_counter: Callable[[], Awaitable[int]]) -> None:

@@ -37,9 +37,9 @@ def upsert(
         connection: determines the dialect.
         table: the table to insert into.
         columns: the columns of the rows.
-        keep: columns that stay as they are in a present row.
-        changes: returns the new values of a present row from the given row; None replaces all columns.
-        condition: returns the condition under which a present row is updated, from the given row; None always updates.
+        kept_columns: columns that stay as they are in a present row.
+        updated_values: returns the new values of a present row from the given row; None replaces all columns.
+        update_condition: returns the condition under which a present row is updated, from the given row; None always updates.
     """
     insert = dialect_insert(connection, table)
     key = [column.name for column in table.primary_key]
@@ -69,7 +69,7 @@ def time_buckets(edges: Sequence[datetime], *extra_buckets: tuple[int, datetime,
 
     Args:
         edges: ascending. Each bucket begins at one and ends before the next one.
-        before: further buckets, with their number, begin and end.
+        extra_buckets: further buckets, with their number, begin and end.
     """
     columns = sa.column("bucket", sa.Integer), sa.column("low", Instant), sa.column("high", Instant)
     bounds = [*extra_buckets, *((position, *pair) for position, pair in enumerate(pairwise(edges)))]

@@ -206,7 +206,7 @@ def _sum_over_denominators(rows: Iterable[Any], key_count: int) -> list[Movement
 
     Args:
         rows: one per denominator.
-        width: number of keys.
+        key_count: number of keys.
     """
     sums: dict[tuple[Any, ...], list[Any]] = {}
     for bucket, kind, *keys, currency, denominator, count, numerator, active, amount in rows:

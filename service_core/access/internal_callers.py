@@ -78,7 +78,7 @@ def build_unlimited_read_only_caller(
     Args:
         workspace: the only workspace it can read.
         now: current time.
-        name: purpose of the reads, as the name of the credential.
+        purpose: purpose of the reads, as the name of the credential.
         credential_id: id of the key on whose behalf it reads, if there is one.
     """
     credential = Credential(

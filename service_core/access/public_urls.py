@@ -20,7 +20,7 @@ class PublicUrls:
         """Returns the URL to poll a resource.
 
         Args:
-            kind: ``keys/requests`` or ``signup``.
+            resource_path: ``keys/requests`` or ``signup``.
             resource_id: id of the key request or signup.
         """
         return f"{self.root_url}/v1/{resource_path}/{resource_id}"

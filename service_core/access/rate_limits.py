@@ -52,7 +52,7 @@ class RateLimits:
 
         Args:
             subject: the credential to count against.
-            fail_closed: refuse the request, instead of using the standby limit, while the limit store is unavailable.
+            refuse_if_limiter_unavailable: refuse the request, instead of using the standby limit, while the limit store is unavailable.
 
         Returns:
             The remaining limit, for `rate_headers`.

@@ -20,7 +20,7 @@ def own_conversions_or_builtin_with_triggers(
 
     Args:
         rules: rules of the workspace. Its own event names replace all others.
-        triggers: events that are sent to an ad platform; they are conversions too.
+        trigger_events: events that are sent to an ad platform; they are conversions too.
     """
     if rules.conversions is None:
         names = DEFAULT_CONVERSION_SET.names.union(*map(list_event_synonyms, trigger_events))

@@ -66,7 +66,7 @@ def plan_update(
     Args:
         model: its type.
         resource_id: its id.
-        update: returns the changed record for the stored one and the records of the workspace.
+        build_updated_record: returns the changed record for the stored one and the records of the workspace.
         action: kind of the change in the audit entry.
         expected_updated_at: the version the caller has read; None accepts any.
 

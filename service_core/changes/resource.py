@@ -203,7 +203,7 @@ class ResourceType:
         """Returns the type with the dependencies of its functions filled in.
 
         Args:
-            provide: name of a function, its parameter and the annotation -> the value.
+            provide_dependency: name of a function, its parameter and the annotation -> the value.
         """
         bound: dict[str, Any] = {}
         for field in fields(self):

@@ -310,8 +310,8 @@ class _EndpointBuilder:
 
         Args:
             route: for the description.
-            function: the create or update function.
-            position: of its parameter that takes the model.
+            write_function: the create or update function.
+            body_position: of its parameter that takes the model.
         """
         parameter = list(inspect.signature(write_function).parameters)[body_position]
         body_model = get_type_hints(write_function)[parameter]

@@ -91,7 +91,7 @@ def parse_adapter_settings(adapter: Adapter, url: str, base_folder: Path) -> Ada
     Args:
         adapter: the adapter of the URL's scheme.
         url: the configured URL.
-        folder: base of relative paths.
+        base_folder: base of relative paths.
 
     Raises:
         StartupError: a part is unknown or invalid, or the path is missing where the adapter stores local data.

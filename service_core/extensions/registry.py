@@ -67,7 +67,7 @@ class Registry:
         Args:
             port: name of the port.
             url: the configured URL.
-            folder: base of relative paths in the URL.
+            base_folder: base of relative paths in the URL.
 
         Raises:
             StartupError: no installed adapter has the scheme, or the adapter rejects the URL.
@@ -114,9 +114,9 @@ def collect_plugins_into_registry(
     """Returns the frozen registry of all installed plugins.
 
     Args:
-        extra: additional plugins as (name, module or object): the core's own, or those of a test.
-        discover: whether to load the plugins of the entry point group ``touchpoint``.
-        catalog: whether to collect metrics and dimensions. A process without the core skips them, because metrics of a
+        extra_plugins: additional plugins as (name, module or object): the core's own, or those of a test.
+        discover_entry_points: whether to load the plugins of the entry point group ``touchpoint``.
+        with_catalog: whether to collect metrics and dimensions. A process without the core skips them, because metrics of a
             plugin refer to dimensions of the core.
 
     Raises:

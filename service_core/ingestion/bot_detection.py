@@ -31,7 +31,7 @@ def classify_bot(
         device: device of the user agent; None if the user agent of the client is unknown.
         headers: request headers in lower case; empty unless a browser sent them.
         spam_referrer: whether the referrer is listed as spam.
-        high_rate: whether the visitor sends more events a minute than a person could; only added to the reasons.
+        high_rate_as_note_only: whether the visitor sends more events a minute than a person could; only added to the reasons.
         self_declared: whether the sender declared itself a bot (``properties.bot``).
     """
     signs = {

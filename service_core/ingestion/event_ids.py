@@ -54,7 +54,7 @@ def parse_event_ids(event_name: str, body: Mapping[str, Any], properties: Mappin
     """Returns the identifiers of a validated event. Placeholders are dropped unless all ids are placeholders.
 
     Args:
-        name: the event's name; `$identify` and `$alias` may send ids in their properties.
+        event_name: the event's name; `$identify` and `$alias` may send ids in their properties.
         body: the event; at least one of its identity fields holds an id.
         properties: its properties.
     """

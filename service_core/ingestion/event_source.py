@@ -71,7 +71,7 @@ def reported_or_connection_ip(
     Args:
         reported_ip: the ``ip`` of the body. ``0`` requests that no address is stored; an invalid one is ignored.
         connection_ip: address of the connection, used without a reported one, except for `API` events.
-        source: the source column of the event.
+        event_source: the source column of the event.
     """
     if reported_ip is not None and not isinstance(reported_ip, bool) and str(reported_ip).strip() == "0":
         return None

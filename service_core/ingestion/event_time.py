@@ -20,7 +20,7 @@ def replace_or_clamp_event_time(sent_time: object, received_at: datetime) -> tup
     """Returns the event's time in UTC, and how the sent time was adjusted: `NONE`, `CLAMPED` or `REPLACED`.
 
     Args:
-        sent: ISO 8601 text, epoch seconds or milliseconds; a time without offset is UTC.
+        sent_time: ISO 8601 text, epoch seconds or milliseconds; a time without offset is UTC.
         received_at: aware UTC; it replaces an unreadable time or one before 2020, and limits a future one. A missing
             time becomes this, too, without counting as adjusted.
     """

@@ -152,7 +152,7 @@ def check_rate_limit_and_validate_request(
     Args:
         body: as received; None if it was longer than `MAX_BODY_BYTES`.
         headers: the headers that ingestion reads.
-        identity: credential of the key; None if it is unknown.
+        auth_context: credential of the key; None if it is unknown.
         client_ip: IP address of the client, if known.
         received_at: current time, aware UTC.
         consume_rate_limit: counts the request; called only if the body is not too long and the key is known.

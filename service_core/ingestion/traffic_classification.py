@@ -65,7 +65,7 @@ class TrafficClassifier:
         """Returns whether a referring host belongs to another site that is not a payment or login page.
 
         Args:
-            host: host of the referrer, lower case, without ``www.``.
+            referrer_host: host of the referrer, lower case, without ``www.``.
             own_hosts: hosts of the workspace and of the page itself.
         """
         if self.registrable_domain(referrer_host) in self._sites(tuple(own_hosts)):
@@ -92,7 +92,7 @@ class TrafficClassifier:
 
         Args:
             campaign: its campaign values.
-            referrer: host of its external referrer; None without one.
+            external_referrer_host: host of its external referrer; None without one.
             custom_channels: the workspace's own channels, tested first.
             is_app: whether the referrer is an app: the package or id of one.
         """

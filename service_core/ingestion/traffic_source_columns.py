@@ -28,7 +28,7 @@ def traffic_source_columns(
     Args:
         campaign: the campaign values of the event.
         page: its page and referrer.
-        session: state of its session; None for the first event.
+        session_to_inherit_from: state of its session; None for the first event.
         classifier: source lists and channel rules.
         custom_channels: the workspace's own channels.
     """

@@ -42,8 +42,8 @@ def build_series_of_at_most_1000_buckets(
 
     Args:
         date_range: the range to cover.
-        unit: the requested unit.
-        units: the allowed units, small to large. The last one is used whatever the number of buckets.
+        requested_unit: the requested unit.
+        allowed_units: the allowed units, small to large. The last one is used whatever the number of buckets.
     """
     candidates = allowed_units[allowed_units.index(requested_unit) :]
     length = date_range.span.end - date_range.span.start

@@ -73,9 +73,9 @@ def resolve_preset(preset_name: str, today: date, first_event_day: date | None =
     """Returns the days of a preset, or None for an unknown name.
 
     Args:
-        name: long or short name.
+        preset_name: long or short name.
         today: the local date.
-        first_day: local day of the first event, used by ``all_time``; None without events, which means today.
+        first_event_day: local day of the first event, used by ``all_time``; None without events, which means today.
     """
     if preset_name == ALL_TIME:
         return (min(first_event_day or today, today), today)

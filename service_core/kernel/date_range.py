@@ -44,8 +44,8 @@ class DateRange(BodyModel):
         Args:
             zone: time zone of the workspace.
             now: time of the request.
-            first_event: time of the first event, for ``all_time``.
-            field: name of the range in the request, for error messages.
+            first_event_time: time of the first event, for ``all_time``.
+            error_field: name of the range in the request, for error messages.
 
         Raises:
             BadRequest: ``invalid_date_range``.

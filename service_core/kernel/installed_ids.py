@@ -27,8 +27,8 @@ def restrict_or_document_installed_ids(
     """Returns the model with every `InstalledIds` replaced by the ids; the model itself if it has none.
 
     Args:
-        model: query parameters of an operation.
-        ids: installed ids by group.
+        query_model: query parameters of an operation.
+        ids_by_group: installed ids by group.
     """
     fields: dict[str, Any] = {}
     for name, declared in query_model.model_fields.items():

@@ -59,7 +59,7 @@ def parse_body_strictly(model: type[_Model], body: bytes, decoded_body: Any) -> 
 
     Args:
         body: the bytes as sent; pydantic parses them in strict JSON mode.
-        data: the decoded body, used to find the path of an error.
+        decoded_body: the decoded body, used to find the path of an error.
 
     Raises:
         BadRequest: not an object, an unknown or missing field, or a wrong type.

@@ -17,7 +17,7 @@ def index_unique_or_startup_error(
 
     Args:
         values: the values of all plugins.
-        key: returns the key of a value; no two values may have the same one.
+        key_of: returns the key of a value; no two values may have the same one.
         describe: returns the text for a value in the error message, such as ``the metric 'visitors'``.
 
     Raises:

@@ -12,7 +12,7 @@ def require_writable_paths_or_parents(setting_name: str, *paths: Path) -> None:
     SQLite opens a file that is only readable and fails at the first change; this check fails at startup instead.
 
     Args:
-        setting: name of the setting that holds the paths, for the message.
+        setting_name: name of the setting that holds the paths, for the message.
         paths: files and folders. For a path that does not exist, its nearest existing parent folder is checked.
 
     Raises:

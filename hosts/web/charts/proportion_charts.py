@@ -47,7 +47,7 @@ def build_ring_of_first_six_parts(
 
     Args:
         label: what it shows.
-        middle: the text in it.
+        center_text: the text in it.
         parts: name, size (at least zero) and text; from the seventh on they are left out, so
             gather them before.
     """

@@ -35,7 +35,7 @@ def build_scale_including_zero(values: Iterable[float], *, whole_ticks_only: boo
 
     Args:
         values: finite numbers; none at all is drawn like zeros.
-        whole: whether only whole numbers may stand at a tick.
+        whole_ticks_only: whether only whole numbers may stand at a tick.
     """
     known = [*values, 0.0]
     low, high = min(known), max(known)

@@ -31,7 +31,7 @@ def build_labelled_bucket(
     Args:
         start: aware.
         zone: of the workspace.
-        size: as of `detect_bucket_size`.
+        bucket_interval: as of `detect_bucket_size`.
         partial: whether it is cut off or not over yet.
     """
     local = start.astimezone(zone)

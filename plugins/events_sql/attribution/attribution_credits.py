@@ -70,7 +70,7 @@ def credit_per_conversion_and_touch(
         scope: the workspace, and which events convert.
         span: the instants to read.
         rule: how a unit is split.
-        all_time: also compute first orders, which reads all events.
+        with_first_orders: also compute first orders, which reads all events.
     """
     read_span = TimeRange(span.start, span.end + rule.window) if rule.book_at_touch else span
     unit = credited_conversions(scope, read_span, rule, with_first_orders=with_first_orders)

@@ -73,7 +73,7 @@ def credited_conversions(
         scope: the workspace, and which events convert.
         span: the instants to read.
         rule: which units count.
-        all_time: also compute first orders, which reads all events.
+        with_first_orders: also compute first orders, which reads all events.
     """
     shape = (
         scope.conversions.any_revenue,

@@ -51,10 +51,10 @@ def touches_in_window_query(
     """Selects units with the touches in their window: ``unit``, ``touch_at``, ``touch_seq``, ``waited``, ``is_direct``.
 
     Args:
-        unit: name of the table with ``unit``, ``timestamp``, ``seq``, ``person_no`` of every conversion.
-        touch: name of the table with all touches of their persons (`all_touches_with_person`).
+        conversion_table: name of the table with ``unit``, ``timestamp``, ``seq``, ``person_no`` of every conversion.
+        touch_table: name of the table with all touches of their persons (`all_touches_with_person`).
         touch_columns: columns of the touch, named ``touch_*`` in the result.
-        unit_columns: columns of the unit to include.
+        conversion_columns: columns of the unit to include.
     """
     units, touches = _conversions_table(conversion_table, conversion_columns), touches_table(touch_table)
     columns = [touches.c[name].label(f"touch_{name}") for name in ("at", "seq", *touch_columns)]

@@ -36,8 +36,8 @@ def all_touches_with_person(
 
     Args:
         scope: the workspace.
-        visitors: table of the visitors to read (`related_visitors.RELATED_VISITORS`); None for all.
-        units: CTE of units whose persons are needed; the result may include others.
+        only_visitors: table of the visitors to read (`related_visitors.RELATED_VISITORS`); None for all.
+        only_persons_of: CTE of units whose persons are needed; the result may include others.
     """
     workspace = {"workspace": scope.workspace_id}
     shape = (

@@ -47,8 +47,8 @@ def merge_by_external_id(
     """Returns person -> the person it is merged into, by the external ids they carry.
 
     Args:
-        carriers: external id -> persons that carry it.
-        texts: person -> ``u:..`` or ``v:..``. An id that two identified persons carry merges nobody, nor do
+        persons_by_id: external id -> persons that carry it.
+        person_id_texts: person -> ``u:..`` or ``v:..``. An id that two identified persons carry merges nobody, nor do
             persons that are connected with two identified ones.
     """
 

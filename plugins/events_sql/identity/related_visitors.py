@@ -58,7 +58,7 @@ def create_selected_events_table(
 
     Args:
         workspace_id: the workspace of the persons.
-        names: event columns to include.
+        column_names: event columns to include.
         runner: runs the statements of the read.
     """
     events = compiled_source(_selected_events_query, *column_names).as_subquery(

@@ -49,7 +49,7 @@ def create_session_interval_tables(
     Args:
         plan: the workspace and the buckets of activity.
         runner: runs the statements of the read.
-        all_time: include all sessions, or only those that overlap the buckets.
+        all_sessions: include all sessions, or only those that overlap the buckets.
     """
     runner.create_temp_table(_SHARED_VISITORS.name, deferred_statement(_shared_visitors, plan))
     runner.create_temp_table(

@@ -50,7 +50,7 @@ def events_at_positions(
 
     Args:
         positions: a small table of one workspace, with ``session_no``.
-        at, seq: its columns with the timestamp and the sequence number of an event.
+        timestamp_column, seq_column: its columns with the timestamp and the sequence number of an event.
         workspace_id: the workspace.
     """
     c = EVENTS.c

@@ -285,7 +285,7 @@ def _rows_counting_in_span(
         relation: a relation of this store.
         scope: workspace, bots and conversions; its span defines which visitors are new.
         span: instants the rows lie in.
-        all_time: also compute first orders, which reads all events.
+        with_first_orders: also compute first orders, which reads all events.
     """
     match relation:
         case Relation.EVENTS:

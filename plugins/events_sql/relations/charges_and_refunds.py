@@ -130,7 +130,7 @@ class PaymentRows(RelationRows):
         """Returns the sum of the convertible amounts of a group, 0 for none, and whether a nonzero amount has no exchange rate.
 
         Args:
-            amount: what to sum; by default the amount of each payment.
+            amount_to_sum: what to sum; by default the amount of each payment.
         """
         amounts = self.amount if amount_to_sum is None else amount_to_sum
         revenue = sa.func.coalesce(sa.func.sum(amounts).filter(sa.not_(self.has_no_rate)), 0)

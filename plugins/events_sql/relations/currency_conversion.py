@@ -43,7 +43,7 @@ def with_converted_amounts_and_missing_flag(
         table: rows with a ``currency``.
         scope: the target currency and the time zone of days.
         rates: exchange rates into that currency.
-        rate_instant: the column with the instant whose day selects the rate.
+        rate_instant_column: the column with the instant whose day selects the rate.
         amount_columns: columns of amounts; the converted ones are named ``converted_*``.
     """
     priced = _with_rate_fraction_of_day(table, scope, rates, rate_instant_column)

@@ -62,7 +62,7 @@ def superseded_money_events(since_parameter: str | None) -> sa.Select[Any]:
     """Selects the sequence numbers of charges and refunds that another report supersedes.
 
     Args:
-        since: name of the parameter with the earliest instant to read; None for all time.
+        since_parameter: name of the parameter with the earliest instant to read; None for all time.
     """
     superseded = compiled_source(_superseded_money_query, since_parameter).as_subquery("superseded_money")
     return sa.select(superseded.c.seq)
@@ -72,8 +72,8 @@ def superseded_conversions(events: Any, since_parameter: str | None, *, any_reve
     """Selects the sequence numbers of conversions that another report supersedes.
 
     Args:
-        table: the events.
-        since: as in `superseded_money_events`.
+        events: the events.
+        since_parameter: as in `superseded_money_events`.
         any_revenue: whether any event with revenue converts.
     """
     superseded = compiled_source(
@@ -136,7 +136,7 @@ def superseded_reports(
 
     Args:
         reports: with the columns of `report_columns`.
-        repeatable_kind: the kind of which a source's second report is a repeat; None for all kinds.
+        only_kind_with_repeats: the kind of which a source's second report is a repeat; None for all kinds.
     """
     report, better = reports.alias("report").c, _provider_reports_by_order_id(reports).alias("better").c
     earlier = sa.or_(
@@ -171,7 +171,7 @@ def charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -> sa.Su
     Args:
         refunds: with sequence numbers, timestamps and `ORDER_NAME_COLUMNS`.
         charges: likewise.
-        names: columns of the charge to include, next to ``refund``, the sequence number of the refund.
+        charge_columns: columns of the charge to include, next to ``refund``, the sequence number of the refund.
     """
     charge, refund = charges.c, refunds.c
     not_after = sa.or_(

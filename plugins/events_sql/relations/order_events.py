@@ -38,7 +38,7 @@ def create_order_events_table(
 
     Args:
         scope: workspace, instants and which events convert.
-        used: columns of conversions that are read; `related_visitors.SELECTED_EVENTS` has them.
+        conversion_columns: columns of conversions that are read; `related_visitors.SELECTED_EVENTS` has them.
         runner: runs the statements of the read.
     """
     names = sorted({*required_columns(conversion_columns), "is_test"})

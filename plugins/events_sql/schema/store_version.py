@@ -29,7 +29,7 @@ def require_new_store_or_current_version(
 
     Args:
         fetch: runs a statement and returns all rows.
-        schema: SQL expression for the name of the schema or database that holds the tables.
+        schema_sql: SQL expression for the name of the schema or database that holds the tables.
 
     Raises:
         StartupError: the tables are of another version.

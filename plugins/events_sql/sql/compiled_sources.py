@@ -183,7 +183,7 @@ class CompiledSource:
 
         Args:
             name: its alias.
-            read: CTEs that the source refers to by name; other tables need not be listed.
+            referenced: CTEs that the source refers to by name; other tables need not be listed.
             values: by parameter name; names that the source does not declare are ignored.
         """
         given = self._bind_declared_parameters(values)

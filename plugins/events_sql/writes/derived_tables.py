@@ -152,7 +152,7 @@ def secondary_weak_link_rows(source: sa.FromClause, id_numbers: Any = ID_NUMBERS
 
     Args:
         source: events.
-        ids: the numbers of their ids; a part of ``id_numbers`` where the events are few.
+        id_numbers: the numbers of their ids; a part of ``id_numbers`` where the events are few.
     """
     c = source.c
     parts = []
@@ -238,8 +238,8 @@ def identity_link_rows(
 
     Args:
         events: with the columns of ``events``.
-        weak: with the columns of ``weak_links``.
-        visitors: numbers of the visitors to include; None for all.
+        weak_link_table: with the columns of ``weak_links``.
+        only_visitors: numbers of the visitors to include; None for all.
     """
     c = events.c
     event_links = sa.select(*(c[column.name] for column in WEAK_LINKS.columns)).where(
@@ -340,7 +340,7 @@ def delete_overtaken_plain_candidates(session_numbers: sa.Select[Any]) -> sa.Del
     """Returns the DELETE of candidates without attribution values that are no longer first in their session.
 
     Args:
-        sessions: the numbers of the sessions to check.
+        session_numbers: the numbers of the sessions to check.
     """
     key = [TOUCH_CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
     of_sessions = TOUCH_CANDIDATES.c.session_no.in_(session_numbers)

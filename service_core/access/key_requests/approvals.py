@@ -89,10 +89,10 @@ class Approvals:
         """Approves or denies a request. The first decision uses up the link.
 
         Args:
-            token: token of the approval link.
-            account_id: who decides.
+            approval_token: token of the approval link.
+            deciding_account_id: who decides.
             approve: False denies the request.
-            rate_limit: requests per 60 seconds of the key; only an owner may choose it.
+            owner_chosen_rate_limit: requests per 60 seconds of the key; only an owner may choose it.
 
         Raises:
             NotFound: no such link, or the account does not belong to its workspace.

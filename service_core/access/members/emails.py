@@ -30,7 +30,7 @@ async def save_and_send_password_link(
         account: the account; following the link proves its address.
         web_url: URL of the web application.
         now: current time.
-        reason: first sentence of the e-mail.
+        first_sentence: first sentence of the e-mail.
 
     Raises:
         EmailSenderUnavailable: the e-mail was not sent.

@@ -18,8 +18,8 @@ async def count_attempt_per_15_minutes_or_raise(
 
     Args:
         limiter: the limit store.
-        key: the account or client the attempts are counted for.
-        limit: attempts in 15 minutes.
+        counted_key: the account or client the attempts are counted for.
+        max_attempts: attempts in 15 minutes.
 
     Raises:
         TooManyRequests: the limit is exceeded.

@@ -44,7 +44,7 @@ class OneTimeTokens(Protocol):
 
         Args:
             digest: digest of a known token.
-            issued: the new tokens; None after a failed attempt.
+            replacements: the new tokens; None after a failed attempt.
             now: current time.
 
         Returns:

@@ -16,7 +16,7 @@ async def create_5_minute_challenge(
     Args:
         challenges: the store of challenges.
         browser_secret: secret of the browser's cookie.
-        account_id: the account that registers a passkey; None for a sign-in.
+        registering_account_id: the account that registers a passkey; None for a sign-in.
         now: current time.
     """
     token = new_token()

@@ -25,11 +25,11 @@ def compute_credit_share_per_touch(
 
     Args:
         rule: the credit rule; its window is applied here.
-        path: the touches of the person in order of time; those after the conversion are ignored.
+        touches: the touches of the person in order of time; those after the conversion are ignored.
         converted_at: time of the conversion.
 
     Returns:
-        One share per touch of ``path``, 0 for a touch outside the window or an ignored one. The shares sum to
+        One share per touch of ``touches``, 0 for a touch outside the window or an ignored one. The shares sum to
         1, or are all 0 if no touch counts.
     """
     counted = [i for i, step in enumerate(touches) if converted_at - rule.window <= step.time <= converted_at]

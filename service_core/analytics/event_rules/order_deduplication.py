@@ -106,9 +106,9 @@ def deduplicate_order_reports_within_7_days(
 
     Args:
         events: in order of `event_time_key`.
-        key: returns the key, or a frozenset of keys, under which an event looks for other reports; None if it
+        search_keys_of: returns the key, or a frozenset of keys, under which an event looks for other reports; None if it
             has none.
-        match_key: returns the keys under which other reports find an event; the same as ``key`` by default.
+        index_keys_of: returns the keys under which other reports find an event; the same as ``search_keys_of`` by default.
         allow_several_per_source: several events of one source are different parts, such as partial refunds.
     """
     events_with_keys = [(event, _as_keys(search_keys_of(event))) for event in events]

@@ -79,8 +79,8 @@ class CurrencyConverter:
 
         Args:
             scope: what is read; its span includes all money in the result.
-            run: runs the read with a scope.
-            is_missing_rates: whether a result lacks money for want of a rate.
+            run_in_scope: runs the read with a scope.
+            lacks_rates: whether a result lacks money for want of a rate.
         """
         return await self._run_with_known_then_missing_rates(
             scope, run_in_scope, lacks_rates, _build_unfiltered_unconverted_payments_query(scope)
@@ -106,8 +106,8 @@ class CurrencyConverter:
 
         Args:
             scope: without rates.
-            run: runs the read with a scope.
-            is_missing_rates: whether a result lacks money for want of a rate.
+            run_in_scope: runs the read with a scope.
+            lacks_rates: whether a result lacks money for want of a rate.
             unconverted_query: counts the rows without a rate.
         """
         known_currencies = self._seen_currencies.get(scope.workspace_id, frozenset())

@@ -40,7 +40,7 @@ class RateSource(Protocol):
         """Returns at least the rates that are not stored yet. A returned rate replaces the stored one of that day.
 
         Args:
-            coverage: the stored rates of the source; None if it was never read.
+            stored_coverage: the stored rates of the source; None if it was never read.
 
         Raises:
             RateSourceUnavailable: the source cannot be read at present.

@@ -27,7 +27,7 @@ def charge_or_best_report_with_line_items(charge: Event, all_charges: Iterable[E
 
     Args:
         charge: a charge that counts.
-        charges: all charges.
+        all_charges: all charges.
     """
     if raw_line_items_of_first_list(charge.event_data):
         return charge

@@ -66,9 +66,9 @@ def map_to_only_person_with_same_email(
     """Returns which persons are merged into which.
 
     Args:
-        emails_by_person: merged persons to look up, each with its e-mail addresses.
+        emails_by_seeking_person: merged persons to look up, each with its e-mail addresses.
         persons_by_email: e-mail address to the merged persons that have it.
-        members: merged person to the persons it consists of, itself included.
+        members_by_merged_person: merged person to the persons it consists of, itself included.
     """
     merged: dict[str, str] = {}
     for seeker, emails in emails_by_seeking_person.items():

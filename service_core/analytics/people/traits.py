@@ -28,7 +28,7 @@ def merge_traits_latest_non_null(
     """Returns the traits of a person.
 
     Args:
-        properties: ``event_data`` of the person's `$identify` events, oldest first.
+        identify_event_data_oldest_first: ``event_data`` of the person's `$identify` events, oldest first.
 
     Returns:
         Flat properties and those of ``properties.traits``, which have precedence. A later event overrides

@@ -42,8 +42,8 @@ class MetricQueries:
 
         Args:
             caller: the caller, whose workspace is read.
-            metrics: ids of the catalog.
-            known: an earlier snapshot of the same request; its states are kept and not read again.
+            metric_ids: ids of the catalog.
+            earlier_snapshot: an earlier snapshot of the same request; its states are kept and not read again.
         """
         states = dict(earlier_snapshot.states) if earlier_snapshot else {}
         missing = [relation for relation in self._relations_with_source(metric_ids) if relation not in states]

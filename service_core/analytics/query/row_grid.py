@@ -106,7 +106,7 @@ def bucket_edges_within_span(
 
     Args:
         query: without buckets its whole time range is one.
-        latest: upper bound of the edges, if it is before the end of the time range.
+        latest_edge: upper bound of the edges, if it is before the end of the time range.
     """
     span, buckets = query.scope.span, query.buckets
     end = span.end if latest_edge is None else min(span.end, latest_edge)

@@ -58,7 +58,7 @@ async def assert_same_answer_as_reference(
     Args:
         store: the store under test.
         oracle: the reference store.
-        method: name of a port's method.
+        method_name: name of a port's method.
         plan: the arguments of the method.
         normalize: applied to both answers before the comparison, for answers in no defined order.
     """

@@ -50,8 +50,8 @@ def insert_versioned_and_mark_deleted(
         writer: runs the statement.
         version: the version of this append; the new rows get the next one, so they win over the deletion.
         table: the derived table.
-        query: the new rows, without version and deletion flag.
-        where: conditions of the rows to delete; none are deleted without conditions.
+        new_rows: the new rows, without version and deletion flag.
+        delete_where: conditions of the rows to delete; none are deleted without conditions.
     """
     names = [c.name for c in table.columns]
     rows: Any = sa.select(*new_rows.subquery("new_rows").c, sa.literal(version + 1), sa.literal(0))

@@ -50,7 +50,7 @@ def scan_funnel(plan: FunnelReaderQuery, sorted_event_rows: Iterable[Sequence[An
 
     Args:
         plan: the funnel.
-        rows: unit, microsecond, sequence number, starts, excluded and a boolean per step; sorted by unit and time.
+        sorted_event_rows: unit, microsecond, sequence number, starts, excluded and a boolean per step; sorted by unit and time.
     """
     reached: list[Attempt] = []
     still_open = 0

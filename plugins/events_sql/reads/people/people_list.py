@@ -109,7 +109,7 @@ def all_time_values_of_page(
     Args:
         scope: the workspace.
         runner: runs the statements of the read.
-        touch: the query of their first touches, if not that of their visitors' touches.
+        first_touch_query: the query of their first touches, if not that of their visitors' touches.
     """
     return _read_values(
         {

@@ -184,8 +184,8 @@ def create_person_tables_and_event_source(
 
     Args:
         scope: workspace, span and filters.
-        person: the name of the person.
-        columns: event columns that are read.
+        person_name: the name of the person.
+        event_columns: event columns that are read.
         runner: runs the statements of the read.
     """
     _create_person_tables(scope.workspace_id, person_name, runner)

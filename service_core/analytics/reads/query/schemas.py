@@ -181,8 +181,8 @@ class SavedQuery(AnalyticsQueryBase):
 
         Args:
             date_range: the range.
-            filters: conditions in addition to those of the saved query.
-            said: fields of the request that replace those of the saved query.
+            extra_filters: conditions in addition to those of the saved query.
+            request_fields: fields of the request that replace those of the saved query.
         """
         all_filters = [*self.filters, *extra_filters]
         return SavedQueryRequest.model_validate(
