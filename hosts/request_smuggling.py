@@ -75,7 +75,7 @@ def reject_ambiguous_requests(app: App) -> App:
     async def run_unless_ambiguous(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
-        elif is_unambiguous(scope):
+        elif has_unambiguous_length_host_and_credentials(scope):
             await _run_and_refuse_if_unanswered(app, scope, receive, send)
         else:
             await send_malformed_request(scope, send)
@@ -109,7 +109,7 @@ async def send_malformed_request(scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": _MALFORMED.body})
 
 
-def is_unambiguous(scope: Scope) -> bool:
+def has_unambiguous_length_host_and_credentials(scope: Scope) -> bool:
     """Returns whether a request can be read in one way only: its version, length, host, credential and header lines."""
     headers = scope["headers"]
     once = dict(headers)

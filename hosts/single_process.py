@@ -20,7 +20,10 @@ from hosts.asgi_runner import (
     set_event_on_termination_signals,
 )
 from hosts.backup.write_lock import WriteLock
-from hosts.backup.write_pause import pause_listener_or_none, serve_backup_pauses_until_stopped
+from hosts.backup.write_pause import (
+    replace_pause_listener_or_none_without_sockets,
+    serve_backup_pauses_until_stopped,
+)
 from hosts.composition.adapter_wrappers import wrap_adapters
 from hosts.composition.compose import Service, compose, load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
@@ -135,7 +138,7 @@ async def _serve_with_ingest_child_until_stopped(
 
             addresses = {"api": listener_address(listener), "ingest": child.address}
             with (
-                pause_listener_or_none(file.parent) as backups,
+                replace_pause_listener_or_none_without_sockets(file.parent) as backups,
                 recorded_listen_addresses(file.parent, **addresses),
             ):
                 freeze_objects_and_raise_gc_threshold()

@@ -32,7 +32,7 @@ _log = logging.getLogger("touchpoint.backup")
 
 
 @contextmanager
-def pause_listener_or_none(folder: Path) -> Iterator[socket.socket | None]:
+def replace_pause_listener_or_none_without_sockets(folder: Path) -> Iterator[socket.socket | None]:
     """Gives the socket on which backups of a folder ask for a pause; None where no socket can be made."""
     try:
         listener = _replace_socket_file_owner_only(folder)
@@ -53,7 +53,7 @@ async def serve_backup_pauses_until_stopped(
     """Pauses writes for one backup after the other, until ``stop`` is set.
 
     Args:
-        listener: from `pause_listener_or_none`; None serves nothing.
+        listener: from `replace_pause_listener_or_none_without_sockets`; None serves nothing.
         write_lock: of the store.
         stop: ends it.
     """

@@ -77,7 +77,7 @@ def build_all_components(
     Raises:
         StartupError: a component requests a type that nothing provides, or a setting does not fit.
     """
-    bindings, registry = ports.new_bindings(), ports.registry
+    bindings, registry = ports.bindings_of_all_adapters(), ports.registry
     bindings.bind(Settings, settings)
     bindings.bind(Catalog, registry.catalog)
     bindings.bind(InstalledProviders, registry.connectable_providers)

@@ -253,7 +253,7 @@ class Ports:
                 opened.append(self.adapter(declared.name))
         return tuple(opened)
 
-    def new_bindings(self) -> Bindings:
+    def bindings_of_all_adapters(self) -> Bindings:
         """Returns new bindings of every adapter, of its parts, and of what is made of adapters alone."""
 
         def part_of(name: str, attribute: str | None) -> object:
@@ -280,7 +280,7 @@ class Ports:
 
     def build_from_adapters(self, component: type[_Component], **arguments: object) -> _Component:
         """Builds a component from adapters; see `Bindings.build`."""
-        return self.new_bindings().build_with_bound_arguments(component, **arguments)
+        return self.bindings_of_all_adapters().build_with_bound_arguments(component, **arguments)
 
     @property
     def connection_secrets(self) -> ConnectionSecrets:

@@ -16,7 +16,10 @@ from hosts.asgi_runner import (
     set_event_on_termination_signals,
 )
 from hosts.backup.write_lock import WriteLock
-from hosts.backup.write_pause import pause_listener_or_none, serve_backup_pauses_until_stopped
+from hosts.backup.write_pause import (
+    replace_pause_listener_or_none_without_sockets,
+    serve_backup_pauses_until_stopped,
+)
 from hosts.composition.adapter_wrappers import wrap_adapters
 from hosts.composition.compose import compose, load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
@@ -118,7 +121,7 @@ async def _run_consumer_and_serve_backup_pauses(options: ProcessOptions, stop: a
     )
     ports = Ports(settings, folder, registry, system_clock)
     async with start_adapters(ports.adapters_opened_by(Role.CONSUMER)):
-        with pause_listener_or_none(folder) as backups:
+        with replace_pause_listener_or_none_without_sockets(folder) as backups:
             await _run_tasks_with_heartbeat(
                 Role.CONSUMER,
                 ports,

@@ -73,12 +73,12 @@ class _CohortCounts:
 
     def add_activity(self, person: str, at: datetime) -> None:
         """Counts the activity of a person."""
-        if cell := self._cohort_and_activity_bucket(person, at):
+        if cell := self._cohort_and_bucket_if_member_and_in_activity_range(person, at):
             self._active_and_last_active_counts_query[cell].add(person)
 
     def add_payment(self, person: str, at: datetime, net_amount: int | None) -> None:
         """Adds a payment of a person; None is an amount without an exchange rate."""
-        cell = self._cohort_and_activity_bucket(person, at)
+        cell = self._cohort_and_bucket_if_member_and_in_activity_range(person, at)
         if cell and net_amount is not None:
             self._revenue[cell] += net_amount
         elif cell:
@@ -107,7 +107,9 @@ class _CohortCounts:
             cells += [c for c in reversed(cohort_cells) if c.returned or c.revenue or c.foreign_money]
         return cells
 
-    def _cohort_and_activity_bucket(self, person: str, at: datetime) -> tuple[int, int] | None:
+    def _cohort_and_bucket_if_member_and_in_activity_range(
+        self, person: str, at: datetime
+    ) -> tuple[int, int] | None:
         activity = self._plan.activity
         if person not in self._cohort_of_persons_acquired_in_span or not is_in_span(
             TimeRange(activity.starts[0], activity.end), at

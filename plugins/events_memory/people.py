@@ -53,7 +53,9 @@ def list_people(plan: PeoplePageQuery, history: WorkspaceEvents) -> tuple[list[P
     return [_to_list_row(person) for person in persons[plan.offset : plan.offset + plan.limit]], len(persons)
 
 
-def person_with_events_in_span(person: str, scope: QueryScope, history: WorkspaceEvents) -> Person | None:
+def person_with_counts_of_span_and_all_time_traits(
+    person: str, scope: QueryScope, history: WorkspaceEvents
+) -> Person | None:
     """Returns a person over a span; None without an event there."""
     events = [
         event

@@ -44,8 +44,8 @@ def read_person_activity(
     places = {event.seq for event in seen}
     conversions = [event for event in history.conversions_once_per_order if event.seq in places]
     return PersonActivity(
-        in_range=people.person_with_events_in_span(plan.person, plan.scope, history),
-        lifetime=people.person_with_events_in_span(plan.person, ever, history),
+        in_range=people.person_with_counts_of_span_and_all_time_traits(plan.person, plan.scope, history),
+        lifetime=people.person_with_counts_of_span_and_all_time_traits(plan.person, ever, history),
         profile=people.read_all_time_profile(plan.person, profile_events),
         last_touch=next(iter(people.person_touches(plan.person, ever, history)[::-1]), None),
         sessions=tuple(

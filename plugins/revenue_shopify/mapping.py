@@ -25,7 +25,7 @@ VISITOR_ATTRIBUTE: Final = "_touchpoint_visitor_id"
 
 ORDER_NAMESPACE: Final = "shopify_order"
 CHECKOUT_NAMESPACE: Final = "shopify_checkout"
-"""Namespaces of ids of orders and checkouts: all that is told of one is of one person."""
+"""Namespaces of ids of orders and checkouts: all events of one belong to one person."""
 
 PAID_STATUSES: Final = frozenset({"paid", "partially_refunded", "refunded"})
 """How the money of an order stands once all of it was paid."""

@@ -10,7 +10,7 @@ from service_core.plugin import MappedMessage, MessageFields
 
 PROVIDER: Final = "stripe"
 PAYMENT_NAMESPACE: Final = "stripe_payment"
-"""Namespace of ids of payments: all that is told of one is of one person."""
+"""Namespace of ids of payments: all events of one belong to one person."""
 
 CHECKOUT_SESSION_NAMESPACE: Final = "stripe_checkout_session"
 """Namespace of ids of Checkout sessions, which an event ``$stripe_checkout_session`` of the site carries, too."""

@@ -25,7 +25,7 @@ MAPPERS_BY_TYPE: Final[Mapping[str, Callable[[StripeEvent], MappedMessage]]] = M
         "customer.subscription.updated": subscriptions.map_changed_subscription,
         "invoice.payment_failed": payments.map_failed_invoice,
         "invoice.payment_succeeded": payments.map_paid_or_free_invoice,
-        "payment_intent.succeeded": payments.map_succeeded_payment,
+        "payment_intent.succeeded": payments.map_succeeded_payment_as_purchase_net_of_tax_and_shipping,
     }
 )
 """The kinds of message to send to the webhook endpoint."""

@@ -19,7 +19,7 @@ _INVOICE_PREFIX: Final = "in_"
 _ZERO: Final = Decimal(0)
 
 
-def map_succeeded_payment(event: StripeEvent) -> MappedMessage:
+def map_succeeded_payment_as_purchase_net_of_tax_and_shipping(event: StripeEvent) -> MappedMessage:
     """Maps a succeeded payment; tax and shipping are included if Stripe knows them."""
     about, details = event.object, event.object.object("amount_details")
     payment = about.required_text("id")

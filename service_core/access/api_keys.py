@@ -108,7 +108,7 @@ def build_workspace(
     )
 
 
-async def create_named_key_within_plan_limit(
+async def create_named_key_clamping_rate_limit_to_plan(
     credential_store: CredentialStore,
     workspace: Workspace,
     now: datetime,
@@ -132,7 +132,7 @@ async def create_named_key_within_plan_limit(
     Raises:
         BadRequest: the name is blank, or there is no scope.
     """
-    key = build_named_key_within_plan_limit(
+    key = build_named_key_clamping_rate_limit_to_plan(
         workspace,
         now,
         name=name,
@@ -144,7 +144,7 @@ async def create_named_key_within_plan_limit(
     return key
 
 
-def build_named_key_within_plan_limit(
+def build_named_key_clamping_rate_limit_to_plan(
     workspace: Workspace,
     now: datetime,
     *,
@@ -153,7 +153,7 @@ def build_named_key_within_plan_limit(
     requested_rate_limit: int = DEFAULT_RATE_LIMIT,
     granted_by: UUID | None = None,
 ) -> KeyWithSecret:
-    """Returns a new named key without storing it. The arguments are those of `create_named_key_within_plan_limit`.
+    """Returns a new named key without storing it. The arguments are those of `create_named_key_clamping_rate_limit_to_plan`.
 
     Raises:
         BadRequest: the name is blank, or there is no scope.

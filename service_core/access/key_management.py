@@ -7,7 +7,7 @@ from uuid import UUID
 
 from service_core.access.api_keys import (
     KeyWithSecret,
-    create_named_key_within_plan_limit,
+    create_named_key_clamping_rate_limit_to_plan,
     revoke_and_reissue_workspace_key,
     revoke_key_if_active,
     trim_and_require_name,
@@ -60,7 +60,7 @@ class KeyManagement:
         """
         scope_set = frozenset(scopes)
         require_can_grant_key_scopes(acting_member.role, scope_set)
-        return await create_named_key_within_plan_limit(
+        return await create_named_key_clamping_rate_limit_to_plan(
             self._credential_store,
             workspace,
             self._clock(),

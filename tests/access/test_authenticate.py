@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from service_core.access.api_keys import (
-    create_named_key_within_plan_limit,
+    create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
     revoke_and_reissue_workspace_key,
     revoke_key_if_active,
@@ -108,7 +108,7 @@ async def test_cached_lookup_expires_on_time_when_the_clock_is_set_back(
 async def test_revoked_key_is_rejected_on_the_next_request(
     directory, key_authenticator, initialized_deployment, clock
 ):
-    named = await create_named_key_within_plan_limit(
+    named = await create_named_key_clamping_rate_limit_to_plan(
         directory, initialized_deployment.workspace, clock(), name="Reader"
     )
     await key_authenticator.authenticate(f"Bearer {named.secret}")
@@ -125,7 +125,7 @@ async def test_new_key_is_accepted_after_a_cached_miss(
 ):
     door_asked = f"Bearer {new_agent_token()}"
     await authentication_error(key_authenticator, door_asked)
-    named = await create_named_key_within_plan_limit(
+    named = await create_named_key_clamping_rate_limit_to_plan(
         directory, initialized_deployment.workspace, clock(), name="Reader"
     )
     assert (await key_authenticator.authenticate(f"Bearer {named.secret}")).credential.name == "Reader"

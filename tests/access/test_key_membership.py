@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.key_management import KeyManagement
 from service_core.access.key_requests.models import RequestStatus
 from service_core.access.members.invitations import leave_or_remove_unless_last_owner
@@ -36,7 +36,7 @@ async def keys_of_admin(deployment, key_requests):
     filed = await key_requests.file()
     await deployment.approvals.decide_pending_request(filed.token, admin.account_id, approve=True)
     _, approved = await key_requests.poll(filed.request)
-    unowned = await create_named_key_within_plan_limit(
+    unowned = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, workspace, deployment.clock(), name="CLI"
     )
     return owner, admin, (created, approved, unowned)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.key_requests.create import (
     KeyRequestInput,
     create_or_replay_key_request,
@@ -306,7 +306,7 @@ async def test_collected_key_is_accepted_after_a_cached_miss(key_requests, deplo
 
 
 async def requester_identity(key_requests):
-    return await create_named_key_within_plan_limit(
+    return await create_named_key_clamping_rate_limit_to_plan(
         key_requests.deployment.store.credentials,
         key_requests.workspace,
         key_requests.deployment.clock(),

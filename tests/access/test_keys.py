@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service_core.access.api_keys import (
-    create_named_key_within_plan_limit,
+    create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
     revoke_key_if_active,
 )
@@ -79,14 +79,14 @@ async def test_a_named_keys_limit_is_clamped_to_the_cap_of_the_plan(directory, c
     initialized_deployment = await create_workspace_with_keys(
         directory, clock(), name="Example Shop", plan=plan
     )
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         directory, initialized_deployment.workspace, clock(), name="Reader", requested_rate_limit=asked
     )
     assert minted.credential.rate_limit == given
 
 
 async def test_named_key_defaults_to_read_scope_and_100_requests(directory, initialized_deployment, clock):
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         directory, initialized_deployment.workspace, clock(), name="Reader"
     )
     assert minted.credential.rate_limit == 100
@@ -96,7 +96,7 @@ async def test_named_key_defaults_to_read_scope_and_100_requests(directory, init
 
 async def test_a_key_without_a_scope_is_refused(directory, initialized_deployment, clock):
     with pytest.raises(BadRequest):
-        await create_named_key_within_plan_limit(
+        await create_named_key_clamping_rate_limit_to_plan(
             directory, initialized_deployment.workspace, clock(), name="Nothing", scopes=()
         )
 

@@ -12,7 +12,7 @@ import orjson
 
 from hosts.composition.compose import compose, load_installed_registry_once
 from service_core.access.analytics_settings import AnalyticsSettings
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.models import Workspace
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
@@ -65,7 +65,7 @@ class Deployment:
         )  # fmt: skip
         await directory.credentials.create_workspace(owner)
         scopes = (Scope.READ, Scope.WRITE_REPORTS)
-        minted = await create_named_key_within_plan_limit(
+        minted = await create_named_key_clamping_rate_limit_to_plan(
             directory.credentials,
             owner,
             NOW,

@@ -11,7 +11,7 @@ import pytest
 
 from hosts.composition.compose import compose
 from service_core.access.api_keys import (
-    create_named_key_within_plan_limit,
+    create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
     revoke_key_if_active,
 )
@@ -207,7 +207,7 @@ async def test_key_request_of_another_credential_is_not_found(deployment):
     )
     path = f"/v1/keys/requests/{filed.json['request_id']}"
     other = (
-        await create_named_key_within_plan_limit(
+        await create_named_key_clamping_rate_limit_to_plan(
             deployment.store.credentials, deployment.workspace, deployment.now, name="Other"
         )
     ).secret
@@ -307,7 +307,7 @@ async def test_scopes_that_each_role_can_exchange(deployment, role, body, code):
 
 
 async def test_a_key_cannot_make_a_key(deployment):
-    owner = await create_named_key_within_plan_limit(
+    owner = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, deployment.workspace, deployment.now, name="All", scopes=Scope
     )
     for key in (deployment.agent, owner.secret):
@@ -390,7 +390,7 @@ async def test_key_routes_and_signup_fail_closed_and_signup_polling_continues(de
 
 
 async def test_a_revoked_key_can_no_longer_collect(deployment):
-    named = await create_named_key_within_plan_limit(
+    named = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, deployment.workspace, deployment.now, name="Reader"
     )
     body = {"name": "x", "scopes": ["service:read"]}

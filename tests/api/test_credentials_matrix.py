@@ -11,7 +11,10 @@ import orjson
 import pytest
 
 from hosts.composition.compose import compose, load_installed_registry_once
-from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
+from service_core.access.api_keys import (
+    create_named_key_clamping_rate_limit_to_plan,
+    create_workspace_with_keys,
+)
 from service_core.access.fixed_window import FixedWindowCounter
 from service_core.access.members.models import Account, Member
 from service_core.access.models import OAuthGrant
@@ -176,7 +179,7 @@ class CredentialMatrix:
             "write": initialized_deployment.write_key.secret,
         }
         for scope in Scope:
-            minted = await create_named_key_within_plan_limit(
+            minted = await create_named_key_clamping_rate_limit_to_plan(
                 store.credentials, initialized_deployment.workspace, now, name=scope.value, scopes=[scope]
             )
             self.secrets[scope.value] = minted.secret

@@ -15,7 +15,7 @@ from hosts.cli.options import SETTINGS_FILE
 from hosts.composition.compose import compose
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.demo.demo_service import serve_in_subprocess
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.clock import system_clock
 from service_core.kernel.operations import Scope
 
@@ -58,7 +58,7 @@ async def _unlimited_key(file: Path) -> str:
     """A key with every scope whose budget no test run can use up."""
     async with compose(load_settings_with_environment(file), file.parent) as service:
         (workspace,) = await service.ports.workspace.credentials.list_workspaces()
-        minted = await create_named_key_within_plan_limit(
+        minted = await create_named_key_clamping_rate_limit_to_plan(
             service.ports.workspace.credentials,
             workspace,
             system_clock(),

@@ -23,7 +23,7 @@ from hosts.composition.compose import Service, compose
 from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
 from plugins.events_sql.execution.query_executor import QueryExecutor
 from plugins.events_sql.execution.statement_cache import statement_cache_for
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.models import Workspace
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
@@ -186,7 +186,7 @@ async def create_api_key(service: Service) -> str:
         plan="unlimited", active=True, created_at=NOW, secret=b"panels",
     )  # fmt: skip
     await service.ports.workspace.credentials.create_workspace(owner)
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         service.ports.workspace.credentials, owner, NOW, name="Panels", requested_rate_limit=1_000_000
     )
     return minted.secret

@@ -22,7 +22,10 @@ import uvloop
 from hosts.composition.compose import Service, compose
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.ingest.ingest_process import IngestProcess
-from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
+from service_core.access.api_keys import (
+    create_named_key_clamping_rate_limit_to_plan,
+    create_workspace_with_keys,
+)
 from service_core.access.models import Workspace
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
@@ -46,7 +49,7 @@ class LinksClient:
         store, now = service.ports.workspace, datetime.now(UTC)
         initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="Shop")
         scopes = {Scope.READ, Scope.WRITE_LINKS}
-        minted = await create_named_key_within_plan_limit(
+        minted = await create_named_key_clamping_rate_limit_to_plan(
             store.credentials,
             initialized_deployment.workspace,
             now,

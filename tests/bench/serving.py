@@ -22,7 +22,7 @@ from rich.table import Table
 from hosts.cli.init import create_deployment_or_remove_settings_file
 from hosts.composition.compose import compose
 from hosts.composition.load_settings import load_settings_with_environment
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.clock import system_clock
 
 CONNECTIONS = 16
@@ -40,7 +40,7 @@ def deployment(folder: Path) -> tuple[Path, str, str]:
     async def reader() -> str:
         async with compose(load_settings_with_environment(file), folder) as service:
             (workspace,) = await service.ports.workspace.credentials.list_workspaces()
-            made = await create_named_key_within_plan_limit(
+            made = await create_named_key_clamping_rate_limit_to_plan(
                 service.ports.workspace.credentials,
                 workspace,
                 system_clock(),

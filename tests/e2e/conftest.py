@@ -17,7 +17,7 @@ import pytest
 from hosts.composition.compose import load_ports
 from hosts.composition.ports import start_adapters
 from hosts.demo.demo_service import RunningService, serve_in_subprocess
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "hosts" / "demo" / "access_log.gz"
@@ -89,7 +89,7 @@ async def _create_reading_key(config: Path) -> str:
     ports = load_ports(config)
     async with start_adapters([ports.workspace]):
         (workspace,) = await ports.workspace.credentials.list_workspaces()
-        minted = await create_named_key_within_plan_limit(
+        minted = await create_named_key_clamping_rate_limit_to_plan(
             ports.workspace.credentials,
             workspace,
             datetime.now(UTC),

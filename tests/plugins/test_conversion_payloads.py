@@ -1,4 +1,4 @@
-"""Whatever is told of somebody, each platform gets JSON in which nothing is empty and nobody stands by name."""
+"""Whatever is known of a person, each platform gets JSON in which nothing is empty and nobody stands by name."""
 
 import json
 from dataclasses import replace

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.operations import Scope
 
 SCRIPT = {
@@ -17,7 +17,7 @@ SCRIPT = {
 
 async def create_api_key(deployment, initialized_deployment=None):
     workspace = (initialized_deployment or deployment.initialized_deployment).workspace
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, workspace, deployment.clock(), name="Robot", scopes=Scope
     )
     return minted.secret

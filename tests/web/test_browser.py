@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.members.invitations import save_and_email_invitation
 from service_core.access.members.models import Account, Member
 from service_core.access.models import OAuthGrant
@@ -55,7 +55,9 @@ def make_passkey(account, name):
 async def test_hostile_names_are_escaped_on_every_page(browser_deployment):
     store, workspace = browser_deployment.store, browser_deployment.initialized_deployment.workspace
     for payload in PAYLOADS:
-        await create_named_key_within_plan_limit(store.credentials, workspace, system_clock(), name=payload)
+        await create_named_key_clamping_rate_limit_to_plan(
+            store.credentials, workspace, system_clock(), name=payload
+        )
         account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
         await store.accounts.save_account_unless_email_taken(account)
         await store.members.save_member_unless_no_owner_left(
@@ -99,7 +101,7 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(browser_de
     passkey = make_passkey(browser_deployment.ann, LONG_NAMES[0])
     await browser_deployment.store.passkeys.add_passkey(passkey, 20)
     for name in LONG_NAMES:
-        await create_named_key_within_plan_limit(
+        await create_named_key_clamping_rate_limit_to_plan(
             browser_deployment.store.credentials,
             browser_deployment.initialized_deployment.workspace,
             system_clock(),

@@ -9,7 +9,10 @@ from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import compose
 from hosts.http.app import create_unprotected_quart_app
 from hosts.web.documentation import create_documentation_blueprint
-from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
+from service_core.access.api_keys import (
+    create_named_key_clamping_rate_limit_to_plan,
+    create_workspace_with_keys,
+)
 from service_core.api.http_messages import ApiRequest
 from service_core.documentation.site import Documentation
 from service_core.kernel.clock import system_clock
@@ -100,7 +103,7 @@ async def documentation_search(tmp_path):
     async with service:
         store, now = service.ports.workspace, system_clock()
         initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="shop")
-        minted = await create_named_key_within_plan_limit(
+        minted = await create_named_key_clamping_rate_limit_to_plan(
             store.credentials,
             initialized_deployment.workspace,
             now,

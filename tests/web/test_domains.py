@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hosts.roles.tasks import build_domain_verification
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.operations import Scope
 from service_core.workspace.links.domains.models import LinkDomainClaim
 from service_core.workspace.links.domains.verification import MAX_DNS_QUERIES
@@ -55,7 +55,7 @@ async def test_domain_can_be_removed_only_without_links(deployment):
         "destination_url": "https://example.com/a",
         "domain_id": str(claim.link_domain.id),
     }
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
     status, made = await deployment.api("POST", "/v1/links", minted.secret, {"link": link})
@@ -105,7 +105,7 @@ async def test_missing_dns_record_is_shown_until_restored(deployment):
         "destination_url": "https://example.com/a",
         "domain_id": str(claim.link_domain.id),
     }
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
     assert (await deployment.api("POST", "/v1/links", minted.secret, {"link": link}))[0] == 200

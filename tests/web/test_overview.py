@@ -6,7 +6,7 @@ import re
 import pytest
 
 from hosts.web.pages import create_root_redirect_blueprint
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
 from tests.fixtures.shared_objects import AFTER_WEEK, SharedObjects
 from tests.screenshot import HEADINGS, PICTURE, ROOT
@@ -110,7 +110,7 @@ async def test_invalid_key_shows_the_error_of_the_api(deployment):
 
 
 async def test_overview_spends_the_quota_of_the_key(deployment):
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials,
         deployment.gallery.workspace,
         deployment.clock(),

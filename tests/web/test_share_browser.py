@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.members.models import Member
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
@@ -175,7 +175,7 @@ async def test_event_texts_are_escaped_on_the_overview(browser_deployment):
 
 async def test_key_in_the_url_fragment_opens_the_overview_and_is_removed(browser_deployment):
     now = system_clock()
-    key = await create_named_key_within_plan_limit(
+    key = await create_named_key_clamping_rate_limit_to_plan(
         browser_deployment.store.credentials,
         browser_deployment.gallery.workspace,
         now,
@@ -195,7 +195,7 @@ async def test_key_in_the_url_fragment_opens_the_overview_and_is_removed(browser
 
 
 async def test_front_page_is_readable_on_a_phone_and_without_images(browser_deployment):
-    key = await create_named_key_within_plan_limit(
+    key = await create_named_key_clamping_rate_limit_to_plan(
         browser_deployment.store.credentials,
         browser_deployment.gallery.workspace,
         system_clock(),

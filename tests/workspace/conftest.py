@@ -8,7 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from hosts.composition.compose import compose
-from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
+from service_core.access.api_keys import (
+    create_named_key_clamping_rate_limit_to_plan,
+    create_workspace_with_keys,
+)
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
@@ -56,7 +59,7 @@ class WorkspaceApi:
 
     async def _key(self, workspace, name, scopes):
         store = self.service.ports.workspace
-        minted = await create_named_key_within_plan_limit(
+        minted = await create_named_key_clamping_rate_limit_to_plan(
             store.credentials, workspace, NOW, name=name, scopes=scopes, requested_rate_limit=10_000
         )
         return minted.secret

@@ -56,7 +56,7 @@ def build_ring_of_first_six_parts(
     for number, (name, size, text) in enumerate(parts[:MAX_SLICES], 1):
         share = size / whole
         slices.append(
-            Slice(number, name, text, share, _arc_path_or_empty_for_full_circle(start, start + share))
+            Slice(number, name, text, share, _arc_path_or_empty_for_none_or_full_circle(start, start + share))
         )
         start += share
     return Ring(label, center_text, tuple(slices))
@@ -66,7 +66,9 @@ def build_gauge(label: str, middle: str, name: str, share: float) -> Ring:
     """A ring that is filled by one share of 1."""
     filled = max(0.0, min(1.0, share))
     return Ring(
-        label, middle, (Slice(1, name, middle, filled, _arc_path_or_empty_for_full_circle(0.0, filled)),)
+        label,
+        middle,
+        (Slice(1, name, middle, filled, _arc_path_or_empty_for_none_or_full_circle(0.0, filled)),),
     )
 
 
@@ -83,7 +85,7 @@ def build_bars_relative_to_longest(parts: Sequence[tuple[str, float | None, str,
     )
 
 
-def _arc_path_or_empty_for_full_circle(start: float, end: float) -> str:
+def _arc_path_or_empty_for_none_or_full_circle(start: float, end: float) -> str:
     """The arc between two shares of a turn, clockwise from the top."""
     if end - start >= _FULL_CIRCLE_SHARE or end <= start:
         return ""

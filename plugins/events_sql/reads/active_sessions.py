@@ -99,13 +99,13 @@ def _visitors_seen_with_other_than_owner() -> sa.Select[Any]:
 
 def _session_intervals(plan: CohortReaderQuery, all_sessions: bool) -> sa.Select[Any]:
     span = all_time_span() if all_sessions else TimeRange(plan.activity.starts[0], plan.activity.end)
-    intervals = compiled_source(_intervals_by_session_or_shared_event, plan.scope.include_bots).as_subquery(
-        "source_rows", **bind_parameters(plan.scope, span)
-    )
+    intervals = compiled_source(
+        _session_intervals_or_events_of_shared_visitors, plan.scope.include_bots
+    ).as_subquery("source_rows", **bind_parameters(plan.scope, span))
     return sa.select(*(intervals.c[column.name] for column in SESSION_INTERVALS.c))
 
 
-def _intervals_by_session_or_shared_event(include_bots: bool) -> sa.CompoundSelect[Any]:
+def _session_intervals_or_events_of_shared_visitors(include_bots: bool) -> sa.CompoundSelect[Any]:
     s, e = SESSIONS.c, EVENTS.c
     joined, person = single_owner_visitors_joined_to_person(SESSIONS)
     settled = (

@@ -139,7 +139,7 @@ class RelationScan:
             for i in self.counted
         }
         return {
-            i: [*map(self._scanned_rows.cached_condition, predicates)]
+            i: [*map(self._scanned_rows.cached_condition_joining_its_tables, predicates)]
             for i, predicates in own_predicates.items()
             if predicates
         }
@@ -151,7 +151,10 @@ class RelationScan:
     def _conditions_of_any_aggregation(self) -> list[Expression]:
         """Returns the conditions of rows that any aggregation counts."""
         where = [
-            *map(self._scanned_rows.cached_condition, (*self.plan.scope.filters, *self._common_predicates))
+            *map(
+                self._scanned_rows.cached_condition_joining_its_tables,
+                (*self.plan.scope.filters, *self._common_predicates),
+            )
         ]
         if len(self._own_conditions_by_aggregation) == len(self.counted):
             where.append(sa.or_(*self._conditions_not_implied_by_others()))

@@ -97,7 +97,7 @@ class RelationRows:
             return comparable_property(self.column_or_joined_fact("event_data"), column.name)
         return comparable_column(self.column_with_fallbacks(column))
 
-    def cached_condition(self, predicate: Predicate) -> Expression:
+    def cached_condition_joining_its_tables(self, predicate: Predicate) -> Expression:
         """Returns the condition of a predicate; the same one for an equal predicate, which is compiled once per statement."""
         key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal in Python
         if key not in self._conditions:
@@ -122,7 +122,7 @@ class RelationRows:
 
     def scope_conditions(self) -> list[Expression]:
         """Returns the conditions of all rows and those of the scope's filters; may join tables to `source`."""
-        filters = [self.cached_condition(predicate) for predicate in self.scope.filters]
+        filters = [self.cached_condition_joining_its_tables(predicate) for predicate in self.scope.filters]
         return [*self.where, *filters]
 
     def outer_join_once(

@@ -219,7 +219,7 @@ def _id_and_session_numbers_of_new_events() -> sa.Select[Any]:
 
 def _visitors_whose_owner_may_change() -> sa.Select[Any]:
     """Selects visitors with a link in the batch other than a repeated link to their only person."""
-    links, o = _identity_links_of_batch(), VISITOR_OWNERS.c
+    links, o = _all_visitor_and_weak_id_links_of_batch(), VISITOR_OWNERS.c
     lowest, highest = sa.func.min(links.c.strong_no), sa.func.max(links.c.strong_no)
     linked = (
         sa.select(links.c.visitor_no, lowest.label("low"), highest.label("high"))
@@ -282,7 +282,7 @@ def _workspaces_with_new_email_match() -> sa.Select[Any]:
     return sa.select(new.workspace_id).where(both).distinct()
 
 
-def _identity_links_of_batch() -> sa.CTE:
+def _all_visitor_and_weak_id_links_of_batch() -> sa.CTE:
     """Returns the CTE of all identity links of the batch."""
     visitor_links = sa.select(_EVENT_NUMBERS.c.visitor_no, _EVENT_NUMBERS.c.strong_no).where(
         _EVENT_NUMBERS.c.is_link

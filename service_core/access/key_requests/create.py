@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from service_core.access.api_keys import KeyWithSecret, build_named_key_within_plan_limit
+from service_core.access.api_keys import KeyWithSecret, build_named_key_clamping_rate_limit_to_plan
 from service_core.access.key_requests.models import REQUEST_LIFETIME, KeyRequest, RequestStatus
 from service_core.access.key_requests.ports import KeyRequests
 from service_core.access.models import IdempotentRequest, Workspace
@@ -107,7 +107,7 @@ async def poll_and_collect_approved_key_once(
         return None
     if request.status_at(now) is not RequestStatus.APPROVED or workspace is None:
         return request, None
-    key = build_named_key_within_plan_limit(
+    key = build_named_key_clamping_rate_limit_to_plan(
         workspace,
         now,
         name=request.name,

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
-from service_core.access.api_keys import DEFAULT_RATE_LIMIT, create_named_key_within_plan_limit
+from service_core.access.api_keys import DEFAULT_RATE_LIMIT, create_named_key_clamping_rate_limit_to_plan
 from service_core.access.key_requests.create import (
     KeyRequestInput,
     create_or_replay_key_request,
@@ -136,7 +136,7 @@ async def create_key(
     require_can_grant_key_scopes(role, scopes)
     if body.rate_limit not in (None, DEFAULT_RATE_LIMIT):
         require_permission(role, Permission.GRANT_WRITES)
-    new_key = await create_named_key_within_plan_limit(
+    new_key = await create_named_key_clamping_rate_limit_to_plan(
         credential_store,
         caller.workspace,
         caller.now,

@@ -38,7 +38,7 @@ def compile_filters_or_none_if_unmatchable(
             op = _LIST_OPERATOR_FOR.get(condition.op, FilterOperator.IN)
             values = _column_values_meeting_condition(condition, dimension)
             if values:
-                predicates.append(_simplify_list_condition(column, op, values))
+                predicates.append(_list_condition_or_comparison_if_single(column, op, values))
             elif op is FilterOperator.IN:
                 return MATCHES_NOTHING
         else:
@@ -60,7 +60,7 @@ def _column_values_meeting_condition(
     return tuple(stored for label in labels for stored in _column_values_of_label(label, dimension))
 
 
-def _simplify_list_condition(
+def _list_condition_or_comparison_if_single(
     column: Column, op: FilterOperator, values: tuple[Scalar | None, ...]
 ) -> Predicate:
     """Returns a predicate without a list for one value, and ``is_set`` or ``is_not_set`` for a single absent value."""

@@ -56,7 +56,7 @@ class SubscriptionPage:
     """Subscriptions alive at any time of a span, newest start first, ties by id.
 
     Attributes:
-        start, end: of the span; what is told of them is what was known at its end.
+        start, end: of the span; subscriptions are as they were known at its end.
         status: theirs at its end.
     """
 

@@ -58,7 +58,7 @@ class CustomerReader:
         person = await self.people.find_person_of_any_id(workspace.id, event.strong_id or event.visitor_id)
         clicked = [event]
         if person is not None:
-            identify_events = await self._person_events_up_to_event(
+            identify_events = await self._latest_person_events_without_bots_up_to(
                 workspace, person, _ALL_TIME_START, event, Predicate("event_name", value=IDENTIFY_EVENT)
             )
             customer = _fill_missing_fields(
@@ -68,7 +68,7 @@ class CustomerReader:
                 workspace, person, event, sender, customer
             )
             since = event.timestamp - sender.limits.click_window
-            clicked[:0] = await self._person_events_up_to_event(
+            clicked[:0] = await self._latest_person_events_without_bots_up_to(
                 workspace, person, since, event, _click_predicate(sender)
             )
         return replace(
@@ -85,14 +85,14 @@ class CustomerReader:
         if not wanted or any(getattr(event, name) for name in wanted):
             return customer
         is_set = _any_column_is_set(wanted)
-        seen = await self._person_events_up_to_event(
+        seen = await self._latest_person_events_without_bots_up_to(
             workspace, person_id, event.timestamp - sender.limits.click_window, event, is_set, limit=1
         )
         return replace(
             customer, **{name: getattr(seen_event, name) for seen_event in seen for name in wanted}
         )
 
-    async def _person_events_up_to_event(
+    async def _latest_person_events_without_bots_up_to(
         self,
         workspace: Workspace,
         person_id: str,

@@ -143,7 +143,7 @@ class _QueueLease:
         if sender is None or connection is None or secrets is None or not is_there:
             await self._skip_all()
         elif not secrets or (self.health.refused and connection.status not in _SENDABLE):
-            await self._postpone_and_expire_too_old(sender)
+            await self._postpone_queue_and_expire_too_old_due(sender)
         else:
             await self._send_batches_and_report_refusal(
                 self.worker.account_sender(sender, secrets, self.health), connection, should_stop
@@ -157,7 +157,7 @@ class _QueueLease:
                 [mark_skipped(postback, SkipReason.NOT_CONNECTED, now) for postback in due]
             )
 
-    async def _postpone_and_expire_too_old(self, sender: ConversionSender) -> None:
+    async def _postpone_queue_and_expire_too_old_due(self, sender: ConversionSender) -> None:
         """Postpones the queue and expires postbacks that became too old."""
         now = self.worker.clock()
         self.not_before = now + RETRY_DELAY

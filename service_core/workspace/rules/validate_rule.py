@@ -46,12 +46,12 @@ def validate_all_but_target(rule: ConversionRule, targets: RuleTargets) -> Conve
         validate_text("rule.custom_event_name", rule.custom_event_name, MAX_TEXT_LENGTH)
     if rule.test_event_code is not None:
         validate_text("rule.test_event_code", rule.test_event_code, MAX_TEXT_LENGTH)
-    _validate_value_and_currency(rule)
+    _validate_value_paths_and_static_value_with_currency(rule)
     _validate_conditions(rule)
     return rule
 
 
-def _validate_value_and_currency(rule: ConversionRule) -> None:
+def _validate_value_paths_and_static_value_with_currency(rule: ConversionRule) -> None:
     for name in ("value_path", "currency_path"):
         path = getattr(rule, name)
         if path is not None:

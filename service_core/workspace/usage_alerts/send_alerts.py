@@ -50,13 +50,15 @@ class UsageAlerts:
             if limit is None or not workspace.active:
                 continue
             try:
-                await self._send_alert_once_per_period(workspace, limit, period)
+                await self._send_alert_of_highest_reached_percentage_once(workspace, limit, period)
             except EmailSenderUnavailable as fault:
                 refused = fault
         if refused is not None:
             raise refused
 
-    async def _send_alert_once_per_period(self, workspace: Workspace, limit: int, period: TimeRange) -> None:
+    async def _send_alert_of_highest_reached_percentage_once(
+        self, workspace: Workspace, limit: int, period: TimeRange
+    ) -> None:
         used = await count_billed_events(self.events, workspace, period)
         percent = next((step for step in ALERT_PERCENTAGES if used * 100 >= limit * step), None)
         if percent is None or not await self.alert_log.claim_alert(workspace.id, period.start, percent):

@@ -12,7 +12,7 @@ from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.providers import build_delivery_worker_if_any_sender
 from hosts.worker.consumer import build_ingest_pipeline
 from plugins.workspace_sql.tables import POSTBACKS
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.analytics.connections.models import (
     Asset,
     ConnectedAccount,
@@ -132,7 +132,7 @@ class PostbackWorkspace:
 
     async def with_key(self):
         """Whoever asks may write rules, too."""
-        minted = await create_named_key_within_plan_limit(
+        minted = await create_named_key_clamping_rate_limit_to_plan(
             self.store.credentials,
             self.client.workspace,
             NOW,

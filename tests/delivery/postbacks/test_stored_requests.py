@@ -1,4 +1,4 @@
-"""What is told of conversions that were sent: metrics, usage and people."""
+"""What metrics, usage and people show of conversions that were sent."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from hosts.backup.restore import restore_backup_into_empty_folder
 from hosts.backup.write_lock import WriteLock
 from hosts.backup.write_pause import (
     SOCKET_FILE,
-    pause_listener_or_none,
+    replace_pause_listener_or_none_without_sockets,
     serve_backup_pauses_until_stopped,
     writes_of_running_service_paused,
 )
@@ -92,7 +92,7 @@ async def test_aborted_backup_resumes_the_service(tmp_path):
         with writes_of_running_service_paused(tmp_path):
             raise KeyboardInterrupt
 
-    with pause_listener_or_none(tmp_path) as backups:
+    with replace_pause_listener_or_none_without_sockets(tmp_path) as backups:
         assert (tmp_path / SOCKET_FILE).stat().st_mode & 0o777 == 0o600
         serving = asyncio.create_task(serve_backup_pauses_until_stopped(backups, write_lock, stop))
         with pytest.raises(KeyboardInterrupt):
@@ -110,7 +110,7 @@ async def test_backup_waits_for_a_starting_service(tmp_path):
         with writes_of_running_service_paused(tmp_path):
             return "copied"
 
-    with pause_listener_or_none(tmp_path) as backups:
+    with replace_pause_listener_or_none_without_sockets(tmp_path) as backups:
         copy = asyncio.create_task(asyncio.to_thread(copied))
         serving = asyncio.create_task(serve_backup_pauses_until_stopped(backups, WriteLock(), stop))
         assert await copy == "copied"
@@ -119,7 +119,7 @@ async def test_backup_waits_for_a_starting_service(tmp_path):
 
 
 async def test_service_starts_in_a_folder_without_socket_support(tmp_path):
-    with pause_listener_or_none(tmp_path / "gone") as backups:
+    with replace_pause_listener_or_none_without_sockets(tmp_path / "gone") as backups:
         assert backups is None
         await serve_backup_pauses_until_stopped(backups, WriteLock(), asyncio.Event())
 
@@ -135,7 +135,7 @@ async def test_service_that_ends_during_a_backup_invalidates_it(tmp_path):
         stop.set()
         await serving
 
-    with pause_listener_or_none(tmp_path) as backups:
+    with replace_pause_listener_or_none_without_sockets(tmp_path) as backups:
         serving = asyncio.create_task(serve_backup_pauses_until_stopped(backups, WriteLock(), stop))
         with pytest.raises(StartupError, match="thrown away"):
             await asyncio.to_thread(outlived)

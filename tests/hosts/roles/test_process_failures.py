@@ -16,7 +16,10 @@ import pytest
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
-from service_core.access.api_keys import create_named_key_within_plan_limit, create_workspace_with_keys
+from service_core.access.api_keys import (
+    create_named_key_clamping_rate_limit_to_plan,
+    create_workspace_with_keys,
+)
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.kernel.clock import system_clock
 from service_core.kernel.time_ranges import TimeRange
@@ -71,7 +74,7 @@ async def deployment(tmp_path, postgres_url, redis_server):
         initialized_deployment = await create_workspace_with_keys(
             ports.workspace.credentials, now, name="Shop"
         )
-        reader = await create_named_key_within_plan_limit(
+        reader = await create_named_key_clamping_rate_limit_to_plan(
             ports.workspace.credentials,
             initialized_deployment.workspace,
             now,

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from plugins.workspace_sql.column_types import Instant
 from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel
 from service_core.access.api_keys import (
-    create_named_key_within_plan_limit,
+    create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
     revoke_key_if_active,
 )
@@ -26,7 +26,7 @@ async def test_saved_records_read_back_unchanged(directory, initialized_deployme
         active=False, allowed_origins=("https://example.com",), created_at=NOW + timedelta(hours=1),
     )  # fmt: skip
     await directory.credentials.create_workspace(workspace)
-    minted = await create_named_key_within_plan_limit(
+    minted = await create_named_key_clamping_rate_limit_to_plan(
         directory.credentials,
         workspace,
         NOW,
@@ -140,7 +140,7 @@ async def test_30_concurrent_writers_lose_nothing(open_directory, directory, ini
         doors = [directory, second, third]
         minted = await asyncio.gather(
             *(
-                create_named_key_within_plan_limit(
+                create_named_key_clamping_rate_limit_to_plan(
                     doors[n % 3].credentials, initialized_deployment.workspace, NOW, name=f"key {n}"
                 )
                 for n in range(30)

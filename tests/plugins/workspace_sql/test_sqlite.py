@@ -14,7 +14,7 @@ from sqlalchemy import create_engine
 from plugins import workspace_sql
 from plugins.workspace_sql.records import METADATA
 from service_core.access.api_keys import (
-    create_named_key_within_plan_limit,
+    create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
     revoke_key_if_active,
 )
@@ -135,7 +135,7 @@ async def test_change_counter_follows_keys_and_not_other_tables(tmp_path, direct
     finally:
         other.close()
     assert directory.credentials.change_version() == before
-    await create_named_key_within_plan_limit(
+    await create_named_key_clamping_rate_limit_to_plan(
         directory.credentials, initialized_deployment.workspace, NOW, name="Reader"
     )
     assert directory.credentials.change_version() == before + 1

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from service_core.access.api_keys import create_named_key_within_plan_limit
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.members.models import Account, Member, Purpose
 from service_core.access.members.models import PasswordLink as OneTimeLink
 from service_core.access.roles import Role
@@ -46,7 +46,7 @@ async def test_writes_of_different_workspaces_do_not_wait_for_each_other(two_sto
         async with asyncio.timeout(30):
             for name, door in zip(("one", "two"), two_stores, strict=True):
                 await other.at(door.transactions).create(name)
-                await create_named_key_within_plan_limit(
+                await create_named_key_clamping_rate_limit_to_plan(
                     door.credentials, other.caller.workspace, NOW, name="Bot", scopes=[Scope.READ]
                 )
                 await door.workspace_settings.save_workspace(replace(other.caller.workspace, name="renamed"))

@@ -55,7 +55,7 @@ def _funnel_events_query(plan: FunnelReaderQuery, read_span: TimeRange) -> sa.Se
     name = rows.table.c.event_name
     unit = rows.table.c.session_no if plan.by_session else rows.person_no
     firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
-    seen = [rows.cached_condition(predicate) for predicate in plan.scope.filters]
+    seen = [rows.cached_condition_joining_its_tables(predicate) for predicate in plan.scope.filters]
     starts = sa.and_(name_in(name, firsts), *span_conditions(rows.at, plan.scope.span), *seen)
     columns: list[Expression] = [
         unit.label("unit"),

@@ -23,7 +23,7 @@ from service_core.analytics.reads.query.response import (
     ResolvedQuery,
     ResolvedTopQuery,
     ResponseRenderer,
-    build_comparison_of_page_rows,
+    build_comparison_rows_aligned_to_page_and_totals,
     without_dimensions_and_buckets,
 )
 from service_core.analytics.reads.query.schemas import QueryRequest
@@ -79,7 +79,7 @@ async def post_query(
         if body.format == "compact"
         else renderer.rows_as_objects(page.rows),
         totals=renderer.metric_values(totals),
-        comparison=await build_comparison_of_page_rows(
+        comparison=await build_comparison_rows_aligned_to_page_and_totals(
             previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot, groups=groups
         )
         if previous_range

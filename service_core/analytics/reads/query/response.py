@@ -134,7 +134,7 @@ def without_dimensions_and_buckets(query: MetricQuery) -> MetricQuery:
     return replace(query, dimensions=(), buckets=None, order=(), limit=None, offset=0)
 
 
-async def build_comparison_of_page_rows(
+async def build_comparison_rows_aligned_to_page_and_totals(
     comparison_range: ResolvedRange,
     page: QueryResult,
     renderer: ResponseRenderer,

@@ -79,7 +79,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
             dimensions=dimensions,
             filters=self.parse_filters_accepted_by_metrics(catalog, ids),
             buckets=self._started_buckets_or_none_without_interval(date_range),
-            order=self._validated_total_order(ids, dimensions),
+            order=self._total_order_of_at_most_4_known_fields(ids, dimensions),
             limit=self.limit,
             credit_rule=rules.requested,
             default_credit_rule=rules.workspace_default,
@@ -124,7 +124,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
         )
         return buckets_started_by_now(build_series_of_at_most_1000_buckets(date_range, unit), date_range.now)
 
-    def _validated_total_order(
+    def _total_order_of_at_most_4_known_fields(
         self, metric_ids: tuple[str, ...], dimensions: tuple[str, ...]
     ) -> tuple[SortKey, ...]:
         bucketed = bool(self.interval)
