@@ -46,6 +46,7 @@ async def test_missing_event_store_may_begin_again_with_a_new_queue(folder):
         file.unlink()
     async with run_deployment("duckdb", folder):
         pass
+    assert len([*folder.glob("**/events.db"), *folder.glob("**/spool.db")]) == 2
 
 
 async def test_newer_event_store_is_refused(folder):

@@ -290,3 +290,16 @@ async def test_retry_with_idempotency_key_saves_once(api_client):
     first = await api_client.ask("POST", "/reports", body, once="k")
     again = await api_client.ask("POST", "/reports", body, once="k")
     assert (again.bytes, again.headers["Idempotent-Replay"]) == (first.bytes, "true")
+
+
+async def test_saved_objects_are_found_by_name_until_deleted(api_client):
+    report = await api_client.plan("Spring visitors")
+    made = {
+        "report": report,
+        "dashboard": await api_client.board(report, name="Spring board"),
+        "analysis": await api_client.save("analysis", title="Spring story", body_md="x"),
+    }
+    found = (await api_client.ask("GET", "/search?q=spring&types=report,dashboard,analysis")).json["results"]
+    assert {one["type"]: one["id"] for one in found} == {type_: one["id"] for type_, one in made.items()}
+    await api_client.ask("DELETE", f"/analyses/{made['analysis']['id']}")
+    assert (await api_client.ask("GET", "/search?q=story&types=analysis")).json["results"] == []
