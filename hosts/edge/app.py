@@ -17,6 +17,7 @@ from service_core.ingestion.track import STORED_HEADERS
 from service_core.kernel.clock import Clock
 from service_core.workspace.links.clicks import ClickEnricher, ClickRequest
 from service_core.workspace.links.link_url import parse_query
+from service_core.workspace.links.models import PATH_LINK_DOMAIN, PATH_LINK_PREFIX
 from service_core.workspace.links.ports import RedirectLookup
 from service_core.workspace.links.redirect import Redirect
 from service_core.workspace.url_rules import RESERVED_SLUGS
@@ -24,6 +25,7 @@ from service_core.workspace.url_rules import RESERVED_SLUGS
 _log = logging.getLogger("touchpoint.edge")
 
 _SLUG_PATH: Final = re.compile(r"/([A-Za-z0-9_-]{1,64})")
+_PATH_LINK: Final = re.compile(re.escape(PATH_LINK_PREFIX) + r"([A-Za-z0-9_-]{1,64})")
 _HOST_NAME: Final = re.compile(r"[a-z0-9.-]{1,253}")
 
 DOMAIN_CHECK_PATH: Final = "/.well-known/touchpoint-domain"
@@ -82,13 +84,13 @@ class RedirectDependencies:
     """The dependencies of the link host.
 
     Attributes:
-        host: the link domain of the deployment.
+        host: the link domain of the deployment; None without one, where links redirect under a path alone.
         is_link_domain: whether a workspace has proved a host as a link domain of its own.
         resolve_client_address: finds the client's address.
         association_files: path -> content of the files that associate apps with the link domain of the deployment.
     """
 
-    host: str
+    host: str | None
     is_link_domain: Callable[[str], Awaitable[bool]]
     routes: RedirectLookup
     enricher: ClickEnricher
@@ -103,7 +105,7 @@ def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None
 
     Args:
         dependencies: the stores and settings it uses.
-        fallback_app: answers every request that names no link domain; without it they are not found.
+        fallback_app: answers every request that names no link domain and no path of a link; without it they are not found.
     """
 
     async def serve_redirects_or_fall_back(scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,6 +133,10 @@ async def _respond_or_none_for_foreign_host(
 ) -> EdgeResponse | None:
     """Returns the response; None when the host is no link domain and the fallback application has to answer."""
     host, path, reads = _requested_host(scope), scope["path"], scope["method"] in {"GET", "HEAD"}
+    if path.startswith(PATH_LINK_PREFIX):
+        return await _respond_to_path_link(dependencies, scope)
+    if dependencies.host is None:
+        return None if has_fallback_app else NOT_FOUND_PAGE
     foreign = has_fallback_app and host != dependencies.host
     if foreign and path != DOMAIN_CHECK_PATH and not (reads and _is_possible_link(host, path)):
         return None
@@ -146,6 +152,21 @@ async def _respond_or_none_for_foreign_host(
             None
             if answer is NOT_FOUND_PAGE and foreign and not await dependencies.is_link_domain(host)
             else answer
+        )
+    except Exception:  # noqa: BLE001 - a person waits: every fault has a page
+        _log.exception("redirect failed")
+        return UNAVAILABLE_PAGE
+
+
+async def _respond_to_path_link(dependencies: RedirectDependencies, scope: Scope) -> EdgeResponse:
+    """Redirects a link that was made while the deployment had no link domain; the path stays valid later."""
+    if scope["method"] not in {"GET", "HEAD"}:
+        return METHOD_NOT_ALLOWED_PAGE
+    slug = _PATH_LINK.fullmatch(scope["path"])
+    try:
+        route = await dependencies.routes.find(f"{PATH_LINK_DOMAIN.host}/{slug[1]}") if slug else None
+        return (
+            NOT_FOUND_PAGE if route is None else await _redirect_and_record_click(dependencies, scope, route)
         )
     except Exception:  # noqa: BLE001 - a person waits: every fault has a page
         _log.exception("redirect failed")
@@ -181,9 +202,22 @@ async def _redirect_or_serve_association_file(
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"max-age=3600")]
         return EdgeResponse(200, [*headers, (b"content-length", b"%d" % len(file))], file)
     slug = _SLUG_PATH.fullmatch(path)
-    route = await dependencies.routes.find(f"{host}/{slug[1]}") if slug and host else None
-    if route is None:
-        return NOT_FOUND_PAGE
+    route = await _find_redirect_on_host(dependencies, host, slug[1]) if slug and host else None
+    return NOT_FOUND_PAGE if route is None else await _redirect_and_record_click(dependencies, scope, route)
+
+
+async def _find_redirect_on_host(dependencies: RedirectDependencies, host: str, slug: str) -> Redirect | None:
+    """Returns the redirect of a slug; the link domain of the deployment has those of links made before it, too."""
+    route = await dependencies.routes.find(f"{host}/{slug}")
+    if route is None and host == dependencies.host:
+        return await dependencies.routes.find(f"{PATH_LINK_DOMAIN.host}/{slug}")
+    return route
+
+
+async def _redirect_and_record_click(
+    dependencies: RedirectDependencies, scope: Scope, route: Redirect
+) -> EdgeResponse:
+    """Returns the response to a followed link; a ``GET`` is recorded as a click."""
     click_request = _read_click_request(dependencies, scope)
     if scope["method"] == "GET":
         await _record_click_or_log_failure(dependencies, route, click_request)

@@ -17,10 +17,10 @@ from service_core.workspace.links.redirect_lookup import CachedRedirects, Databa
 
 
 @asynccontextmanager
-async def redirect_dependencies_if_link_domain(
+async def redirect_dependencies(
     settings: Settings, ports: Ports, resolve_client_address: ResolveClientAddress
-) -> AsyncIterator[RedirectDependencies | None]:
-    """Gives the dependencies of the link host while it serves; None in a deployment without a link domain.
+) -> AsyncIterator[RedirectDependencies]:
+    """Gives the dependencies of the link host while it serves.
 
     Args:
         settings: the deployment.
@@ -28,15 +28,12 @@ async def redirect_dependencies_if_link_domain(
         resolve_client_address: finds the client's address.
     """
     domain = shared_link_domain(settings)
-    if domain is None:
-        yield None
-        return
     async with start_adapters([ports.edge, ports.geo, ports.devices]):
         await asyncio.to_thread(ports.devices.parse, "Mozilla/5.0")  # what it loads, no click waits for
         click_writer = ClickWriter(ports.workspace.clicks)
         try:
             yield RedirectDependencies(
-                host=domain.host,
+                host=None if domain is None else domain.host,
                 is_link_domain=partial(is_verified_link_host, ports.workspace.unique_keys),
                 routes=CachedRedirects(DatabaseRedirects(ports.workspace.unique_keys), ports.edge),
                 enricher=ClickEnricher(ports.devices, ports.geo),

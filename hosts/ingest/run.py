@@ -24,7 +24,7 @@ from hosts.composition.providers import build_message_store
 from hosts.compression import compress_responses
 from hosts.disk_probe import build_disk_probes
 from hosts.edge.app import RedirectDependencies, create_edge_app
-from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
+from hosts.edge.redirect_dependencies import redirect_dependencies
 from hosts.ingest.app import IngestDependencies, create_ingest_app
 from hosts.ingest.browser_routes import PATHS, BrowserRouteDependencies, create_browser_routes_app
 from hosts.ingest.container_cache import ContainerCache
@@ -45,6 +45,7 @@ from service_core.ingestion.batch import BatchEndpoint
 from service_core.ingestion.track import SenderRateLimit
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import AsgiServer, Settings
+from service_core.workspace.links.models import PATH_LINK_PREFIX
 
 _SWITCH_SECONDS: Final = 0.0005
 """How long the event loop may keep the interpreter while the committing thread wants it back.
@@ -80,9 +81,7 @@ async def run_ingest_host_until_stopped(
     own = _bind_link_listener(settings)
     async with (
         start_adapters([ports.workspace, ports.queue]),
-        redirect_dependencies_if_link_domain(
-            settings, ports, _client_address(settings).resolve_nearest_untrusted
-        ) as links,
+        redirect_dependencies(settings, ports, _client_address(settings).resolve_nearest_untrusted) as links,
     ):
         set_event_on_termination_signals(shutdown)
         if stop_with_parent:
@@ -100,7 +99,7 @@ async def run_ingest_host_until_stopped(
                 )
             )
             tasks.create_task(serve_until_shutdown(app, listener, chosen, shutdown, cleartext_http2=http2))
-            if own is not None and links is not None:
+            if own is not None:
                 tasks.create_task(
                     serve_until_shutdown(create_edge_app(links), own, chosen, shutdown, cleartext_http2=http2)
                 )
@@ -109,6 +108,8 @@ async def run_ingest_host_until_stopped(
 def _route_template(_method: str, path: str) -> str | None:
     if is_webhook(path):
         return ROUTE_TEMPLATE
+    if path.startswith(PATH_LINK_PREFIX):
+        return f"{PATH_LINK_PREFIX}{{slug}}"
     return path if path == "/track" or path in PATHS else None
 
 
@@ -133,7 +134,7 @@ def _client_address(settings: Settings) -> ClientAddressResolver:
 def create_ingest_host_app(
     settings: Settings, ports: Ports, links: RedirectDependencies | None = None
 ) -> App:
-    """Returns the ingest host over the ports of a deployment; it redirects links, too, where a request names their domain."""
+    """Returns the ingest host over the ports of a deployment; it redirects links, too."""
     authenticator = KeyAuthenticator(ports.workspace.credentials, ports.clock)
     workspaces = WorkspaceCache(ports.workspace.credentials)
     addresses, queue_faults = _client_address(settings), QueueFailureLog()

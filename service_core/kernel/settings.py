@@ -343,8 +343,8 @@ class LinksSettings(SettingsSection):
 
     domain: Annotated[str, AfterValidator(_validate_host_name)] = Field(
         "",
-        description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. Do not change it "
-        "after links are published.",
+        description="Host of redirect links, e.g. `go.example.com`; if empty, they redirect under `/l/` of the ingest host. "
+        "Do not change it after links are published.",
     )
     redirect_cache: str = Field(
         "",

@@ -198,19 +198,22 @@ async def test_an_app_link_needs_a_store(workspace_api):
     assert refused.refusal == (422, "invalid_field", "link.target")
 
 
-async def test_unconfigured_domain_is_unknown(workspace_api, api_without_link_domain):
+async def test_unknown_domain_is_refused(workspace_api, api_without_link_domain):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": "a"}}
-    assert (await api_without_link_domain.ask("POST", "/links", body)).refusal == (
-        422,
-        "unknown_domain",
-        "link.domain_id",
-    )
     body["link"]["domain_id"] = "01890000-0000-7000-8000-000000000000"
-    assert (await workspace_api.ask("POST", "/links", body)).refusal == (
-        422,
-        "unknown_domain",
-        "link.domain_id",
-    )
+    for api in (workspace_api, api_without_link_domain):
+        assert (await api.ask("POST", "/links", body)).refusal == (422, "unknown_domain", "link.domain_id")
+
+
+async def test_without_a_link_domain_a_link_redirects_under_a_path_of_the_ingest_host(
+    api_without_link_domain,
+):
+    made = await api_without_link_domain.link(slug="spring")
+    assert made["data"]["url"] == "http://127.0.0.1:8081/l/spring"
+    (effect,) = made["diff"]["effects"]
+    assert (effect["key"], effect["path"]) == ("127.0.0.1:8081/l/spring", "/l/spring")
+    again = await api_without_link_domain.link(domain_id=made["data"]["domain_id"])
+    assert again["data"]["url"] == f"http://127.0.0.1:8081/l/{again['data']['slug']}"
 
 
 @pytest.mark.parametrize(

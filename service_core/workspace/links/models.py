@@ -35,6 +35,13 @@ class LinkDomain:
         return uuid5(NAMESPACE_DNS, self.host)
 
 
+PATH_LINK_PREFIX: Final = "/l/"
+"""Path of the ingest host under which links redirect while the deployment has no link domain."""
+
+PATH_LINK_DOMAIN: Final = LinkDomain("_path")
+"""The domain of these links. No request can name it as its host: host names have no underscore."""
+
+
 def shared_link_domain(settings: Settings) -> LinkDomain | None:
     """Returns the link domain that all workspaces of the deployment share; None when it has none."""
     return LinkDomain(settings.links.domain.lower()) if settings.links.domain else None
@@ -104,15 +111,15 @@ def new_slug() -> str:
     return "".join(secrets.choice(_SLUG_ALPHABET) for _ in range(SLUG_LENGTH))
 
 
-def public_url_if_known(link_state: Mapping[str, Any], host: str | None) -> str | None:
+def public_url_if_known(link_state: Mapping[str, Any], base_url: str | None) -> str | None:
     """Returns the URL to publish; None while a dry run does not know it.
 
     Args:
         link_state: state of the link.
-        host: host of its domain; None when the link has no domain, or the domain is gone.
+        base_url: URL of its domain, without a trailing slash; None when the link has no domain, or the domain is gone.
     """
     if link_state["domain_id"] is not None:
-        return f"https://{host}/{link_state['slug']}" if host and link_state["slug"] else None
+        return f"{base_url}/{link_state['slug']}" if base_url and link_state["slug"] else None
     if link_state["tracking_identifier"] is None:
         return None
     utm = {name: link_state[name] for name in UTM_PARAMETERS if link_state[name]}

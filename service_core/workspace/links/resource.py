@@ -12,10 +12,15 @@ from service_core.changes.resource_definition import Listing, WriteContext, reso
 from service_core.kernel.errors import Conflict, Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.domains.link_hosts import LinkHosts, load_link_hosts, refuse_lapsed_domain
+from service_core.workspace.links.domains.link_hosts import (
+    LinkHost,
+    LinkHosts,
+    load_link_hosts,
+    refuse_lapsed_domain,
+)
 from service_core.workspace.links.models import (
+    PATH_LINK_DOMAIN,
     UTM_PARAMETERS,
-    LinkDomain,
     TrackingLink,
     new_slug,
     new_tracking_identifier,
@@ -34,16 +39,17 @@ _REQUIRED_FIELDS: Final = ("name", "destination_url")
 _TEXT_FIELDS: Final = {*_REQUIRED_FIELDS, "ios_url", "android_url", *UTM_PARAMETERS}
 
 
-def load_shared_domain(_: NewLink | LinkPatch, *, caller: Caller, settings: Settings) -> LinkDomain | None:  # noqa: ARG001
-    """Returns the link domain of the deployment."""
-    return shared_link_domain(settings)
+def load_settings(_: NewLink | LinkPatch, *, caller: Caller, settings: Settings) -> Settings:  # noqa: ARG001
+    """Returns the settings of the deployment, which name its link domain."""
+    return settings
 
 
-async def create_link(new: NewLink, write: WriteContext[LinkDomain | None]) -> Change:
+async def create_link(new: NewLink, write: WriteContext[Settings]) -> Change:
     """Make a trackable link.
 
-    With a domain or a slug it redirects from there, without a domain from the shared one; otherwise its
-    `url` is the destination with the tag and the UTM values appended.
+    With a domain or a slug it redirects from there, without a domain from the shared one, which is a path of the
+    ingest host until the deployment has a link domain; otherwise its `url` is the destination with the tag and the
+    UTM values appended.
     """
     records, workspace_id = write.records, write.caller.workspace.id
     domain_id = _choose_redirect_domain(new, write.prepared, await load_link_hosts(records, write.prepared))
@@ -52,6 +58,7 @@ async def create_link(new: NewLink, write: WriteContext[LinkDomain | None]) -> C
     slug = new.slug or None
     if slug:
         validate_slug(slug)
+        await _refuse_slug_of_path_link(write, slug, domain_id)
     elif domain_id is not None:
         slug = await _generate_unused(write, new_slug, lambda text: slug_key(domain_id, text))
     identifier = await _generate_unused(
@@ -102,19 +109,32 @@ def _validate_link(link: TrackingLink) -> TrackingLink:
     return link
 
 
-def _choose_redirect_domain(new: NewLink, shared_domain: LinkDomain | None, hosts: LinkHosts) -> UUID | None:
+def _choose_redirect_domain(new: NewLink, settings: Settings, hosts: LinkHosts) -> UUID | None:
     """Returns the domain of a redirect link; None for a direct one."""
     if new.domain_id is None and not new.slug:
         return None
-    domain_id = new.domain_id or (shared_domain.id if shared_domain else None)
+    shared_id = (shared_link_domain(settings) or PATH_LINK_DOMAIN).id
+    domain_id = shared_id if new.domain_id in {None, PATH_LINK_DOMAIN.id} else new.domain_id
     if domain_id not in hosts:
         raise Unprocessable(
-            "There is no such link domain" if shared_domain else "This deployment has no link domain",
+            "There is no such link domain",
             "unknown_domain",
             field="link.domain_id",
             hint="Leave domain_id and slug out for a direct link.",
         )
     return domain_id
+
+
+async def _refuse_slug_of_path_link(write: WriteContext[Settings], slug: str, domain_id: UUID | None) -> None:
+    """Refuses a slug of the shared domain that a link made before the deployment had the domain redirects from.
+
+    Raises:
+        Conflict: ``slug_taken``.
+    """
+    shared_domain = shared_link_domain(write.prepared)
+    is_shared = shared_domain is not None and domain_id == shared_domain.id
+    if is_shared and await write.records.is_key_in_use(slug_key(PATH_LINK_DOMAIN.id, slug)):
+        raise Conflict("This slug is taken", "slug_taken", field="link.slug")
 
 
 async def _generate_unused(
@@ -133,7 +153,7 @@ async def load_link_serializer(
 
     Clicks of a direct link are not recorded, so its counts are null.
     """
-    hosts = await load_link_hosts(records, shared_link_domain(settings))
+    hosts = await load_link_hosts(records, settings)
     workspaces = {link.workspace_id for link in links}
     ids = [link.id for link in links] if len(links) == 1 else None
     counts = {
@@ -144,10 +164,12 @@ async def load_link_serializer(
 
     def add_url_and_clicks(state: State) -> State:
         redirects = state["domain_id"] is not None
+        host = _redirect_host(state, hosts)
+        base_url = None if host is None else host.base_url
         count = counts.get(state["id"], ClickCount())
         return {
             **state,
-            "url": public_url_if_known(state, _redirect_host(state, hosts)),
+            "url": public_url_if_known(state, base_url),
             "kind": "redirect" if redirects else "direct",
             "clicks": count.clicks if redirects else None,
             "unique_clicks": count.unique_clicks if redirects else None,
@@ -161,18 +183,19 @@ async def describe_redirect_effect(
 ) -> Sequence[State]:
     """Returns what the change does to the redirect; nothing for a link without one."""
     state = new or prior or {}
-    host = _redirect_host(state, await load_link_hosts(records, shared_link_domain(settings)))
+    host = _redirect_host(state, await load_link_hosts(records, settings))
     if host is None:
         return ()
     slug = state["slug"]
-    key = f"{host}/{slug}" if slug else None
-    label = key or f"A new slug on {host}"
+    shown_host = host.base_url.partition("://")[2]
+    key = f"{shown_host}/{slug}" if slug else None
+    label = key or f"A new slug on {shown_host}"
     effect = {
         "type": "edge_redirect",
         "summary": f"{label} now leads to {new['destination_url']}" if new else f"{label} stops redirecting",
         "operation": "put" if new else "delete",
         "key": key,
-        "path": f"/{slug}" if slug else None,
+        "path": f"/{key.partition('/')[2]}" if key else None,
     }
     return (effect,)
 
@@ -181,8 +204,9 @@ async def update_redirect_cache(
     records: RecordReader, prior: State | None, new: State | None, *, settings: Settings, cache: RedirectCache
 ) -> None:
     """Writes the redirect of a changed link into the shared cache."""
-    hosts = await load_link_hosts(records, shared_link_domain(settings))
-    await write_changed_redirect_to_cache(cache, _redirect_host(new or prior or {}, hosts), prior, new)
+    hosts = await load_link_hosts(records, settings)
+    host = _redirect_host(new or prior or {}, hosts)
+    await write_changed_redirect_to_cache(cache, None if host is None else host.host, prior, new)
 
 
 async def refuse_restore_without_domain(
@@ -193,11 +217,11 @@ async def refuse_restore_without_domain(
     Raises:
         Conflict: ``resource_changed``.
     """
-    if link.domain_id and link.domain_id not in await load_link_hosts(records, shared_link_domain(settings)):
+    if link.domain_id and link.domain_id not in await load_link_hosts(records, settings):
         raise Conflict("The domain of this link is not set up any more", "resource_changed")
 
 
-def _redirect_host(state: State, hosts: LinkHosts) -> str | None:
+def _redirect_host(state: State, hosts: LinkHosts) -> LinkHost | None:
     """Returns the host a link redirects from; None for a direct link or a domain that is gone."""
     return hosts.get(UUID(state["domain_id"])) if state["domain_id"] else None
 
@@ -217,6 +241,6 @@ LINKS: Final = resource(
     create=create_link,
     update=update_link,
     delete="Delete a link: its redirect stops at once, recorded clicks stay, an undo brings it back.",
-    prepare=load_shared_domain,
+    prepare=load_settings,
     answer=LinkAnswer,
 )

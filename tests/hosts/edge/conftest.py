@@ -9,7 +9,7 @@ import pytest
 from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
 from hosts.client_address import ClientAddressResolver
 from hosts.edge.app import create_edge_app
-from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
+from hosts.edge.redirect_dependencies import redirect_dependencies
 from tests.workspace.conftest import WorkspaceApi
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
@@ -78,7 +78,7 @@ async def serve_edge(folder, server="hypercorn", **sections):
     workspace_api = WorkspaceApi(folder, **({"ingest": PROXIES} | sections))
     ports, settings = workspace_api.service.ports, workspace_api.service.settings
     client = ClientAddressResolver(settings.ingest.trusted_proxies).resolve_nearest_untrusted
-    async with workspace_api.service, redirect_dependencies_if_link_domain(settings, ports, client) as door:
+    async with workspace_api.service, redirect_dependencies(settings, ports, client) as door:
         await workspace_api.open()
         listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
         address = listener_address(listener)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
-from hosts.edge.redirect_dependencies import redirect_dependencies_if_link_domain
+from hosts.edge.redirect_dependencies import redirect_dependencies
 from hosts.ingest.container_cache import MAX_AGE_SECONDS, ContainerCache
 from hosts.ingest.run import create_ingest_host_app
 from service_core.analytics.connections.models import Asset, ConnectedAccount
@@ -54,7 +54,7 @@ async def host(tmp_path):
     ports, settings, stop = workspace_api.service.ports, workspace_api.service.settings, asyncio.Event()
     async with (
         workspace_api.service,
-        redirect_dependencies_if_link_domain(settings, ports, lambda peer, _: peer) as links,
+        redirect_dependencies(settings, ports, lambda peer, _: peer) as links,
     ):
         await workspace_api.open()
         listener = bind_listener("127.0.0.1:0")

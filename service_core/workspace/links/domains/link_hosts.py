@@ -1,24 +1,51 @@
 """The hosts that links of a workspace can redirect from."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from uuid import UUID
 
 from service_core.changes.ports import UniqueKeyLookup
 from service_core.changes.resource import RecordReader
 from service_core.kernel.errors import Unprocessable
+from service_core.kernel.settings import Settings
 from service_core.workspace.links.domains.models import LinkDomainClaim, verified_domain_key
-from service_core.workspace.links.models import LinkDomain, TrackingLink
+from service_core.workspace.links.models import (
+    PATH_LINK_DOMAIN,
+    PATH_LINK_PREFIX,
+    LinkDomain,
+    TrackingLink,
+    shared_link_domain,
+)
 
-LinkHosts = Mapping[UUID, str]
-"""Id of a link domain -> its host, for all domains that links of a workspace can use."""
+
+class LinkHost(NamedTuple):
+    """Where the links of a domain redirect from.
+
+    Attributes:
+        host: the host in the keys of redirects, ``<host>/<slug>``.
+        base_url: the URL before ``/<slug>``.
+    """
+
+    host: str
+    base_url: str
 
 
-async def load_link_hosts(records: RecordReader, shared_domain: LinkDomain | None) -> LinkHosts:
-    """Returns the shared domain and the verified ones of the workspace; none without a shared domain."""
+LinkHosts = Mapping[UUID, LinkHost]
+"""Id of a link domain -> its host, for all domains that links of a workspace use."""
+
+
+async def load_link_hosts(records: RecordReader, settings: Settings) -> LinkHosts:
+    """Returns the shared domain, the verified ones of the workspace, and that of links made without a domain.
+
+    The last one is the path of the ingest host in a deployment without a shared domain, and the shared domain later.
+    """
+    shared_domain = shared_link_domain(settings)
     if shared_domain is None:
-        return {}
+        path_url = settings.http.effective_ingest_url + PATH_LINK_PREFIX.rstrip("/")
+        return {PATH_LINK_DOMAIN.id: LinkHost(PATH_LINK_DOMAIN.host, path_url)}
     own = (claim.link_domain for claim in await records.list_all(LinkDomainClaim) if claim.is_verified)
-    return {domain.id: domain.host for domain in (shared_domain, *own)}
+    hosts = {domain.id: LinkHost(domain.host, f"https://{domain.host}") for domain in (shared_domain, *own)}
+    return {**hosts, PATH_LINK_DOMAIN.id: LinkHost(PATH_LINK_DOMAIN.host, f"https://{shared_domain.host}")}
 
 
 async def find_links_on_domain(records: RecordReader, claim: LinkDomainClaim) -> list[TrackingLink]:
