@@ -87,6 +87,7 @@ from service_core.analytics.attribution.ports import AttributionModel as Attribu
 from service_core.analytics.attribution.ports import DataDrivenModel as DataDrivenModel
 from service_core.analytics.attribution.ports import FitWeights as FitWeights
 from service_core.analytics.attribution.ports import RuleBasedModel as RuleBasedModel
+from service_core.analytics.attribution.ports import SplitPathAmounts as SplitPathAmounts
 from service_core.analytics.attribution.ports import TouchKey as TouchKey
 from service_core.analytics.cohorts.ports import CohortActivity as CohortActivity
 from service_core.analytics.cohorts.ports import CohortReader as CohortReader

@@ -3,7 +3,10 @@
 from typing import Final
 
 from plugins.attribution_models.markov import compute_markov_removal_effects
-from plugins.attribution_models.shapley import split_conversions_over_distinct_keys
+from plugins.attribution_models.shapley import (
+    split_amounts_over_distinct_keys,
+    split_conversions_over_distinct_keys,
+)
 from service_core.plugin import AttributionModel, DataDrivenModel, RuleBasedModel, Weighting
 
 MODELS: Final[tuple[AttributionModel, ...]] = (
@@ -60,8 +63,9 @@ MODELS: Final[tuple[AttributionModel, ...]] = (
     DataDrivenModel(
         id="shapley",
         label="Shapley value",
-        description="Each conversion is split evenly over the different keys of its path, which is the "
-        "Shapley value of the conversions a set of keys wins on its own.",
+        description="Each conversion, and its own money, is split evenly over the different keys of its path: "
+        "the Shapley value of the conversions and the money a set of keys wins on its own.",
         fit=split_conversions_over_distinct_keys,
+        split_amounts=split_amounts_over_distinct_keys,
     ),
 )

@@ -72,9 +72,23 @@ def attribution_credits_of_all_time(
     history: WorkspaceEvents, rule: CreditRule, scope: QueryScope
 ) -> Iterator[TouchCredit]:
     """Yields every row of CREDITS, over all time."""
+    for unit in credited_conversions(history, scope, rule.event_names):
+        yield from _split_over_touch_path(unit, history, rule)
+
+
+def credited_conversions(
+    history: WorkspaceEvents, scope: QueryScope, event_names: frozenset[str] | None
+) -> Iterator[CreditedConversion]:
+    """Yields conversions, charges and refunds over all time, with money converted where there is a rate.
+
+    Args:
+        history: the events.
+        scope: the currency, the rates, and when refunds are booked.
+        event_names: names of the conversion, or of the order of a refund; None for all.
+    """
     for unit in _conversions_charges_and_refunds(history, scope):
-        if rule.event_names is None or unit.order_event.event_name in rule.event_names:
-            yield from _split_over_touch_path(_convert_money_where_rate_known(unit, scope), history, rule)
+        if event_names is None or unit.order_event.event_name in event_names:
+            yield _convert_money_where_rate_known(unit, scope)
 
 
 def _conversions_charges_and_refunds(

@@ -1,49 +1,64 @@
-"""Counts touch paths with and without conversion, for data-driven attribution models."""
+"""Counts touch paths with and without conversion and sums their money, for data-driven attribution models."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 
+from plugins.events_memory.attribution_credits import CreditedConversion, credited_conversions
 from plugins.events_memory.relation_rows import is_in_span, touch_value
 from plugins.events_memory.workspace_events import WorkspaceEvents
-from service_core.plugin import Event, TouchEvent, TouchPath, TouchPathQuery
+from service_core.plugin import QueryScope, TouchEvent, TouchPath, TouchPathQuery
 
 PathKeys = tuple[tuple[str | None, ...], ...]
 
 
 def count_touch_paths(plan: TouchPathQuery, history: WorkspaceEvents) -> list[TouchPath]:
-    """Returns every distinct path with how often it converted and how often it did not."""
-    conversions = _conversions_in_span(plan, history)
-    converted = Counter(_paths_before_conversions(plan, conversions, history))
-    unconverted = Counter(_paths_of_unconverted_persons(plan, conversions, history))
-    return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in {**converted, **unconverted}]
+    """Returns every distinct path with its counts and its money."""
+    units = [
+        unit
+        for unit in credited_conversions(history, plan.scope, plan.event_names)
+        if is_in_span(plan.scope.span, unit.booked_at)
+    ]
+    by_path: defaultdict[PathKeys, list[CreditedConversion]] = defaultdict(list)
+    for unit in units:
+        if keys := _path_before_unit(plan, unit, history):
+            by_path[keys].append(unit)
+    unconverted = Counter(_paths_of_unconverted_persons(plan, units, history))
+    return [
+        _summed_path(plan.scope, keys, by_path.get(keys, ()), unconverted[keys])
+        for keys in {**by_path, **unconverted}
+    ]
 
 
-def _conversions_in_span(plan: TouchPathQuery, history: WorkspaceEvents) -> list[Event]:
-    in_span = (
-        event for event in history.conversions_once_per_order if is_in_span(plan.scope.span, event.timestamp)
+def _summed_path(
+    scope: QueryScope, keys: PathKeys, units: Sequence[CreditedConversion], unconverted: int
+) -> TouchPath:
+    convertible = [unit for unit in units if unit.currency in {None, scope.currency}]
+    return TouchPath(
+        keys,
+        sum(unit.credit > 0 for unit in units),
+        unconverted,
+        sum(unit.amount for unit in convertible),
+        sum(unit.refunded for unit in convertible),
     )
-    return [event for event in in_span if plan.event_names is None or event.event_name in plan.event_names]
 
 
-def _paths_before_conversions(
-    plan: TouchPathQuery, conversions: list[Event], history: WorkspaceEvents
-) -> Iterator[PathKeys]:
-    """Yields one path per conversion that has one; all conversions of a person count."""
-    for event in conversions:
-        at = event.timestamp
-        if keys := _collapsed_path_between(
-            plan, history.touch_path_or_reported_touches(event), at - plan.window, at
-        ):
-            yield keys
+def _path_before_unit(
+    plan: TouchPathQuery, unit: CreditedConversion, history: WorkspaceEvents
+) -> PathKeys | None:
+    """Returns the path of a conversion, charge or refund; None without a touch in the window."""
+    if not unit.has_path:
+        return None
+    at, visits = unit.order_event.timestamp, history.touch_path_or_reported_touches(unit.order_event)
+    return _collapsed_path_between(plan, visits, at - plan.window, at) or None
 
 
 def _paths_of_unconverted_persons(
-    plan: TouchPathQuery, conversions: list[Event], history: WorkspaceEvents
+    plan: TouchPathQuery, units: Sequence[CreditedConversion], history: WorkspaceEvents
 ) -> Iterator[PathKeys]:
     """Yields one path per person with a touch since the window before the span and no conversion in the span."""
-    done = {history.person_of(event) for event in conversions}
+    done = {history.person_of(unit.event) for unit in units if unit.credit}
     start, end = plan.scope.span.start - plan.window, plan.scope.span.end - datetime.resolution
     for person, visits in history.touches_by_person.items():
         if person not in done and (keys := _collapsed_path_between(plan, visits, start, end)):

@@ -287,15 +287,30 @@ class TouchPathQuery:
 
 @dataclass(frozen=True, slots=True)
 class TouchPath:
-    """One sequence of keys (consecutive repeats collapsed) and how often it converted or did not."""
+    """One sequence of keys (consecutive repeats collapsed), how often it converted or did not, and its money.
+
+    Attributes:
+        keys: the keys in order.
+        converted: number of conversions with this path.
+        unconverted: number of persons with this path and no conversion.
+        amount: sum of the charges with this path, in minor units of the scope's currency. Charges of another
+            currency without a rate are left out.
+        refunded: sum of the refunds whose order has this path, likewise.
+    """
 
     keys: tuple[tuple[str | None, ...], ...]
     converted: int
     unconverted: int
+    amount: int = 0
+    refunded: int = 0
 
 
 class TouchPathReader(Protocol):
     """Aggregated touch paths."""
 
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> Sequence[TouchPath]:
-        """Returns every different path with its counts; conversions without a touch are omitted."""
+        """Returns every different path with its counts and money; what has no touch in the window is omitted.
+
+        Charges and refunds count on the day they are booked, as in `Relation.CREDITS`. A charge that is no
+        conversion has a path, too.
+        """

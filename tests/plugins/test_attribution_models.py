@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from plugins.attribution_models.markov import compute_markov_removal_effects
 from plugins.attribution_models.models import MODELS
-from plugins.attribution_models.shapley import split_conversions_over_distinct_keys
+from plugins.attribution_models.shapley import (
+    split_amounts_over_distinct_keys,
+    split_conversions_over_distinct_keys,
+)
 from service_core.analytics.ports import TouchPath
 from service_core.kernel.money import allocate_by_largest_remainder
 
@@ -60,6 +63,15 @@ def test_shapley_credits_of_two_and_three_keys():
     }
 
 
+def test_shapley_gives_each_key_the_money_of_its_own_path():
+    assert split_amounts_over_distinct_keys({(A,): 100_000, (B,): 100}) == {A: 100_000, B: 100}
+    assert split_amounts_over_distinct_keys({(A, B, A): 1_000, (B,): 1}) == {A: 500, B: 501}
+
+
+def test_only_shapley_splits_the_money_of_each_path():
+    assert [model.id for model in MODELS if getattr(model, "split_amounts", None)] == ["shapley"]
+
+
 keys = st.sampled_from([(name,) for name in "ABCD"])
 generated_paths = st.lists(keys, min_size=1, max_size=6).map(
     lambda walk: tuple(key for i, key in enumerate(walk) if not i or key != walk[i - 1])
@@ -84,6 +96,12 @@ def test_shapley_is_the_mean_marginal_contribution_over_all_orders(paths):
                 coalition_value(paths, order[: i + 1]) - coalition_value(paths, order[:i]), len(orders)
             )
     assert split_conversions_over_distinct_keys(paths) == worth
+
+
+@given(st.dictionaries(generated_paths, st.integers(0, 10**6), min_size=1, max_size=8))
+def test_shapley_money_is_the_mean_marginal_contribution_over_all_orders(amounts):
+    paths = [TouchPath(path_keys, amount, 0) for path_keys, amount in amounts.items()]
+    assert split_amounts_over_distinct_keys(amounts) == split_conversions_over_distinct_keys(paths)
 
 
 def coalition_value(paths, players):

@@ -1,57 +1,92 @@
-"""Counts touch paths with and without conversion, for data-driven attribution models."""
+"""Counts touch paths with and without conversion and sums their money, for data-driven attribution models."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from plugins.events_sql.attribution.credited_conversions import credited_conversions
 from plugins.events_sql.attribution.touch_paths import touch_paths
 from plugins.events_sql.attribution.touches import all_touches_with_person
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.identity.identity_resolution import joined_to_person
-from plugins.events_sql.relations.relation_rows import conversions_once_per_order, span_conditions
+from plugins.events_sql.relations.currency_conversion import is_foreign
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import name_in
-from service_core.plugin import TouchPath, TouchPathQuery
+from service_core.plugin import CreditRule, QueryScope, TouchPath, TouchPathQuery, Weighting
+
+PathKeys = tuple[tuple[str | None, ...], ...]
+
+
+_MONEY_COLUMNS: Final = ("amount", "refunded")
+_UNIT_COLUMNS: Final = ("credit", *_MONEY_COLUMNS, "currency", "has_path")
+
+
+class _PathSums(NamedTuple):
+    """What the conversions, charges and refunds of one path add up to."""
+
+    converted: int = 0
+    amount: int = 0
+    refunded: int = 0
 
 
 def count_touch_paths(plan: TouchPathQuery, runner: StatementRunner) -> list[TouchPath]:
-    """Returns every distinct path with how often it converted and how often it did not."""
-    converting = _conversions_in_span_with_person(plan)
-    converted = _count_distinct_collapsed_paths(runner, _window_touches_per_conversion(plan, converting))
-    unconverted = _count_distinct_collapsed_paths(runner, _touches_per_unconverted_person(plan, converting))
-    return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in {**converted, **unconverted}]
+    """Returns every distinct path with its counts and its money."""
+    rule = CreditRule(Weighting.LAST, plan.window, event_names=plan.event_names)
+    units = credited_conversions(plan.scope, plan.scope.span, rule, with_first_orders=False)
+    sums = _sum_by_path(runner, plan.scope, _window_touches_per_unit(plan, units))
+    unconverted = _count_distinct_collapsed_paths(runner, _touches_per_unconverted_person(plan, units))
+    return [
+        _touch_path(keys, sums.get(keys, _PathSums()), unconverted[keys]) for keys in {**sums, **unconverted}
+    ]
 
 
-def _count_distinct_collapsed_paths(runner: StatementRunner, touches_of_units: sa.Subquery) -> Counter[Any]:
+def _touch_path(keys: PathKeys, sums: _PathSums, unconverted: int) -> TouchPath:
+    return TouchPath(keys, sums.converted, unconverted, sums.amount, sums.refunded)
+
+
+def _sum_by_path(
+    runner: StatementRunner, scope: QueryScope, touches_of_units: sa.Subquery
+) -> dict[PathKeys, _PathSums]:
+    """Returns the conversions and the money of each path; money without a rate is left out."""
+    paths = _collapsed_path_per_unit(touches_of_units, *_UNIT_COLUMNS)
+    convertible = sa.not_(is_foreign(paths.c.currency, scope))
+    sums = (
+        sa.func.count().filter(paths.c.credit > 0),
+        *(sa.func.coalesce(sa.func.sum(paths.c[name]).filter(convertible), 0) for name in _MONEY_COLUMNS),
+    )
+    rows = runner.fetch_rows(sa.select(paths.c["keys"], *sums).group_by(paths.c["keys"]))
+    return {_path_keys(keys): _PathSums(*map(int, values)) for keys, *values in rows}
+
+
+def _count_distinct_collapsed_paths(
+    runner: StatementRunner, touches_of_units: sa.Subquery
+) -> Counter[PathKeys]:
     """Returns how many units have each path; consecutive equal keys count once."""
+    paths = _collapsed_path_per_unit(touches_of_units)
+    path_rows = runner.fetch_rows(sa.select(paths.c["keys"], sa.func.count()).group_by(paths.c["keys"]))
+    return Counter({_path_keys(keys): n for keys, n in path_rows})
+
+
+def _path_keys(keys: Any) -> PathKeys:
+    return tuple(map(tuple, keys))
+
+
+def _collapsed_path_per_unit(touches_of_units: sa.Subquery, *unit_columns: str) -> sa.Subquery:
+    """Returns the keys of each unit in order, consecutive equal ones once, and columns of the unit."""
     before = sa.func.lag(touches_of_units.c.key).over(
         partition_by=touches_of_units.c.unit, order_by=(touches_of_units.c.at, touches_of_units.c.seq)
     )
     changes = sa.select(
         touches_of_units, touches_of_units.c.key.is_distinct_from(before).label("changes")
     ).subquery()
-    paths = (
-        sa.select(fn.OrderedArrayAgg(changes.c.key, changes.c.at, changes.c.seq).label("keys"))
+    columns = [changes.c[name] for name in unit_columns]
+    return (
+        sa.select(fn.OrderedArrayAgg(changes.c.key, changes.c.at, changes.c.seq).label("keys"), *columns)
         .where(changes.c.changes)
-        .group_by(changes.c.unit)
+        .group_by(changes.c.unit, *columns)
         .subquery()
     )
-    path_rows = runner.fetch_rows(sa.select(paths.c["keys"], sa.func.count()).group_by(paths.c["keys"]))
-    return Counter({tuple(map(tuple, keys)): n for keys, n in path_rows})
-
-
-def _conversions_in_span_with_person(plan: TouchPathQuery) -> sa.CTE:
-    """Returns the conversions of the span with their persons."""
-    table = conversions_once_per_order(plan.scope, plan.scope.span)
-    joined, person_no = joined_to_person(table, workspace=plan.scope.workspace_id)
-    where = span_conditions(table.c.timestamp, plan.scope.span)
-    if plan.event_names is not None:
-        where.append(name_in(table.c.event_name, plan.event_names))
-    columns = (table.c.seq.label("unit"), table.c.seq, table.c.timestamp, person_no.label("person_no"))
-    return sa.select(*columns).select_from(joined).where(*where).cte("converting")
 
 
 def _path_key(plan: TouchPathQuery, touch: Any, column_prefix: str = "") -> Expression:
@@ -62,20 +97,26 @@ def _path_key(plan: TouchPathQuery, touch: Any, column_prefix: str = "") -> Expr
     return fn.TupleKey(*texts).label("key")
 
 
-def _window_touches_per_conversion(plan: TouchPathQuery, conversions: sa.CTE) -> sa.Subquery:
-    touch = all_touches_with_person(plan.scope, only_persons_of=conversions)
+def _window_touches_per_unit(plan: TouchPathQuery, units: sa.CTE) -> sa.Subquery:
+    """Returns the touches in the window of each conversion, charge or refund; a refund without an order has none."""
+    touch = all_touches_with_person(plan.scope, only_persons_of=units)
     touch_columns = tuple(
         dict.fromkeys(part.name for column in plan.key_columns for part in column.candidates)
     )
-    in_window = touch_paths(conversions, touch, plan.scope, plan.window, touch_columns)
+    in_window = touch_paths(units, touch, plan.scope, plan.window, touch_columns, _UNIT_COLUMNS)
     columns = (in_window.c.unit, in_window.c.touch_at.label("at"), in_window.c.touch_seq.label("seq"))
-    return sa.select(*columns, _path_key(plan, in_window, "touch_")).subquery("of_unit")
+    unit_columns = (in_window.c[name] for name in _UNIT_COLUMNS)
+    return (
+        sa.select(*columns, *unit_columns, _path_key(plan, in_window, "touch_"))
+        .where(in_window.c.has_path)
+        .subquery("of_unit")
+    )
 
 
-def _touches_per_unconverted_person(plan: TouchPathQuery, conversions: sa.CTE) -> sa.Subquery:
+def _touches_per_unconverted_person(plan: TouchPathQuery, units: sa.CTE) -> sa.Subquery:
     """Returns one path per person with a touch since the window before the span and no conversion in the span."""
     touch = all_touches_with_person(plan.scope)
-    done = sa.select(conversions.c.person_no).distinct().subquery("done")
+    done = sa.select(units.c.person_no).where(units.c.credit > 0).distinct().subquery("done")
     span = plan.scope.span
     return (
         sa.select(touch.c.person_no.label("unit"), touch.c.at, touch.c.seq, _path_key(plan, touch))

@@ -15,6 +15,7 @@ from service_core.analytics.attribution.credited_amounts import (
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
 from service_core.analytics.attribution.resolve_model import (
+    FittedWeights,
     order_absent_last,
     read_paths_and_fit_weights_if_enough_data,
 )
@@ -169,14 +170,19 @@ def _iterate_rows_by_key(result: AggregateResult) -> Iterable[tuple[TouchKey, Ma
 
 
 def _allocate_totals_exactly_by_weight(
-    totals: CreditedAmounts, weights: Mapping[TouchKey, Any]
+    totals: CreditedAmounts, weights: FittedWeights
 ) -> dict[TouchKey, CreditedAmounts]:
     """Splits the totals in proportion to weights, exactly to the last millionth and minor unit."""
-    shares = list(weights.values())
     split_amounts = [
-        _split_amount(amount, shares) for amount in (totals.credit, totals.amount, totals.refunded)
+        _split_amount(amount, list(shares.values()))
+        for amount, shares in (
+            (totals.credit, weights.conversions),
+            (totals.amount, weights.amounts),
+            (totals.refunded, weights.refunds),
+        )
     ]
-    return {key: CreditedAmounts(*amounts) for key, *amounts in zip(weights, *split_amounts, strict=True)}
+    keys = weights.conversions
+    return {key: CreditedAmounts(*amounts) for key, *amounts in zip(keys, *split_amounts, strict=True)}
 
 
 def _split_amount(total: int | None, weights: Sequence[Any]) -> Sequence[int | None]:

@@ -64,6 +64,21 @@ class FitWeights(Protocol):
         """
 
 
+PathKeys: TypeAlias = tuple[TouchKey, ...]
+"""The keys of a touch path, in order."""
+
+
+class SplitPathAmounts(Protocol):
+    """Splits the money of paths over their keys; pure and deterministic."""
+
+    def __call__(self, amounts: Mapping[PathKeys, int]) -> Mapping[TouchKey, Fraction]:
+        """Returns the amount of each key, never negative. Keys share the sum of all amounts in proportion.
+
+        Args:
+            amounts: minor units by path, never negative; at least one is positive.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class DataDrivenModel:
     """A model fitted to all paths of the range, converting or not.
@@ -73,12 +88,14 @@ class DataDrivenModel:
         label: display name.
         description: definition in one sentence, shown in the docs.
         fit: computes the weights of the keys.
+        split_amounts: splits the money of each path; None if keys share money in proportion to conversions.
     """
 
     id: str
     label: str
     description: str
     fit: FitWeights
+    split_amounts: SplitPathAmounts | None = None
 
 
 AttributionModel: TypeAlias = RuleBasedModel | DataDrivenModel

@@ -1,13 +1,15 @@
 """Resolves the attribution model of a request into a credit rule, and fits data-driven models."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import attrgetter
 
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
-from service_core.analytics.attribution.ports import DataDrivenModel, RuleBasedModel, TouchKey
-from service_core.analytics.ports import CreditRule, TouchPathQuery, TouchPathReader, Weighting
+from service_core.analytics.attribution.ports import DataDrivenModel, PathKeys, RuleBasedModel, TouchKey
+from service_core.analytics.ports import CreditRule, TouchPath, TouchPathQuery, TouchPathReader, Weighting
 from service_core.kernel.errors import BadRequest, Unprocessable
 
 
@@ -21,6 +23,25 @@ class InsufficientData(Unprocessable):
             field="model",
             hint=f"Found {converted} and {unconverted}: widen the range, or choose a rule-based model.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FittedWeights:
+    """The weights of touch keys by a data-driven model; all three have the same keys, sorted.
+
+    Attributes:
+        conversions: keys share conversions and orders in this proportion.
+        amounts: keys share the money of charges in this proportion.
+        refunds: keys share refunds in this proportion.
+    """
+
+    conversions: Mapping[TouchKey, Fraction]
+    amounts: Mapping[TouchKey, Fraction]
+    refunds: Mapping[TouchKey, Fraction]
+
+    def weights_of_credit_column(self, column_name: str) -> Mapping[TouchKey, Fraction]:
+        """Returns the weights by which keys share the sum of a column of `Relation.CREDITS`."""
+        return {"amount": self.amounts, "refunded": self.refunds}.get(column_name, self.conversions)
 
 
 def credit_rule_or_last_touch_with_model_id(
@@ -78,8 +99,8 @@ async def read_paths_and_fit_weights_if_enough_data(
     path_reader: TouchPathReader,
     *,
     min_conversions_and_non_conversions: int,
-) -> Mapping[TouchKey, Fraction]:
-    """Returns the weight of each touch key by a data-driven model, sorted by key.
+) -> FittedWeights:
+    """Returns the weights of touch keys by a data-driven model.
 
     Args:
         model: the model; it is fitted in a thread, as that may take seconds.
@@ -97,8 +118,37 @@ async def read_paths_and_fit_weights_if_enough_data(
     )
     if min(converted, unconverted) < min_conversions_and_non_conversions:
         raise InsufficientData(model.label, min_conversions_and_non_conversions, converted, unconverted)
-    weights = await asyncio.to_thread(model.fit, touch_paths)
-    return {key: Fraction(weights[key]) for key in sorted(weights, key=order_absent_last)}
+    return await asyncio.to_thread(_fit_conversion_and_money_weights, model, touch_paths)
+
+
+def _fit_conversion_and_money_weights(
+    model: DataDrivenModel, touch_paths: Sequence[TouchPath]
+) -> FittedWeights:
+    conversions = model.fit([path for path in touch_paths if path.converted or path.unconverted])
+    amounts = _split_path_amounts_or_none(model, touch_paths, attrgetter("amount"))
+    refunds = _split_path_amounts_or_none(model, touch_paths, attrgetter("refunded"))
+    keys = sorted({*conversions, *(amounts or ()), *(refunds or ())}, key=order_absent_last)
+    by_conversion, *by_money = (
+        {key: Fraction(weights.get(key, 0)) for key in keys}
+        for weights in (
+            conversions,
+            conversions if amounts is None else amounts,
+            conversions if refunds is None else refunds,
+        )
+    )
+    return FittedWeights(by_conversion, *by_money)
+
+
+def _split_path_amounts_or_none(
+    model: DataDrivenModel, touch_paths: Sequence[TouchPath], amount_of_path: Callable[[TouchPath], int]
+) -> Mapping[TouchKey, Fraction] | None:
+    """Returns the money of each key; None if the model shares money like conversions, or no path has money."""
+    amounts: Counter[PathKeys] = Counter()
+    for path in touch_paths:
+        amounts[path.keys] += amount_of_path(path)
+    if model.split_amounts is None or not any(amounts.values()):
+        return None
+    return model.split_amounts(amounts)
 
 
 def order_absent_last(key: TouchKey) -> tuple[tuple[bool, str], ...]:

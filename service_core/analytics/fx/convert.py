@@ -173,8 +173,9 @@ class ConvertingEventReader:
         return await self._converter.aggregate(query)
 
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> Sequence[TouchPath]:
-        """Returns the paths of the store, which hold no money."""
-        return await self._events.list_distinct_touch_paths_with_counts(query)
+        """Returns the paths of the store with converted money."""
+        scope = await self._converter.add_rates_of_foreign_payments(query.scope)
+        return await self._events.list_distinct_touch_paths_with_counts(replace(query, scope=scope))
 
 
 def _attribution_window_if_booked_at_touch(credit: CreditRule | None) -> timedelta:

@@ -7,12 +7,12 @@ to touches, are split in the same proportion, each cell exactly to its last unit
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
+from service_core.analytics.attribution.ports import DataDrivenModel
 from service_core.analytics.attribution.resolve_model import (
+    FittedWeights,
     read_paths_and_fit_weights_if_enough_data,
     without_data_driven_model_id,
 )
@@ -90,7 +90,7 @@ class DataDrivenCredits:
 
     async def _fit_weights_ignoring_filters(
         self, query: AggregateQuery, credit_rule: CreditRule, touch_columns: tuple[Column, ...]
-    ) -> Mapping[TouchKey, Fraction]:
+    ) -> FittedWeights:
         model = self.models.require_installed(credit_rule.data_driven_model_id or "")
         if not isinstance(model, DataDrivenModel):
             raise TypeError(f"{model.id} is no data-driven model")
@@ -133,10 +133,12 @@ class _CreditSplit:
         )
 
     def split_totals_by_matching_touch_key(
-        self, totals: AggregateResult, weights: Mapping[TouchKey, Fraction]
+        self, totals: AggregateResult, weights: FittedWeights
     ) -> Iterator[tuple[ResultKey, Aggregation, int | float]]:
         """Yields the part of each total that belongs to each result key."""
-        keys = [dict(zip(self.used_touch_columns_or_channel, key, strict=True)) for key in weights]
+        keys = [
+            dict(zip(self.used_touch_columns_or_channel, key, strict=True)) for key in weights.conversions
+        ]
         for group_key, values in _iterate_rows_by_key(totals):
             for aggregation in self.aggregations:
                 for key, share in zip(
@@ -182,13 +184,12 @@ def _without_own_touch_conditions(aggregation: Aggregation) -> Aggregation:
     return replace(aggregation, where=_without_touch_conditions(aggregation.where))
 
 
-def _split_total(aggregation: Aggregation, total: int, weights: Mapping[TouchKey, Fraction]) -> list[int]:
+def _split_total(aggregation: Aggregation, total: int, weights: FittedWeights) -> list[int]:
     """Returns a sum split in proportion. A row count stays whole for each key: it only shows whether there are rows."""
-    return (
-        allocate_by_largest_remainder(total, list(weights.values()))
-        if aggregation.column
-        else [total] * len(weights)
-    )
+    if aggregation.column is None:
+        return [total] * len(weights.conversions)
+    shares = weights.weights_of_credit_column(aggregation.column.name)
+    return allocate_by_largest_remainder(total, list(shares.values()))
 
 
 def _iterate_rows_by_key(result: AggregateResult) -> Iterator[tuple[ResultKey, dict[Aggregation, Any]]]:

@@ -3,7 +3,7 @@
 Nothing is written to events: an account that is connected later is joined to touches of before.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -67,8 +67,7 @@ class UtmMatchedAdCredits:
             return await self.events.list_distinct_touch_paths_with_counts(query)
         own_columns = tuple(column for column in query.key_columns if not _is_ad_column(column))
         ads = await self._load_ad_matcher(query.scope.workspace_id)
-        converted: Counter[tuple[Any, ...]] = Counter()
-        unconverted: Counter[tuple[Any, ...]] = Counter()
+        merged: dict[tuple[Any, ...], TouchPath] = {}
         for path in await self.events.list_distinct_touch_paths_with_counts(
             replace(query, key_columns=(*own_columns, *_UTM_COLUMNS))
         ):
@@ -77,9 +76,8 @@ class UtmMatchedAdCredits:
                 for key in path.keys
             )
             keys = tuple(key for key, _ in groupby(named))
-            converted[keys] += path.converted
-            unconverted[keys] += path.unconverted
-        return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in converted]
+            merged[keys] = _add_counts_and_money(merged.get(keys, TouchPath(keys, 0, 0)), path)
+        return list(merged.values())
 
     async def _load_ad_matcher(self, workspace_id: UUID) -> AdMatcher:
         entities_by_level = await gather_or_cancel(
@@ -87,6 +85,17 @@ class UtmMatchedAdCredits:
         )
         entities = (entity for of_level in entities_by_level for entity in of_level)
         return AdMatcher(entities, self.platforms.by_traffic_source)
+
+
+def _add_counts_and_money(path: TouchPath, other: TouchPath) -> TouchPath:
+    """Returns the path with the counts and the money of another one added."""
+    return replace(
+        path,
+        converted=path.converted + other.converted,
+        unconverted=path.unconverted + other.unconverted,
+        amount=path.amount + other.amount,
+        refunded=path.refunded + other.refunded,
+    )
 
 
 def _is_ad_column(column: Column | None) -> bool:

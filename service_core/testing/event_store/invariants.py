@@ -206,7 +206,9 @@ class Invariants(EventStoreKit):
         paths = await store.list_distinct_touch_paths_with_counts(
             TouchPathQuery(scope, timedelta(days=5), (touch_column("channel"),))
         )
-        counts_by_path = {path.keys: (path.converted, path.unconverted) for path in paths}
+        counts_by_path = {
+            path.keys: (path.converted, path.unconverted, path.amount, path.refunded) for path in paths
+        }
         names = await store.list_event_names(scope)
         return result.rows, names, dict(cohorts.sizes), cohorts.cells, funnel, counts_by_path
 

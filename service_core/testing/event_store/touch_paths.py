@@ -1,9 +1,10 @@
 """Conformance tests of touches that clients report, and of touch paths with and without a conversion."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from service_core.analytics.measures import touch_column
-from service_core.analytics.ports import CreditRule, TouchPathQuery, Weighting
+from service_core.analytics.ports import CreditRule, QueryScope, TouchPathQuery, Weighting
 from service_core.testing.event_builder import EventBuilder, campaign_columns, reported_touch_columns
 from service_core.testing.event_store.attribution import (
     GOOGLE,
@@ -14,6 +15,7 @@ from service_core.testing.event_store.attribution import (
     SPAN,
     add_visits_in_own_sessions,
 )
+from service_core.testing.event_store.currencies import make_exchange_rates
 from service_core.testing.event_store.kit import (
     CREDITED,
     CREDITED_MONEY,
@@ -22,6 +24,18 @@ from service_core.testing.event_store.kit import (
     Store,
     measure_by_columns,
 )
+
+
+async def money_by_path_of_sources(
+    store: Store, scope: QueryScope, **columns: frozenset[str]
+) -> dict[tuple[str | None, ...], tuple[int, int, int]]:
+    """Returns conversions, charged and refunded money of each path that has any, by its sources."""
+    query = TouchPathQuery(scope, MONTH, (SOURCE,), **columns)
+    return {
+        tuple(key for (key,) in path.keys): (path.converted, path.amount, path.refunded)
+        for path in await store.list_distinct_touch_paths_with_counts(query)
+        if path.converted or path.amount or path.refunded
+    }
 
 
 class TouchPaths(EventStoreKit):
@@ -158,3 +172,50 @@ class TouchPaths(EventStoreKit):
             for p in await store.list_distinct_touch_paths_with_counts(plan)
         }
         assert answer == {("A",): (0, 1), ("A", "B"): (0, 1)}
+
+    async def test_touch_paths_sum_the_money_of_their_conversions_and_refunds(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Each path has the money of its own charges and of the refunds of its orders, repeats of an order once."""
+        a, b = campaign_columns("A", "cpc"), campaign_columns("B", "cpc")
+        for visitor, touches in {"p1": (a,), "p2": (b,), "p3": (a, b), "p4": (a,), "p5": ()}.items():
+            for day, columns in enumerate(touches):
+                add_visits_in_own_sessions(builder, (f"2026-03-0{day + 2}", columns), visitor=visitor)
+        orders = (("p1", 100_000), ("p2", 100), ("p3", 3_001), ("p5", 7))
+        for visitor, revenue in orders:
+            for hour in ("00", "01"):  # the second one repeats the order
+                at = f"2026-03-09T{hour}:00"
+                builder.add_event("purchase", at=at, visitor=visitor, order_id=visitor, revenue=revenue)
+        builder.add_event("signup", at="2026-03-09", visitor="p4")
+        builder.add_event("refund", at="2026-04-02", visitor="elsewhere", order_id="p1", revenue=-400)
+        builder.add_event("refund", at="2026-03-12", visitor="elsewhere", order_id="p3", revenue=-1_000)
+        builder.add_event("refund", at="2026-03-12", visitor="p2", order_id="unknown", revenue=-50)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        expected = {("A",): (2, 100_000, 0), ("B",): (1, 100, 0), ("A", "B"): (1, 3_001, 1_000)}
+        assert await money_by_path_of_sources(store, scope) == expected
+        by_order = {**expected, ("A",): (2, 100_000, 400)}
+        assert await money_by_path_of_sources(store, replace(scope, order_refunds=True)) == by_order
+        assert await money_by_path_of_sources(store, scope, event_names=frozenset({"purchase"})) == (
+            expected | {("A",): (1, 100_000, 0)}
+        )
+
+    async def test_touch_paths_convert_money_and_leave_out_what_has_no_rate(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Money of paths is in the currency of the scope; an amount without a rate is left out, its conversion is not."""
+        add_visits_in_own_sessions(builder, ("2026-03-02", campaign_columns("A", "cpc")))
+        for order, (revenue, currency) in enumerate(((1_000, "USD"), (1_000, "EUR"), (1_000, "JPY"))):
+            builder.add_event(
+                "purchase",
+                at="2026-03-06",
+                visitor="A1",
+                order_id=f"o{order}",
+                revenue=revenue,
+                currency=currency,
+            )
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        assert await money_by_path_of_sources(store, scope) == {("A",): (3, 1_000, 0)}
+        rates = make_exchange_rates({"2026-03-06": {"USD": "1.5"}})
+        assert await money_by_path_of_sources(store, replace(scope, rates=rates)) == {("A",): (3, 2_500, 0)}

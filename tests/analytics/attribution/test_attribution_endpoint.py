@@ -321,6 +321,26 @@ async def test_data_driven_models_split_conversions_and_revenue(
     assert credit_by_key(answer.campaigns, "utm_source") == expected
 
 
+@pytest.mark.parametrize(
+    ("model", "a", "b"), [("shapley", (1, 1000, 900), (1, 1, 1)), ("markov", (1, Decimal("500.5"), Decimal("450.5")), (1, Decimal("500.5"), Decimal("450.5")))]
+)  # fmt: skip
+async def test_shapley_credits_the_money_of_each_path_and_markov_a_share_of_all_money(
+    get_attribution_report, event_builder, model, a, b
+):
+    for visitor, channel, revenue in (("V1", "A", 100_000), ("V2", "B", 100)):
+        add_page_view(
+            event_builder, "2026-07-01", visitor, **campaign_columns(channel, "cpc", channel=channel)
+        )
+        add_purchase(event_builder, "2026-07-02", visitor, revenue, order_id=visitor)
+    add_purchase(event_builder, "2026-07-03", "till", -10_000, name="refund", order_id="V1")
+    add_page_view(event_builder, "2026-07-01", "V3", **campaign_columns("B", "cpc", channel="B"))
+    add_page_view(event_builder, "2026-07-01", "V4", **campaign_columns("A", "cpc", channel="A"))
+    answer = await get_attribution_report(model=model, floor=1)
+    rows = {row.channel: (row.conversions, row.revenue, row.net_revenue) for row in answer.channels}
+    assert (rows["A"], rows["B"]) == (a, b)
+    assert (answer.totals.revenue, answer.totals.net_revenue) == (1_001, 901)
+
+
 async def test_range_without_data_returns_empty_rows(get_attribution_report):
     answer = await get_attribution_report()
     assert (answer.campaigns, answer.channels, answer.truncated) == ([], [], False)

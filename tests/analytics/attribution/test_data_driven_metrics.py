@@ -72,6 +72,19 @@ async def test_attributed_metrics_by_channel_follow_the_model(run_metric_query, 
     assert rows_by_key(found) == {("A",): a, ("B",): b}
 
 
+async def test_attributed_revenue_by_shapley_is_the_money_of_each_channels_own_paths(run_metric_query, story):
+    """Path A pays 1000 more in one order, so channel B gets nothing of it."""
+    at = utc_instant("2026-07-02T16:00")
+    story.add_event("purchase", at=at, visitor="V1", session="till", revenue=100_000)
+    found = await run_metric_query(
+        "shapley",
+        names=("attributed_revenue", "attributed_net_revenue"),
+        dimensions=("channel",),
+        order=(SortKey("attributed_revenue"),),
+    )
+    assert rows_by_key(found) == {("A",): (102_500, 102_500), ("B",): (1_500, 1_500)}
+
+
 async def test_attributed_total_equals_that_of_other_models(run_metric_query):
     assert [reading.value for reading in (await run_metric_query()).rows[0].values] == [4, 4_000]
 
