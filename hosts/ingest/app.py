@@ -24,7 +24,7 @@ from hosts.ingest.write_key_cache import WriteKeyCache
 from hosts.request_smuggling import has_unambiguous_length_host_and_credentials, send_malformed_request
 from service_core.access.models import AuthContext
 from service_core.ingestion import track
-from service_core.ingestion.models import IngestEndpoint
+from service_core.ingestion.models import IngestEndpoint, RejectionReason
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
 from service_core.ingestion.track import AcceptedRequest, IngestResponse, RejectedRequest
 from service_core.kernel.clock import Clock
@@ -92,8 +92,6 @@ async def _send_track_response(
             scope, send
         )  # nobody reads it, but granian would write a 500 in its place
         return
-    except UnknownEncoding:
-        written = _to_raw_response(track.UNKNOWN_ENCODING)
     except Exception as fault:  # noqa: BLE001 - the contract wants an answer to every fault
         written = _to_raw_response(answer_timeout_or_log_server_error(fault))
     await _send_response(send, written)
@@ -110,11 +108,16 @@ async def _accept_or_reject_event(
     sent = track.parse_ingest_headers(headers)
     with dependencies.read_timeout:
         body = await read_body_or_none_if_too_long(receive, track.MAX_BODY_BYTES, sent.content_length)
-    if sent.content_encoding is not None:
-        body = inflate_body(body, sent.content_encoding, track.MAX_BODY_BYTES)
     identity = dependencies.write_keys.get_unless_stale(sent.key) or await dependencies.write_keys.look_up(
         sent.key
     )
+    if sent.content_encoding is not None:
+        try:
+            body = inflate_body(body, sent.content_encoding, track.MAX_BODY_BYTES)
+        except UnknownEncoding:
+            rejected = track.REJECTION_RESPONSES[RejectionReason.UNSUPPORTED_ENCODING]
+            await _count_rejected_if_key_valid(dependencies, identity, rejected)
+            return _to_raw_response(rejected.response)
     peer = scope.get("client")
     verdict = track.check_rate_limit_and_validate_request(
         body,

@@ -90,7 +90,7 @@ async def _send_route_response_with_cors(
         await send_malformed_request(scope, send)
         return
     except UnknownEncoding:
-        answer = track.UNKNOWN_ENCODING
+        answer = track.REJECTION_RESPONSES[RejectionReason.UNSUPPORTED_ENCODING].response
     except ServiceUnavailable as away:
         answer = IngestResponse(away.status, away.body(), {"retry-after": "5"})
     except Exception as fault:  # noqa: BLE001 - every fault has an answer

@@ -16,7 +16,7 @@ from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.responses import send_uncached_answer
 from hosts.request_smuggling import has_unambiguous_length_host_and_credentials, send_malformed_request
 from service_core.commerce.providers.webhooks import MAX_WEBHOOK_BYTES, WebhookHandler
-from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_ENCODING, UNKNOWN_PATH, IngestResponse
+from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_PATH, IngestResponse
 
 ROUTE_TEMPLATE: Final = "/webhooks/{provider}/{workspace_public_id}"
 _PATH: Final = re.compile(r"/webhooks/([^/]+)/([^/]+)")
@@ -52,8 +52,6 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
         except ClientGone:
             await send_malformed_request(scope, send)
             return
-        except UnknownEncoding:
-            answer = UNKNOWN_ENCODING
         except Exception as fault:  # noqa: BLE001 - every fault has an answer
             answer = answer_timeout_or_log_server_error(fault)
         await send_uncached_answer(send, answer, ALLOW_ANY_ORIGIN)
@@ -77,5 +75,8 @@ async def _check_and_handle_webhook(
         body = await read_body_or_none_if_too_long(receive, MAX_WEBHOOK_BYTES)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     encoding = headers.get("content-encoding", "").strip().lower()
-    body = inflate_body(body, encoding, MAX_WEBHOOK_BYTES)
+    try:
+        body = inflate_body(body, encoding, MAX_WEBHOOK_BYTES)
+    except UnknownEncoding:
+        return await webhooks.count_unsupported_encoding_and_answer(provider, workspace)
     return await webhooks.handle(provider, workspace, headers, body)

@@ -32,6 +32,7 @@ class RejectionReason(StrEnum):
     ENQUEUE_FAILED = "enqueue_failed"
     INVALID_SIGNATURE = "invalid_signature"
     OTHER_WORKSPACE = "other_workspace"
+    UNSUPPORTED_ENCODING = "unsupported_encoding"
 
 
 PROVIDER_HEADER: Final = "provider"

@@ -87,7 +87,6 @@ PREFLIGHT: Final = IngestResponse(
 )
 WRONG_METHOD: Final = IngestResponse(405, {"error": "Method not allowed"}, {"allow": "POST, OPTIONS"})
 UNKNOWN_PATH: Final = IngestResponse(404, {"error": "Not found"})
-UNKNOWN_ENCODING: Final = IngestResponse(415, {"error": "Unsupported content encoding"})
 MISSING_KEY: Final = RejectedRequest(
     IngestResponse(
         401,
@@ -98,6 +97,7 @@ INVALID_KEY: Final = RejectedRequest(IngestResponse(401, {"error": "Invalid API 
 REJECTION_RESPONSES: Final[Mapping[RejectionReason, RejectedRequest]] = {
     RejectionReason.TOO_LARGE: _rejection(413, RejectionReason.TOO_LARGE),
     RejectionReason.RATE_LIMITED: _rejection(429, RejectionReason.RATE_LIMITED, {"retry-after": "1"}),
+    RejectionReason.UNSUPPORTED_ENCODING: _rejection(415, RejectionReason.UNSUPPORTED_ENCODING),
     RejectionReason.NO_BODY: _rejection(400, RejectionReason.NO_BODY),
     RejectionReason.INVALID_JSON: _rejection(400, RejectionReason.INVALID_JSON),
     RejectionReason.NO_EVENT_NAME: _rejection(400, RejectionReason.NO_EVENT_NAME),

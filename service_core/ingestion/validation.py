@@ -37,6 +37,7 @@ REJECTION_MESSAGES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
         RejectionReason.ENQUEUE_FAILED: "Failed to enqueue event",
         RejectionReason.INVALID_SIGNATURE: "Invalid signature",
         RejectionReason.OTHER_WORKSPACE: "The event names another workspace than the first one of the batch",
+        RejectionReason.UNSUPPORTED_ENCODING: "Unsupported content encoding",
     }
 )
 """Rejection reason to the text of ``error``."""

@@ -22,7 +22,7 @@ from service_core.commerce.providers.models import WebhookDelivery
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.ingestion.models import IngestEndpoint, RejectionReason
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
-from service_core.ingestion.track import UNKNOWN_PATH, IngestResponse
+from service_core.ingestion.track import REJECTION_RESPONSES, UNKNOWN_PATH, IngestResponse
 from service_core.ingestion.validation import REJECTION_MESSAGES
 from service_core.kernel.clock import Clock
 
@@ -77,6 +77,28 @@ class WebhookHandler:
             return _STORE_UNAVAILABLE
         except EnqueueFailed as failure:
             _log.error("a message of %s is not kept: %s", provider_id, failure.detail, exc_info=failure)
+            return _STORE_UNAVAILABLE
+
+    async def count_unsupported_encoding_and_answer(
+        self, provider_id: str, workspace_public_id: str
+    ) -> IngestResponse:
+        """Returns the answer to a body whose content encoding is not supported, and counts it in the ledger.
+
+        Args:
+            provider_id: as the path names it.
+            workspace_public_id: of the workspace, as the path names it.
+        """
+        reason = RejectionReason.UNSUPPORTED_ENCODING
+        try:
+            workspace = await self.workspaces.find_by_public_id(workspace_public_id)
+            if workspace is None or not workspace.active:
+                return UNKNOWN_PATH
+            if await self._find_live_connection(workspace.id, provider_id) is None:
+                return UNKNOWN_PATH
+            return await self._count_rejection_and_answer(
+                workspace, reason, REJECTION_RESPONSES[reason].response
+            )
+        except StoreUnavailable:
             return _STORE_UNAVAILABLE
 
     async def _verify_and_store(

@@ -70,6 +70,24 @@ async def test_a_message_becomes_an_event_of_its_provider(webhook_client, worksp
     assert (row["received"], row["stored"], row["duplicate"], row["rejected"]) == (1, 1, 0, 0)
 
 
+async def test_an_unsupported_encoding_is_refused_and_counted(webhook_client, workspace_client):
+    path = f"/webhooks/stripe/{workspace_client.workspace.public_id}"
+    answer = await webhook_client.post(path, b"x", [("content-encoding", "br")])
+    assert (answer.status, answer.json) == (415, {"error": "Unsupported content encoding"})
+    row = await webhook_client.ledger(workspace_client)
+    assert (row["rejected"], row["rejected_by_reason"]) == (1, {"unsupported_encoding": 1})
+    nobody = await webhook_client.post("/webhooks/stripe/nobody", b"x", [("content-encoding", "br")])
+    assert nobody.status == 404
+
+
+async def test_a_provider_message_with_unusable_parts_is_counted(webhook_client, workspace_client):
+    paid = {**PAID, "data": {"object": {**PAID["data"]["object"], "metadata": {"order_id": "o" * 300}}}}
+    await webhook_client.stripe(workspace_client, paid)
+    await webhook_client.events(workspace_client)
+    row = await webhook_client.ledger(workspace_client)
+    assert (row["stored"], row["ignored_by_reason"]) == (1, {"id_cut": 1})
+
+
 async def test_test_mode_message_becomes_a_test_event(webhook_client, workspace_client):
     await webhook_client.stripe(workspace_client, {**PAID, "livemode": False})
     (event,) = await webhook_client.events(workspace_client)
