@@ -45,7 +45,15 @@ searches.vi-view.com searches3.globososo.com search.searchcompletion.com search.
 search.smartshopping.com ariadna.elmundo.es websearch.cs.com search.charter.net charter.net meta.rrzn.uni-hannover.de
 cgi2.nintendo.co.jp webcache.googleusercontent.com msnbc.msn.com msn.com search.azby.fmworld.net arianna.libero.it
 arianna.com dizionario.it.msn.com enciclopedia.it.msn.com netlavis.azione.jp search.xfinity.com search.surfcanyon.com
-search.centurylink.com search.tb.ask.com ask.reference.com luna.tv """
+search.centurylink.com search.tb.ask.com ask.reference.com luna.tv
+searx.be searx marginalia.nu search.marginalia.nu marginalia-search.com yep.com info.com search.orange.fr onet.pl
+search.comcast.net search.earthlink.net search.goo.ne.jp search.rakuten.co.jp search.nifty.com petalsearch
+search.delfi.lt delfi.lt refseek wolframalpha ekoru rapusia givero luxxle tusksearch 4get.ca stract.com monocles.de
+wiby.me unbubble.eu becovi searchalot.com infinitysearch.co freespoke.com boardreader.com search.becovi.com
+search.sky.com search.aol.co.uk peekier.com sweetsearch.com oscobo.com runnaroo.com neeva.com gibiru.com anoox.com
+yase.com yooz.com parseek.com haosou.com chinaso.com cari.com.my walla.co.il nate.com naver.com zhongsou.com
+parsijoo.ir
+"""
 
 SOCIAL_HOSTS: Final = """
 facebook instagram threads threads.net threads.com twitter linkedin tiktok reddit pinterest snapchat quora vk tumblr
@@ -65,6 +73,20 @@ caringbridge.org cafemom.com care2.com yelp.com tripadvisor glassdoor.com trustp
 jodel.com koo.in sharechat.com myanimelist.net wattpad.com letterboxd.com strava.com linktr.ee
 lnk.bio beacons.ai spoutible.com cohost.org pixelfed.social lemmy.world fosstodon.org hachyderm.io mstdn.social
 mstdn.jp pawoo.net
+hn.algolia.com dev.to hashnode.com hashnode.dev soundcloud.com bio.link vero.co pikabu.ru dzen.ru habr.com
+kbin.social tieba.baidu.com skool.com kooapp.com m.weibo.cn weibo.cn polywork.com mewe.com ello.co
+peerlist.io skype.com teams.live.com keybase.io matrix.to element.io guilded.gg triller.co caffeine.tv likee.video
+kwai.com kuaishou.com douyin.com zalo.me imo.im snackvideo.com academia.edu researchgate.net quizlet.com threema.ch
+tapatalk.com proboards.com stackexchange.com superuser.com serverfault.com askubuntu.com gitlab.com bitbucket.org
+codepen.io hackernoon.com daily.dev hackaday.com metafilter.com somethingawful.com ptt.cc dcard.tw lihkg.com 5ch.net
+nga.cn hupu.com tianya.cn mumsnet.com netmums.com babycenter.com allnurses.com fishbowlapp.com teamblind.com
+angel.co wellfound.com gofundme.com kickstarter.com indiegogo.com eventbrite.com untappd.com vivino.com
+fetlife.com interpals.net campsite.bio taplink.cc solo.to lnk.to carrd.co
+gravatar.com ask.fm curiouscat.live tellonym.me mastodon.world mas.to techhub.social infosec.exchange mstdn.ca
+piaille.fr troet.cafe chaos.social beehaw.org lemmy.ml sh.itjust.works programming.dev feddit.de feddit.org
+nostr.com primal.net snort.social damus.io farcaster.xyz warpcast.com lens.xyz hey.xyz feedly.com inoreader.com
+netvibes.com bloglovin.com theoldreader.com raindrop.io pinboard.in pearltrees.com mix.com papaly.com blogmarks.net
+skyrock.com jappy.de wer-kennt-wen.de spin.de messages.google.com
 """
 
 VIDEO_HOSTS: Final = """
@@ -79,6 +101,31 @@ mercadolibre mercadolivre shopee lazada flipkart temu shein wish.com zalando bol
 cdiscount fnac.com overstock.com wayfair.com target.com bestbuy.com homedepot.com costco.com poshmark.com mercari
 shopping.yahoo.com pricerunner kelkoo shopzilla bizrate nextag pricegrabber shopping.com twenga geizhals billiger.de
 preisvergleich.de kakaku.com coupang.com gmarket.co.kr trendyol hepsiburada ozon.ru wildberries market.yandex.ru
+pinduoduo yangkeduo.com check24.de prisjakt prisjakt.nu pricespy lowes.com macys.com nordstrom.com kohls.com newegg
+aboutyou asos.com coolblue ceneo.pl emag alza heureka darty.com zozo.jp americanas.com.br magazineluiza.com.br
+tokopedia.com bukalapak.com myntra.com meesho.com snapdeal.com jumia takealot.com noon.com n11.com avito.ru
+11st.co.kr shopping.naver.com search.shopping.naver.com smartstore.naver.com depop.com vinted kleinanzeigen.de
+leboncoin.fr marktplaats.nl gumtree argos.co.uk onbuy.com fruugo qvc instacart.com slickdeals.net mydealz.de
+hotukdeals.com dealabs.com pepper.pl pepper.com honey.com joinhoney.com retailmenot.com groupon shopstyle.com
+lyst.com ltk.com liketoknow.it shopmy.us rewardstyle.com camelcamelcamel.com pricewatch.com pricehipster.com
+pricee.com pricedekho.com 91mobiles.com smartprix.com mysmartprice.com buyhatke.com skinflint.co.uk cenowarka.pl
+skroutz.gr skapiec.pl okazii.ro compari.ro arukereso.hu pazaruvaj.com hledejceny.cz zbozi.cz zbozi.seznam.cz favi
+toppreise.ch comparis.ch digitec.ch galaxus brack.ch ricardo.ch tutti.ch willhaben.at shpock.com mediamarkt
+saturn.de conrad.de thomann notino douglas.de westwing home24 ikea decathlon
+sephora ulta.com chewy.com petco.com petsmart.com michaels.com joann.com etsy.com bonanza.com rubylane.com
+reverb.com discogs.com stockx.com goat.com grailed.com therealreal.com vestiairecollective.com thredup.com
+offerup.com letgo.com craigslist.org carousell mudah.my olx subito.it wallapop.com milanuncios.com segundamano.es
+backmarket refurbed swappie.com catch.com.au kogan.com myer.com.au jbhifi.com.au bigw.com.au trademe.co.nz
+themarket.com mightyape elcorteingles.es pccomponentes.com carrefour fnac.es worten eprice.it monclick.it
+trovaprezzi.it ledenicheur.fr rueducommerce.fr manomano leroymerlin veepee laredoute.fr but.fr conforama.fr
+auchan.fr boulanger.com ldlc.com materiel.net beslist.nl tweakers.net vergelijk.nl wehkamp.nl bever.nl blokker.nl
+hema.nl cdon elgiganten elkjop komplett.no finn.no blocket.se tradera.com dba.dk tori.fi verkkokauppa.com
+gigantti.fi dns-shop.ru mvideo.ru citilink.ru lamoda.ru megamarket.ru yula.ru youla.ru rozetka.com.ua prom.ua
+kaspi.kz sahibinden.com gittigidiyor.com ciceksepeti.com akakce.com cimri.com digikala.com torob.com souq.com
+konga.com mercadoshops.com casasbahia.com.br submarino.com.br shoptime.com.br buscape.com.br zoom.com.br
+liverpool.com.mx coppel.com falabella ripley.com linio paris.cl dangdang.com suning.com vip.com 1688.com tiki.vn
+sendo.vn blibli.com zalora qoo10 wowma.jp yodobashi.com biccamera.com ssg.com lotteon.com auction.co.kr
+interpark.com danawa.com enuri.com momoshop.com.tw pchome.com.tw ruten.com.tw shop.com
 """
 
 ASSISTANT_HOSTS: Final = """
@@ -87,7 +134,16 @@ copilot.microsoft.com copilot.com grok grok.com meta.ai chat.deepseek.com deepse
 notebooklm.google.com aistudio.google.com yiyan.baidu.com ai.baidu.com chatplus.com chat-gpt.org chatglm.cn iask.ai
 app.jasper.ai chat.qwen.ai poe.com pi.ai character.ai phind.com kimi.com kimi.moonshot.cn doubao.com huggingface.co
 duck.ai andisearch.com komo.ai felo.ai genspark.ai liner.com consensus.app lmarena.ai chat.z.ai edgeservices.bing.com
-chathub.gg writesonic.com monica.im tongyi.aliyun.com yuanbao.tencent.com """
+chathub.gg writesonic.com monica.im tongyi.aliyun.com yuanbao.tencent.com
+x.ai qwen.ai elicit.com elicit.org chatpdf.com brave.ai alexa.amazon.com lechat.mistral.ai mistral.ai venice.ai
+t3.chat manus.im groq.com chat.groq.com coze.com coze.cn exa.ai scira.ai morphic.sh merlin.foyer.work getmerlin.in
+sider.ai scite.ai scholar.ai chat.lmsys.org lmsys.org arena.ai openrouter.ai together.ai cohere.com coral.cohere.com
+inflection.ai replika.com forefront.ai maxai.me hix.ai popai.pro chatsonic.com copy.ai rytr.me notegpt.io julius.ai
+msty.app chatbotui.com typingmind.com nat.dev anthropic.com assistant.google.com labs.google.com labs.perplexity.ai
+ernie.baidu.com chat.baidu.com xinghuo.xfyun.cn tiangong.cn baichuan-ai.com minimaxi.com hailuoai.com
+chat.minimax.io metaso.cn devv.ai hunyuan.tencent.com ima.qq.com kimi.ai gigachat.ru alice.yandex.ru giga.chat
+mymap.ai
+"""
 
 MAIL_HOSTS: Final = """
 gmail.com mail.google.com mail.yahoo.com mail.yahoo.co.jp outlook.live.com outlook.com outlook.office.com
@@ -101,6 +157,23 @@ webmail.optusnet.com.au mail.bigpond.com webmail.bigpond.com basic.messaging.big
 webmail.comcast.net webmail.earthlink.net webmail.verizon.com webmail.cox.net mail.seznam.cz email.seznam.cz
 poczta.onet.pl poczta.wp.pl poczta.o2.pl poczta.interia.pl mail.rambler.ru superhuman.com mail.superhuman.com hey.com
 app.hey.com mail.one.com webmail.strato.de email.ionos.com mail.ionos.com shortwave.com
+account.proton.me proton.me deref-gmx.net deref-gmx.com deref-web.de deref-web-02.de deref-mail.com mail.com
+icloud.com connect.xfinity.com webmail.gandi.net mail.ovh.net webmail.mail.ovh.net mail.hostinger.com
+mail.rediff.com f5mail.rediff.com posteo.de mailbox.org mail.mailbox.org email.bt.com btmail.bt.com mail.sky.com
+mail.virginmedia.com mail.telus.net webmail.telus.net webmail.shaw.ca webmail.spectrum.net mail.spectrum.net
+currently.att.yahoo.com mailchi.mp mail.terra.com.br email.uol.com.br mail.uol.com.br mail.sina.cn mail.sohu.com
+mail.139.com mail.nate.com mail.hanmail.net hanmail.net startmail.com mail.startmail.com runbox.com hushmail.com
+mailfence.com kolabnow.com disroot.org webmail.dreamhost.com webmail.bluehost.com webmail.hostgator.com
+privateemail.com email.godaddy.com email.secureserver.net webmail.loopia.se webmail.one.com webmail.hover.com
+webmail.names.co.uk webmail.networksolutionsemail.com emailsrvr.com apps.rackspace.com webmail.plala.or.jp
+webmail.ocn.ne.jp webmail.biglobe.ne.jp mail.nifty.com mail.aruba.it webmail.aruba.it webmail.tiscali.it
+mail.tiscali.it webmail.alice.it mail.tim.it webmail.pec.it webmail.a1.net webmail.bluewin.ch mail.bluewin.ch
+webmail.hispeed.ch webmail.kpnmail.nl webmail.ziggo.nl webmail.xs4all.nl webmail.proximus.be webmail.skynet.be
+webmail.telia.com webmail.online.no webmail.tele2.se mail.inbox.lv mail.ee poczta.home.pl poczta.nazwa.pl
+poczta.gazeta.pl mail.volny.cz mail.centrum.cz email.centrum.cz freemail.hu citromail.hu mail.abv.bg abv.bg mail.bg
+ukr.net mail.ukr.net mail.i.ua i.ua mail.meta.ua mail.yandex.by mail.yandex.kz mail.yandex.ua mail.sapo.pt
+webmail.movistar.es correo.movistar.es edison.tech sparkmailapp.com missiveapp.com app.frontapp.com
+mail.notion.so spikenow.com
 """
 
 OTHER_HOSTS: Final = """

@@ -64,6 +64,16 @@ SOURCE_ALIASES: Final = MappingProxyType(
         "wa.me": "whatsapp",
         "t.me": "telegram",
         "adwords": "google",
+        "instagr.am": "instagram",
+        "telegram.me": "telegram",
+        "pin.it": "pinterest",
+        "redd.it": "reddit",
+        "t.umblr.com": "tumblr",
+        "flic.kr": "flickr",
+        "lin.ee": "line.me",
+        "dai.ly": "dailymotion",
+        "amzn.to": "amazon",
+        "a.co": "amazon",
     }
 )
 """Alias -> entry. Aliases are used for matching; the stored value is the one that was sent."""
