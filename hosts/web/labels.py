@@ -1,10 +1,12 @@
-"""Scopes, roles, what was done and what was refused, in words for people."""
+"""Scopes, roles, what was done and what was refused, and reasons of the ledger, in words for people."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from service_core.access.roles import Role
+from service_core.ingestion.ignored_values import IgnoredValue
+from service_core.ingestion.models import RejectionReason
 from service_core.kernel.errors import ApiError, TooManyRequests, Unauthorized
 from service_core.kernel.operations import Scope
 
@@ -52,6 +54,40 @@ CONFIRMATIONS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What a page says after a form was done, by the word in its address."""
+
+
+REJECTION_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        RejectionReason.TOO_LARGE: "Too large",
+        RejectionReason.RATE_LIMITED: "More events in a second than are accepted",
+        RejectionReason.NO_BODY: "Request without a body",
+        RejectionReason.INVALID_JSON: "Body is not JSON, or not an event",
+        RejectionReason.NO_EVENT_NAME: "No event name",
+        RejectionReason.NO_IDENTITY: "No id of a visitor or user",
+        RejectionReason.ENQUEUE_FAILED: "The server could not store it; senders try again",
+        RejectionReason.INVALID_SIGNATURE: "Webhook with a wrong signature",
+        RejectionReason.OTHER_WORKSPACE: "Names another workspace than the rest of its batch",
+        RejectionReason.UNSUPPORTED_ENCODING: "Content encoding other than gzip",
+    }
+)
+"""Reason of a refused event -> what the tracking page says."""
+
+IGNORED_VALUE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        IgnoredValue.MONEY: "Amount that is no number, or in a currency that does not exist: no revenue was counted",
+        IgnoredValue.UNPAID_MONEY: "Amount of an event with which nothing is paid, such as a product view: kept, not revenue",
+        IgnoredValue.CURRENCY: "Currency that is no three-letter code of ISO 4217",
+        IgnoredValue.TIMESTAMP: "Time that cannot be read or lies before 2020: the time of receipt was used",
+        IgnoredValue.LONG_ID: "Id longer than 255 characters: the rest was cut",
+        IgnoredValue.CLICK_ID_TYPE: "Click id of an unknown type",
+        IgnoredValue.TOP_LEVEL_FIELD: "Campaign value outside of properties",
+        IgnoredValue.IP_ADDRESS: "IP address that is none",
+        IgnoredValue.PROPERTIES: "Properties that are no object: none was kept",
+        IgnoredValue.DEEP_PROPERTY: "Property nested too deep, or a number out of range: it was dropped",
+        IgnoredValue.EXTERNAL_IDS: "External id that is neither text nor number",
+    }
+)
+"""Part of a stored event that cannot be used -> what the tracking page says."""
 
 
 def label_scopes(scopes: Iterable[Scope]) -> list[tuple[str, str]]:

@@ -17,7 +17,6 @@ from hosts.web.cards.overview import build_overview_card
 from hosts.web.cards.reports import build_breakdown_card
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
-from service_core.access.models import AuthContext, Caller
 from service_core.analytics.query.catalog import Catalog
 from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.kernel.async_gather import gather_or_cancel
@@ -52,7 +51,7 @@ async def render_workspace_overview(context: PageContext, public_id: str) -> Res
     days = _chosen_range()
     caller = context.caller(workspace, member)
     answers = await _load_answers_or_first_error(
-        partial(_request_api_as_member_within_limit, context, caller),
+        partial(context.request_api_as_member_within_limit, caller),
         _date_parameters_of_preset(workspace.zone, caller.now, days),
     )
     if isinstance(answers, ApiResponse):
@@ -127,22 +126,6 @@ async def _request_with_key(context: PageContext, path: str, **parameters: str) 
     """Sends a request with the key of the browser's request."""
     headers = {"authorization": request.headers.get("Authorization", "")}
     return await context.service.dispatch(ApiRequest("GET", f"/v1{path}", urlencode(parameters), headers))
-
-
-async def _request_api_as_member_within_limit(
-    context: PageContext, caller: Caller, path: str, **parameters: str
-) -> ApiResponse:
-    """Sends a request as the signed-in person; it counts against a request limit of their account."""
-    auth_context = AuthContext(caller.credential, caller.workspace, caller.acting_user)
-    return await context.service.dispatch(
-        ApiRequest(
-            "GET",
-            f"/v1{path}",
-            urlencode(parameters),
-            interface=caller.interface,
-            auth_context=auth_context,
-        )
-    )
 
 
 def _build_cards(answers: Sequence[Answer], setting: DisplayContext) -> list[Card]:

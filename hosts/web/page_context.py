@@ -22,9 +22,10 @@ from service_core.access.internal_callers import build_dashboard_caller_with_rol
 from service_core.access.ip_prefixes import full_ipv4_or_ipv6_slash_64
 from service_core.access.members.models import SESSION_LIFETIME, Account, Member
 from service_core.access.members.sign_in import NewSession, SignIn
-from service_core.access.models import Caller, Workspace
+from service_core.access.models import AuthContext, Caller, Workspace
 from service_core.access.passkeys.ceremonies import BrowserContext
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
+from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.kernel.errors import ApiError, Forbidden, NotFound
 from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_token
 from service_core.workspace.share_links.cached_results import RESULT_LIFETIME
@@ -172,6 +173,21 @@ class PageContext:
         if visitor and visitor.is_new and request.method != "POST":
             self._set_session_cookie(answer, visitor.secret, None)
         return answer
+
+    async def request_api_as_member_within_limit(
+        self, caller: Caller, path: str, **parameters: str
+    ) -> ApiResponse:
+        """Sends a GET request as the signed-in person; it counts against a request limit of their account."""
+        auth_context = AuthContext(caller.credential, caller.workspace, caller.acting_user)
+        return await self.service.dispatch(
+            ApiRequest(
+                "GET",
+                f"/v1{path}",
+                urlencode(parameters),
+                interface=caller.interface,
+                auth_context=auth_context,
+            )
+        )
 
     def json_response(self, body: str, status: int = 200) -> Response:
         """JSON for a script of ours."""

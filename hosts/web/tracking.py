@@ -1,16 +1,38 @@
-"""Settings: the script for web pages, and which pages may send in the name of the workspace."""
+"""Settings: the script for web pages, which pages may send, and what was received that could not be used."""
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any, Final
 
 from quart import Response
 
+from hosts.composition.json_codec import CODEC
+from hosts.web.labels import IGNORED_VALUE_LABELS, REJECTION_LABELS
 from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Workspace
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
 from service_core.ingestion.cors import parse_and_validate_origins
 from service_core.kernel.errors import ApiError, Unprocessable
+
+_LEDGER_DAYS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedCounts:
+    """What the workspace received in the last days.
+
+    Attributes:
+        counts: the totals of `GET /ledger`.
+        rejected: how many events were refused, by reason in words; most first.
+        ignored: how many stored events have a part that cannot be used, likewise.
+    """
+
+    counts: dict[str, Any]
+    rejected: list[tuple[str, int]]
+    ignored: list[tuple[str, int]]
 
 
 async def show_tracking(context: PageContext, public_id: str) -> Response:
@@ -34,6 +56,7 @@ async def _tracking_page(
     context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
     http = context.service.settings.http
+    received = await _load_received_counts_of_last_days(context, workspace, member)
     return await context.render_page(
         "tracking.html",
         refusal=refusal,
@@ -41,9 +64,39 @@ async def _tracking_page(
         member=member,
         ingest=http.effective_ingest_url,
         is_public=bool(http.ingest_url),
+        received=received,
+        ledger_days=_LEDGER_DAYS,
         origins=context.form.text("origins") if refusal else "\n".join(workspace.allowed_origins),
         manages=Permission.MANAGE in ROLE_PERMISSIONS[member.role],
     )
+
+
+async def _load_received_counts_of_last_days(
+    context: PageContext, workspace: Workspace, member: Member
+) -> ReceivedCounts | None:
+    """Returns the totals of the ledger of the last days; None if it cannot be read now."""
+    caller = context.caller(workspace, member)
+    today = caller.now.astimezone(workspace.zone).date()
+    answer = await context.request_api_as_member_within_limit(
+        caller,
+        "/ledger",
+        start_date=(today - timedelta(days=_LEDGER_DAYS - 1)).isoformat(),
+        end_date=today.isoformat(),
+    )
+    if answer.status != HTTPStatus.OK:
+        return None
+    totals = CODEC.loads(answer.body)["totals"]
+    return ReceivedCounts(
+        totals,
+        _most_first_in_words(totals["rejected_by_reason"], REJECTION_LABELS),
+        _most_first_in_words(totals["ignored_by_reason"], IGNORED_VALUE_LABELS),
+    )
+
+
+def _most_first_in_words(counts: Mapping[str, int], labels: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Returns label and count of each reason, the highest count first; a reason without a label keeps its id."""
+    named = [(labels.get(reason, reason), count) for reason, count in counts.items()]
+    return sorted(named, key=lambda entry: (-entry[1], entry[0]))
 
 
 PAGES: Final = (

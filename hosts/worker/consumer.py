@@ -14,6 +14,8 @@ from hosts.monitoring import canary
 from hosts.shutdown_sleep import sleep_unless_stopped
 from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.event_rules.revenue_events import is_revenue_event
+from service_core.analytics.scope import own_conversions_or_builtin_with_triggers
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.event_source import SdkUserAgents
 from service_core.ingestion.models import ReceivedEvent
@@ -28,6 +30,11 @@ INITIAL_BACKOFF_SECONDS: Final = 0.1
 MAX_BACKOFF_SECONDS: Final = 5.0
 
 _log = logging.getLogger("touchpoint.consumer")
+
+
+def is_paid_event_of_workspace(event_name: str, workspace: Workspace) -> bool:
+    """Returns whether the amount of an event of this name is revenue of the workspace."""
+    return is_revenue_event(event_name, own_conversions_or_builtin_with_triggers(workspace.rules))
 
 
 def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
@@ -67,6 +74,7 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
             for name, event in provider.info.external_id_events.items()
         },
         map_kept_message=map_kept_message,
+        is_paid_event=is_paid_event_of_workspace,
     )
 
 

@@ -56,8 +56,8 @@ from service_core.ingestion.validation import text_of_string_or_number
 _TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
 _BROWSER_SOURCES: Final = frozenset({BROWSER, WEB})
 _LOCATED_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
-_ORDER_FIELDS: Final = ("order_id", "orderId", "transaction_id")
-_PAYMENT_FIELDS: Final = ("payment_id", "paymentId")
+ORDER_ID_PROPERTIES: Final = ("order_id", "orderId", "transaction_id")
+PAYMENT_ID_PROPERTIES: Final = ("payment_id", "paymentId")
 _MAX_ID_LENGTH: Final = 255
 _NO_LINKS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
@@ -129,7 +129,7 @@ class Enricher:
             **_page_columns(page, session, consent_denied=denied),
             revenue=amount,
             currency=currency,
-            order_id=_first_non_empty_id(properties, _ORDER_FIELDS),
+            order_id=_first_non_empty_id(properties, ORDER_ID_PROPERTIES),
             **self._device_columns_unless_webhook(parsed, arrival, source),
             **self._location_columns_of_end_user(address, source),
             is_bot=is_bot,
@@ -261,7 +261,7 @@ def _payment_id_and_charge_columns(
 
     For other events with an amount the event id that the client sent stands in for a missing payment id.
     """
-    provider, payment = webhook_provider(arrival), _first_non_empty_id(properties, _PAYMENT_FIELDS)
+    provider, payment = webhook_provider(arrival), _first_non_empty_id(properties, PAYMENT_ID_PROPERTIES)
     if provider is None:
         client_event_id = arrival.event_id if arrival.claimed and amount is not None else None
         return {"payment_id": payment or client_event_id}

@@ -54,6 +54,9 @@ _UtmByWorkspace = dict[UUID, dict[str, Mapping[str, str]]]
 MapKeptMessage = Callable[[ReceivedEvent], Awaitable[ReceivedEvent | None]]
 """Maps a message of a provider that was kept raw; None if it still becomes no event."""
 
+IsPaidEvent = Callable[[str, Workspace], bool]
+"""Whether something is paid with an event of this name in this workspace."""
+
 FindWorkspace = Callable[[UUID], Awaitable[Workspace | None]]
 """Workspace by id; None if it was deleted."""
 
@@ -79,6 +82,11 @@ class _ParsedEventOfWorkspace(NamedTuple):
     parsed: ParsedEvent
     body: Mapping[str, Any]
 
+    @property
+    def is_of_provider(self) -> bool:
+        """Whether a provider sent it."""
+        return self.queued.arrival.channel is IngestEndpoint.WEBHOOK
+
 
 class IngestPipeline:
     """Consumes one queue. At most one pipeline runs per queue.
@@ -95,6 +103,7 @@ class IngestPipeline:
         external_id_events: events that carry an id of a provider, by event name.
         map_kept_message: maps messages of providers that were kept raw, so that a replay after an update of the
             plugin stores them; None leaves them in quarantine.
+        is_paid_event: whether something is paid with a tracked event of this name, so that its amount is revenue.
     """
 
     def __init__(
@@ -110,6 +119,7 @@ class IngestPipeline:
         on_stored: OnStored | None = None,
         external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
         map_kept_message: MapKeptMessage | None = None,
+        is_paid_event: IsPaidEvent = lambda _name, _workspace: True,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -121,6 +131,7 @@ class IngestPipeline:
         self._on_stored = on_stored
         self._external_id_events = external_id_events
         self._map_kept_message = map_kept_message
+        self._is_paid_event = is_paid_event
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
@@ -176,7 +187,8 @@ class IngestPipeline:
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_build_quarantined_event(step.queued, fault))
             else:
-                if unused := ignored_values(step.body, events[-1]):
+                is_paid = step.is_of_provider or self._is_paid_event(events[-1].event_name, step.workspace)
+                if unused := ignored_values(step.body, events[-1], is_paid_event=is_paid):
                     ignored[events[-1].seq] = unused
                 if step.parsed.name in step.workspace.triggers:
                     triggered.append(RuleCandidate(events[-1], _end_user_agent(step, events[-1].source)))
@@ -202,7 +214,7 @@ class IngestPipeline:
             queued,
             workspace,
             parse_event(queued.arrival, body, workspace, self._external_id_events),
-            body if queued.arrival.channel is not IngestEndpoint.WEBHOOK else {},
+            body,
         )
 
     async def _cache_stored_sessions(self, arrivals: Iterable[_ParsedEventOfWorkspace]) -> None:

@@ -1,6 +1,14 @@
 """The script of a workspace for its pages, and which pages may send."""
 
+import json
+
 import pytest
+
+from hosts.composition.ports import start_adapters
+from hosts.web.labels import IGNORED_VALUE_LABELS, REJECTION_LABELS
+from hosts.worker.consumer import build_ingest_pipeline
+from service_core.ingestion.ignored_values import IgnoredValue
+from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
 
 
 async def stored_origins(deployment):
@@ -52,3 +60,55 @@ async def test_other_roles_see_the_script_and_cannot_change_origins(deployment):
     token = await person.token("/app/account")
     assert (await person.post(page, {"csrf": token, "origins": "https://evil.example"})).status == 403
     assert await stored_origins(deployment) == ()
+
+
+async def test_tracking_page_shows_what_could_not_be_used_with_its_number(deployment):
+    ports, workspace = deployment.service.ports, deployment.workspace
+    queue = ports.queue
+    async with start_adapters([queue, ports.events]):
+        for number in range(3):
+            body = json.dumps(
+                {"event": "purchase", "user_id": f"u{number}", "properties": {"value": "a lot"}}
+            )
+            await queue.offer(
+                ReceivedEvent(
+                    workspace.id,
+                    workspace.id,
+                    IngestEndpoint.BATCH,
+                    f"e{number}",
+                    True,
+                    deployment.clock(),
+                    body.encode(),
+                    None,
+                    None,
+                    {},
+                )
+            )
+        await queue.count_rejected(
+            workspace.id,
+            workspace.id,
+            IngestEndpoint.BATCH,
+            RejectionReason.NO_IDENTITY,
+            deployment.clock(),
+            event_count=1_200,
+        )
+        await build_ingest_pipeline(ports, deployment.service.settings).process_batch()
+
+        person = await deployment.signed_in("ann", "owner")
+        words = " ".join((await person.get(f"{deployment.settings}/tracking")).text.split())
+        assert "1,203 events: 3 stored, 0 sent twice, 1,200 refused" in words
+        assert f"{IGNORED_VALUE_LABELS['money_ignored']} 3" in words
+        assert "No id of a visitor or user 1,200" in words
+
+
+async def test_tracking_page_says_that_everything_could_be_used(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    assert (
+        "Everything that was sent could be used."
+        in (await person.get(f"{deployment.settings}/tracking")).text
+    )
+
+
+def test_every_reason_of_the_ledger_has_words():
+    assert REJECTION_LABELS.keys() == set(RejectionReason)
+    assert IGNORED_VALUE_LABELS.keys() == set(IgnoredValue)

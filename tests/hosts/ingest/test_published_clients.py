@@ -1,7 +1,9 @@
 """Bodies of published libraries, sent as they send them: accepted, and every field they carry is used."""
 
+import asyncio
 import gzip
 import json
+from functools import reduce
 
 import pytest
 
@@ -10,6 +12,8 @@ from service_core.access.models import CredentialKind
 from tests.analytics.deployment import run_deployment
 from tests.hosts.ingest.published_clients import CLIENTS, WEB_EVENT
 from tests.hosts.ingest.test_batch import BatchHost, page_view
+
+TODAY = {"start_date": "2026-07-08", "end_date": "2026-07-08"}
 
 
 @pytest.fixture
@@ -72,6 +76,20 @@ async def test_an_unknown_encoding_is_415(host, path):
     assert (status, told) == (415, {"error": "Unsupported content encoding"})
 
 
+async def test_an_unknown_encoding_is_counted_in_the_ledger_of_the_key(host):
+    key = await create_write_or_agent_key(
+        host.ports.workspace.credentials, host.client.workspace, CredentialKind.WRITE, host.served.now
+    )
+    headers = [("content-encoding", "br"), ("x-api-key", key.secret)]
+    status, told, _ = await host.ask(b"x", path="/track", headers=headers)
+    assert (status, told) == (415, {"error": "Unsupported content encoding"})
+    async with asyncio.timeout(30):
+        while not (ledger := await host.client.get("/ledger", **TODAY))["rows"]:
+            await asyncio.sleep(0.01)
+    assert ledger["totals"]["rejected_by_reason"] == {"unsupported_encoding": 1}
+    assert (ledger["totals"]["received"], ledger["balanced"]) == (1, True)
+
+
 async def test_a_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
     order = {"value": 50, "currency": "USD", "order_id": "1001"}
     guess = page_view("order_1001", event="purchase", properties=order | {"value": 0.01})
@@ -106,7 +124,7 @@ async def test_a_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
     [
         ({"properties": {"value": "a lot"}}, {"money_ignored": 1}),
         ({"properties": {"value": [1]}}, {"money_ignored": 1}),
-        ({"properties": {"value": 5, "currency": "dollars"}}, {"currency_ignored": 1}),
+        ({"properties": {"value": 5, "currency": "dollars"}}, {"currency_ignored": 1, "money_not_paid": 1}),
         ({"properties": {"clickId": "1", "clickIdType": "own"}}, {"click_id_type_unknown": 1}),
         ({"properties": "text"}, {"properties_ignored": 1}),
         ({"external_ids": ["1"]}, {"external_ids_ignored": 1}),
@@ -114,7 +132,20 @@ async def test_a_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
         ({"user_id": "u" * 256}, {"id_cut": 1}),
         ({"utm_source": "google"}, {"top_level_attribution_dropped": 1}),
         ({"ip": "nowhere"}, {"ip_ignored": 1}),
-        ({"properties": {"value": "5", "currency": "usd"}, "ip": "0", "timestamp": 1783504800}, {}),
+        ({"user_id": "u", "properties": {"order_id": "o" * 256}}, {"id_cut": 1}),
+        ({"external_ids": {"crm": {"id": 1}}}, {"external_ids_ignored": 1}),
+        ({"properties": reduce(lambda inner, _: {"in": inner}, range(40), {})}, {"property_dropped": 1}),
+        ({"properties": {"value": "5", "currency": "usd"}}, {"money_not_paid": 1}),
+        ({"properties": {"value": "5", "currency": "XYZ"}}, {"money_ignored": 1, "currency_ignored": 1}),
+        (
+            {
+                "event": "purchase",
+                "properties": {"value": "5", "currency": "usd"},
+                "ip": "0",
+                "timestamp": 1783504800,
+            },
+            {},
+        ),
     ],
 )
 async def test_parts_that_cannot_be_used_are_shown_in_the_ledger(host, fields, reasons):
