@@ -22,6 +22,7 @@ from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.resource import Resource
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import BadRequest
+from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
 from service_core.workspace.links.models import TrackingLink
@@ -97,7 +98,7 @@ class SearchResult(ResponseModel):
     label: str
     id: str | None = None
     platform: str | None = None
-    count: int | None = None
+    count: Annotated[int | None, KNOWN_NULL] = None
 
 
 class SearchResults(ResponseModel):

@@ -43,8 +43,9 @@ from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
+from service_core.kernel.null_reasons import NULL_FIELD_REASONS, ListsNullReasons, UnavailableMetric
 from service_core.kernel.operations import operation
-from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.schemas import Clamp
 from service_core.kernel.time_ranges import ResolvedRange
 
 AttributionBasis = Literal["conversion", "touch"]
@@ -110,7 +111,7 @@ class AttributionQuery(RangeQuery):
         return replace(scope, conversions=replace(scope.conversions, names=names, any_revenue=False))
 
 
-class AttributionResponse(ResponseModel):
+class AttributionResponse(ListsNullReasons):
     """Credits by group and by channel. Rows and ``unattributed`` add up to ``totals``."""
 
     campaigns: list[AnyAttributionRow]
@@ -123,6 +124,7 @@ class AttributionResponse(ResponseModel):
     refund_basis: RefundBasis
     truncated: bool
     currency: str
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
     complete: bool
 

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from service_core.analytics.attribution.ports import TouchKey
 from service_core.analytics.measures import NOT_SET, Column, Relation, entry_column, touch_column
+from service_core.kernel.availability import UnavailableReason
+from service_core.kernel.null_reasons import KNOWN_NULL, WITHOUT_RATE, NullReason
 from service_core.kernel.schemas import ResponseModel
 
 GroupBy: TypeAlias = Literal["campaign", "source", "medium", "term", "content", "channel", "lyr"]
@@ -16,8 +18,8 @@ class CreditTotals(ResponseModel):
     """Conversions and money."""
 
     conversions: Decimal
-    revenue: Decimal | None
-    net_revenue: Decimal | None
+    revenue: Annotated[Decimal | None, WITHOUT_RATE]
+    net_revenue: Annotated[Decimal | None, WITHOUT_RATE]
 
 
 class CreditAndTrafficTotals(CreditTotals):
@@ -30,8 +32,10 @@ class CreditAndTrafficTotals(CreditTotals):
 class AttributionRow(CreditAndTrafficTotals):
     """One group: the visitors and sessions with its values, and the credit of its touches."""
 
-    conversion_rate: Decimal | None
-    revenue_per_visitor: Decimal | None
+    conversion_rate: Annotated[Decimal | None, KNOWN_NULL]
+    revenue_per_visitor: Annotated[
+        Decimal | None, NullReason(UnavailableReason.MISSING_FX_RATE, computed_from=("revenue",))
+    ]
 
 
 class CampaignRow(AttributionRow):

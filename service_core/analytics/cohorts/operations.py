@@ -28,7 +28,16 @@ from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.null_reasons import (
+    KNOWN_NULL,
+    NULL_FIELD_REASONS,
+    WITHOUT_RATE,
+    ListsNullReasons,
+    NullReason,
+    UnavailableMetric,
+)
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import BucketUnit, ResolvedRange, TimeRange
@@ -120,8 +129,8 @@ class RetentionRow(ResponseModel):
     period: int
     period_start: date
     active_persons: int
-    retention_rate: Decimal | None
-    revenue: Decimal | None
+    retention_rate: Annotated[Decimal | None, KNOWN_NULL]
+    revenue: Annotated[Decimal | None, WITHOUT_RATE]
     partial: bool
 
 
@@ -129,11 +138,11 @@ class RetentionAverage(ResponseModel):
     """One period, pooled over the cohorts that have reached it."""
 
     period: int
-    retention_rate: Decimal | None
+    retention_rate: Annotated[Decimal | None, KNOWN_NULL]
     cohorts: int
 
 
-class Retention(ResponseModel):
+class Retention(ListsNullReasons):
     """Retention by cohort and period."""
 
     granularity: Granularity
@@ -141,6 +150,7 @@ class Retention(ResponseModel):
     rows: list[RetentionRow]
     averages: list[RetentionAverage]
     currency: str
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
     complete: bool
 
@@ -152,19 +162,22 @@ class LifetimeValueRow(ResponseModel):
     cohort_size: int
     period: int
     period_start: date
-    revenue: Decimal | None
-    cumulative_revenue: Decimal | None
-    cumulative_revenue_per_person: Decimal | None
+    revenue: Annotated[Decimal | None, WITHOUT_RATE]
+    cumulative_revenue: Annotated[Decimal | None, WITHOUT_RATE]
+    cumulative_revenue_per_person: Annotated[
+        Decimal | None, NullReason(UnavailableReason.MISSING_FX_RATE, computed_from=("cumulative_revenue",))
+    ]
     partial: bool
 
 
-class LifetimeValue(ResponseModel):
+class LifetimeValue(ListsNullReasons):
     """Lifetime value by cohort and period."""
 
     granularity: Granularity
     timezone: str
     rows: list[LifetimeValueRow]
     currency: str
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
     complete: bool
 

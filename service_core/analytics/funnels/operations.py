@@ -20,6 +20,7 @@ from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.rounding import round_ratio, round_seconds
 from service_core.analytics.scope import scope_for_caller
 from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
@@ -73,18 +74,18 @@ class FunnelStepResponse(ResponseModel):
     step: int
     event_name: str
     count: int
-    conversion_rate: Decimal | None
-    step_conversion_rate: Decimal | None
+    conversion_rate: Annotated[Decimal | None, KNOWN_NULL]
+    step_conversion_rate: Annotated[Decimal | None, KNOWN_NULL]
     dropped: int
-    median_seconds_from_previous: Decimal | None
-    mean_seconds_from_previous: Decimal | None
+    median_seconds_from_previous: Annotated[Decimal | None, KNOWN_NULL]
+    mean_seconds_from_previous: Annotated[Decimal | None, KNOWN_NULL]
 
 
 class FunnelResponse(ResponseModel):
     """Counts and rates of a funnel. ``open`` counts units that may still convert."""
 
     steps: list[FunnelStepResponse]
-    overall_conversion_rate: Decimal | None
+    overall_conversion_rate: Annotated[Decimal | None, KNOWN_NULL]
     open: int
     window_days: int
     order: FunnelOrder

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Final
 
 from service_core.analytics.attribution.credit_shares import (
     MILLION,
@@ -16,6 +16,7 @@ from service_core.analytics.ports import CreditRule
 from service_core.analytics.postbacks.ports import PostbackSummary
 from service_core.analytics.rounding import round_seconds, to_decimal_amount
 from service_core.kernel.money import allocate_by_largest_remainder
+from service_core.kernel.null_reasons import KNOWN_NULL, WITHOUT_RATE
 from service_core.kernel.schemas import ResponseModel
 
 MAX_ACTIVITY_ITEMS: Final = 200
@@ -31,7 +32,7 @@ class SessionResponse(ResponseModel):
     visitor_id: str
     started_at: datetime
     ended_at: datetime
-    duration_seconds: Decimal | None
+    duration_seconds: Annotated[Decimal | None, KNOWN_NULL]
     pageviews: int
     events: int
     landing_page: str | None
@@ -46,7 +47,7 @@ class SessionResponse(ResponseModel):
     os: str | None
     country: str | None
     city: str | None
-    revenue: Decimal | None
+    revenue: Annotated[Decimal | None, WITHOUT_RATE]
 
 
 class CreditedTouch(ResponseModel):
@@ -83,7 +84,7 @@ class ConversionResponse(ResponseModel):
     event_id: str
     event_name: str
     timestamp: datetime
-    revenue: Decimal | None
+    revenue: Annotated[Decimal | None, KNOWN_NULL]
     currency: str | None
     order_id: str | None
     session_id: str

@@ -45,8 +45,9 @@ from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest, NotFound
+from service_core.kernel.null_reasons import NULL_FIELD_REASONS, ListsNullReasons, UnavailableMetric
 from service_core.kernel.operations import operation
-from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
+from service_core.kernel.schemas import Clamp, QueryModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 
 MAX_PAGE_END: Final = 5000
@@ -96,7 +97,7 @@ class UsersQuery(RangeQuery):
         )
 
 
-class UserList(ResponseModel):
+class UserList(ListsNullReasons):
     """A page of persons."""
 
     users: list[UserRow]
@@ -105,6 +106,7 @@ class UserList(ResponseModel):
     limit: int
     offset: int
     currency: str
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
     complete: bool
 
@@ -122,7 +124,7 @@ class UserQuery(QueryModel):
     include_bots: bool = Field(default=False, description="Count events of bots, too.")
 
 
-class UserResponse(ResponseModel):
+class UserResponse(ListsNullReasons):
     """One person with the activity in the window; lists are newest first, at most 200 each.
 
     Of a conversion with more touches the latest 200 are weighed, of more ids 1000 are listed, and the answer is not
@@ -134,6 +136,7 @@ class UserResponse(ResponseModel):
     conversions: list[ConversionResponse]
     window_days: int
     currency: str
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     complete: bool
 
 

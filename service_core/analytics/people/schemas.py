@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from service_core.analytics.people.ports import Person, Touch
 from service_core.analytics.rounding import to_decimal_amount
+from service_core.kernel.null_reasons import WITHOUT_RATE
 from service_core.kernel.schemas import ResponseModel
 
 
@@ -31,7 +32,7 @@ class UserRow(ResponseModel):
     pageviews: int
     events: int
     conversions: int
-    revenue: Decimal | None
+    revenue: Annotated[Decimal | None, WITHOUT_RATE]
     currency: str
     attribution_source: str | None
     utm_source: str | None
@@ -65,7 +66,7 @@ class TouchResponse(ResponseModel):
 class Lifetime(ResponseModel):
     """Totals of a person over all time."""
 
-    revenue: Decimal | None
+    revenue: Annotated[Decimal | None, WITHOUT_RATE]
     orders: int
     conversions: int
     sessions: int

@@ -1,8 +1,9 @@
 """`POST /metrics`: metric values over one range, with a comparison."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -21,6 +22,7 @@ from service_core.kernel.availability import Measured, Measurement, Unavailable,
 from service_core.kernel.comparison import ComparisonMode, comparison_range_cut_at_elapsed_time
 from service_core.kernel.date_range import DateRange, RangeResponse, parse_inclusive_start_end_dates
 from service_core.kernel.errors import BadRequest
+from service_core.kernel.null_reasons import LISTED_BY_OPERATION, UnavailableMetric
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
@@ -55,20 +57,13 @@ class MetricsRequest(MetricsRequestBase):
         return await resolve_date_range_or_all_time(self.date_range, caller, event_reader)
 
 
-class UnavailableMetric(ResponseModel):
-    """A metric without a value, and the reason; never zero."""
-
-    metric: str
-    reason: UnavailableReason
-
-
 class MetricValue(ResponseModel):
     """One metric: its value, and its change."""
 
     id: str
-    value: float | int | None
-    previous_value: float | int | None
-    change: float | None
+    value: Annotated[float | int | None, LISTED_BY_OPERATION]
+    previous_value: Annotated[float | int | None, LISTED_BY_OPERATION]
+    change: Annotated[float | None, LISTED_BY_OPERATION]
     change_unit: str
     unit: MetricUnit
     available: bool
@@ -130,7 +125,7 @@ async def post_metrics(
         attribution=rules.attribution,
         refund_basis=body.refund_basis,
         currency=caller.workspace.currency,
-        unavailable=list_unavailable_with_reasons(ids, values),
+        unavailable=list_unavailable_with_reasons(ids, values, previous_values),
         complete=snapshot.is_complete_without_failed_source(
             date_range, ids, query.grouped_and_single_value_dimensions
         ),
@@ -188,13 +183,23 @@ async def _read_comparison_values_or_nones(
 
 
 def list_unavailable_with_reasons(
-    metric_ids: tuple[str, ...], measurements: tuple[Measurement, ...]
+    metric_ids: Sequence[str], *rows: Sequence[Measurement]
 ) -> list[UnavailableMetric]:
-    """Returns the metrics whose values are unavailable, with their reasons."""
-    return [
-        UnavailableMetric(metric=id_, reason=value.reason)
-        for id_, value in zip(metric_ids, measurements, strict=True)
+    """Returns the metrics that are unavailable in a row, each once with each of its reasons.
+
+    Args:
+        metric_ids: ids of the metrics, or names of the fields that show them.
+        rows: values in the order of the ids.
+    """
+    found = {
+        (position, value.reason): None
+        for row in rows
+        for position, value in enumerate(row)
         if isinstance(value, Unavailable)
+    }
+    return [
+        UnavailableMetric(metric=metric_ids[position], reason=reason)
+        for position, reason in sorted(found, key=lambda item: item[0])
     ]
 
 

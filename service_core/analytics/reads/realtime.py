@@ -1,7 +1,7 @@
 """`GET /realtime`: the last minutes."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -15,6 +15,12 @@ from service_core.analytics.scope import scope_for_caller
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.money import to_major
+from service_core.kernel.null_reasons import (
+    NULL_FIELD_REASONS,
+    WITHOUT_RATE,
+    ListsNullReasons,
+    UnavailableMetric,
+)
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import QueryModel, ResponseModel
 from service_core.kernel.time_ranges import BucketUnit, ResolvedRange, TimeRange
@@ -54,7 +60,7 @@ class RealtimeVisitor(ResponseModel):
     os: str | None
     pageviews: int
     events: int
-    revenue: float | None
+    revenue: Annotated[float | None, WITHOUT_RATE]
     first_seen: datetime
     last_seen: datetime
 
@@ -66,21 +72,22 @@ class RealtimeBucket(ResponseModel):
     visitors: int
     pageviews: int
     events: int
-    revenue: float | None
+    revenue: Annotated[float | None, WITHOUT_RATE]
 
 
-class Realtime(ResponseModel):
+class Realtime(ListsNullReasons):
     """``active_visitors`` and ``visitors`` cover the last 5 minutes, everything else the last 30."""
 
     active_visitors: int
     pageviews: int
     events: int
-    revenue: float | None
+    revenue: Annotated[float | None, WITHOUT_RATE]
     visitors: list[RealtimeVisitor]
     timeline: list[RealtimeBucket]
     currency: str
     window_minutes: int
     timeline_minutes: int
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     complete: bool
 
 

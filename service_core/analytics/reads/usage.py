@@ -1,7 +1,7 @@
 """`GET /workspace` and `GET /usage`."""
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from service_core.analytics.postbacks.ports import SENT, PostbackReader
 from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.ingestion.event_names import SESSION_BOUNDARIES
 from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
+from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.time_ranges import TimeRange
@@ -58,9 +59,9 @@ class Usage(ResponseModel):
     """Usage of the billing period; limits are null if unlimited."""
 
     events_used: int = Field(description="Above `events_limit` events are taken all the same.")
-    events_limit: int | None
+    events_limit: Annotated[int | None, KNOWN_NULL]
     postbacks_used: int = Field(description="Postbacks sent; above `postbacks_limit` they go on.")
-    postbacks_limit: int | None
+    postbacks_limit: Annotated[int | None, KNOWN_NULL]
     period_start: datetime
     period_end: datetime = Field(description="Exclusive.")
     plan: str

@@ -14,7 +14,7 @@ from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
-from service_core.analytics.reads.metric_values import UnavailableMetric
+from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.commerce.ads.models import AdEntity, AdLevel
 from service_core.commerce.ads.ports import AdPlatforms, AdSpendStore, SpendQuery, SpendSum
 from service_core.commerce.ads.schemas import AdAccountStatus, AdMetrics, AdRow, AdsQuery, AdsResponse
@@ -121,11 +121,7 @@ class _AdsReport:
             timezone=self.caller.workspace.timezone,
             currency=self.caller.workspace.currency,
             totals=AdMetrics(**self._round_totals(totals)),
-            totals_unavailable=[
-                UnavailableMetric(metric=field, reason=reading.reason)
-                for field, reading in totals.items()
-                if isinstance(reading, Unavailable)
-            ],
+            totals_unavailable=list_unavailable_with_reasons(tuple(totals), tuple(totals.values())),
             platforms=[
                 status
                 for connection in connections

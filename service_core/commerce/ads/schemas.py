@@ -9,12 +9,20 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.connections.models import ConnectionStatus
-from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.commerce.ads.models import AdLevel
 from service_core.commerce.ads.ports import AdPlatforms
+from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.date_range import DATES_REQUIRED_MESSAGE
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.installed_ids import InstalledIds
+from service_core.kernel.null_reasons import (
+    LISTED_BY_OPERATION,
+    NOT_REPORTED,
+    NULL_FIELD_REASONS,
+    ListsNullReasons,
+    NullReason,
+    UnavailableMetric,
+)
 from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
 from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
@@ -136,16 +144,27 @@ def _widen_to_workspace_days(
 class AdMetrics(ResponseModel):
     """What spend bought. Null is not known, or a quotient of nothing; conversions are the platform's claims."""
 
-    spend: float | None
-    impressions: int | None
-    clicks: int | None
-    ctr: float | None
-    cpc: float | None
-    cpm: float | None
-    conversions: float | int | None
-    conversion_value: float | None
-    cpa: float | None
-    roas: float | None
+    spend: Annotated[float | None, NOT_REPORTED]
+    impressions: Annotated[int | None, NOT_REPORTED]
+    clicks: Annotated[int | None, NOT_REPORTED]
+    ctr: Annotated[
+        float | None, NullReason(UnavailableReason.INSUFFICIENT_DATA, computed_from=("clicks", "impressions"))
+    ]
+    cpc: Annotated[
+        float | None, NullReason(UnavailableReason.INSUFFICIENT_DATA, computed_from=("spend", "clicks"))
+    ]
+    cpm: Annotated[
+        float | None, NullReason(UnavailableReason.INSUFFICIENT_DATA, computed_from=("spend", "impressions"))
+    ]
+    conversions: Annotated[float | int | None, NOT_REPORTED]
+    conversion_value: Annotated[float | None, NOT_REPORTED]
+    cpa: Annotated[
+        float | None, NullReason(UnavailableReason.INSUFFICIENT_DATA, computed_from=("spend", "conversions"))
+    ]
+    roas: Annotated[
+        float | None,
+        NullReason(UnavailableReason.INSUFFICIENT_DATA, computed_from=("conversion_value", "spend")),
+    ]
 
 
 class AdRow(AdMetrics):
@@ -165,7 +184,9 @@ class AdRow(AdMetrics):
     ad_id: str | None
     ad_name: str | None
     currency: str
-    reach: int | None = Field(description="Null over several days of delivery: people of days do not add up.")
+    reach: Annotated[int | None, NOT_REPORTED] = Field(
+        description="Null over several days of delivery: people of days do not add up."
+    )
 
 
 class AdAccountStatus(ResponseModel):
@@ -183,7 +204,7 @@ class AdAccountStatus(ResponseModel):
     error: str | None
 
 
-class AdsResponse(ResponseModel):
+class AdsResponse(ListsNullReasons):
     """Rows by spend, totals over all of them in the currency of the workspace."""
 
     ads: list[AdRow]
@@ -193,8 +214,9 @@ class AdsResponse(ResponseModel):
     date_through: date
     timezone: str
     currency: str
-    totals: AdMetrics
+    totals: Annotated[AdMetrics, LISTED_BY_OPERATION]
     totals_unavailable: list[UnavailableMetric]
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     platforms: list[AdAccountStatus]
     truncated: bool
     complete: bool

@@ -1,7 +1,7 @@
 """Query parameters and response models of `GET /commerce-metrics`."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -9,9 +9,9 @@ from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.range_query import RangeQuery
-from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.kernel.date_range import DATES_REQUIRED_MESSAGE
 from service_core.kernel.errors import BadRequest
+from service_core.kernel.null_reasons import KNOWN_NULL, LISTED_BY_OPERATION, UnavailableMetric
 from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
@@ -98,7 +98,7 @@ class CostsCompleteness(ResponseModel):
     """Whether everything sold has a cost."""
 
     complete: bool
-    covered_revenue_share: float | None = Field(
+    covered_revenue_share: Annotated[float | None, KNOWN_NULL] = Field(
         description="How much of what was sold, by its price before discounts, has a unit cost; null where nobody "
         "knows, without any cost and where nothing was sold."
     )
@@ -120,26 +120,28 @@ class CommerceMetrics(ResponseModel):
     end_date: datetime = Field(description="Exclusive.")
     timezone: str
     currency: str
-    gross_revenue: float | None
-    discounts: float | None
-    revenue: float | None
-    refunds: float | None = Field(description="A positive amount.")
-    net_revenue: float | None
-    shipping: float | None
-    taxes: float | None
-    fees: float | None
-    orders: int | None
-    aov: float | None
-    new_customers: int | None
-    spend: float | None = Field(description="The metric `ad_spend`.")
-    cogs: float | None
-    shipping_costs: float | None
-    profit: float | None
-    margin: float | None
-    roas: float | None
-    platform_roas: float | None = Field(description="Null with several platforms: each claims for itself.")
-    mer: float | None
-    cac: float | None
+    gross_revenue: Annotated[float | None, LISTED_BY_OPERATION]
+    discounts: Annotated[float | None, LISTED_BY_OPERATION]
+    revenue: Annotated[float | None, LISTED_BY_OPERATION]
+    refunds: Annotated[float | None, LISTED_BY_OPERATION] = Field(description="A positive amount.")
+    net_revenue: Annotated[float | None, LISTED_BY_OPERATION]
+    shipping: Annotated[float | None, LISTED_BY_OPERATION]
+    taxes: Annotated[float | None, LISTED_BY_OPERATION]
+    fees: Annotated[float | None, LISTED_BY_OPERATION]
+    orders: Annotated[int | None, LISTED_BY_OPERATION]
+    aov: Annotated[float | None, LISTED_BY_OPERATION]
+    new_customers: Annotated[int | None, LISTED_BY_OPERATION]
+    spend: Annotated[float | None, LISTED_BY_OPERATION] = Field(description="The metric `ad_spend`.")
+    cogs: Annotated[float | None, LISTED_BY_OPERATION]
+    shipping_costs: Annotated[float | None, LISTED_BY_OPERATION]
+    profit: Annotated[float | None, LISTED_BY_OPERATION]
+    margin: Annotated[float | None, LISTED_BY_OPERATION]
+    roas: Annotated[float | None, LISTED_BY_OPERATION]
+    platform_roas: Annotated[float | None, LISTED_BY_OPERATION] = Field(
+        description="Null with several platforms: each claims for itself."
+    )
+    mer: Annotated[float | None, LISTED_BY_OPERATION]
+    cac: Annotated[float | None, LISTED_BY_OPERATION]
     attribution: AttributionSettings = Field(
         description="The workspace's default, by which `roas` is credited."
     )

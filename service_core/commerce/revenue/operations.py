@@ -80,8 +80,9 @@ async def get_revenue(
     platforms = dict(_connected_or_reporting_platforms(query, known, values_by_platform))
     renderer = _RowRenderer(questions, caller.workspace.currency)
     combined = whole.rows[0].values if platforms else _NO_PROVIDER_READINGS
+    shown = {platform: values_by_platform.get(platform, no_values) for platform in platforms}
     rows = [
-        renderer.render_row(platform, connection, values_by_platform.get(platform, no_values))
+        renderer.render_row(platform, connection, shown[platform])
         for platform, connection in platforms.items()
     ]
     return RevenueResponse(
@@ -90,7 +91,7 @@ async def get_revenue(
         refund_basis=query.refund_basis,
         currency=caller.workspace.currency,
         timezone=date_range.zone.key,
-        unavailable=list_unavailable_with_reasons(_FIELDS, combined),
+        unavailable=list_unavailable_with_reasons(_FIELDS, combined, *shown.values()),
         range=RangeResponse.from_range(date_range),
         complete=snapshot.is_complete_without_failed_source(
             date_range, _METRICS, question.grouped_and_single_value_dimensions

@@ -1,13 +1,14 @@
 """Response models of `GET /revenue`."""
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field
 
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.query.schemas import RefundBasis
-from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.null_reasons import LISTED_BY_OPERATION, UnavailableMetric
 from service_core.kernel.schemas import ResponseModel
 
 
@@ -35,8 +36,10 @@ class RevenueRow(RevenueMetrics):
 class RevenueResponse(ResponseModel):
     """Revenue by provider, most first, and of all together: an order that several report counts once."""
 
-    platforms: list[RevenueRow]
-    combined: RevenueMetrics = Field(description="Values of the metrics of these names.")
+    platforms: Annotated[list[RevenueRow], LISTED_BY_OPERATION]
+    combined: Annotated[RevenueMetrics, LISTED_BY_OPERATION] = Field(
+        description="Values of the metrics of these names."
+    )
     refund_basis: RefundBasis
     currency: str
     timezone: str

@@ -1,12 +1,19 @@
 """Response models of `GET /subscriptions`."""
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field
 
-from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.commerce.subscriptions.models import SubscriptionStatus
 from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.null_reasons import (
+    LISTED_BY_OPERATION,
+    NOT_REPORTED,
+    NULL_FIELD_REASONS,
+    ListsNullReasons,
+    UnavailableMetric,
+)
 from service_core.kernel.schemas import ResponseModel
 
 
@@ -46,10 +53,14 @@ class SubscriptionRow(ResponseModel):
     status: SubscriptionStatus
     plan: str | None
     product_id: str | None
-    amount: float | None = Field(description="What an interval costs, for the whole quantity.")
+    amount: Annotated[float | None, NOT_REPORTED] = Field(
+        description="What an interval costs, for the whole quantity."
+    )
     currency: str | None
     interval: str | None = Field(description="Such as `month`, or `6 months`.")
-    mrr: float | None = Field(description="Null while no price was named; 0 when it does not recur.")
+    mrr: Annotated[float | None, NOT_REPORTED] = Field(
+        description="Null while no price was named; 0 when it does not recur."
+    )
     started_at: datetime | None
     trial_ends_at: datetime | None
     current_period_end: datetime | None
@@ -60,13 +71,13 @@ class SubscriptionRow(ResponseModel):
     utm_campaign: str | None = Field(description="Of the person's first touch.")
 
 
-class SubscriptionsResponse(ResponseModel):
+class SubscriptionsResponse(ListsNullReasons):
     """A page of subscriptions, newest start first, with what all of them come to."""
 
-    summary: SubscriptionSummary
+    summary: Annotated[SubscriptionSummary, LISTED_BY_OPERATION]
     subscriptions: list[SubscriptionRow]
     next_cursor: str | None
     currency: str
-    unavailable: list[UnavailableMetric]
+    unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
     complete: bool

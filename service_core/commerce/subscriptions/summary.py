@@ -11,7 +11,7 @@ from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
-from service_core.analytics.reads.metric_values import UnavailableMetric, list_unavailable_with_reasons
+from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.commerce.subscriptions.lifecycle import LifecycleStatus
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.commerce.subscriptions.round_to_total import round_to_total
@@ -19,6 +19,7 @@ from service_core.commerce.subscriptions.schemas import MrrMovements, Subscripti
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable
 from service_core.kernel.money import to_major
+from service_core.kernel.null_reasons import UnavailableMetric
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 
 _FIELDS: Final = {
@@ -80,7 +81,7 @@ class SubscriptionSummaryQuery:
                 "movements": self._render_mrr_movements_adding_up(at_start, readings),
             }
         )
-        return summary, list_unavailable_with_reasons(SUMMARY_METRICS, now)
+        return summary, list_unavailable_with_reasons((*SUMMARY_METRICS, "start_mrr"), (*now, at_start))
 
     async def _read_metrics_of_provider(
         self, metrics: tuple[str, ...], date_range: ResolvedRange

@@ -27,6 +27,7 @@ from service_core.kernel.clock import Clock
 from service_core.kernel.errors import Forbidden, NotFound, ServiceUnavailable, TooManyRequests
 from service_core.kernel.file_response import CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE, FileResponse
 from service_core.kernel.ids import new_id
+from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, RoutePrefix, operation
 from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 from service_core.kernel.settings import Settings
@@ -87,7 +88,7 @@ class DownloadLink(ResponseModel):
 class ExportJob(_ExportBase):
     """An export job."""
 
-    row_count: int | None
+    row_count: Annotated[int | None, KNOWN_NULL]
     truncated: bool
     error: str | None
     started_at: datetime | None

@@ -61,6 +61,10 @@ async def test_campaigns_are_sorted_by_spend_with_all_reported_figures(workspace
             {"metric": name, "reason": "insufficient_data"}
             for name in ("conversions", "conversion_value", "cpa", "roas")
         ],
+        "unavailable": [
+            {"metric": name, "reason": "insufficient_data"}
+            for name in ("reach", "conversions", "conversion_value", "cpa", "roas")
+        ],
         "platforms": [
             {
                 "platform": "meta", "account_id": "act_1", "account_name": "meta act_1", "status": "connected",

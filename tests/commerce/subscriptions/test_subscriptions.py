@@ -194,7 +194,9 @@ async def test_summary_lists_mrr_movements(workspace_client):
             "end_mrr": 35.0,
         },
     }
-    assert (answer["currency"], answer["complete"], answer["unavailable"]) == ("USD", True, [])
+    assert (answer["currency"], answer["complete"]) == ("USD", True)
+    unpriced = [{"metric": name, "reason": "insufficient_data"} for name in ("amount", "mrr")]
+    assert answer["unavailable"] == unpriced  # of the trial
     assert answer["range"]["from"] == "2026-06-01T00:00:00.000Z"
     paid = (await workspace_client.get("/subscriptions", **JUNE, provider="revenuecat"))["summary"]
     assert (paid["mrr"], paid["active"], paid["churn_rate"]) == (0, 0, None)

@@ -73,20 +73,26 @@ async def post_query(
     )
     renderer = ResponseRenderer(query, queries.metrics_by_id(query.metrics), caller.workspace.currency)
     previous_range = await resolve_comparison_range(body.compare, date_range, caller, event_reader)
+    unavailable = list_unavailable_with_reasons(
+        query.metrics, totals.values, *(row.values for row in page.rows)
+    )
+    comparison, unavailable_before = (
+        await build_comparison_rows_aligned_to_page_and_totals(
+            previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot, groups=groups
+        )
+        if previous_range
+        else (None, [])
+    )
     return QueryResponse(
         columns=renderer.result_columns(),
         rows=renderer.rows_as_arrays(page.rows)
         if body.format == "compact"
         else renderer.rows_as_objects(page.rows),
         totals=renderer.metric_values(totals),
-        comparison=await build_comparison_rows_aligned_to_page_and_totals(
-            previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot, groups=groups
-        )
-        if previous_range
-        else None,
+        comparison=comparison,
         meta=QueryMeta(
             resolved=_describe_resolved_query(body, query, attribution, caller),
-            unavailable=list_unavailable_with_reasons(query.metrics, totals.values),
+            unavailable=[*unavailable, *(item for item in unavailable_before if item not in unavailable)],
             **_truncation_and_next_cursor(body, caller, cursor, page),
             row_count=len(page.rows),
             complete=snapshot.is_complete_without_failed_source(

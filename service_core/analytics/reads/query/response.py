@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -17,10 +17,11 @@ from service_core.analytics.query.result_values import to_json_numbers
 from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.did_you_mean import ValueSuggestion
-from service_core.analytics.reads.metric_values import UnavailableMetric
+from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.analytics.reads.query.top_groups import TopBody, TopGroups, read_rows_of_groups
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.null_reasons import LISTED_BY_OPERATION, UnavailableMetric
 from service_core.kernel.schemas import BodyModel, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -83,7 +84,7 @@ class QueryComparison(ResponseModel):
 
     range: RangeResponse
     rows: list[dict[str, Any]]
-    totals: dict[str, float | int | None]
+    totals: Annotated[dict[str, float | int | None], LISTED_BY_OPERATION]
 
 
 class QueryResponse(ResponseModel):
@@ -91,7 +92,7 @@ class QueryResponse(ResponseModel):
 
     columns: list[MetricColumn | ResultColumn]
     rows: list[dict[str, Any]] | list[list[Any]]
-    totals: dict[str, float | int | None]
+    totals: Annotated[dict[str, float | int | None], LISTED_BY_OPERATION]
     comparison: QueryComparison | None
     meta: QueryMeta
 
@@ -143,8 +144,10 @@ async def build_comparison_rows_aligned_to_page_and_totals(
     queries: MetricQueries,
     snapshot: SourceSnapshot,
     groups: TopGroups | None = None,
-) -> QueryComparison:
-    """Returns the rows of the page in the comparison range; buckets are matched by position.
+) -> tuple[QueryComparison, list[UnavailableMetric]]:
+    """Returns the rows of the page in the comparison range, and what is unavailable there.
+
+    Buckets are matched by position.
 
     Args:
         groups: the groups that the page keeps; None for a page of rows.
@@ -175,21 +178,23 @@ async def build_comparison_rows_aligned_to_page_and_totals(
         caller, without_dimensions_and_buckets(replace(query, range=comparison_range)), snapshot
     )
     empty_values = queries.values_of_row_without_data(query, snapshot)
-    records = []
+    records, shown = [], [totals.rows[0].values]
     for row in page.rows:
         bucket = _bucket_at_same_position(row.bucket, query, comparison_query)
         if row.bucket is not None and bucket is None:
             continue
         result_row = rows.get((bucket, row.labels)) or ResultRow(bucket, row.labels, empty_values)
+        shown.append(result_row.values)
         record = renderer.rows_as_objects([result_row])[0]
         records.append(
             record if row.bucket is None else {BUCKET: bucket, "aligned_bucket": row.bucket} | record
         )
-    return QueryComparison(
+    comparison = QueryComparison(
         range=RangeResponse.from_range(comparison_range),
         rows=records,
         totals=renderer.metric_values(totals.rows[0]),
     )
+    return comparison, list_unavailable_with_reasons(query.metrics, *shown)
 
 
 def _filters_narrowed_to_page_labels(query: MetricQuery, page: QueryResult) -> tuple[DimensionFilter, ...]:
