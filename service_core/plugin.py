@@ -15,6 +15,7 @@ from service_core.access.email_sender import EmailSender as EmailSender
 from service_core.access.email_sender import EmailSenderUnavailable as EmailSenderUnavailable
 from service_core.access.fixed_window import FixedWindowCounter as FixedWindowCounter
 from service_core.access.ip_prefixes import truncate_to_ipv4_24_or_ipv6_48 as truncate_to_ipv4_24_or_ipv6_48
+from service_core.access.key_management import limit_key_to_role as limit_key_to_role
 from service_core.access.key_requests.models import REQUEST_LIFETIME as REQUEST_LIFETIME
 from service_core.access.key_requests.models import REQUEST_RETENTION as REQUEST_RETENTION
 from service_core.access.key_requests.models import KeyRequest as KeyRequest
@@ -63,6 +64,7 @@ from service_core.access.ports import RateLimitResult as RateLimitResult
 from service_core.access.ports import RowPage as RowPage
 from service_core.access.ports import TransferableStore as TransferableStore
 from service_core.access.ports import WorkspaceSettings as WorkspaceSettings
+from service_core.access.roles import GRANTABLE_KEY_SCOPES as GRANTABLE_KEY_SCOPES
 from service_core.access.roles import Role as Role
 from service_core.access.signup.models import UNPAID_SIGNUP_RETENTION as UNPAID_SIGNUP_RETENTION
 from service_core.access.signup.models import CheckoutRequest as CheckoutRequest
@@ -424,6 +426,9 @@ from service_core.ingestion.ports import SessionKey as SessionKey
 from service_core.ingestion.ports import SessionState as SessionState
 from service_core.ingestion.ports import TaggedLink as TaggedLink
 from service_core.ingestion.ports import UserAgentParser as UserAgentParser
+from service_core.ingestion.property_addresses import ADDRESS_PATTERNS as ADDRESS_PATTERNS
+from service_core.ingestion.property_addresses import POSSIBLE_ADDRESS_PATTERN as POSSIBLE_ADDRESS_PATTERN
+from service_core.ingestion.property_addresses import truncate_addresses_in_json as truncate_addresses_in_json
 from service_core.kernel.call_batching import CallBatcher as CallBatcher
 from service_core.kernel.call_batching import (
     gather_results_or_expected_errors as gather_results_or_expected_errors,

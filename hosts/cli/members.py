@@ -156,7 +156,9 @@ async def _change_role_or_remove(
         changed = (
             await store.members.remove_member_unless_last_owner(owner.id, account.id, system_clock())
             if role is None
-            else await store.members.save_member_unless_no_owner_left(replace(member, role=Role(role)))
+            else await store.members.save_member_unless_no_owner_left(
+                replace(member, role=Role(role)), system_clock()
+            )
         )
     if not changed:
         raise Conflict("A workspace keeps at least one owner", "resource_changed")

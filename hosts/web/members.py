@@ -72,7 +72,7 @@ async def change_role_or_remove_member(context: PageContext, public_id: str, acc
             )
         else:
             await change_role_unless_last_owner(
-                context.store.members, by, account, _parse_role(form.text("role"))
+                context.store.members, by, account, _parse_role(form.text("role")), context.clock()
             )
     except Conflict as refusal:
         return await _members_page(context, workspace, by, refusal)

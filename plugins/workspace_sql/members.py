@@ -19,7 +19,16 @@ from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import prefixed_columns, record_of, row_of
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.statements import insert_if_absent, matches
-from service_core.plugin import Invitation, Member, RequestStatus, Role, Workspace
+from service_core.plugin import (
+    GRANTABLE_KEY_SCOPES,
+    Credential,
+    Invitation,
+    Member,
+    RequestStatus,
+    Role,
+    Workspace,
+    limit_key_to_role,
+)
 
 _OPEN: Final = INVITATIONS.c.accepted_at.is_(None)
 
@@ -50,8 +59,8 @@ class SqlMembers(SqlStore):
         rows = await self._database.fetch_rows(query)
         return [(record_of(Workspace, row), record_of(Member, row, "member_")) for row in rows]
 
-    async def save_member_unless_no_owner_left(self, member: Member) -> bool:
-        """Adds a member or changes a role. Returns False if the workspace would have no owner."""
+    async def save_member_unless_no_owner_left(self, member: Member, now: datetime) -> bool:
+        """Adds a member or changes a role, with the keys the member granted; see `Members`."""
         async with self._database.write(member.workspace_id) as connection:
             demotes = member.role is not Role.OWNER
             if demotes and await _is_last_owner(connection, member.workspace_id, member.account_id):
@@ -60,6 +69,8 @@ class SqlMembers(SqlStore):
             changed = await connection.execute(sa.update(MEMBERS).where(own).values(role=member.role))
             if changed.rowcount == 0:
                 await connection.execute(sa.insert(MEMBERS).values(row_of(member)))
+            await _limit_keys_to_role(connection, member, now)
+            request_increment_at_commit(connection)
             return True
 
     async def remove_member_unless_last_owner(
@@ -78,16 +89,37 @@ class SqlMembers(SqlStore):
             change = {"revoked_at": now} if keys_pass_to is None else {"granted_by": keys_pass_to}
             active = CREDENTIALS.c.revoked_at.is_(None)
             await connection.execute(sa.update(CREDENTIALS).where(keys, active).values(change))
-            approved = matches(
-                KEY_REQUESTS,
-                workspace_id=workspace_id,
-                decided_by=account_id,
-                status=RequestStatus.APPROVED,
-            )
+            approved = _approved_requests(workspace_id, account_id)
             expire = sa.update(KEY_REQUESTS).where(approved).values(status=RequestStatus.EXPIRED)
             await connection.execute(expire)
             request_increment_at_commit(connection)
             return True
+
+
+def _approved_requests(workspace_id: UUID, account_id: UUID) -> sa.ColumnElement[bool]:
+    """Returns the condition of key requests that a member approved and nobody collected yet."""
+    return matches(
+        KEY_REQUESTS, workspace_id=workspace_id, decided_by=account_id, status=RequestStatus.APPROVED
+    )
+
+
+async def _limit_keys_to_role(connection: AsyncConnection, member: Member, now: datetime) -> None:
+    """Narrows or revokes the active keys a member granted, and expires approved requests beyond the role."""
+    own = matches(CREDENTIALS, workspace_id=member.workspace_id, granted_by=member.account_id)
+    active = await connection.execute(sa.select(CREDENTIALS).where(own, CREDENTIALS.c.revoked_at.is_(None)))
+    for row in active.mappings().all():
+        key = record_of(Credential, row)
+        limited = limit_key_to_role(key, member.role, now)
+        if limited != key:
+            update = sa.update(CREDENTIALS).where(CREDENTIALS.c.id == key.id)
+            await connection.execute(update.values(row_of(limited)))
+    approved = sa.select(KEY_REQUESTS.c.id, KEY_REQUESTS.c.scopes).where(
+        _approved_requests(member.workspace_id, member.account_id)
+    )
+    for row in (await connection.execute(approved)).mappings().all():
+        if not row["scopes"] <= GRANTABLE_KEY_SCOPES[member.role]:
+            same = KEY_REQUESTS.c.id == row["id"]
+            await connection.execute(sa.update(KEY_REQUESTS).where(same).values(status=RequestStatus.EXPIRED))
 
 
 async def _is_last_owner(connection: AsyncConnection, workspace_id: UUID, account_id: UUID) -> bool:

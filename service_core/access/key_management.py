@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -16,12 +17,26 @@ from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
 from service_core.access.members.models import Member
 from service_core.access.models import Credential, CredentialKind, Workspace
 from service_core.access.ports import CredentialStore
-from service_core.access.roles import Permission, require_can_grant_key_scopes, require_permission
+from service_core.access.roles import (
+    GRANTABLE_KEY_SCOPES,
+    Permission,
+    Role,
+    require_can_grant_key_scopes,
+    require_permission,
+)
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.operations import Scope
 
 MAX_KEY_NAME_LENGTH: Final = 200
+
+
+def limit_key_to_role(key: Credential, role: Role, now: datetime) -> Credential:
+    """Returns a key with the scopes that the role of the person who granted it can still grant; revoked without any."""
+    scopes = key.scopes & GRANTABLE_KEY_SCOPES[role]
+    if scopes:
+        return replace(key, scopes=scopes)
+    return replace(key, revoked_at=key.revoked_at or now)
 
 
 class KeyManagement:

@@ -7,7 +7,10 @@ import pytest
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.access.key_management import KeyManagement
 from service_core.access.key_requests.models import RequestStatus
-from service_core.access.members.invitations import leave_or_remove_unless_last_owner
+from service_core.access.members.invitations import (
+    change_role_unless_last_owner,
+    leave_or_remove_unless_last_owner,
+)
 from service_core.access.roles import Role
 from service_core.access.signup.models import SignupStatus
 from service_core.access.signup.ports import SignupLookup
@@ -52,7 +55,7 @@ async def test_keys_die_with_the_membership_of_who_granted_them(deployment, key_
     assert deployment.store.credentials.change_version() != before  # other processes drop what they cached
     listed = await deployment.store.credentials.list_keys(key_requests.workspace.id)
     assert {key.name for key in listed if key.revoked_at == now} == {"Created", "Campaign bot"}
-    await members.save_member_unless_no_owner_left(replace(admin, created_at=now))
+    await members.save_member_unless_no_owner_left(replace(admin, created_at=now), now)
     assert not await is_accepted(deployment, keys[0])  # who comes back brings no key back
 
 
@@ -72,6 +75,36 @@ async def test_who_leaves_keeps_no_keys(deployment, key_requests):
         deployment.store.members, admin, admin.account_id, deployment.clock(), keep_keys=True
     )
     assert [await is_accepted(deployment, key) for key in keys] == [False, False, True]
+
+
+async def test_keys_shrink_with_the_role_of_who_granted_them(deployment, key_requests):
+    workspace, store = key_requests.workspace, deployment.store
+    owner = await deployment.add_member(workspace, Role.OWNER)
+    demoted = await deployment.add_member(workspace, Role.OWNER, "second@example.com")
+    management = KeyManagement(store.credentials, deployment.clock)
+    key = await management.create_named_key_if_permitted(
+        workspace, demoted, "Links", {Scope.READ, Scope.WRITE_LINKS}
+    )
+    write_only = await management.create_named_key_if_permitted(
+        workspace, demoted, "Writes", {Scope.WRITE_RULES}
+    )
+    filed = await key_requests.file(scopes=frozenset({Scope.READ, Scope.WRITE_LINKS}))
+    await deployment.approvals.decide_pending_request(filed.token, demoted.account_id, approve=True)
+    before, now = store.credentials.change_version(), deployment.clock()
+    await change_role_unless_last_owner(store.members, owner, demoted.account_id, Role.ADMIN, now)
+    found = await store.credentials.find_auth_context(sha256_hex(key.secret))
+    assert found.credential.scopes == READ
+    assert not await is_accepted(deployment, write_only)
+    assert store.credentials.change_version() != before  # other processes drop what they cached
+    request, collected = await key_requests.poll(filed.request)
+    assert (request.status_at(now), collected) == (RequestStatus.EXPIRED, None)
+    await change_role_unless_last_owner(store.members, owner, demoted.account_id, Role.OWNER, now)
+    found = await store.credentials.find_auth_context(sha256_hex(key.secret))
+    assert found.credential.scopes == READ  # a later promotion brings no scope back
+    await change_role_unless_last_owner(store.members, owner, demoted.account_id, Role.VIEWER, now)
+    assert not await is_accepted(deployment, key)
+    listed = {listed.name: listed for listed in await store.credentials.list_keys(workspace.id)}
+    assert (listed["Links"].revoked_at, listed["Writes"].revoked_at) == (now, now)
 
 
 async def test_an_approval_of_who_left_mints_no_key(deployment, key_requests):

@@ -120,7 +120,7 @@ async def test_withdrawn_invitation_cannot_be_accepted(deployment, workspace, ow
 async def test_accepting_an_invitation_keeps_the_role_of_an_existing_member(deployment, workspace, owner):
     bob = await create_account(deployment)
     await deployment.store.members.save_member_unless_no_owner_left(
-        Member(workspace.id, bob.id, Role.ADMIN, deployment.clock())
+        Member(workspace.id, bob.id, Role.ADMIN, deployment.clock()), deployment.clock()
     )
     await invite_and_read_token(deployment, workspace, owner, role=Role.VIEWER)
     await accept_invitation_for_own_email(
@@ -157,12 +157,16 @@ async def test_invitation_without_a_valid_address_is_refused(deployment, workspa
 async def test_last_owner_cannot_be_removed(deployment, workspace, owner):
     admin = await deployment.add_member(workspace, Role.ADMIN)
     with pytest.raises(Conflict):
-        await change_role_unless_last_owner(deployment.store.members, owner, owner.account_id, Role.ADMIN)
+        await change_role_unless_last_owner(
+            deployment.store.members, owner, owner.account_id, Role.ADMIN, deployment.clock()
+        )
     with pytest.raises(Conflict):
         await leave_or_remove_unless_last_owner(
             deployment.store.members, owner, owner.account_id, deployment.clock()
         )
-    await change_role_unless_last_owner(deployment.store.members, owner, admin.account_id, Role.OWNER)
+    await change_role_unless_last_owner(
+        deployment.store.members, owner, admin.account_id, Role.OWNER, deployment.clock()
+    )
     await leave_or_remove_unless_last_owner(
         deployment.store.members, owner, owner.account_id, deployment.clock()
     )
@@ -177,7 +181,9 @@ async def test_only_owners_change_roles_and_members_can_leave(deployment, worksp
         await deployment.add_member(workspace, Role.MEMBER),
     )
     with pytest.raises(Forbidden):
-        await change_role_unless_last_owner(deployment.store.members, admin, member.account_id, Role.ADMIN)
+        await change_role_unless_last_owner(
+            deployment.store.members, admin, member.account_id, Role.ADMIN, deployment.clock()
+        )
     with pytest.raises(Forbidden):
         await leave_or_remove_unless_last_owner(
             deployment.store.members, admin, member.account_id, deployment.clock()
@@ -190,7 +196,9 @@ async def test_only_owners_change_roles_and_members_can_leave(deployment, worksp
             deployment.store.members, owner, member.account_id, deployment.clock()
         )
     with pytest.raises(NotFound):
-        await change_role_unless_last_owner(deployment.store.members, owner, member.account_id, Role.ADMIN)
+        await change_role_unless_last_owner(
+            deployment.store.members, owner, member.account_id, Role.ADMIN, deployment.clock()
+        )
 
 
 async def test_concurrent_removal_of_two_owners_keeps_one(two_deployments):

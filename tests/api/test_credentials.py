@@ -93,7 +93,7 @@ async def test_role_change_narrows_a_grant_and_removal_revokes_it_immediately(de
     account = await deployment.person(Role.OWNER)
     token = await deployment.token(account=account)
     await deployment.store.members.save_member_unless_no_owner_left(
-        Member(deployment.workspace.id, account.id, Role.ADMIN, deployment.now)
+        Member(deployment.workspace.id, account.id, Role.ADMIN, deployment.now), deployment.now
     )
     assert status_and_error(await deployment.exchange(token, scopes=["service:write:links"])) == (
         403,

@@ -193,7 +193,7 @@ class CredentialMatrix:
         store, now = self.service.ports.workspace, self.clock()
         account = Account(new_id(), f"{role.value}@example.com", None, now)
         await store.accounts.save_account_unless_email_taken(account)
-        await store.members.save_member_unless_no_owner_left(Member(workspace.id, account.id, role, now))
+        await store.members.save_member_unless_no_owner_left(Member(workspace.id, account.id, role, now), now)
         grant = OAuthGrant(new_id(), account.id, "client", "Bot", workspace.id, frozenset(Scope), now)
         return await issue_access_token(store.one_time_tokens, grant, now, lifetime=timedelta(days=1))
 

@@ -174,7 +174,9 @@ async def test_revoked_permission_of_a_person_applies_to_their_clients(workspace
     assert ("create_report" in names, "create_link" in names) == (True, False)
     account = await store.accounts.find_account_by_email("bob@example.com")
     member = await store.members.get_member(shop.id, account.id)
-    assert await store.members.save_member_unless_no_owner_left(replace(member, role=Role.VIEWER))
+    assert await store.members.save_member_unless_no_owner_left(
+        replace(member, role=Role.VIEWER), workspace_api.now
+    )
     assert "create_report" not in {tool["name"] for tool in await program.tools()}
     assert await store.members.remove_member_unless_last_owner(shop.id, account.id, workspace_api.now)
     assert (await program.send(PING))[0] == 401

@@ -61,7 +61,7 @@ async def test_hostile_names_are_escaped_on_every_page(browser_deployment):
         account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
         await store.accounts.save_account_unless_email_taken(account)
         await store.members.save_member_unless_no_owner_left(
-            Member(workspace.id, account.id, Role.VIEWER, system_clock())
+            Member(workspace.id, account.id, Role.VIEWER, system_clock()), system_clock()
         )
         grant = OAuthGrant(
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()

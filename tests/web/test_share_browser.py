@@ -51,7 +51,7 @@ async def test_names_of_saved_objects_are_escaped(browser_deployment):
                 [title, *some],
             )
     await browser_deployment.store.members.save_member_unless_no_owner_left(
-        Member(gallery.workspace.id, browser_deployment.eve.id, Role.MEMBER, system_clock())
+        Member(gallery.workspace.id, browser_deployment.eve.id, Role.MEMBER, system_clock()), system_clock()
     )
     async with browser_deployment.watched_pages(browser_deployment.eve) as look:
         for section in ("audit", "shared"):

@@ -283,10 +283,10 @@ async def test_former_domain_managers_get_no_mail(reverified_domain):
         for each in await store.members.list_members(reverified_domain.caller.workspace.id)
         if each.role is Role.ADMIN
     ]
-    await store.members.save_member_unless_no_owner_left(replace(bob, role=Role.VIEWER))
+    await store.members.save_member_unless_no_owner_left(replace(bob, role=Role.VIEWER), bob.created_at)
     await reverified_domain.looks(hours=1)
     assert pop_messages(reverified_domain) == mails_to_managers(f"The DNS record of {HOST} is gone")[:1]
-    await store.members.save_member_unless_no_owner_left(bob)
+    await store.members.save_member_unless_no_owner_left(bob, bob.created_at)
     await reverified_domain.looks(hours=1)
     assert pop_messages(reverified_domain) == []
 

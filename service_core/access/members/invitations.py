@@ -84,9 +84,9 @@ async def accept_invitation_for_own_email(
 
 
 async def change_role_unless_last_owner(
-    members: Members, acting_owner: Member, account_id: UUID, new_role: Role
+    members: Members, acting_owner: Member, account_id: UUID, new_role: Role, now: datetime
 ) -> Member:
-    """Changes the role of a member of the owner's workspace. OAuth grants are narrowed with it at once.
+    """Changes the role of a member of the owner's workspace. OAuth grants and granted keys are narrowed with it at once.
 
     Raises:
         Forbidden: ``owner_required``.
@@ -98,7 +98,7 @@ async def change_role_unless_last_owner(
     if current is None:
         raise NotFound
     changed = Member(acting_owner.workspace_id, account_id, new_role, current.created_at)
-    if not await members.save_member_unless_no_owner_left(changed):
+    if not await members.save_member_unless_no_owner_left(changed, now):
         raise _last_owner_error()
     return changed
 

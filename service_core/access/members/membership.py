@@ -60,7 +60,7 @@ async def add_member_with_password_link_if_needed(
         account = Account(new_id(), normalized_email, None, now)
         await accounts.save_account_unless_email_taken(account)
     member = Member(workspace.id, account.id, role, now)
-    if not await members.save_member_unless_no_owner_left(member):
+    if not await members.save_member_unless_no_owner_left(member, now):
         raise Conflict("A workspace keeps at least one owner", "resource_changed")
     token = None
     if account.password is None:

@@ -41,8 +41,14 @@ class Members(Protocol):
     async def list_memberships(self, account_id: UUID) -> list[tuple[Workspace, Member]]:
         """Returns the workspaces of an account with its memberships, oldest first."""
 
-    async def save_member_unless_no_owner_left(self, member: Member) -> bool:
-        """Adds a member or changes a role. Returns False, without a change, if the workspace would have no owner."""
+    async def save_member_unless_no_owner_left(self, member: Member, now: datetime) -> bool:
+        """Adds a member or changes a role, and limits the keys the member granted to the role (`limit_key_to_role`).
+
+        Keys that the member approved, that nobody collected yet and whose scopes the role cannot grant, expire.
+
+        Returns:
+            False, without a change, if the workspace would have no owner.
+        """
 
     async def remove_member_unless_last_owner(
         self, workspace_id: UUID, account_id: UUID, now: datetime, *, keys_pass_to: UUID | None = None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from service_core.access.key_management import limit_key_to_role
 from service_core.access.key_requests.models import (
     REQUEST_LIFETIME,
     REQUEST_RETENTION,
@@ -15,7 +16,7 @@ from service_core.access.key_requests.models import (
 )
 from service_core.access.members.models import Account, Invitation, Member, PasswordLink, Purpose, Session
 from service_core.access.models import AuthContext, Credential, Workspace
-from service_core.access.roles import Role
+from service_core.access.roles import GRANTABLE_KEY_SCOPES, Role
 from service_core.access.signup.models import UNPAID_SIGNUP_RETENTION, Signup, SignupStatus
 from service_core.access.signup.ports import SignupDigests, SignupLookup, WorkspaceProvisioning
 from service_core.testing.memory.access_state import AccessState, MemoryAccessStore
@@ -131,10 +132,23 @@ class MemoryMembers(MemoryAccessStore):
         members = [member for member in self._state.members.values() if member.account_id == account_id]
         return [(self._state.workspaces[member.workspace_id], member) for member in members]
 
-    async def save_member_unless_no_owner_left(self, member: Member) -> bool:
+    async def save_member_unless_no_owner_left(self, member: Member, now: datetime) -> bool:
         if member.role is not Role.OWNER and self._is_only_owner(member.workspace_id, member.account_id):
             return False
         self._state.members[member.workspace_id, member.account_id] = member
+        for key in list(self._state.credentials.values.values()):
+            if (key.workspace_id, key.granted_by, key.revoked_at) == (
+                member.workspace_id,
+                member.account_id,
+                None,
+            ):
+                self._state.credentials.values[key.id] = limit_key_to_role(key, member.role, now)
+        for request in list(self._state.key_requests.values.values()):
+            decided = request.workspace_id, request.decided_by, request.status
+            grantable = request.scopes <= GRANTABLE_KEY_SCOPES[member.role]
+            if decided == (member.workspace_id, member.account_id, RequestStatus.APPROVED) and not grantable:
+                self._state.key_requests.values[request.id] = replace(request, status=RequestStatus.EXPIRED)
+        self._state.change_version += 1
         return True
 
     async def remove_member_unless_last_owner(

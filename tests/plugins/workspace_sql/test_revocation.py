@@ -89,7 +89,7 @@ async def create_token(directory, workspace, role, email):
     now = system_clock()
     account = Account(new_id(), email, None, now)
     await directory.accounts.save_account_unless_email_taken(account)
-    await directory.members.save_member_unless_no_owner_left(Member(workspace.id, account.id, role, now))
+    await directory.members.save_member_unless_no_owner_left(Member(workspace.id, account.id, role, now), now)
     grant = OAuthGrant(
         new_id(), account.id, "client", "Program", workspace.id, frozenset({Scope.READ}), now, None
     )

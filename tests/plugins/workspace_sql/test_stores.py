@@ -151,7 +151,7 @@ async def test_one_of_20_code_exchanges_succeeds_and_the_others_revoke_the_grant
     one, other = two_stores
     ann = Account(new_id(), "ann@example.com", None, NOW)
     await one.accounts.save_account_unless_email_taken(ann)
-    await one.members.save_member_unless_no_owner_left(Member(workspace.id, ann.id, Role.OWNER, NOW))
+    await one.members.save_member_unless_no_owner_left(Member(workspace.id, ann.id, Role.OWNER, NOW), NOW)
     grant = OAuthGrant(new_id(), ann.id, "client", "Program", workspace.id, frozenset({Scope.READ}), NOW)
     code = OneTimeToken(
         OneTimeTokenKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43

@@ -82,7 +82,7 @@ async def test_concurrent_mutual_removal_keeps_one_owner(two_stores, note_client
     for person in (ann, bob):
         await two_stores[0].accounts.save_account_unless_email_taken(person)
         await two_stores[0].members.save_member_unless_no_owner_left(
-            Member(shop.id, person.id, Role.OWNER, NOW)
+            Member(shop.id, person.id, Role.OWNER, NOW), NOW
         )
     removed = await asyncio.gather(
         *(
