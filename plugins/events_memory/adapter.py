@@ -1,5 +1,6 @@
 """The event store over Python lists."""
 
+import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -52,6 +53,7 @@ from service_core.plugin import (
     TouchPath,
     TouchPathQuery,
     event_time_key,
+    truncate_addresses_in_json,
     truncate_to_ipv4_24_or_ipv6_48,
 )
 
@@ -205,16 +207,13 @@ class MemoryEventStore:
         self._revoked_links.add((workspace_id, event_id))
 
     async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
-        """Cuts the IP addresses of events received in a time range."""
-        places = [
-            place
-            for place, event in enumerate(self._events)
-            if event.ip and "/" not in event.ip and (since or event.received_at) <= event.received_at < before
-        ]
-        for place in places:
-            event = self._events[place]
-            self._events[place] = replace(event, ip=truncate_to_ipv4_24_or_ipv6_48(event.ip))
-        return len(places)
+        """Cuts the IP addresses of events received in a time range, in properties, too."""
+        changed = 0
+        for place, event in enumerate(self._events):
+            if (since or event.received_at) <= event.received_at < before:
+                self._events[place] = _with_truncated_addresses(event)
+                changed += self._events[place] != event
+        return changed
 
     async def delete_events_before(self, workspace_id: UUID, before: datetime) -> int:
         """Deletes the events of a workspace that happened before a time."""
@@ -298,4 +297,15 @@ def _session_state_of_sorted_events(sorted_events: list[Event]) -> SessionState:
         attribution_medium=latest.attribution_medium,
         channel=latest.channel,
         last_campaign=next((values for values in reversed(campaigns) if any(values)), None),
+    )
+
+
+def _with_truncated_addresses(event: Event) -> Event:
+    properties = json.dumps(event.event_data)
+    cut = truncate_addresses_in_json(properties)
+    whole = event.ip is not None and "/" not in event.ip
+    return replace(
+        event,
+        ip=truncate_to_ipv4_24_or_ipv6_48(event.ip) if whole else event.ip,
+        event_data=event.event_data if cut == properties else json.loads(cut),
     )

@@ -212,7 +212,9 @@ class PersonalDataStore(Protocol):
     """Removes personal data from the event store. Nothing that is removed comes back, also after a rebuild."""
 
     async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
-        """Cuts the IP addresses of events received in a time range to their /24 or /48.
+        """Cuts the IP addresses of events received in a time range to their /24 or /48, in properties, too.
+
+        In properties the addresses under `ADDRESS_KEYS` are cut, at every depth (`ADDRESS_PATTERNS`).
 
         Args:
             before: end of the range, exclusive.

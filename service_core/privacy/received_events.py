@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from service_core.access.ip_prefixes import truncate_to_ipv4_24_or_ipv6_48
 from service_core.ingestion.models import ReceivedEvent
+from service_core.ingestion.property_addresses import ADDRESS_KEYS
 
-_ADDRESS_FIELDS: Final = frozenset({"ip", "$ip", "ip_address", "ipaddress", "client_ip", "x-forwarded-for"})
+_ADDRESS_FIELDS: Final = frozenset(ADDRESS_KEYS)
 
 
 def truncate_addresses(event: ReceivedEvent) -> ReceivedEvent:
@@ -46,6 +47,6 @@ def _truncate_in(value: Any, name: str = "") -> Any:
 
 
 def _first_of_network(address: str | None) -> str | None:
-    """Returns the first address of the network, from which a replayed event can still be located."""
-    network = truncate_to_ipv4_24_or_ipv6_48(address)
+    """Returns the first address of the network, from which a replayed event can still be located; the first of a list."""
+    network = truncate_to_ipv4_24_or_ipv6_48((address or "").partition(",")[0].strip())
     return None if network is None else str(ip_network(network).network_address)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import Final
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from plugins.events_sql.schema.tables import PERSON_MERGES
 from plugins.events_sql.writes.append_statements import insert_rows
 from plugins.events_sql.writes.derived_tables import workspace_rebuild_queries
 from plugins.events_sql.writes.event_conditions import HAS_WHOLE_ADDRESS, received_between
+from service_core.plugin import ADDRESS_PATTERNS, POSSIBLE_ADDRESS_PATTERN
 
 _TRUNCATED_ADDRESS: Final = r"""
 CASE
@@ -22,6 +24,14 @@ CASE
   ELSE regexp_replace(ip, '^([0-9]+[.][0-9]+[.][0-9]+)[.].*$', '\1.0/24')
 END
 """
+_PROPERTIES: Final = "CAST(event_data AS TEXT)"
+_TRUNCATED_PROPERTIES: Final = reduce(
+    lambda text, rule: f"regexp_replace({text}, '{rule[0]}', '{rule[1]}', 'g')", ADDRESS_PATTERNS, _PROPERTIES
+)
+_HAS_ADDRESS_IN_PROPERTIES: Final = (
+    f"(regexp_replace({_PROPERTIES}, '{POSSIBLE_ADDRESS_PATTERN}', '') <> {_PROPERTIES}"
+    f" AND {_TRUNCATED_PROPERTIES} <> {_PROPERTIES})"
+)
 _USED_NUMBERS: Final = """
 SELECT visitor_no FROM events WHERE workspace_id = '{0}'
 UNION SELECT strong_no FROM events WHERE workspace_id = '{0}' AND strong_no IS NOT NULL
@@ -34,20 +44,24 @@ UNION SELECT person_no FROM person_merges WHERE workspace_id = '{0}'
 def truncate_day_of_addresses(
     writer: StatementRunner, before: datetime, since: datetime | None
 ) -> tuple[int, datetime | None]:
-    """Cuts the addresses of the earliest day of a range that has whole ones.
+    """Cuts the addresses of the earliest day of a range that has whole ones, in properties, too.
 
     Returns:
         How many were cut, and the start of the rest of the range; None when nothing is left.
     """
-    due = f"{received_between(since, before)} AND {HAS_WHOLE_ADDRESS}"
+    due = f"{received_between(since, before)} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})"
     ((first,),) = writer.execute_text(f"SELECT min(received_at) FROM events WHERE {due}")  # noqa: S608 - no input
     if first is None:
         return 0, None
     day = first.replace(tzinfo=UTC)
     end = min(day + timedelta(days=1), before)
-    due = f"{received_between(day, end)} AND {HAS_WHOLE_ADDRESS}"
-    count = _count(writer, f"events WHERE {due}")
-    writer.execute_text(f"UPDATE events SET ip = {_TRUNCATED_ADDRESS} WHERE {due}")  # noqa: S608 - no input
+    on_day = received_between(day, end)
+    count = _count(writer, f"events WHERE {on_day} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})")
+    for column, value, is_whole in (
+        ("ip", _TRUNCATED_ADDRESS, HAS_WHOLE_ADDRESS),
+        ("event_data", f"CAST({_TRUNCATED_PROPERTIES} AS JSON)", _HAS_ADDRESS_IN_PROPERTIES),
+    ):
+        writer.execute_text(f"UPDATE events SET {column} = {value} WHERE {on_day} AND {is_whole}")  # noqa: S608 - no input
     return count, end if end < before else None
 
 

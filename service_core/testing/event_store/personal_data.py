@@ -41,6 +41,33 @@ class PersonalData(EventStoreKit):
         assert [event.ip for event in stored] == [*addresses.values(), "192.0.2.7", None]
         assert [event.event_id for event in stored] == [event.event_id for event in builder.events]
 
+    async def test_addresses_in_properties_are_cut_at_every_depth(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Addresses under the keys of addresses are cut in properties, and everything else stays as it was sent."""
+        data = {
+            "IP": "203.0.113.9",
+            "device": [{"x-forwarded-for": "198.51.100.7, 10.0.0.1", "ip": "2001:db8:7:8::9"}],
+            "client_ip": ["203.0.113.9", "198.51.100.1"],
+            "remote_addr": "::1",
+            "user_ip": "unknown",
+            "app_version": "1.2.3.4",
+            "price": 1.10,
+        }
+        cut = data | {
+            "IP": "203.0.113.0/24",
+            "device": [{"x-forwarded-for": "198.51.100.0/24", "ip": "2001:db8:7::/48"}],
+            "client_ip": ["203.0.113.0/24"],
+            "remote_addr": "::/48",
+        }
+        for day in ("2026-03-02", "2026-03-20"):
+            builder.add_event("page_view", at=day, visitor="A1", strong_id="U1", event_data=data)
+        await store.append(builder.events)
+        assert await store.truncate_addresses(utc_instant("2026-03-10")) == 1
+        stored = await store.list_latest_person_events(builder.query_scope(SPAN), "u:U1")
+        assert [event.event_data for event in stored] == [cut, data]
+        assert await store.truncate_addresses(utc_instant("2026-03-10")) == 0
+
     async def test_truncation_leaves_addresses_received_before_its_start(
         self, store: Store, builder: EventBuilder
     ) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import reduce
 from typing import Final
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from plugins.events_sql.schema.tables import (
     WEAK_LINKS,
 )
 from plugins.events_sql.writes.event_conditions import HAS_WHOLE_ADDRESS, received_between
+from service_core.plugin import ADDRESS_PATTERNS, POSSIBLE_ADDRESS_PATTERN
 
 _TRUNCATED_ADDRESS: Final = r"""
 multiIf(
@@ -23,6 +25,18 @@ multiIf(
   ip LIKE '%:%', replaceRegexpOne(assumeNotNull(ip), '^(([0-9a-fA-F]+:){1,3}).*$', '\\1:/48'),
   replaceRegexpOne(assumeNotNull(ip), '^([0-9]+[.][0-9]+[.][0-9]+)[.].*$', '\\1.0/24'))
 """
+
+
+def _regex_literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\") + "'"
+
+
+_TRUNCATED_PROPERTIES: Final = reduce(
+    lambda text, rule: f"replaceRegexpAll({text}, {_regex_literal(rule[0])}, {_regex_literal(rule[1])})",
+    ADDRESS_PATTERNS,
+    "event_data",
+)
+_HAS_ADDRESS_IN_PROPERTIES: Final = f"(match(event_data, {_regex_literal(POSSIBLE_ADDRESS_PATTERN)}) AND {_TRUNCATED_PROPERTIES} <> event_data)"
 _WAIT: Final = "SETTINGS mutations_sync = 2"
 _NUMBERS_PER_MUTATION: Final = 5000
 _VISITOR_TABLES: Final = (
@@ -39,10 +53,19 @@ def truncate_addresses(
     writer: StatementRunner, cluster: str, before: datetime, since: datetime | None
 ) -> int:
     """Cuts the IP addresses of events received in a time range."""
-    due = f"{received_between(since, before)} AND {HAS_WHOLE_ADDRESS}"
-    count = _count(writer, f"events WHERE {due}")
+    span = received_between(since, before)
+    count = _count(writer, f"events WHERE {span} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})")
     if count:
-        _mutate(writer, cluster, "events", f"UPDATE ip = {_TRUNCATED_ADDRESS} WHERE {due}")
+        _mutate(
+            writer,
+            cluster,
+            "events",
+            f"UPDATE ip = {_TRUNCATED_ADDRESS} WHERE {span} AND {HAS_WHOLE_ADDRESS}",
+        )
+        properties = (
+            f"UPDATE event_data = {_TRUNCATED_PROPERTIES} WHERE {span} AND {_HAS_ADDRESS_IN_PROPERTIES}"
+        )
+        _mutate(writer, cluster, "events", properties)
     return count
 
 
