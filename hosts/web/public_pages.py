@@ -84,7 +84,12 @@ async def _cached_shared_page_html(context: PageContext, publication: SharedObje
         page = await asyncio.to_thread(_build_shared_page, publication, shared_result, setting)
         return await render_template("public_page.html", base=context.base, page=page)
 
-    key = publication.record.id, publication.link.show_workspace_name, shared_result.computed_at
+    key = (
+        publication.record.id,
+        publication.link.show_workspace_name,
+        shared_result.computed_at,
+        shared_result.data_version,
+    )
     return await context.drawn.get_or_compute(key, render_shared_page)
 
 

@@ -75,6 +75,7 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
         },
         map_kept_message=map_kept_message,
         is_paid_event=is_paid_event_of_workspace,
+        data_version=ports.workspace.credentials.change_version,
     )
 
 

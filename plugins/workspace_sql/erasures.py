@@ -6,6 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.column_types import plain_type
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import row_of
@@ -36,10 +37,12 @@ class SqlErasures(SqlStore):
     """Implements the port `Erasures`."""
 
     async def save_erasure(self, erasure: Erasure) -> None:
-        """Adds or replaces an erasure."""
+        """Adds or replaces an erasure. A completed one invalidates the caches of all processes."""
         row = row_of(erasure)
         async with self._database.write() as connection:
             await connection.execute(upsert(connection, ERASURES, row).values(row))
+            if erasure.status is ErasureStatus.COMPLETED:
+                request_increment_at_commit(connection)
 
     async def list_erasures(self, workspace_id: UUID) -> list[Erasure]:
         """Returns the erasures of a workspace, newest first."""

@@ -15,7 +15,7 @@ class CredentialStore(Protocol):
         """Returns the active credential with this digest and its workspace; None if it is unknown or revoked."""
 
     def change_version(self) -> int | None:
-        """Returns a number that changes whenever a credential or workspace changes in any process.
+        """Returns a number that changes whenever a credential or workspace changes, or a person was erased, in any process.
 
         A synchronous function of a few microseconds, called on each cached look-up. None if the store has not been able to
         determine the version for 5 seconds; caches may then be stale.

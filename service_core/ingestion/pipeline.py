@@ -104,6 +104,7 @@ class IngestPipeline:
         map_kept_message: maps messages of providers that were kept raw, so that a replay after an update of the
             plugin stores them; None leaves them in quarantine.
         is_paid_event: whether something is paid with a tracked event of this name, so that its amount is revenue.
+        data_version: changes when a person was erased in any process; the pipeline then reads sessions again.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class IngestPipeline:
         external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
         map_kept_message: MapKeptMessage | None = None,
         is_paid_event: IsPaidEvent = lambda _name, _workspace: True,
+        data_version: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -132,6 +134,8 @@ class IngestPipeline:
         self._external_id_events = external_id_events
         self._map_kept_message = map_kept_message
         self._is_paid_event = is_paid_event
+        self._data_version = data_version
+        self._cached_version = data_version()
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
@@ -150,6 +154,7 @@ class IngestPipeline:
         taken = await self._queue.take(self._batch_size)
         if not taken:
             return 0
+        self._drop_cached_sessions_if_data_was_erased()
         try:
             events, triggered, quarantined, ignored = await self._enrich_or_quarantine_batch(taken)
             if events:
@@ -162,6 +167,14 @@ class IngestPipeline:
             self._event_counts_by_minute.clear()
             raise
         return len(taken)
+
+    def _drop_cached_sessions_if_data_was_erased(self) -> None:
+        """Clears the cached sessions when the data version changed, so that no erased session is continued."""
+        version = self._data_version()
+        if version != self._cached_version:
+            self._sessions.clear()
+            self._event_counts_by_minute.clear()
+            self._cached_version = version
 
     async def _enrich_or_quarantine_batch(
         self, batch: Sequence[QueuedEvent]

@@ -11,7 +11,10 @@ class Erasures(Protocol):
     """Requests to erase a person, kept as certificates and tombstones."""
 
     async def save_erasure(self, erasure: Erasure) -> None:
-        """Adds or replaces an erasure."""
+        """Adds or replaces an erasure.
+
+        A completed one changes `CredentialStore.change_version`, so that every process drops cached answers at once.
+        """
 
     async def list_erasures(self, workspace_id: UUID) -> list[Erasure]:
         """Returns the erasures of a workspace, newest first."""

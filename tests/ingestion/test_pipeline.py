@@ -216,3 +216,16 @@ async def test_unmapped_message_is_quarantined_raw():
         (1, "ValueError: stripe: id is missing")
     ]
     assert [event.source for event in store.events.values()] == ["api"]
+
+
+async def test_sessions_are_read_again_after_an_erasure():
+    version = [1]
+    queue, store = StubIngestQueue(queued_event(1)), StubEventWriter()
+    drain = make_pipeline(queue, store, data_version=lambda: version[0])
+    for number in (2, 3):
+        await drain.process_batch()
+        queue.items = [queued_event(number)]
+    assert len(store.session_requests) == 1
+    version[0] = 2
+    await drain.process_batch()
+    assert len(store.session_requests) == 2

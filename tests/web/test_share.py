@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from unittest.mock import patch
 
@@ -9,6 +10,7 @@ import pytest
 
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.ids import new_token
+from service_core.privacy.models import ErasureStatus, request_erasure
 from service_core.workspace.reports.run_batch import ReportBatchRunner
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
 from tests.fixtures.shared_objects import AFTER_WEEK, EVERY_KIND, SharedObjects
@@ -219,6 +221,29 @@ async def test_public_pages_are_cached_for_a_minute(shared_objects):
     shared_objects.clock.advance(seconds=1)
     await open_public_page(shared_objects, link)
     assert len(asked) == 2 * first
+
+
+async def test_an_erasure_shows_on_public_pages_at_once(shared_objects):
+    link = await shared_objects.share("report", await shared_objects.report("Visitors"))
+    ports, asked = shared_objects.service.ports, []
+    aggregate = ports.events.aggregate
+
+    async def counted(*question):
+        asked.append(question)
+        return await aggregate(*question)
+
+    await open_public_page(shared_objects, link)
+    ports.events.aggregate = counted
+    await open_public_page(shared_objects, link)
+    assert asked == []
+    (workspace, *_) = await ports.workspace.credentials.list_workspaces()
+    erasure = request_erasure(workspace.id, "user-ada", "ann@example.com", shared_objects.clock())
+    await ports.workspace.erasures.save_erasure(erasure)
+    await open_public_page(shared_objects, link)
+    assert asked == []
+    await ports.workspace.erasures.save_erasure(replace(erasure, status=ErasureStatus.COMPLETED))
+    await open_public_page(shared_objects, link)
+    assert asked != []
 
 
 async def test_requests_are_limited_per_network(shared_objects):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from service_core.access.ports import CredentialStore
 from service_core.changes.ports import Transactions
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import ApiError, NotFound
@@ -25,32 +26,42 @@ class SharedResult:
     """The result of a shared object.
 
     Attributes:
-        computed_at: start of the run; pages rendered from the result can be cached by it.
+        computed_at: start of the run; pages rendered from the result can be cached by it and by the data version.
+        data_version: changes when personal data was erased; see `CredentialStore.change_version`.
         run: None when it could not be run.
         reports: the live reports it shows, by id.
         error: why it could not be run.
     """
 
     computed_at: datetime
+    data_version: int | None
     run: SharedObjectRun | None
     reports: Mapping[UUID, Report] = field(default_factory=dict)
     error: str | None = None
 
 
 class SharedResults:
-    """Runs shared objects, each at most once a minute.
+    """Runs shared objects, each at most once a minute, and again at once after an erasure in any process.
 
     Args:
         transactions: reads the objects.
         runner: runs their reports.
+        credentials: reports changes; a completed erasure is one of them.
         clock: returns the present.
     """
 
-    def __init__(self, transactions: Transactions, runner: ReportBatchRunner, clock: Clock) -> None:
+    def __init__(
+        self,
+        transactions: Transactions,
+        runner: ReportBatchRunner,
+        credentials: CredentialStore,
+        clock: Clock,
+    ) -> None:
         self._transactions = transactions
         self._runner = runner
+        self._credentials = credentials
         self._clock = clock
-        self._cache = TtlCache[UUID, SharedResult](RESULT_LIFETIME, clock)
+        self._cache = TtlCache[tuple[UUID, int | None], SharedResult](RESULT_LIFETIME, clock)
 
     async def get_result_at_most_a_minute_old(self, shared_object: SharedObject) -> SharedResult:
         """Returns the result of an object, at most a minute old.
@@ -58,13 +69,16 @@ class SharedResults:
         Raises:
             NotFound: the object was deleted.
         """
+        version = self._credentials.change_version()
 
         async def run_again() -> SharedResult:
-            return await self._run_and_load_reports(shared_object)
+            return await self._run_and_load_reports(shared_object, version)
 
-        return await self._cache.get_or_compute(shared_object.record.id, run_again)
+        return await self._cache.get_or_compute((shared_object.record.id, version), run_again)
 
-    async def _run_and_load_reports(self, shared_object: SharedObject) -> SharedResult:
+    async def _run_and_load_reports(
+        self, shared_object: SharedObject, data_version: int | None
+    ) -> SharedResult:
         workspace, link, now = shared_object.workspace, shared_object.link, self._clock()
         try:
             run = await run_shared_object(
@@ -76,12 +90,12 @@ class SharedResults:
                 runner=self._runner,
             )
         except ApiError as refusal:
-            return SharedResult(now, None, error=refusal.message)
+            return SharedResult(now, data_version, None, error=refusal.message)
         if run is None:
             raise NotFound
         async with self._transactions.read(workspace.id) as transaction:
             reports = await transaction.resources.get_many(Report, _report_ids(run))
-        return SharedResult(now, run, reports)
+        return SharedResult(now, data_version, run, reports)
 
 
 def _report_ids(run: SharedObjectRun) -> list[UUID]:
