@@ -11,6 +11,7 @@ from typing import Final
 
 from hosts.backup.copy_files import COPY_FUNCTIONS, DRAFT_SUFFIX, fsync_folder_recursively
 from hosts.backup.manifest import Manifest, list_backup_files
+from hosts.backup.tombstones import remember_backup_folder
 from hosts.backup.write_pause import writes_of_running_service_paused
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
@@ -52,6 +53,7 @@ def create_backup(
         manifest = Manifest(started_at.isoformat(), tuple(list_backup_files(draft)), external_settings)
         manifest.write(draft)
         fsync_folder_recursively(draft)
+        remember_backup_folder(config.absolute().parent, target.absolute().parent)
         _rename_or_archive_draft(draft, target)
     except (OSError, sqlite3.Error) as fault:
         raise StartupError(

@@ -59,20 +59,26 @@ def restore_deployment(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Erases persons again that were erased after the backup; see `touchpoint person tombstones`.",
+            help="More tombstones of persons erased after the backup; those beside the backup are applied anyway.",
         ),
     ] = None,
 ) -> None:
     """Restore a backup into a new folder.
 
-    Every file is compared with its digest first. Events that waited when the backup was made are stored
+    Every file is compared with its digest first. Persons that were erased after the backup are erased again,
+    by the tombstones that the deployment wrote beside its backups. Events that waited when the backup was made are stored
     when the service starts.
     """
     from hosts.backup.restore import restore_backup_into_empty_folder
-    from hosts.backup.tombstones import read_tombstones, request_erasures_of_tombstones
+    from hosts.backup.tombstones import (
+        read_tombstones,
+        read_tombstones_beside_backup,
+        request_erasures_of_tombstones,
+    )
 
     began = time.monotonic()
-    erased = [] if tombstones is None else read_tombstones(tombstones)
+    erased = read_tombstones_beside_backup(source)
+    erased += [] if tombstones is None else read_tombstones(tombstones)
     manifest = restore_backup_into_empty_folder(source, folder)
     if replacement_settings is not None:
         copyfile(replacement_settings, folder / SETTINGS_FILE)

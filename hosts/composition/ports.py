@@ -215,7 +215,7 @@ class Ports:
         self.registry: Final = registry
         self.clock: Final = clock
         self._settings = settings
-        self._folder = folder
+        self.folder: Final = folder
         self._adapters = {
             name: providers.Singleton(registry.open_adapter, name, url, base_folder=folder)
             if (url := declared.url(settings)) or declared.fallback is None
@@ -239,7 +239,7 @@ class Ports:
             url = declared.url(self._settings)
             adapter = self.registry.adapter_for_url_scheme(declared.name, url) if url else None
             if adapter is not None and adapter.local_data in {LocalDataKind.SQLITE, LocalDataKind.FILE}:
-                path = parse_adapter_settings(adapter, url, self._folder).path
+                path = parse_adapter_settings(adapter, url, self.folder).path
                 folders += [path.parent] if path is not None else []
         return tuple(dict.fromkeys(folders))
 

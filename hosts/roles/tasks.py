@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from hosts import monitoring
+from hosts.backup.tombstones import add_tombstone_beside_backups
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_delivery_worker_if_any_sender
 from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
@@ -22,6 +23,7 @@ from service_core.delivery.exports.export_worker import ExportWorker
 from service_core.kernel.settings import IngestSettings, PostbacksSettings, Settings
 from service_core.privacy.data_ageing import PersonalDataAgeing
 from service_core.privacy.erase_person import PersonErasure
+from service_core.privacy.models import Erasure
 from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 from service_core.workspace.links.domains.reverify import DomainReverification
 from service_core.workspace.usage_alerts.send_alerts import UsageAlerts
@@ -95,8 +97,12 @@ def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Even
 
 
 def build_person_erasure(ports: Ports) -> PersonErasure:
-    """Returns the component that completes requested erasures."""
-    return ports.build_from_adapters(PersonErasure)
+    """Returns the component that completes requested erasures, and writes their tombstones beside the backups."""
+
+    async def keep_tombstone(erasure: Erasure) -> None:
+        await asyncio.to_thread(add_tombstone_beside_backups, ports.folder, erasure)
+
+    return ports.build_from_adapters(PersonErasure, keep_tombstone=keep_tombstone)
 
 
 async def complete_requested_erasures(erasure: PersonErasure) -> None:

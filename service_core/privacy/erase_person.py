@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -43,9 +43,15 @@ _NUMBERS: Final[Mapping[str, Aggregation]] = {
 
 _MAX_EXPORTS: Final = 10_000
 
+KeepTombstone = Callable[[Erasure], Awaitable[None]]
+"""Stores the tombstone of a completed erasure where backups lie."""
+
 
 class PersonErasure:
-    """Completes requested erasures. An erasure that was interrupted is repeated as a whole."""
+    """Completes requested erasures. An erasure that was interrupted is repeated as a whole.
+
+    ``keep_tombstone`` is called before an erasure is saved as completed, so that a crash loses no tombstone.
+    """
 
     def __init__(
         self,
@@ -62,6 +68,7 @@ class PersonErasure:
         export_jobs: ExportJobs,
         export_files: ExportStorage,
         clock: Clock,
+        keep_tombstone: KeepTombstone,
     ) -> None:
         self._erasures = erasures
         self._credentials = credentials
@@ -75,6 +82,7 @@ class PersonErasure:
         self._export_jobs = export_jobs
         self._export_files = export_files
         self._clock = clock
+        self._keep_tombstone = keep_tombstone
 
     async def complete_requested(self) -> list[Erasure]:
         """Completes the erasures that nothing has to be waited for, and returns them.
@@ -88,6 +96,7 @@ class PersonErasure:
             if await self._has_events_in_queue(erasure) or await self._has_running_export(workspace):
                 continue
             done = await self._erase(workspace, erasure)
+            await self._keep_tombstone(done)
             await self._erasures.save_erasure(done)
             completed.append(done)
         return completed

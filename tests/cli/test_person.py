@@ -54,6 +54,32 @@ def test_person_erased_after_a_backup_is_erased_again_in_the_restored_deployment
     assert {row["status"] for row in listed} == {"completed"}
 
 
+def test_restore_finds_the_tombstones_that_an_erasure_wrote_beside_the_backup(
+    touchpoint, deployment, tmp_path
+):
+    config = "--config", deployment["config"]
+    append_events(Path(deployment["config"]))
+    folder, restored = tmp_path / "backups", tmp_path / "restored"
+    touchpoint("backup", folder / "monday.tar", *config)
+    touchpoint("person", "erase", "user-ada", "--yes", "--now", *config)
+    tombstones = folder / "touchpoint-tombstones.jsonl"
+    assert tombstones.stat().st_mode & 0o777 == 0o600
+    assert not [id_ for id_ in ("user-ada", "device-ada") if id_ in tombstones.read_text()]
+    assert "1 persons" in touchpoint("restore", folder / "monday.tar", restored).stdout
+    new = "--config", restored / "touchpoint.toml"
+    touchpoint("person", "erase", "nobody-else", "--yes", "--now", *new)
+    assert [stored_events(touchpoint, person, new) for person in ("user-ada", "user-bob")] == [0, 1]
+
+
+def test_erasure_is_completed_when_no_tombstone_can_be_written(touchpoint, deployment, tmp_path):
+    config = "--config", deployment["config"]
+    append_events(Path(deployment["config"]))
+    touchpoint("backup", tmp_path / "gone" / "monday.tar", *config)
+    (tmp_path / "gone").rename(tmp_path / "moved")
+    certificate = json.loads(touchpoint("person", "erase", "user-ada", "--yes", "--now", *config).stdout)
+    assert certificate["removed"]["event_store"]["events"] == 1
+
+
 def test_erasure_is_requested_for_the_running_service_and_asks_first(touchpoint, deployment):
     config = "--config", deployment["config"]
     touchpoint("person", "erase", "user-ada", *config, typed="n\n", code=1)
