@@ -68,7 +68,7 @@ class PostgreSqlSettings(_ServerSettings):
 
     Attributes:
         sslmode: the ``sslmode`` of libpq.
-        schema: schema of the tables; created when it is missing.
+        schema_name: schema of the tables; created when it is missing.
         connect_seconds: timeout of a connection attempt.
         work_mem: memory of one sort or hash before it spills to disk.
     """

@@ -45,7 +45,7 @@ class SentEvents:
         sent: ids of all attempts.
         acknowledged: ids that a reply confirmed as stored.
         retried: ids of attempts without a clear reply, which may or may not be stored.
-        unexpected: replies that neither confirm nor allow a retry.
+        unexpected_replies: replies that neither confirm nor allow a retry.
     """
 
     sent: set[str] = field(default_factory=set)

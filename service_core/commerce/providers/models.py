@@ -44,15 +44,13 @@ class PolledMessage:
 
 @dataclass(frozen=True, slots=True)
 class MappedMessage:
-    """What a message says: an event, and what it tells of subscriptions.
+    """The content of a message: an event, and changes of subscriptions.
 
     Attributes:
         message_id: the provider's id of the message; the event's is ``<provider>_<message_id>``.
-        event_name: by the map of the provider; None for identity only, and for a
-            kind of message nobody knows, which says nothing else either.
-        at: when it happened.
-        identity: what a person is found by, in the fields of ``/track``: ``visitor_id``, ``user_id``;
-            and ``email``.
+        event_name: name of the event; None for a message that only identifies a person, and for one of an unknown kind.
+        occurred_at: when it happened.
+        identity: the ids of the person, in the fields of ``/track``: ``visitor_id``, ``user_id``, and ``email``.
         properties: of the event, as ``/track`` takes them: ``revenue`` as a decimal text, ``currency``,
             ``order_id``, and what else is worth keeping; `ingestion.amounts.CHARGE_COMPONENTS` that are known, as decimal texts, too.
         external_ids: ids of other systems, by namespace, such as the customer of the provider under
@@ -71,6 +69,6 @@ class MappedMessage:
 
     @property
     def is_unknown_kind(self) -> bool:
-        """Whether it is of a kind that nobody knows."""
+        """Whether the kind of the message is unknown, so nothing of it is used."""
         content = self.identity or self.external_ids or self.states or self.payments
         return self.event_name is None and not content

@@ -38,10 +38,10 @@ PURCHASE_KINDS: Final = PERIOD_START_KINDS | {NotificationKind.NON_RENEWING_PURC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppStoreNotification:
-    """What the message says; None is what it does not.
+    """The content of a notification; None for what it does not contain.
 
     Attributes:
-        told_at: when the service told it; what it says of a subscription holds since then.
+        notified_at: when the service sent it; the state of a subscription holds since then.
         subscription_id: the first transaction of the subscription, the same through all renewals.
         plan: what was bought, for people.
         trial: whether the period is a free trial.
