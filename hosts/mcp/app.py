@@ -73,7 +73,8 @@ class _McpEndpoint:
         self._own = {url.netloc for url in own_urls}
         self._own_hosts = {url.hostname for url in own_urls}
         about = f"{service.component(ServerMetadata).root_url}/.well-known/oauth-protected-resource"
-        self._challenge = f'Bearer resource_metadata="{about}", scope="{Scope.READ.value}"'
+        self._resource_metadata = f'Bearer resource_metadata="{about}"'
+        self._challenge = f'{self._resource_metadata}, scope="{Scope.READ.value}"'
 
     async def answer_current_request(self) -> Answer:
         """Answers the current request."""
@@ -99,7 +100,18 @@ class _McpEndpoint:
             raise PayloadTooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
         peer = request.scope.get("client")
         client = self._addresses.resolve_nearest_untrusted(peer and peer[0], request.scope["headers"])
-        return await self._server.answer_message(body, identity, client, _joined_headers())
+        try:
+            return await self._server.answer_message(body, identity, client, _joined_headers())
+        except Forbidden as refused:
+            raise self._with_step_up_challenge(refused, identity) from None
+
+    def _with_step_up_challenge(self, refused: Forbidden, identity: AuthContext) -> Forbidden:
+        """Returns the refusal with a challenge for the scopes of the token and the missing one (RFC 6750, 9728)."""
+        wanted = {scope.value for scope in identity.credential.scopes} | {refused.extra["required_scope"]}
+        scopes = " ".join(scope.value for scope in Scope if scope.value in wanted)
+        challenge = f'{self._resource_metadata}, scope="{scopes}", error="insufficient_scope"'
+        headers = {"WWW-Authenticate": f'{challenge}, error_description="{refused.message}"'}
+        return Forbidden(refused.message, refused.code, headers=headers, extra=refused.extra)
 
     def _check_host(self, host: str) -> None:
         """Refuses requests that DNS rebinding may have led here.

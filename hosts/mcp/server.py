@@ -32,12 +32,13 @@ from hosts.mcp.protocol import (
 from hosts.mcp.tools import Tool, build_tools_of_v1_key_operations
 from service_core.access.models import AuthContext
 from service_core.access.rate_limits import RateLimits
+from service_core.access.scopes import require_scope
 from service_core.analytics.measures import FilterOperator
 from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.api.openapi import API_VERSION
 from service_core.api.render import json_response_with_default_headers
 from service_core.kernel.date_presets import PRESET_NAMES
-from service_core.kernel.errors import ApiError, BadRequest
+from service_core.kernel.errors import ApiError, BadRequest, Forbidden
 from service_core.kernel.operations import Scope
 
 SERVER_INFO: Final = {"name": "touchpoint", "title": "Touchpoint", "version": API_VERSION}
@@ -102,6 +103,9 @@ class McpServer:
             identity: whose token was sent.
             client_ip: address of the client, when it is known.
             headers: HTTP headers by lower-case name.
+
+        Raises:
+            Forbidden: ``insufficient_scope``: the tool needs a scope that the person can add to the grant.
         """
         sent_headers = headers or {}
         stateless = sent_headers.get(VERSION_HEADER) == STATELESS_VERSION
@@ -137,7 +141,7 @@ class McpServer:
     ) -> ApiResponse:
         try:
             request = self._tool_call_to_api_request(call, identity, client_ip)
-        except JsonRpcError:
+        except (Forbidden, JsonRpcError):
             spent = await self._spend_quota_of_invalid_call(identity)
             if spent is None:
                 raise
@@ -201,6 +205,9 @@ class McpServer:
             raise JsonRpcError(INVALID_PARAMS, f"Unknown tool: {name!r:.80}", call.id)
         if not isinstance(arguments, dict | None):
             raise JsonRpcError(INVALID_PARAMS, "arguments must be an object", call.id)
+        missing_scope = tool.missing_scope_of_role(identity)
+        if missing_scope is not None:
+            require_scope(identity, missing_scope)
         return build_api_request_of_tool_call(tool, arguments or {}, identity, client_ip)
 
 

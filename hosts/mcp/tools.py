@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from hosts.mcp.schemas import required_fields_result_schema, tool_arguments_schema
+from service_core.access.models import AuthContext
 from service_core.access.roles import ROLE_OAUTH_SCOPES
 from service_core.kernel.operations import (
     CredentialRequirement,
@@ -43,6 +44,17 @@ class Tool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""
         needed = self.operation.scope
         return needed in scopes if isinstance(needed, Scope) else bool(scopes - {Scope.READ})
+
+    def missing_scope_of_role(self, identity: AuthContext) -> Scope | None:
+        """Returns the scope that the tool needs and the token lacks, if the role of the person can hold it."""
+        needed = self.operation.scope
+        if (
+            not isinstance(needed, Scope)
+            or needed in identity.credential.scopes
+            or identity.acting_user is None
+        ):
+            return None
+        return needed if needed in ROLE_OAUTH_SCOPES[identity.acting_user.role] else None
 
     @cached_property
     def arguments_schema(self) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from hosts.composition.compose import load_installed_registry_once
 from hosts.mcp.tools import build_tools_of_v1_key_operations
 from service_core import builtin
+from service_core.access.roles import Role
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.operations import CredentialRequirement, RateLimitClass, RoutePrefix, Scope
 from tests.mcp.mcp_client import connect_client, grant_access_token
@@ -149,15 +150,38 @@ async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
         assert set(seen) & writers == expected | ({"undo"} if expected else set())
 
 
-async def test_unlisted_tool_is_refused_and_names_its_scope(workspace_api):
+UNLISTED_CALL = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    "params": {"name": "create_link", "arguments": {"link": {"name": "x"}}},
+}  # fmt: skip
+
+
+async def test_unlisted_tool_of_the_role_is_answered_with_a_step_up_challenge(workspace_api):
     program = await connect_client(
         workspace_api.service,
         workspace_api.workspaces["shop"],
         workspace_api.now,
-        scopes={Scope.READ, Scope.WRITE_LINKS},
+        scopes={Scope.READ, Scope.WRITE_REPORTS},
     )
-    refused = await program.call_expecting_error("create_report", report={"name": "x", "source": "catalog"})
-    assert (refused["code"], refused["required_scope"]) == ("insufficient_scope", "service:write:reports")
+    status, headers, body = await program.send(UNLISTED_CALL)
+    refused = json.loads(body)
+    assert (status, refused["code"]) == (403, "insufficient_scope")
+    assert refused["required_scope"] == "service:write:links"
+    assert headers["WWW-Authenticate"] == (
+        'Bearer resource_metadata="https://t.example/.well-known/oauth-protected-resource", '
+        'scope="service:read service:write:links service:write:reports", error="insufficient_scope", '
+        'error_description="Missing scope service:write:links"'
+    )
+
+
+async def test_unlisted_tool_beyond_the_role_is_refused_and_names_its_scope(workspace_api):
+    shop = workspace_api.workspaces["shop"]
+    await connect_client(workspace_api.service, shop, workspace_api.now)
+    program = await connect_client(
+        workspace_api.service, shop, workspace_api.now, role=Role.MEMBER, name="bob"
+    )
+    refused = await program.call_expecting_error("create_link", link={"name": "x"})
+    assert (refused["code"], refused["required_scope"]) == ("insufficient_scope", "service:write:links")
 
 
 def test_plugins_add_no_tools_to_the_core_list():
