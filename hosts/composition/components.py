@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hosts.composition.bindings import Bindings, build_resource_types
+from hosts.composition.client_metadata_fetcher import HttpsClientMetadataFetcher
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
 from hosts.disk_probe import build_disk_probes
@@ -12,8 +13,10 @@ from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.key_requests.approvals import Approvals
 from service_core.access.members.sign_in import SignIn
 from service_core.access.oauth.authorization import AuthorizationEndpoint
+from service_core.access.oauth.client_metadata import ClientMetadataDocuments
 from service_core.access.oauth.client_registration import ClientRegistration
 from service_core.access.oauth.metadata import ServerMetadata
+from service_core.access.oauth.ports import ClientMetadataFetcher
 from service_core.access.oauth.token_endpoint import TokenEndpoint
 from service_core.access.passkeys.ceremonies import PasskeySignIn
 from service_core.access.passkeys.models import relying_party_unless_insecure_or_bare_ip
@@ -107,6 +110,8 @@ def _bind_access_components(bindings: Bindings, settings: Settings, processes: i
     bindings.build_and_bind(SignIn)
     bindings.build_and_bind(PasskeySignIn, party=relying_party_unless_insecure_or_bare_ip(web_url))
     bindings.build_and_bind(ServerMetadata, root_url=root_url)
+    bindings.bind(ClientMetadataFetcher, HttpsClientMetadataFetcher())
+    bindings.build_and_bind(ClientMetadataDocuments)
     bindings.build_and_bind(AuthorizationEndpoint)
     bindings.build_and_bind(TokenEndpoint)
     bindings.build_and_bind(ClientRegistration)

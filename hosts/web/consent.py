@@ -11,6 +11,7 @@ from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Workspace
 from service_core.access.oauth.authorization import AuthorizationEndpoint, AuthorizationRequest
+from service_core.access.oauth.client_metadata import is_client_metadata_url
 from service_core.access.oauth.models import ErrorRedirect, OAuthError, redirect_host
 from service_core.access.oauth.redirect_uris import LOOPBACK_HOSTS, csp_origin_or_scheme
 
@@ -66,6 +67,7 @@ async def _consent_page(
         "consent.html",
         form_target=csp_origin_or_scheme(authorization.redirect_uri),
         client=authorization.client,
+        publisher=redirect_host(authorization.client.id) if _publishes_metadata(authorization) else None,
         host=redirect_host(authorization.redirect_uri),
         local=redirect_host(authorization.redirect_uri) in LOOPBACK_HOSTS,
         known=known,
@@ -74,6 +76,11 @@ async def _consent_page(
         left_out=label_scopes(authorization.scopes - granted),
         query=query,
     )
+
+
+def _publishes_metadata(authorization: AuthorizationRequest) -> bool:
+    """Whether the program is known by the address of its metadata document, which proves its host."""
+    return is_client_metadata_url(authorization.client.id)
 
 
 def _chosen_or_only_workspace(

@@ -7,6 +7,7 @@ from typing import Final
 
 from service_core.access.members.models import Member
 from service_core.access.models import OAuthGrant
+from service_core.access.oauth.client_metadata import ClientMetadataDocuments, is_client_metadata_url
 from service_core.access.oauth.metadata import ServerMetadata
 from service_core.access.oauth.models import (
     CODE_LIFETIME,
@@ -57,15 +58,22 @@ class AuthorizationEndpoint:
 
     Args:
         clients: the registered clients.
+        documents: clients that publish their metadata.
         tokens: the store of authorization codes.
         metadata: the metadata of this deployment.
         clock: current time.
     """
 
     def __init__(
-        self, clients: OAuthClients, tokens: OneTimeTokens, metadata: ServerMetadata, clock: Clock
+        self,
+        clients: OAuthClients,
+        documents: ClientMetadataDocuments,
+        tokens: OneTimeTokens,
+        metadata: ServerMetadata,
+        clock: Clock,
     ) -> None:
         self._clients = clients
+        self._documents = documents
         self._tokens = tokens
         self._metadata = metadata
         self._clock = clock
@@ -170,11 +178,16 @@ class AuthorizationEndpoint:
             raise self.build_error_redirect(redirect_uri, state, fault.error, fault.description) from None
 
     async def _find_client_if_id_well_formed(self, client_id: str | None) -> OAuthClient | None:
-        return (
-            await self._clients.find_client(client_id)
-            if client_id and _CLIENT_ID_PATTERN.fullmatch(client_id)
-            else None
-        )
+        """Returns the registered client with this id, or the client whose metadata document lies at this address.
+
+        Raises:
+            OAuthError: ``invalid_client``: the document does not describe a client accepted here.
+        """
+        if client_id and _CLIENT_ID_PATTERN.fullmatch(client_id):
+            return await self._clients.find_client(client_id)
+        if client_id and is_client_metadata_url(client_id):
+            return await self._documents.find_client(client_id)
+        return None
 
     def _redirect_url_with_state_and_issuer(
         self, redirect_uri: str, state: str | None, parameters: dict[str, str]

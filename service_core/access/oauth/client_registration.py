@@ -47,7 +47,7 @@ class ClientRegistration:
         await self._count_hourly_registration_or_raise(client_prefix)
         if not isinstance(metadata, Mapping):
             raise OAuthError("invalid_client_metadata", "The body must be a JSON object")
-        uris = _validate_and_deduplicate_redirect_uris(metadata.get("redirect_uris"))
+        uris = validate_and_deduplicate_redirect_uris(metadata.get("redirect_uris"))
         name = sanitize_and_cut_display_name(metadata.get("client_name")) or redirect_host(uris[0])
         client = OAuthClient(str(new_id()), name, uris, self._clock())
         await self._clients.add_client_and_delete_unused(client)
@@ -84,7 +84,12 @@ def sanitize_and_cut_display_name(name: object) -> str:
     return " ".join(visible.split())[:MAX_CLIENT_NAME_LENGTH]
 
 
-def _validate_and_deduplicate_redirect_uris(redirect_uris: object) -> tuple[str, ...]:
+def validate_and_deduplicate_redirect_uris(redirect_uris: object) -> tuple[str, ...]:
+    """Returns the redirect URIs of client metadata, each once.
+
+    Raises:
+        OAuthError: ``invalid_redirect_uri``: there is none, there are more than 10, or one may not be registered.
+    """
     if not isinstance(redirect_uris, list) or not 1 <= len(redirect_uris) <= MAX_REDIRECT_URIS:
         raise OAuthError(
             "invalid_redirect_uri", f"redirect_uris is a list of 1 to {MAX_REDIRECT_URIS} addresses"

@@ -1,6 +1,7 @@
 """Stores of OAuth clients, grants and tokens. Of concurrent uses of a token exactly one succeeds."""
 
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
@@ -26,6 +27,33 @@ class OAuthClients(Protocol):
 
     async def find_client(self, client_id: str) -> OAuthClient | None:
         """Returns the client with this id."""
+
+
+class ClientMetadataUnavailable(Exception):
+    """A metadata document cannot be read; the text says why, without addresses of this network."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedDocument:
+    """A document as it was answered.
+
+    Attributes:
+        max_age: how long the answer allows to cache it; zero if it says nothing.
+    """
+
+    body: bytes
+    max_age: timedelta
+
+
+class ClientMetadataFetcher(Protocol):
+    """Reads client metadata documents from public addresses."""
+
+    async def fetch_document(self, url: str) -> FetchedDocument:
+        """Returns the document at an https address. Redirects are not followed.
+
+        Raises:
+            ClientMetadataUnavailable: the host is not public, or gives no JSON document in time and within the size limit.
+        """
 
 
 class OneTimeTokens(Protocol):
