@@ -44,6 +44,7 @@ from service_core.api.readiness import (
     build_limiter_probe_by_consuming,
     build_queue_age_and_ledger_probe,
     build_store_probe_with_newest_event,
+    build_stored_version_probe,
 )
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.ads.ad_credits import UtmMatchedAdCredits
@@ -179,5 +180,6 @@ def _build_readiness_probes(ports: Ports) -> tuple[Probe, ...]:
         build_queue_age_and_ledger_probe(ports.queue, ports.workspace.credentials, ports.clock),
         build_limiter_probe_by_consuming(ports.limits),
         build_change_version_probe(ports.workspace.credentials),
+        build_stored_version_probe((ports.events, ports.workspace, ports.queue)),
         *build_disk_probes(ports.database_folders),
     )

@@ -38,6 +38,7 @@ from service_core.api.readiness import (
     ReadinessChecker,
     build_change_version_probe,
     build_queue_answers_probe,
+    build_stored_version_probe,
 )
 from service_core.commerce.providers.webhooks import WebhookHandler
 from service_core.extensions.registry import collect_plugins_into_registry
@@ -117,6 +118,7 @@ def _build_queue_and_cache_readiness(ports: Ports) -> ReadinessChecker:
     probes = [
         build_queue_answers_probe(ports.queue, ports.clock),
         build_change_version_probe(ports.workspace.credentials),
+        build_stored_version_probe((ports.queue,)),
         *build_disk_probes(ports.database_folders),
     ]
     return ReadinessChecker(probes, ports.clock)

@@ -44,6 +44,7 @@ from service_core.api.readiness import (
     ReadinessChecker,
     build_queue_age_and_ledger_probe,
     build_store_probe_with_newest_event,
+    build_stored_version_probe,
 )
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import AsgiServer
@@ -158,6 +159,7 @@ async def _run_tasks_with_heartbeat(
     all_probes = [
         build_store_probe_with_newest_event(ports.events, store.credentials),
         build_queue_age_and_ledger_probe(queue, store.credentials, ports.clock),
+        build_stored_version_probe((ports.events, store, queue)),
         *build_disk_probes(ports.database_folders),
         *extra_probes,
     ]

@@ -21,7 +21,8 @@ from plugins.events_sql.reads.people.first_touches import first_touch_by_known_i
 from plugins.events_sql.reads.people.id_conflicts import list_id_conflicts_and_count_all
 from plugins.events_sql.reads.people.people_list import list_people
 from plugins.events_sql.reads.people.person_journey import read_person_activity
-from plugins.events_sql.schema.tables import ID_NUMBERS
+from plugins.events_sql.schema.store_version import require_current_version
+from plugins.events_sql.schema.tables import ID_NUMBERS, STORE_VERSION
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings, SqlSettings
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from plugins.events_sql.writes.event_conditions import happened_before, has_sequence_number
@@ -99,12 +100,23 @@ class SqlEventStore:
         self._engine = QueryExecutor(backend)
 
     async def check(self) -> None:
-        """Checks that the engine can be reached, without changing anything.
+        """Checks that the engine can be reached and holds no store of another version, without changing anything.
 
         Raises:
-            StartupError: it cannot.
+            StartupError: it cannot, or does.
         """
         await asyncio.to_thread(self.backend.check_connection)
+
+    async def check_stored_version(self) -> None:
+        """Checks that the open store still has the tables of this version.
+
+        Raises:
+            StartupError: another version has written it.
+        """
+        query = sa.select(STORE_VERSION.c.version)
+        require_current_version(
+            await self._engine.run_read_within_time_budget(lambda runner: runner.fetch_rows(query))
+        )
 
     async def has_tables(self) -> bool:
         """Returns whether the engine has the tables of a store already; True for a store in memory.

@@ -10,8 +10,9 @@ from plugins.ingest_redis.ledger import LedgerReader
 from plugins.ingest_redis.server import (
     CONNECTION_ERRORS,
     connect_without_retries,
+    require_current_format,
     require_durable_server,
-    require_durable_server_if_reachable,
+    require_durable_server_and_mark_format_if_reachable,
 )
 from plugins.ingest_redis.settings import IngestRedisSettings
 from plugins.ingest_redis.stream_entries import (
@@ -34,6 +35,7 @@ from service_core.plugin import (
     ReceivedEvent,
     RejectionReason,
     StartupError,
+    StoreUnavailable,
 )
 
 
@@ -53,13 +55,14 @@ class RedisIngestQueue:
         self._reader = LedgerReader(self._redis, self._keys, settings)
 
     async def check(self) -> None:
-        """Checks that the server answers and is durable; closes the connection.
+        """Checks that the server answers and is durable, and its keys are of this version; closes the connection.
 
         Raises:
-            StartupError: it does not.
+            StartupError: it does not, or they are not.
         """
         try:
             await require_durable_server(self._redis, self._fsync)
+            await require_current_format(self._redis, self._keys.version)
         except CONNECTION_ERRORS as fault:
             raise StartupError(
                 f"The Redis server of ingest.queue does not answer: {str(fault).rstrip('.')}. See that it runs, and "
@@ -68,14 +71,29 @@ class RedisIngestQueue:
         finally:
             await self._redis.aclose()
 
-    async def start(self) -> None:
-        """Checks that the server is durable, if it can be reached; logs a warning when it cannot.
+    async def check_stored_version(self) -> None:
+        """Checks that no other version of Touchpoint has written the keys.
 
         Raises:
-            StartupError: the server may lose events; the message says what to change, and the connection is closed.
+            StartupError: one has.
+            StoreUnavailable: the server does not answer.
         """
         try:
-            await require_durable_server_if_reachable(self._redis, self._fsync)
+            await require_current_format(self._redis, self._keys.version)
+        except CONNECTION_ERRORS as fault:
+            raise StoreUnavailable from fault
+
+    async def start(self) -> None:
+        """Checks the server, if it can be reached; logs a warning when it cannot.
+
+        Raises:
+            StartupError: the server may lose events, or the keys are of another version; the message says what to
+                change, and the connection is closed.
+        """
+        try:
+            await require_durable_server_and_mark_format_if_reachable(
+                self._redis, self._fsync, self._keys.version
+            )
         except BaseException:
             await self._redis.aclose()
             raise

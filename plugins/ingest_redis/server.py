@@ -1,6 +1,7 @@
 """The Redis server: connections, scripts and the check of its durability."""
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -20,6 +21,8 @@ CONNECTION_ERRORS: Final = (RedisError, OSError)
 """Everything a call may raise when the server does not do it; a timeout is an `OSError`."""
 
 OLDEST_VERSION: Final = 7
+FORMAT_VERSION: Final = 1
+"""Of the keys and their values; a change that this version could not read raises it."""
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
 _SUFFICIENT_FSYNC: Final = {"always": ("always",), "everysec": ("always", "everysec")}
 
@@ -49,18 +52,45 @@ def register_script_file(redis: Redis, name: str) -> AsyncScript:
     return redis.register_script((Path(__file__).parent / "scripts" / f"{name}.lua").read_text())
 
 
-async def require_durable_server_if_reachable(
-    redis: Redis, required_fsync: Literal["always", "everysec"]
+async def require_durable_server_and_mark_format_if_reachable(
+    redis: Redis, required_fsync: Literal["always", "everysec"], version_key: str
 ) -> None:
-    """Refuses a server that may lose acknowledged events; one that cannot be reached is not checked.
+    """Refuses a server that may lose acknowledged events, and keys of another version; one that cannot be reached is not checked.
 
     Raises:
-        StartupError: as `require_durable_server`.
+        StartupError: as `require_durable_server` and `require_current_format`.
     """
     try:
         await require_durable_server(redis, required_fsync)
+        await require_current_format(redis, version_key)
+        await mark_format_if_writable(redis, version_key)
     except (Unreachable, Silent):
         _log.warning("the ingest queue cannot be reached; events are refused until it can")
+
+
+async def require_current_format(redis: Redis, version_key: str) -> None:
+    """Refuses keys of another version of Touchpoint; a queue without a version has the first format.
+
+    Raises:
+        StartupError: another version has written them.
+        RedisError, OSError: the server cannot be reached.
+    """
+    stored = await redis.get(version_key)
+    if stored is not None and stored != b"%d" % FORMAT_VERSION:
+        raise StartupError(
+            "The Redis queue of ingest.queue was written by another version of Touchpoint. Start the version that wrote "
+            "it until it has stored every event, or name another `prefix` in ingest.queue."
+        )
+
+
+async def mark_format_if_writable(redis: Redis, version_key: str) -> None:
+    """Stores the version of the format, unless there is one or the server takes no writes now.
+
+    Raises:
+        RedisError, OSError: the server cannot be reached.
+    """
+    with suppress(ResponseError):  # full or read-only: the next start stores it
+        await redis.set(version_key, FORMAT_VERSION, nx=True)
 
 
 async def require_durable_server(redis: Redis, required_fsync: Literal["always", "everysec"]) -> None:

@@ -25,6 +25,7 @@ class KeyNames:
 
     def __init__(self, prefix: str) -> None:
         self.stream: Final = f"{prefix}:arrivals"
+        self.version: Final = f"{prefix}:version"
         self.sequence: Final = f"{prefix}:sequence"
         self.moved: Final = f"{prefix}:moved"
         self.ledger: Final = f"{prefix}:ledger:"

@@ -13,7 +13,11 @@ from plugins.ingest_spool import consumer
 from plugins.ingest_spool.group_commit import create_offer_view
 from plugins.ingest_spool.ledger import read_ledger_rows_in_snapshot
 from plugins.ingest_spool.row_format import LedgerKey, hour_number
-from plugins.ingest_spool.schema import check_readable_sqlite_file, open_or_create_spool
+from plugins.ingest_spool.schema import (
+    check_readable_sqlite_file,
+    check_version_of_open_file,
+    open_or_create_spool,
+)
 from plugins.ingest_spool.settings import SpoolSettings
 from plugins.ingest_spool.writer import DUPLICATE, GroupCommitWriter
 from service_core.plugin import (
@@ -59,6 +63,16 @@ class SpoolQueue:
         with self._require_writable_and_wrap_storage_errors():
             if self._path.exists():
                 await asyncio.to_thread(check_readable_sqlite_file, self._path)
+
+    async def check_stored_version(self) -> None:
+        """Checks that the open file still has the tables of this version.
+
+        Raises:
+            StartupError: another version has changed it.
+        """
+        await self._run_on_reader_thread(
+            lambda connection: check_version_of_open_file(connection, self._path)
+        )
 
     async def start(self) -> None:
         """Creates the file where it is missing, and starts the writer thread.

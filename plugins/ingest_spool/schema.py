@@ -87,8 +87,19 @@ def check_readable_sqlite_file(path: Path) -> None:
         StartupError: the file has the tables of another version.
         sqlite3.Error: it is no database.
     """
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+    # A log has newer pages than the file; without one SQLite would create it.
+    options = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True)) as connection:
         _is_new_file(connection, path)
+
+
+def check_version_of_open_file(connection: sqlite3.Connection, path: Path) -> None:
+    """Checks that an open file still has the tables of this version.
+
+    Raises:
+        StartupError: another version has changed it.
+    """
+    _is_new_file(connection, path)
 
 
 def return_free_pages(connection: sqlite3.Connection) -> None:
@@ -138,7 +149,7 @@ def _is_new_file(connection: sqlite3.Connection, path: Path) -> bool:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in {0, SCHEMA_VERSION}:
         raise StartupError(
-            f"The ingest queue {path} was written by another version of Touchpoint. Start the version that wrote it "
+            f"The ingest queue {path.name} was written by another version of Touchpoint. Start the version that wrote it "
             "until it has stored every event, or name another file in ingest.queue."
         )
     return version == 0

@@ -50,6 +50,10 @@ class SqlWorkspaceStore(WorkspaceStore):
         """Checks that the database can be opened."""
         await self.database.check()
 
+    async def check_stored_version(self) -> None:
+        """Checks that the open database has a schema that this version knows."""
+        await self.database.check_stored_version()
+
     async def aclose(self) -> None:
         """Closes the database."""
         await self.database.aclose()

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from plugins.workspace_sql.change_counter import forget_increment_request, increment_if_requested
 from plugins.workspace_sql.driver_errors import driver_errors_as_store_unavailable
 from plugins.workspace_sql.records import record_of
-from plugins.workspace_sql.schema import UnknownSchemaVersion, run_missing_migrations
+from plugins.workspace_sql.schema import require_known_schema_version, run_missing_migrations
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine
 from plugins.workspace_sql.statements import insert_if_absent
 from plugins.workspace_sql.write_locks import LockKey
@@ -51,7 +51,7 @@ class Database(ABC):
             await self._start_counter()
         except BaseException as fault:  # a start may also be canceled
             await self.aclose()
-            if isinstance(fault, (OSError, sqlite3.Error, SQLAlchemyError, UnknownSchemaVersion)):
+            if isinstance(fault, (OSError, sqlite3.Error, SQLAlchemyError)):
                 raise StartupError(self._startup_message(driver_message_without_statement(fault))) from fault
             raise
 
@@ -68,6 +68,16 @@ class Database(ABC):
         Raises:
             StartupError: it cannot.
         """
+
+    async def check_stored_version(self) -> None:
+        """Checks that the open database still has a schema that this version knows.
+
+        Raises:
+            StartupError: another version has changed it.
+            StoreUnavailable: the database does not answer.
+        """
+        async with self.read() as connection:
+            await connection.run_sync(require_known_schema_version)
 
     @abstractmethod
     def change_version(self) -> int | None:

@@ -14,6 +14,7 @@ from plugins.workspace_sql.change_counter_poller import PolledChangeCounter
 from plugins.workspace_sql.database import Database, driver_message_without_statement
 from plugins.workspace_sql.deadline import set_task_deadline
 from plugins.workspace_sql.request_locks import lock_id
+from plugins.workspace_sql.schema import require_known_schema_version
 from plugins.workspace_sql.settings import PostgresSettings
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from plugins.workspace_sql.write_locks import KeyedLocks, LockKey, sorted_lock_ids
@@ -59,7 +60,7 @@ class PostgresDatabase(Database):
         self._change_counter = PolledChangeCounter(self._read_counter)
 
     async def check(self) -> None:
-        """Checks that the database answers, without a change.
+        """Checks that the database answers and has a known version, without a change.
 
         Raises:
             StartupError: it does not.
@@ -68,7 +69,7 @@ class PostgresDatabase(Database):
         try:
             with set_task_deadline(self._settings.timeout_seconds):
                 async with engine.connect() as connection:
-                    await connection.execute(sa.select(1))
+                    await connection.run_sync(require_known_schema_version)
         except (OSError, SQLAlchemyError) as fault:
             raise StartupError(self._startup_message(driver_message_without_statement(fault))) from None
         finally:

@@ -13,7 +13,10 @@ from sqlalchemy import Connection, Engine, event
 from plugins.workspace_sql.change_counter import ChangeCounter
 from plugins.workspace_sql.database import Database, close_on_return, driver_message_without_statement
 from plugins.workspace_sql.request_locks import RequestLocks
-from plugins.workspace_sql.schema import enable_wal_retrying_while_locked, require_database_file
+from plugins.workspace_sql.schema import (
+    enable_wal_retrying_while_locked,
+    require_database_file_of_known_version,
+)
 from plugins.workspace_sql.settings import SqliteSettings
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from plugins.workspace_sql.write_locks import LockKey
@@ -41,11 +44,15 @@ class SqliteDatabase(Database):
         self._request_locks: RequestLocks | None = None
 
     async def check(self) -> None:
-        """Checks that the file can be written, and that it is a database if it exists."""
+        """Checks that the file can be written, and that it is a database of a known version if it exists.
+
+        Raises:
+            StartupError: it is not.
+        """
         self._require_writable()
         if self._settings.file.exists():
             try:
-                await asyncio.to_thread(require_database_file, self._settings.file)
+                await asyncio.to_thread(require_database_file_of_known_version, self._settings.file)
             except sqlite3.Error as fault:
                 raise StartupError(self._startup_message(driver_message_without_statement(fault))) from None
 

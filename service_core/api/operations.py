@@ -41,7 +41,8 @@ async def get_ready(*, checker: ReadinessChecker) -> HandlerResponse[ReadinessRe
     """Report whether stores, queue and limits are available.
 
     Degraded, with status 503, when one of them does not answer, when a disk is full or takes no writes, when an event
-    has waited for more than 5 minutes, or when the ledger does not balance.
+    has waited for more than 5 minutes, when the ledger does not balance, or when another version of Touchpoint has
+    written a store; `problems` has the sentence with which a start would be refused.
     """
     report = await checker.report_at_most_one_second_old()
     answer = ReadinessResponse(
@@ -49,6 +50,7 @@ async def get_ready(*, checker: ReadinessChecker) -> HandlerResponse[ReadinessRe
         checks={name: _status_text(ok) for name, ok in report.checks.items()},
         queue_age_seconds=report.queue_age_seconds,
         newest_event_at=report.newest_event_at,
+        problems=list(report.problems),
     )
     return HandlerResponse(answer, 200 if report.ok else 503)
 

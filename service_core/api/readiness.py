@@ -4,16 +4,17 @@ A probe is a value, so each package or host can add one. The endpoint is public,
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from service_core.access.ports import CredentialStore, RateLimiter
-from service_core.analytics.ports import EventReader
+from service_core.analytics.ports import EventReader, StoreUnavailable
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.clock import Clock
+from service_core.kernel.errors import StartupError
 
 PROBE_TIMEOUT_SECONDS: Final = 2.0
 REPORT_LIFETIME: Final = timedelta(seconds=1)
@@ -27,11 +28,12 @@ _NO_WORKSPACE: Final = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """The result of a probe, with optional facts."""
+    """The result of a probe, with optional facts; ``problems`` are sentences for the operator."""
 
     ok: bool
     queue_age_seconds: float | None = None
     newest_event_at: datetime | None = None
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class ReadinessReport:
     checks: dict[str, bool]
     queue_age_seconds: float | None
     newest_event_at: datetime | None
+    problems: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -86,6 +89,7 @@ class ReadinessChecker:
             checks={probe.name: result.ok for probe, result in zip(self._probes, results, strict=True)},
             queue_age_seconds=max(ages, default=None),
             newest_event_at=max(newest, default=None),
+            problems=tuple(problem for result in results for problem in result.problems),
         )
 
 
@@ -186,6 +190,31 @@ def build_queue_answers_probe(queue: IngestQueue, clock: Clock) -> Probe:
         return ProbeResult(ok=True)
 
     return Probe("queue", read_empty_ledger)
+
+
+def build_stored_version_probe(stores: Iterable[object]) -> Probe:
+    """Returns the probe that fails while a store holds data of another version of Touchpoint.
+
+    Its problems are the sentences with which a start would be refused. A store that does not answer is left to its own
+    probe.
+
+    Args:
+        stores: adapters; those without a method ``check_stored_version`` have no version.
+    """
+    checks = [check for store in stores if callable(check := getattr(store, "check_stored_version", None))]
+
+    async def check_stored_versions() -> ProbeResult:
+        problems = []
+        for check in checks:
+            try:
+                await check()
+            except StartupError as refusal:
+                problems.append(str(refusal))
+            except StoreUnavailable:
+                continue
+        return ProbeResult(ok=not problems, problems=tuple(problems))
+
+    return Probe("versions", check_stored_versions)
 
 
 def build_limiter_probe_by_consuming(limiter: RateLimiter) -> Probe:

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from service_core.kernel.schemas import ResponseModel
 
 HealthStatus = Literal["ok", "degraded"]
@@ -21,3 +23,4 @@ class ReadinessResponse(ResponseModel):
     checks: dict[str, HealthStatus]
     queue_age_seconds: float | None
     newest_event_at: datetime | None
+    problems: list[str] = Field(description="What the operator has to do, such as to start another version.")

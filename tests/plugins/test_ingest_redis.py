@@ -10,6 +10,7 @@ import pytest
 
 from plugins.ingest_redis import ledger
 from plugins.ingest_redis.adapter import RedisIngestQueue
+from plugins.ingest_redis.server import FORMAT_VERSION
 from service_core.analytics.ports import StoreUnavailable
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, RejectionReason
@@ -263,3 +264,36 @@ async def test_weaker_persistence_can_be_accepted(tmp_path, sender):
 def test_invalid_url_stops_the_start(url):
     with pytest.raises(StartupError):
         REGISTRY.open_adapter("queue", url, base_folder=Path())
+
+
+NEWER_QUEUE = "The Redis queue of ingest.queue was written by another version of Touchpoint."
+
+
+async def test_queue_of_a_newer_version_is_refused_by_start_check_and_readiness(redis_url, prefix):
+    async with open_queue(redis_url, prefix=prefix) as queue:
+        await queue.check_stored_version()
+        key = f"{prefix}:version"
+        assert await queue._redis.get(key) == b"%d" % FORMAT_VERSION
+        await queue._redis.set(key, FORMAT_VERSION + 1)
+        closed = REGISTRY.open_adapter("queue", f"{redis_url}/0?prefix={prefix}", base_folder=Path())
+        for refused in (queue.check_stored_version, closed.check, closed.start):
+            with pytest.raises(StartupError, match=NEWER_QUEUE):
+                await refused()
+        assert await queue._redis.get(key) == b"%d" % (FORMAT_VERSION + 1)
+
+
+async def test_queue_without_a_version_gets_the_first_one_at_start(redis_url, prefix, sender):
+    async with open_queue(redis_url, prefix=prefix) as queue:
+        await offer_events(queue, sender, 1)
+        await queue._redis.delete(f"{prefix}:version")
+    async with open_queue(redis_url, prefix=prefix) as queue:
+        assert await queue._redis.get(f"{prefix}:version") == b"1"
+        assert len(await queue.take(10)) == 1
+
+
+async def test_version_of_a_server_that_is_away_is_left_to_the_next_start():
+    queue = REGISTRY.open_adapter("queue", "redis://127.0.0.1:1/0", base_folder=Path())
+    await queue.start()
+    with pytest.raises(StoreUnavailable):
+        await queue.check_stored_version()
+    await queue.aclose()

@@ -124,7 +124,7 @@ class Backend(Protocol):
         """Checks that the engine responds, without changing anything; returns whether it has the tables of a store.
 
         Raises:
-            StartupError: it does not.
+            StartupError: it does not, or the store is of another version.
         """
 
     def ping(self) -> bool:

@@ -12,8 +12,13 @@ INSERT_VERSION: Final = (
 """Marks a new store as one of this version."""
 
 
-def has_event_table(fetch: Callable[[str], Sequence[Sequence[Any]]], schema_sql: str) -> bool:
-    """Returns whether a schema holds the table of events; the arguments are those of the check of the version."""
+def has_current_store(fetch: Callable[[str], Sequence[Sequence[Any]]], schema_sql: str) -> bool:
+    """Returns whether a schema holds the tables of a store of this version; False without any.
+
+    Raises:
+        StartupError: the tables are of another version.
+    """
+    require_new_store_or_current_version(fetch, schema_sql)
     return EVENTS.name in _table_names(fetch, schema_sql)
 
 
@@ -23,7 +28,7 @@ def _table_names(fetch: Callable[[str], Sequence[Sequence[Any]]], schema_sql: st
 
 
 def require_new_store_or_current_version(
-    fetch: Callable[[str], list[tuple[Any, ...]]], schema_sql: str
+    fetch: Callable[[str], Sequence[Sequence[Any]]], schema_sql: str
 ) -> None:
     """Checks that a store is new or has the tables of this version.
 
@@ -35,10 +40,19 @@ def require_new_store_or_current_version(
         StartupError: the tables are of another version.
     """
     tables = _table_names(fetch, schema_sql)
-    if EVENTS.name not in tables:
-        return
-    stored = fetch("SELECT version FROM store_version") if STORE_VERSION.name in tables else []
-    if [int(version) for (version,) in stored] != [VERSION]:
+    if EVENTS.name in tables:
+        require_current_version(
+            fetch("SELECT version FROM store_version") if STORE_VERSION.name in tables else []
+        )
+
+
+def require_current_version(stored: Sequence[Sequence[Any]]) -> None:
+    """Checks the rows of the table of the version.
+
+    Raises:
+        StartupError: the store is of another version.
+    """
+    if [int(row[0]) for row in stored] != [VERSION]:
         raise StartupError(
             "The event store was written by another version of Touchpoint. Start the version that wrote it, export "
             "the events and import them into a new store, or copy them there with `touchpoint move`."

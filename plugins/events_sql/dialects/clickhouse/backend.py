@@ -29,7 +29,7 @@ from plugins.events_sql.dialects.clickhouse.compiler import (
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.schema.store_version import has_event_table, require_new_store_or_current_version
+from plugins.events_sql.schema.store_version import has_current_store, require_new_store_or_current_version
 from plugins.events_sql.settings import ClickHouseSettings
 from service_core.plugin import QueryTimeout, StartupError
 
@@ -260,7 +260,7 @@ class ClickHouseBackend:
         try:
             client = self._connect()
             try:
-                return has_event_table(lambda text: client.query(text).result_rows, "currentDatabase()")
+                return has_current_store(lambda text: client.query(text).result_rows, "currentDatabase()")
             finally:
                 client.close()
         except self.driver_errors as fault:

@@ -186,12 +186,34 @@ class DuckDbBackend:
         """Checks that the file can be created or written; returns whether it is there. One in memory always is.
 
         Raises:
-            StartupError: it cannot.
+            StartupError: it cannot, or it holds a store of another version.
         """
         if self._path is None:
             return True
-        require_writable_paths_or_parents("storage.events", self._path.parent, self._path)
-        return self._path.exists()
+        self._require_writable_file()
+        if not self._path.exists():
+            return False
+        self._check_version_unless_file_is_in_use()
+        return True
+
+    def _require_writable_file(self) -> None:
+        if self._path is not None:
+            require_writable_paths_or_parents("storage.events", self._path.parent, self._path)
+
+    def _check_version_unless_file_is_in_use(self) -> None:
+        """Reads the version of the file; the process that has it open has done so.
+
+        Raises:
+            StartupError: the file holds a store of another version.
+        """
+        try:
+            connection = duckdb.connect(str(self._path), read_only=True)
+        except duckdb.Error:
+            return
+        with connection:
+            require_new_store_or_current_version(
+                lambda text: connection.execute(text).fetchall(), "current_schema()"
+            )
 
     def ping(self) -> bool:
         """Returns True: the engine runs in this process."""
@@ -203,7 +225,7 @@ class DuckDbBackend:
         Raises:
             StartupError: another process has the file open, or it cannot be read or written.
         """
-        self.check_connection()
+        self._require_writable_file()
         try:
             if self._path is not None:
                 create_private_folder(self._path.parent)

@@ -21,7 +21,7 @@ from plugins.events_sql.dialects.postgresql import ddl
 from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
-from plugins.events_sql.schema.store_version import has_event_table, require_new_store_or_current_version
+from plugins.events_sql.schema.store_version import has_current_store, require_new_store_or_current_version
 from plugins.events_sql.schema.tables import BATCH, METADATA
 from plugins.events_sql.settings import PostgreSqlSettings
 from plugins.events_sql.writes.append import TransactionalWrites
@@ -192,7 +192,7 @@ class PostgreSqlBackend:
         try:
             with self.open_connection() as connection:
                 cursor = psycopg.RawCursor(connection)
-                return has_event_table(lambda text: cursor.execute(text).fetchall(), "current_schema()")
+                return has_current_store(lambda text: cursor.execute(text).fetchall(), "current_schema()")
         except psycopg.Error as fault:
             raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 
