@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Final, Generic, Literal, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
@@ -111,41 +111,46 @@ class Breakdown(ResponseModel, Generic[RowT]):
     complete: bool
 
 
+class CountBreakdown(Breakdown[CountRow]):
+    """Counts by one grouping; ``total`` is the base of the percentages: all rows before ``limit``."""
+
+
+class LocationBreakdown(Breakdown[CountryRow | RegionOrCityRow]):
+    """Counts by country, region or city; ``total`` is the base of the percentages: all rows before ``limit``."""
+
+
 @operation("GET /traffic", tag="traffic")
-async def get_traffic(query: TrafficQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
+async def get_traffic(query: TrafficQuery, *, caller: Caller, queries: MetricQueries) -> CountBreakdown:
     """Returns visits by referrer, campaign or page."""
-    return await _query_breakdown(
-        Breakdown[CountRow], _build_count_row, query, caller=caller, queries=queries
-    )
+    return await _query_breakdown(CountBreakdown, _build_count_row, query, caller=caller, queries=queries)
 
 
 @operation("GET /devices", tag="traffic")
-async def get_devices(query: DevicesQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
+async def get_devices(query: DevicesQuery, *, caller: Caller, queries: MetricQueries) -> CountBreakdown:
     """Returns visits by browser, operating system or device type."""
-    return await _query_breakdown(
-        Breakdown[CountRow], _build_count_row, query, caller=caller, queries=queries
-    )
+    return await _query_breakdown(CountBreakdown, _build_count_row, query, caller=caller, queries=queries)
 
 
 @operation("GET /locations", tag="traffic")
 async def get_locations(
     query: LocationsQuery, *, caller: Caller, queries: MetricQueries
-) -> Breakdown[CountryRow | RegionOrCityRow]:
+) -> LocationBreakdown:
     """Returns visits by country, region or city."""
     build_row = _build_country_row if query.type == "country" else _build_region_or_city_row
-    return await _query_breakdown(
-        Breakdown[CountryRow | RegionOrCityRow], build_row, query, caller=caller, queries=queries
-    )
+    return await _query_breakdown(LocationBreakdown, build_row, query, caller=caller, queries=queries)
+
+
+BreakdownT = TypeVar("BreakdownT", bound=Breakdown[Any])
 
 
 async def _query_breakdown(
-    response_model: type[Breakdown[RowT]],
-    build_row: Callable[[tuple[str, ...], int, float], RowT],
+    response_model: type[BreakdownT],
+    build_row: Callable[[tuple[str, ...], int, float], ResponseModel],
     query: BreakdownQuery,
     *,
     caller: Caller,
     queries: MetricQueries,
-) -> Breakdown[RowT]:
+) -> BreakdownT:
     """Returns the rows of a breakdown.
 
     Args:

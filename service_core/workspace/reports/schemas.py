@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field, field_validator
 from service_core.analytics.funnels.operations import FunnelResponse, FunnelUnit
 from service_core.analytics.funnels.ports import FunnelOrder
 from service_core.analytics.query.schemas import Compare, FilterBody
-from service_core.analytics.reads.breakdowns import Breakdown, CountRow, CountryRow, RegionOrCityRow
+from service_core.analytics.reads.breakdowns import CountBreakdown, LocationBreakdown
 from service_core.analytics.reads.metric_values import MetricValue
 from service_core.analytics.reads.query.response import QueryResponse
 from service_core.analytics.reads.query.schemas import REQUEST_ONLY, SavedQuery
@@ -162,9 +162,7 @@ class ChartData(ResponseModel):
     series: list[ChartPoint] | None = Field(description="Null for `number` and `pie`.")
 
 
-RunData = (
-    ChartData | QueryResponse | FunnelResponse | Breakdown[CountRow] | Breakdown[CountryRow | RegionOrCityRow]
-)
+RunData = ChartData | QueryResponse | FunnelResponse | CountBreakdown | LocationBreakdown
 """A chart; the answers of `/query`, `/funnel`, `/traffic` and `/devices`, `/locations`."""
 
 

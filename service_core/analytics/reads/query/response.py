@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionSettings
@@ -87,11 +87,18 @@ class QueryComparison(ResponseModel):
     totals: Annotated[dict[str, float | int | None], LISTED_BY_OPERATION]
 
 
+_ROWS_SCHEMA: Final = {
+    "type": "array",
+    "items": {"anyOf": [{"type": "object", "additionalProperties": True}, {"type": "array", "items": {}}]},
+}
+"""All rows are of one form; generators of typed clients cannot tell two kinds of arrays apart, but two kinds of rows."""
+
+
 class QueryResponse(ResponseModel):
     """Rows by dimensions and buckets, and totals over the whole range."""
 
     columns: list[MetricColumn | ResultColumn]
-    rows: list[dict[str, Any]] | list[list[Any]]
+    rows: Annotated[list[dict[str, Any]] | list[list[Any]], WithJsonSchema(_ROWS_SCHEMA)]
     totals: Annotated[dict[str, float | int | None], LISTED_BY_OPERATION]
     comparison: QueryComparison | None
     meta: QueryMeta
