@@ -36,6 +36,7 @@ from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.currency import CurrencyConvertingSource
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.sources import EventSource, Source
+from service_core.api.openapi import HostUrls
 from service_core.api.operations import OpenApiDocument
 from service_core.api.readiness import (
     Probe,
@@ -93,11 +94,19 @@ def build_all_components(
     bindings.bind(AdSpendSync, build_ad_sync(ports, settings))
     bindings.bind(ProviderSync, build_pollable_provider_sync(ports, settings))
     bindings.build_and_bind(Documentation, url=settings.http.effective_docs_url)
-    bindings.build_and_bind(
-        OpenApiDocument, operations=registry.operations, public_url=settings.http.effective_api_url
-    )
+    bindings.build_and_bind(OpenApiDocument, operations=registry.operations, host_urls=_host_urls(settings))
     bindings.build_and_bind(ReadinessChecker, probes=[*_build_readiness_probes(ports), *probes])
     return bindings
+
+
+def _host_urls(settings: Settings) -> HostUrls:
+    """Returns where the hosts are reached; the link host only when a domain is set."""
+    domain = settings.links.domain
+    return HostUrls(
+        settings.http.effective_api_url,
+        settings.http.effective_ingest_url,
+        f"https://{domain}" if domain else None,
+    )
 
 
 def _bind_access_components(bindings: Bindings, settings: Settings, processes: int) -> None:

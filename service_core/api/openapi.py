@@ -1,55 +1,101 @@
 """The OpenAPI 3.1 document, derived from the operations."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
+from service_core.api.host_routes.models import Host, HostRoutes
 from service_core.api.openapi_errors import (
     IDEMPOTENCY_KEY_PARAMETER,
     RATE_HEADERS,
     error_responses,
+    error_schemas,
     list_error_statuses,
 )
-from service_core.api.openapi_security import ADDITIONAL_SCHEMES, SCHEMES_BY_REQUIREMENT, SECURITY_SCHEMES
+from service_core.api.openapi_security import describe_required_credentials, describe_security_schemes
+from service_core.api.openapi_tags import describe_tags
 from service_core.api.routes import V1_PREFIX
 from service_core.kernel.file_response import FILE_MEDIA_TYPES, FileResponse
 from service_core.kernel.operations import Operation, RoutePrefix, Scope
 from service_core.kernel.request_parsing import describe_parameter_aliases
 
 API_VERSION: Final = "1.0.0"
+PROJECT_URL: Final = "https://github.com/touchpoint-analytics/touchpoint"
+_DESCRIPTION: Final = (
+    "Events come in at the ingest host. Everything else is read and changed at the API host, with a key or an OAuth access "
+    "token. Errors are JSON objects with an `error` sentence and a stable `code`. A value that is not known is null, with a "
+    "reason, and never zero."
+)
 _COMPONENT_PREFIX: Final = "#/components/schemas/"
 
 
-def build_openapi(operations: Sequence[Operation], *, public_url: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class HostUrls:
+    """Root URLs of a deployment, without a trailing slash.
+
+    Attributes:
+        link_host: None while no link domain is set; the document then leaves the host open.
+    """
+
+    api: str
+    ingest: str
+    link_host: str | None = None
+
+    def describe_servers(self, host: Host) -> list[dict[str, Any]]:
+        """Returns the OpenAPI servers of a host."""
+        if host is Host.LINKS and self.link_host is None:
+            domain = {"default": "links.example.com", "description": "The link domain of a workspace."}
+            return [{"url": "https://{link_domain}", "variables": {"link_domain": domain}}]
+        return [{"url": {Host.API: self.api, Host.INGEST: self.ingest, Host.LINKS: self.link_host}[host]}]
+
+
+def build_openapi(
+    operations: Sequence[Operation],
+    *,
+    public_url: str,
+    host_routes: Sequence[HostRoutes] = (),
+    host_urls: HostUrls | None = None,
+) -> dict[str, Any]:
     """Returns the OpenAPI document of the operations.
 
     Args:
         operations: all operations of the API.
         public_url: root URL of the deployment, without a trailing slash.
+        host_routes: further routes that hosts serve without an operation.
+        host_urls: where these are served; by default all of them at ``public_url``.
     """
     schemas = _OperationSchemas(operations)
+    routes = [route for group in host_routes for route in group.routes]
     paths: dict[str, dict[str, Any]] = {}
     for op in operations:
         paths.setdefault(_full_path(op), {})[op.method.lower()] = _describe_operation(op, schemas)
+    urls = host_urls or HostUrls(public_url, public_url, public_url)
+    for route in routes:
+        servers = {} if route.host is Host.API else {"servers": urls.describe_servers(route.host)}
+        paths.setdefault(route.path, servers)[route.method.lower()] = route.describe()
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Touchpoint",
             "version": API_VERSION,
             "summary": "Web analytics, attribution and revenue.",
+            "description": _DESCRIPTION,
+            "contact": {"name": "Touchpoint", "url": PROJECT_URL},
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": public_url}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(op.tag for op in operations)],
+        "tags": describe_tags([*(op.tag for op in operations), *(route.tag for route in routes)]),
         "security": [],
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": schemas.components,
+            "schemas": _merge_schemas(schemas.components, host_routes),
             "responses": error_responses(),
             "headers": RATE_HEADERS,
-            "securitySchemes": SECURITY_SCHEMES,
+            "securitySchemes": describe_security_schemes(public_url),
         },
     }
 
@@ -60,6 +106,11 @@ class ResponseSchemaGenerator(GenerateJsonSchema):
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002
         """Returns the number schema."""
         return {"type": "number"}
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Returns the schema without a default of null, which says no more than that the field is optional."""
+        described = super().default_schema(schema)
+        return {key: value for key, value in described.items() if (key, value) != ("default", None)}
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         """Returns False, because the title would repeat the field name."""
@@ -100,6 +151,21 @@ class _OperationSchemas:
         return resolved
 
 
+def _merge_schemas(components: Mapping[str, Any], host_routes: Sequence[HostRoutes]) -> dict[str, Any]:
+    """Returns the schemas of operations and host routes.
+
+    Raises:
+        ValueError: two schemas have the same name.
+    """
+    merged = dict(components)
+    for schemas in (error_schemas(), *(group.schemas for group in host_routes)):
+        shared = merged.keys() & schemas.keys()
+        if shared:
+            raise ValueError(f"two schemas have the same name: {', '.join(sorted(shared))}")
+        merged |= schemas
+    return merged
+
+
 def _iterate_models_to_describe(
     op: Operation,
 ) -> Iterable[tuple[tuple[str, str], JsonSchemaMode, TypeAdapter[Any]]]:
@@ -118,7 +184,7 @@ def _describe_operation(op: Operation, schemas: _OperationSchemas) -> dict[str, 
     result: dict[str, Any] = {
         "operationId": op.id,
         "summary": op.summary.rstrip("."),
-        "description": op.description,
+        "description": op.description or op.summary,
         "tags": [op.tag],
         "parameters": [
             *_describe_parameters("path", op.path_model, schemas.parameters_schema("path", op)),
@@ -128,13 +194,9 @@ def _describe_operation(op: Operation, schemas: _OperationSchemas) -> dict[str, 
         "responses": _describe_responses(op, schemas),
     }
     if op.scope is not None:
-        scopes = [op.scope.value] if isinstance(op.scope, Scope) else []
-        additional: dict[str, list[str]] = {
-            scheme: [] for scheme in ADDITIONAL_SCHEMES.get(op.credential, ())
-        }
-        result["security"] = [
-            {scheme: scopes, **additional} for scheme in SCHEMES_BY_REQUIREMENT[op.credential]
-        ]
+        result["security"] = describe_required_credentials(op)
+    if isinstance(op.scope, Scope):
+        result["x-required-scope"] = op.scope.value
     if op.raw:
         result["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     if op.body is not None:

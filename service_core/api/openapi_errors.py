@@ -65,6 +65,29 @@ _HEADERS_BY_STATUS: Final[Mapping[int, Mapping[str, Any]]] = {
 }
 
 
+_SCHEMA_NAMES: Final = {
+    400: "BadRequestError",
+    401: "UnauthorizedError",
+    403: "ForbiddenError",
+    404: "NotFoundError",
+    405: "MethodNotAllowedError",
+    409: "ConflictError",
+    413: "PayloadTooLargeError",
+    422: "UnprocessableError",
+    429: "RateLimitedError",
+    500: "InternalServerError",
+    503: "UnavailableError",
+}
+
+
+def error_schemas() -> dict[str, Any]:
+    """Returns one JSON schema per status."""
+    return {
+        name: {"title": name, **_error_schema_with_codes_of_status(status)}
+        for status, name in _SCHEMA_NAMES.items()
+    }
+
+
 def error_responses() -> dict[str, Any]:
     """Returns one OpenAPI response per status, named by the status."""
     return {str(status): _describe_error_response(status, text) for status, text in _DESCRIPTIONS.items()}
@@ -73,7 +96,9 @@ def error_responses() -> dict[str, Any]:
 def _describe_error_response(status: int, text: str) -> dict[str, Any]:
     described: dict[str, Any] = {
         "description": text,
-        "content": {"application/json": {"schema": _error_schema_with_codes_of_status(status)}},
+        "content": {
+            "application/json": {"schema": {"$ref": f"#/components/schemas/{_SCHEMA_NAMES[status]}"}}
+        },
     }
     if status in _HEADERS_BY_STATUS:
         described["headers"] = dict(_HEADERS_BY_STATUS[status])

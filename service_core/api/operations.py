@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from service_core.api.openapi import build_openapi
+from service_core.api.host_routes import HOST_ROUTES
+from service_core.api.openapi import HostUrls, build_openapi
 from service_core.api.readiness import ReadinessChecker
 from service_core.api.schemas import HealthResponse, HealthStatus, ReadinessResponse
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, RoutePrefix, operation
@@ -13,14 +14,19 @@ from service_core.kernel.operations import HandlerResponse, Operation, RateLimit
 class OpenApiDocument:
     """The OpenAPI document of the composed operations, built on first use."""
 
-    def __init__(self, operations: Sequence[Operation], public_url: str) -> None:
+    def __init__(self, operations: Sequence[Operation], host_urls: HostUrls) -> None:
         self._operations = operations
-        self._public_url = public_url
+        self._host_urls = host_urls
 
     @cached_property
     def document(self) -> Mapping[str, Any]:
         """The document as JSON values."""
-        return build_openapi(self._operations, public_url=self._public_url)
+        return build_openapi(
+            self._operations,
+            public_url=self._host_urls.api,
+            host_routes=HOST_ROUTES,
+            host_urls=self._host_urls,
+        )
 
 
 @operation("GET /health", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="service")

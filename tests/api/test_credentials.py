@@ -175,7 +175,7 @@ async def test_unsigned_payment_notice_is_refused(deployment):
 @pytest.mark.parametrize(
     ("path", "method", "schemes"),
     [
-        ("/v1/overview", "get", [{"key": ["service:read"]}]),
+        ("/v1/overview", "get", [{"key": []}]),
         ("/v1/keys", "post", [{"oauth": []}]),
         ("/v1/keys/requests", "post", [{"key": []}, {"oauth": []}]),
         ("/v1/keys/requests/{requestId}", "get", [{"key": []}, {"oauth": []}, {"signup": []}]),

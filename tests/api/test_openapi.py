@@ -1,17 +1,109 @@
 """The description is valid OpenAPI 3.1 and says what the gateway does."""
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 from openapi_spec_validator import validate
 
-from service_core.api.openapi import build_openapi
+from hosts.composition.compose import load_installed_registry_once
+from service_core.api.host_routes import HOST_ROUTES
+from service_core.api.openapi import HostUrls, build_openapi
 from service_core.builtin import operations as builtin_operations
+
+URLS = HostUrls("https://t.example", "https://in.example", "https://go.example")
 
 
 @pytest.fixture
 def document(operations):
     return build_openapi(operations, public_url="https://t.example")
+
+
+@pytest.fixture(scope="module")
+def full_document():
+    """The document of all that is installed, with the routes of every host."""
+    operations = load_installed_registry_once().operations
+    built = build_openapi(operations, public_url=URLS.api, host_routes=HOST_ROUTES, host_urls=URLS)
+    return json.loads(json.dumps(built, default=dict))
+
+
+def operations_of(document):
+    """Path, method and operation of a document."""
+    return [
+        (path, method, described)
+        for path, item in document["paths"].items()
+        for method, described in item.items()
+        if method != "servers"
+    ]
+
+
+def values_of_key(node, key):
+    """All values that have a key, at any depth."""
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    found = [node[key]] if isinstance(node, dict) and key in node else []
+    return found + [value for child in children for value in values_of_key(child, key)]
+
+
+def test_openapi_of_all_hosts_validates(full_document):
+    validate(full_document)
+
+
+def test_schema_titles_are_unique_names_without_modules(full_document):
+    schemas = full_document["components"]["schemas"]
+    assert {name for name, schema in schemas.items() if schema.get("title", name) != name} == set()
+    assert {name for name in schemas if not re.fullmatch("[A-Z][A-Za-z0-9]+", name)} == set()
+
+
+def test_no_schema_has_null_as_default(full_document):
+    assert None not in values_of_key(full_document, "default")
+
+
+def test_two_schemas_of_one_name_are_refused(operations):
+    routes = (replace(HOST_ROUTES[0], schemas={"Thing": {}}),)
+    with pytest.raises(ValueError, match="Thing"):
+        build_openapi(operations, public_url=URLS.api, host_routes=routes)
+
+
+def test_routes_of_ingest_and_link_host_name_their_server(full_document):
+    paths = full_document["paths"]
+    assert paths["/track"]["servers"] == [{"url": "https://in.example"}]
+    assert paths["/{slug}"]["servers"] == [{"url": "https://go.example"}]
+    assert "servers" not in paths["/oauth/token"]
+
+
+def test_link_host_without_a_domain_is_a_variable(operations):
+    urls = HostUrls("https://t.example", "https://in.example")
+    document = build_openapi(operations, public_url=urls.api, host_routes=HOST_ROUTES, host_urls=urls)
+    (server,) = document["paths"]["/{slug}"]["servers"]
+    assert server["url"] == "https://{link_domain}"
+    validate(json.loads(json.dumps(document, default=dict)))
+
+
+def test_every_security_requirement_names_a_scheme(full_document):
+    schemes = full_document["components"]["securitySchemes"]
+    assert {"ingest_key", "ingest_bearer", "write_key", "oauth"} <= set(schemes)
+    oauth = schemes["oauth"]["flows"]["authorizationCode"]
+    assert oauth["tokenUrl"] == "https://t.example/oauth/token"
+    for path, _, described in operations_of(full_document):
+        for requirement in described.get("security", []):
+            assert set(requirement) <= set(schemes), path
+            assert set(requirement.get("oauth", [])) <= set(oauth["scopes"])
+
+
+def test_operation_ids_are_unique(full_document):
+    ids = [described["operationId"] for _, _, described in operations_of(full_document)]
+    assert len(ids) == len(set(ids))
+
+
+def test_required_bodies_are_those_that_no_empty_body_replaces():
+    operations = {op.id: op for op in load_installed_registry_once().operations if op.body is not None}
+    document = build_openapi(list(operations.values()), public_url=URLS.api)
+    for _, _, described in operations_of(document):
+        op = operations[described["operationId"]]
+        assert described["requestBody"]["required"] is not op.body_optional
+        if op.body_optional:
+            op.body.model_validate({})
 
 
 def test_openapi_of_the_core_validates():
@@ -55,7 +147,8 @@ def test_every_status_of_a_route_is_described(document):
 
 
 def test_security_names_the_scope(document):
-    assert document["paths"]["/v1/things"]["post"]["security"] == [{"key": ["service:write:reports"]}]
+    post = document["paths"]["/v1/things"]["post"]
+    assert (post["security"], post["x-required-scope"]) == ([{"key": []}], "service:write:reports")
     assert "security" not in document["paths"]["/ping"]["get"]
 
 

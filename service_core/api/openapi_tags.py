@@ -1,0 +1,38 @@
+"""Descriptions of the groups of operations in OpenAPI."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+_TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "analyses": "Written analyses that embed reports.",
+    "attribution": "Which visits led to conversions and installs.",
+    "audit": "Who changed what, and undo.",
+    "dashboards": "Dashboards of saved reports.",
+    "docs": "Search in this documentation.",
+    "events": "Single events, their names and properties.",
+    "exports": "Files with events, people or attribution.",
+    "ingest": "Events, batches of browsers and provider messages, at the ingest host.",
+    "keys": "Keys and requests for keys.",
+    "link host": "Trackable links as people follow them.",
+    "links": "Trackable links.",
+    "marketing": "Advertising, revenue, subscriptions and profit.",
+    "oauth": "The OAuth authorization server.",
+    "people": "People, retention, lifetime value and funnels.",
+    "query": "Metrics and dimensions in any combination.",
+    "reports": "Saved reports.",
+    "rules": "Conversion rules.",
+    "scripts": "Proposed scripts of the tag container.",
+    "service": "Health, readiness and this description.",
+    "share-links": "Public pages of saved work.",
+    "signup": "New workspaces.",
+    "traffic": "Visitors, sources, devices and places.",
+    "workspace": "Settings, usage and onboarding of the workspace.",
+}
+
+
+def describe_tags(tags: Iterable[str]) -> list[dict[str, str]]:
+    """Returns the OpenAPI tags, each once; a tag of a plugin is described by its name."""
+    return [
+        {"name": tag, "description": _TAG_DESCRIPTIONS.get(tag, f"Operations of {tag}.")}
+        for tag in dict.fromkeys(tags)
+    ]
