@@ -1,4 +1,4 @@
-"""Schemathesis over the API of a running `touchpoint serve`: no 5xx, every answer as documented.
+"""Schemathesis over API and ingest host of a running `touchpoint serve`: no 5xx, every answer as documented.
 
 ``python -m tests.api_fuzzing [EXAMPLES]``; the default keeps it within a minute.
 """
@@ -29,29 +29,43 @@ rules beyond their shape (400), and the contract lets numbers that do not parse 
 
 
 def main() -> int:
-    """Start a service on a new folder, point schemathesis at it, and return its exit code."""
+    """Start a service on a new folder, point schemathesis at its hosts, and return the first exit code that is not 0."""
     examples = sys.argv[1] if len(sys.argv) > 1 else str(EXAMPLES)
     with tempfile.TemporaryDirectory(prefix="touchpoint-api-") as made:
         folder = Path(made)
         file = folder / SETTINGS_FILE
-        create_deployment_or_remove_settings_file(
+        created = create_deployment_or_remove_settings_file(
             file, name="Fuzz", timezone="Australia/Lord_Howe", currency="JPY", domain=None
         )
-        key = asyncio.run(_unlimited_key(file))
+        key, write_key = asyncio.run(_unlimited_key(file)), created.write_key.secret
         with serve_in_subprocess(file, "127.0.0.1:0", "127.0.0.1:0") as service:
-            return subprocess.run(
-                [
-                    "schemathesis", "run", f"{service.api}/openapi.json",
-                    "--url", service.api,
-                    "--header", f"Authorization: Bearer {key}",
-                    "--max-examples", examples,
-                    "--phases", "examples,coverage,fuzzing",
-                    "--checks", CHECKS,
-                    "--seed", os.environ.get("SCHEMATHESIS_SEED", "20260701"),
-                    "--no-color",
-                ],
-                check=False,
-            ).returncode  # fmt: skip
+            document = f"{service.api}/openapi.json"
+            api = _run_schemathesis(
+                document, service.api, f"Authorization: Bearer {key}", examples,
+                "--exclude-tag", "ingest", "--exclude-tag", "link host",
+            )  # fmt: skip
+            ingest = _run_schemathesis(
+                document, service.ingest, f"X-API-Key: {write_key}", examples, "--include-tag", "ingest"
+            )
+        return api or ingest
+
+
+def _run_schemathesis(document: str, url: str, header: str, examples: str, *selection: str) -> int:
+    """Fuzz the selected operations at a host, and return the exit code."""
+    return subprocess.run(
+        [
+            "schemathesis", "run", document,
+            "--url", url,
+            "--header", header,
+            "--max-examples", examples,
+            "--phases", "examples,coverage,fuzzing",
+            "--checks", CHECKS,
+            "--seed", os.environ.get("SCHEMATHESIS_SEED", "20260701"),
+            "--no-color",
+            *selection,
+        ],
+        check=False,
+    ).returncode  # fmt: skip
 
 
 async def _unlimited_key(file: Path) -> str:
