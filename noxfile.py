@@ -26,6 +26,8 @@ PINS = {
     "image.txt": ["pyproject.toml", "--group", "build", "--all-extras"],
     # The engine alone: the data frame libraries it names are optional, and change what tests see.
     "clickhouse.txt": ["--group", "clickhouse", "--no-deps"],
+    # The generator of a client, in an environment of its own: it needs an older typer.
+    "openapi-client.txt": ["--group", "openapi-client"],
 }
 """Requirement file -> the arguments that resolve it."""
 
