@@ -134,6 +134,10 @@ from service_core.analytics.event_rules.order_deduplication import (
     order_payment_and_message_ids as order_payment_and_message_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import provider_of_payment as provider_of_payment
+from service_core.analytics.event_rules.refund_amounts import charge_of_refund as charge_of_refund
+from service_core.analytics.event_rules.refund_amounts import (
+    refund_amounts_without_tax_and_shipping as refund_amounts_without_tax_and_shipping,
+)
 from service_core.analytics.event_rules.revenue_events import EVENT_NAME_SEPARATORS as EVENT_NAME_SEPARATORS
 from service_core.analytics.event_rules.revenue_events import ORDER_EVENTS as ORDER_EVENTS
 from service_core.analytics.event_rules.revenue_events import PAID_EVENTS as PAID_EVENTS

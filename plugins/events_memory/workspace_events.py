@@ -15,6 +15,7 @@ from service_core.plugin import (
     IdentityMap,
     TouchEvent,
     canonical_event_name,
+    charge_of_refund,
     classify_as_charge_refund_or_no_payment,
     deduplicate_order_reports_within_7_days,
     detect_touches_without_bots_and_repeats,
@@ -24,6 +25,7 @@ from service_core.plugin import (
     list_client_reported_touches,
     order_and_payment_ids,
     order_payment_and_message_ids,
+    refund_amounts_without_tax_and_shipping,
     resolve_identities_ignoring_bots,
 )
 
@@ -34,16 +36,19 @@ SessionId = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A charge or refund: its event, and for a refund the charge of its order, if there is one."""
+    """A charge or refund.
+
+    Attributes:
+        event: the event that reports it.
+        kind: `CHARGE` or `REFUND`.
+        amount: in minor units, positive; of a refund without the tax and shipping that it gives back.
+        order_event: the charge of a refund's order, if there is one.
+    """
 
     event: Event
     kind: str
+    amount: int
     order_event: Event | None = None
-
-    @property
-    def amount(self) -> int:
-        """The amount in minor units, positive."""
-        return abs(self.event.revenue or 0)
 
     def booked_at(self, *, order_refunds: bool) -> datetime:
         """Returns the instant it counts at."""
@@ -174,8 +179,10 @@ class WorkspaceEvents:
             index_keys_of=order_payment_and_message_ids,
             allow_several_per_source=True,
         )
-        return [Payment(e, CHARGE) for e in self.charges] + [
-            Payment(e, REFUND, self.charge_of_refund(e)) for e in refunds
+        net_amounts = refund_amounts_without_tax_and_shipping(refunds, self.charges)
+        return [Payment(e, CHARGE, abs(e.revenue or 0)) for e in self.charges] + [
+            Payment(e, REFUND, net_amounts.get(e.seq, abs(e.revenue or 0)), self.charge_of_refund(e))
+            for e in refunds
         ]
 
     @cached_property
@@ -192,15 +199,7 @@ class WorkspaceEvents:
 
     def charge_of_refund(self, refund: Event) -> Event | None:
         """Returns the latest charge of a refund's order that is not after it, else the earliest after it."""
-        charges = [c for c in self.charges if _is_same_order(c, refund)]
-        earlier = (c for c in charges if event_time_key(c) <= event_time_key(refund))
-        return max(earlier, key=event_time_key, default=min(charges, key=event_time_key, default=None))
-
-
-def _is_same_order(charge: Event, refund: Event) -> bool:
-    """Returns whether both events have the same order id or payment id."""
-    is_order = refund.order_id is not None and charge.order_id == refund.order_id
-    return is_order or (refund.payment_id is not None and charge.payment_id == refund.payment_id)
+        return charge_of_refund(refund, self.charges)
 
 
 def session_id_of(event: Event) -> SessionId:

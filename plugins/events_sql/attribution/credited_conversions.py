@@ -16,6 +16,7 @@ from plugins.events_sql.relations.order_deduplication import (
     superseded_conversions,
     superseded_money_events,
 )
+from plugins.events_sql.relations.refund_amounts import refund_amounts_without_tax_and_shipping
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
@@ -233,16 +234,20 @@ def _refunds_with_order_query(
     has_order = order.c.seq.is_not(None)
     anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in _PATH_COLUMNS]
     booked = sa.func.coalesce(order.c.timestamp, refund.c.timestamp) if order_refunds else refund.c.timestamp
+    net_refund = refund_amounts_without_tax_and_shipping(
+        only_if_refunded_in_span=from_span_start and until_span_end
+    )
+    amount_as_sent = sa.func.abs(refund.c.revenue, type_=sa.BigInteger)
     query = sa.select(
         (refund.c.seq * 2 + 1).label("unit"),
         *anchor,
         booked.label("booked"),
         refund.c.currency,
         *(sa.literal_column("0", sa.BigInteger).label(name) for name in ("credit", "order_credit", "amount")),
-        sa.func.abs(refund.c.revenue, type_=sa.BigInteger).label("refunded"),
+        sa.func.coalesce(net_refund.c.amount, amount_as_sent).label("refunded"),
         sa.false().label("is_order"),
         has_order.label("has_path"),
-    ).select_from(joined)
+    ).select_from(joined.outerjoin(net_refund, net_refund.c.seq == refund.c.seq))
     if from_span_start:
         query = query.where(refund.c.timestamp >= START)
     return query.where(refund.c.timestamp < END) if until_span_end else query

@@ -24,6 +24,7 @@ from plugins.events_sql.relations.order_deduplication import (
     report_columns,
     superseded_reports,
 )
+from plugins.events_sql.relations.refund_amounts import refund_amounts_without_tax_and_shipping
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
     RelationRows,
@@ -190,16 +191,22 @@ def _booked_payments_query(
     booked = of_order_else_own if order_refunds else counted.c.timestamp
     rated_at = [of_order_else_own.label(RATE_INSTANT)] if with_rate_instant else []
     listed = sa.select(counted, booked.label("booked"), *rated_at).subquery()
-    facts = sa.select(
-        *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
-        listed.c.kind,
-        sa.and_(listed.c.kind == CHARGE, listed.c.is_order).label("is_order"),
-        listed.c.booked,
-        *(listed.c[column.name] for column in rated_at),
-        sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
-        *_charge_component_columns(listed.c),
-        sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
-    ).where(listed.c.counts)
+    net_refund = refund_amounts_without_tax_and_shipping(only_if_refunded_in_span=not order_refunds)
+    amount_as_sent = sa.func.abs(listed.c.revenue, type_=sa.BigInteger)
+    facts = (
+        sa.select(
+            *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
+            listed.c.kind,
+            sa.and_(listed.c.kind == CHARGE, listed.c.is_order).label("is_order"),
+            listed.c.booked,
+            *(listed.c[column.name] for column in rated_at),
+            sa.func.coalesce(net_refund.c.amount, amount_as_sent).label("amount"),
+            *_charge_component_columns(listed.c),
+            sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
+        )
+        .select_from(listed.outerjoin(net_refund, net_refund.c.seq == listed.c.seq))
+        .where(listed.c.counts)
+    )
     return _with_first_order_per_person_flag(facts.subquery("ledger")) if with_first_orders else facts
 
 

@@ -115,9 +115,33 @@ async def test_refund_by_payment_id_finds_the_order_named_in_metadata(tmp_path):
         shop = await door.connected_workspace()
         named = {**SESSION, "metadata": {"order_id": "1001"}}
         await door.stripe(shop, stripe_message("checkout.session.completed", named, "evt_9"))
-        back = {**REFUND, "amount_refunded": 5000, "payment_intent": "pi_9"}
+        back = {**REFUND, "amount_refunded": 6450, "payment_intent": "pi_9"}
         later = {**stripe_message("charge.refunded", back, "evt_back"), "created": 1_783_500_000 + 90}
         await door.stripe(shop, later)
         await door.drain()
         (row,) = (await shop.get("/revenue", **WEEK, provider="stripe", refund_basis="order"))["platforms"]
         assert (row["refunds"], row["net_revenue"]) == (50.0, 0)
+
+
+@pytest.mark.parametrize("refunded", [(6450,), (3225, 3225), (2150, 2150, 2150), (1, 6449)])
+async def test_refunds_of_a_taxed_charge_net_to_zero_in_every_answer(tmp_path, refunded):
+    """Of 64.50 paid, 14.50 are tax and shipping; parts of it give back their share of the 50.00."""
+    async with open_webhook_client(tmp_path) as door:
+        shop = await door.connected_workspace()
+        await door.stripe(shop, stripe_message("checkout.session.completed", SESSION, "evt_9"))
+        sent = 0
+        for number, amount in enumerate(refunded):
+            back = {**REFUND, "amount_refunded": sent + amount, "payment_intent": "pi_9"}
+            message = stripe_message("charge.refunded", back, f"evt_b{number}")
+            message["data"]["previous_attributes"] = {"amount_refunded": sent}
+            await door.stripe(shop, {**message, "created": 1_783_500_000 + 90 + number})
+            sent += amount
+        await door.drain()
+        for basis in ("refund", "order"):
+            answer = await shop.get("/revenue", **WEEK, refund_basis=basis)
+            stripe = next(row for row in answer["platforms"] if row["platform"] == "stripe")
+            for row in (stripe, answer["combined"]):
+                assert (row["revenue"], row["refunds"], row["net_revenue"]) == (50.0, 50.0, 0)
+            hours = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-08T12:00Z"}
+            metrics = await shop.get("/commerce-metrics", **hours, refund_basis=basis)
+            assert [metrics[name] for name in ("revenue", "refunds", "net_revenue")] == [50.0, 50.0, 0]
