@@ -1,6 +1,7 @@
 """Syncs, messages and postbacks of connected providers, at the addresses that the settings name."""
 
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -59,10 +60,13 @@ def build_message_store(ports: Ports, settings: Settings) -> MessageStore:
     )
 
 
-def build_rule_trigger(ports: Ports) -> RuleTrigger | None:
+def build_rule_trigger(ports: Ports, settings: PostbacksSettings) -> RuleTrigger | None:
     """Returns what matches stored events with rules; None where no plugin sends conversions."""
     senders = ports.registry.conversion_senders
-    return ports.build_from_adapters(RuleTrigger, senders=senders) if senders else None
+    settle_time = timedelta(seconds=settings.settle_seconds)
+    return (
+        ports.build_from_adapters(RuleTrigger, senders=senders, settle_time=settle_time) if senders else None
+    )
 
 
 def build_delivery_worker_if_any_sender(ports: Ports, settings: PostbacksSettings) -> "DeliveryWorker | None":
@@ -77,7 +81,12 @@ def build_delivery_worker_if_any_sender(ports: Ports, settings: PostbacksSetting
     _require_known("postbacks.rate_limits", settings.rate_limits, known)
     senders = _providers_at_configured_urls("postbacks.api_urls", settings.api_urls, known)
     return (
-        ports.build_from_adapters(DeliveryWorker, senders=senders, call_limits=settings.rate_limits)
+        ports.build_from_adapters(
+            DeliveryWorker,
+            senders=senders,
+            call_limits=settings.rate_limits,
+            settle_time=timedelta(seconds=settings.settle_seconds),
+        )
         if senders
         else None
     )

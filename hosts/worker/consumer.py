@@ -54,7 +54,7 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
             else await known.find_by_id(workspace_id)
         )
 
-    matching, messages = build_rule_trigger(ports), build_message_store(ports, settings)
+    matching, messages = build_rule_trigger(ports, settings.postbacks), build_message_store(ports, settings)
     revenue_providers = ports.registry.revenue_providers
 
     async def map_kept_message(arrival: ReceivedEvent) -> ReceivedEvent | None:

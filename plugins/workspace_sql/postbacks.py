@@ -30,7 +30,7 @@ _OPEN: Final = (PostbackStatus.QUEUED, PostbackStatus.RETRYING)
 _SENT_OR_OPEN: Final = (*_OPEN, PostbackStatus.SENT)
 _RESULT_COLUMNS: Final = (
     "status", "reason", "attempts", "next_attempt_at", "http_status", "error_code", "request_masked",
-    "user_agent", "sent_at", "done_at",
+    "user_agent", "sent_at", "done_at", "value", "currency", "platform_event_id", "order_settled",
 )  # fmt: skip
 _MAX_QUEUES: Final = 1_000
 _EventTimes = dict[tuple[UUID, str, bool], list[datetime]]
@@ -87,6 +87,15 @@ class SqlPostbackQueues(SqlStore):
         """Returns the postbacks of a queue that are due, by the time of their event."""
         due = sa.select(POSTBACKS).where(_waits_in(queue), _ROW.next_attempt_at <= now)
         return await self._database.fetch_records(Postback, due.order_by(_ROW.event_at, _ROW.id).limit(limit))
+
+    async def list_postbacks_of_events(
+        self, queue: PostbackQueue, event_ids: Collection[str]
+    ) -> list[Postback]:
+        """Returns all postbacks of events to the account of a queue."""
+        same = (_ROW[name] == value for name, value in zip(_QUEUE_KEY, queue, strict=True))
+        return await self._database.fetch_records(
+            Postback, sa.select(POSTBACKS).where(*same, _ROW.event_id.in_(event_ids)).order_by(_ROW.id)
+        )
 
     async def save_results_unless_finished(self, postbacks: Sequence[Postback]) -> None:
         """Saves results of open postbacks. One that was sent is saved as sent, also if its rule was deleted."""
@@ -209,6 +218,7 @@ def _sent_or_open_event_times(connection: sa.Connection, postbacks: Collection[P
         _ROW.rule_id.in_({postback.rule_id for postback in postbacks}),
         _ROW.platform_event_id.in_({postback.platform_event_id for postback in postbacks}),
         _ROW.status.in_(_SENT_OR_OPEN),
+        sa.not_(_waits_for_order(_ROW)),
     )
     event_times: _EventTimes = defaultdict(list)
     for *key, event_at in connection.execute(query):
@@ -221,15 +231,21 @@ def _skip_if_duplicate_within_window(
 ) -> Postback:
     """Returns the postback, skipped if one with the same platform event id is within the window.
 
-    An open postback is added to ``event_times``.
+    An open postback is added to ``event_times``, unless it waits for its order.
     """
     if postback.next_attempt_at is None:
         return postback
     others = event_times[postback.rule_id, postback.platform_event_id, postback.is_test]
     if any(abs(postback.event_at - event_at) < window for event_at in others):
         return mark_skipped(postback, SkipReason.DUPLICATE, postback.created_at)
-    others.append(postback.event_at)
+    if postback.order_settles_by is None:
+        others.append(postback.event_at)
     return postback
+
+
+def _waits_for_order(columns: Any) -> sa.ColumnElement[bool]:
+    is_open = columns.status.in_(_OPEN)
+    return sa.and_(is_open, columns.order_settles_by.is_not(None), sa.not_(columns.order_settled))
 
 
 def _add_queues_or_advance_next_attempt(connection: sa.Connection, postbacks: Iterable[Postback]) -> None:

@@ -302,6 +302,14 @@ class PostbacksSettings(SettingsSection):
     api_urls: dict[str, PublicUrl] = Field(
         {}, description="API URLs that replace the plugins' defaults, by platform, as in `ads.api_urls`."
     )
+    settle_seconds: int = Field(
+        60,
+        ge=0,
+        le=600,
+        description="How many seconds after the latest report of an order its conversion is sent, at most 10 minutes "
+        "after the first one, so that it has the value that counts as revenue and the person known by then. "
+        "0 sends the first report at once.",
+    )
 
 
 class FxSettings(SettingsSection):

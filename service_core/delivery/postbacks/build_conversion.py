@@ -24,8 +24,11 @@ _MAX_LINE_ITEMS: Final = 100
 _CONSENT_GRANTED: Final = "granted"
 
 
-def build_conversion(postback: Postback, event: Event, customer: Customer) -> Conversion:
-    """Returns the conversion that a sender receives."""
+def build_conversion(
+    postback: Postback, event: Event, customer: Customer, other_reports: Sequence[Event] = ()
+) -> Conversion:
+    """Returns the conversion that a sender receives; items are those of another report of the order if its event has none."""
+    items = (tuple(_line_items_with_id(report, postback.currency)) for report in (event, *other_reports))
     return Conversion(
         id=postback.id,
         event=postback.platform_event,
@@ -38,7 +41,7 @@ def build_conversion(postback: Postback, event: Event, customer: Customer) -> Co
         value=postback.value,
         currency=postback.currency,
         order_id=event.order_id,
-        line_items=tuple(_line_items_with_id(event, postback.currency)),
+        line_items=next(filter(None, items), ()),
         consent_granted=event.event_data.get("consent") == _CONSENT_GRANTED,
     )
 

@@ -6,9 +6,11 @@ It is read when a conversion is sent, so that the outbox holds none of it, and o
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any, Final
 
 from service_core.access.models import Workspace
+from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
 from service_core.analytics.measures import Column, FilterOperator, Predicate
 from service_core.analytics.people.ports import PersonReader
 from service_core.analytics.people.traits import merge_traits_latest_non_null
@@ -46,8 +48,46 @@ class CustomerReader:
 
     people: PersonReader
 
+    async def load_customer_of_order(
+        self,
+        workspace: Workspace,
+        reports: Sequence[Event],
+        user_agent: str | None,
+        sender: ConversionSender,
+        *,
+        known_until: datetime,
+    ) -> Customer:
+        """Returns the customer of a conversion; what its event and person lack is taken from other reports of the order.
+
+        Args:
+            workspace: the workspace of the events.
+            reports: the event of the conversion, then the other reports of its order.
+            user_agent: of the event.
+            sender: the sender of the platform.
+            known_until: traits that the person sets later are left out.
+
+        Raises:
+            StoreUnavailable: persons cannot be read.
+        """
+        first, *others = [
+            await self.load_customer_from_event_and_history(
+                workspace, report, agent, sender, known_until=max(known_until, report.timestamp)
+            )
+            for report, agent in zip_longest(reports, (user_agent,))
+        ]
+        for other in others:
+            known = {field.name: getattr(other, field.name) for field in fields(Customer)}
+            first = _fill_missing_fields(first, known)
+        return first
+
     async def load_customer_from_event_and_history(
-        self, workspace: Workspace, event: Event, user_agent: str | None, sender: ConversionSender
+        self,
+        workspace: Workspace,
+        event: Event,
+        user_agent: str | None,
+        sender: ConversionSender,
+        *,
+        known_until: datetime,
     ) -> Customer:
         """Returns the customer of an event, with the click and cookies the platform matches by.
 
@@ -59,7 +99,7 @@ class CustomerReader:
         clicked = [event]
         if person is not None:
             identify_events = await self._latest_person_events_without_bots_up_to(
-                workspace, person, _ALL_TIME_START, event, Predicate("event_name", value=IDENTIFY_EVENT)
+                workspace, person, _ALL_TIME_START, known_until, Predicate("event_name", value=IDENTIFY_EVENT)
             )
             customer = _fill_missing_fields(
                 customer, _customer_fields_in_event_data(_person_traits(identify_events))
@@ -69,7 +109,7 @@ class CustomerReader:
             )
             since = event.timestamp - sender.limits.click_window
             clicked[:0] = await self._latest_person_events_without_bots_up_to(
-                workspace, person, since, event, _click_predicate(sender)
+                workspace, person, since, event.timestamp, _click_predicate(sender)
             )
         return replace(
             customer,
@@ -86,7 +126,12 @@ class CustomerReader:
             return customer
         is_set = _any_column_is_set(wanted)
         seen = await self._latest_person_events_without_bots_up_to(
-            workspace, person_id, event.timestamp - sender.limits.click_window, event, is_set, limit=1
+            workspace,
+            person_id,
+            event.timestamp - sender.limits.click_window,
+            event.timestamp,
+            is_set,
+            limit=1,
         )
         return replace(
             customer, **{name: getattr(seen_event, name) for seen_event in seen for name in wanted}
@@ -97,11 +142,11 @@ class CustomerReader:
         workspace: Workspace,
         person_id: str,
         since: datetime,
-        event: Event,
+        until: datetime,
         condition: Predicate,
         **limit: int,
     ) -> list[Event]:
-        span = TimeRange(since, event.timestamp + datetime.resolution)
+        span = TimeRange(since, until + datetime.resolution)
         scan = replace(scope_for_workspace_without_bots(workspace, span), filters=(condition,))
         return await self.people.list_latest_person_events(scan, person_id, **limit)
 
@@ -123,9 +168,9 @@ def _customer_from_event(event: Event, user_agent: str | None) -> Customer:
         ttp=event.ttp,
         os=event.os,
         os_version=event.os_version,
-        user_id=_without_placeholder(event.user_id),
-        visitor_id=_without_placeholder(event.visitor_id),
-        anonymous_id=_without_placeholder(event.anonymous_id),
+        user_id=_sent_id(event, event.user_id),
+        visitor_id=_sent_id(event, event.visitor_id),
+        anonymous_id=_sent_id(event, event.anonymous_id),
     )
     return _fill_missing_fields(customer, _customer_fields_in_event_data(event.event_data))
 
@@ -137,8 +182,12 @@ def _person_traits(events: Iterable[Event]) -> Mapping[str, Any]:
     )
 
 
-def _without_placeholder(id_: str | None) -> str | None:
-    return None if id_ is None or is_placeholder_id(id_) else id_
+def _sent_id(event: Event, id_: str | None) -> str | None:
+    """Returns an id that somebody sent: no placeholder, and none that stands for a provider's unknown customer."""
+    is_made_up = (
+        event.source not in TRACKED_SOURCES and id_ is not None and id_.startswith(f"{event.source}:")
+    )
+    return None if id_ is None or is_made_up or is_placeholder_id(id_) else id_
 
 
 def _customer_fields_in_event_data(event_data: Mapping[str, Any]) -> dict[str, str]:
@@ -162,9 +211,9 @@ def _texts_in_data_traits_or_address(
                 yield text
 
 
-def _fill_missing_fields(customer: Customer, fields: Mapping[str, str]) -> Customer:
-    """Returns the customer with missing fields filled from earlier data."""
-    missing: dict[str, Any] = {name: text for name, text in fields.items() if getattr(customer, name) is None}
+def _fill_missing_fields(customer: Customer, known_fields: Mapping[str, Any]) -> Customer:
+    """Returns the customer with missing fields filled from other data."""
+    missing = {name: value for name, value in known_fields.items() if getattr(customer, name) is None}
     return replace(customer, **missing)
 
 

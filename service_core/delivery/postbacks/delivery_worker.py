@@ -20,6 +20,8 @@ from service_core.delivery.postbacks.account_sender import AccountSender, Prepar
 from service_core.delivery.postbacks.circuit_breaker import AccountHealth
 from service_core.delivery.postbacks.customer_reader import CustomerReader
 from service_core.delivery.postbacks.models import Destination
+from service_core.delivery.postbacks.order_reports import OrderReportReader
+from service_core.delivery.postbacks.order_settlement import OrderSettlement
 from service_core.delivery.postbacks.outbox import PostbackQueues
 from service_core.delivery.postbacks.payloads import PayloadBuilder, expired_postbacks
 from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender
@@ -55,6 +57,7 @@ class DeliveryWorker:
         workspaces: the workspaces of the postbacks.
         events, people: events and persons, read when a postback is sent.
         clock: returns the current time.
+        settle_time: how long after the latest report of an order its postback is sent.
     """
 
     senders: Mapping[str, ConversionSender]
@@ -67,6 +70,7 @@ class DeliveryWorker:
     events: EventReader
     people: PersonReader
     clock: Clock
+    settle_time: timedelta
 
     async def list_due_queues(self) -> Sequence[PostbackQueue]:
         """Returns the queues with due postbacks, longest due first.
@@ -104,6 +108,11 @@ class DeliveryWorker:
         """Returns the platform connection of a queue."""
         known = await self.connections.list_connections_oldest_first(queue.workspace_id)
         return next((connection for connection in known if connection.provider == queue.platform), None)
+
+    def payload_builder(self) -> PayloadBuilder:
+        """Returns the builder of conversions."""
+        orders = OrderSettlement(OrderReportReader(self.events), self.queues, self.settle_time)
+        return PayloadBuilder(self.units, self.events, CustomerReader(self.people), orders)
 
     def account_sender(
         self, sender: ConversionSender, secrets: Mapping[str, str], health: AccountHealth
@@ -189,7 +198,7 @@ class _QueueLease:
         workspace = await self.worker.workspaces.find_by_id(self.queue.workspace_id)
         if workspace is None:
             return False
-        builder = PayloadBuilder(self.worker.units, self.worker.events, CustomerReader(self.worker.people))
+        builder = self.worker.payload_builder()
         prepared = await builder.build_conversions_or_finish(
             workspace, account.sender, due_postbacks, self.worker.clock()
         )

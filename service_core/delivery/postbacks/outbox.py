@@ -1,6 +1,6 @@
 """Ports of the postbacks that wait to be sent to ad platforms, and of the queues they wait in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -22,7 +22,8 @@ class PostbackOutbox(Protocol):
 
         An open postback is skipped with the reason ``duplicate`` if its rule has sent the same
         ``platform_event_id``, or will send it, for an event within the window of the rule. Tests and other
-        postbacks are compared separately.
+        postbacks are compared separately. Postbacks that wait for an order are not compared with each other:
+        one of them is chosen when the order is settled.
 
         Args:
             postbacks: of one workspace.
@@ -66,6 +67,11 @@ class PostbackQueues(Protocol):
 
     async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> Sequence[Postback]:
         """Return the postbacks of a queue that are due, oldest event first."""
+
+    async def list_postbacks_of_events(
+        self, queue: PostbackQueue, event_ids: Collection[str]
+    ) -> Sequence[Postback]:
+        """Return all postbacks of events to the account of a queue, finished ones included."""
 
     async def save_results_unless_finished(self, postbacks: Sequence[Postback]) -> None:
         """Save the state of postbacks of a queue that the process holds.

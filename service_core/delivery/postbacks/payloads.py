@@ -14,6 +14,7 @@ from service_core.changes.ports import Transactions
 from service_core.delivery.postbacks.account_sender import PreparedPostback
 from service_core.delivery.postbacks.build_conversion import build_conversion
 from service_core.delivery.postbacks.customer_reader import CustomerReader, has_match_key
+from service_core.delivery.postbacks.order_settlement import OrderPostback, OrderSettlement
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.delivery.postbacks.postback import (
     Postback,
@@ -45,6 +46,7 @@ class PayloadBuilder:
     units: Transactions
     events: EventReader
     customers: CustomerReader
+    orders: OrderSettlement
 
     async def build_conversions_or_finish(
         self, workspace: Workspace, sender: ConversionSender, due_postbacks: Sequence[Postback], now: datetime
@@ -54,7 +56,7 @@ class PayloadBuilder:
         Raises:
             StoreUnavailable: something cannot be read.
         """
-        rules = await self._active_rule_ids(workspace.id, {postback.rule_id for postback in due_postbacks})
+        rules = await self._active_rules(workspace.id, {postback.rule_id for postback in due_postbacks})
         batch = PreparedBatch([], [])
         live: list[Postback] = []
         for postback in due_postbacks:
@@ -65,26 +67,47 @@ class PayloadBuilder:
             else:
                 live.append(postback)
         events = await self._load_events_by_id_and_time(workspace, live) if live else {}
+        found: list[tuple[Postback, Event]] = []
         for postback in live:
             event = events.get((postback.event_id, postback.event_at))
             if event is None:
                 batch.finished.append(
                     schedule_retry_or_fail(postback, EVENT_NOT_FOUND, now, sender.limits.age_limit)
                 )
-                continue
-            customer = await self.customers.load_customer_from_event_and_history(
-                workspace, event, postback.user_agent, sender
-            )
-            if has_match_key(customer, sender):
-                batch.sendable.append(PreparedPostback(postback, build_conversion(postback, event, customer)))
             else:
-                batch.finished.append(mark_skipped(postback, SkipReason.NO_MATCH_KEY, now))
+                found.append((postback, event))
+        settled = await self.orders.settle_or_postpone(workspace, sender, rules, found, now)
+        batch.finished.extend(settled.postponed_or_skipped)
+        for order_postback in settled.sendable:
+            await self._add_conversion_or_skip(workspace, sender, order_postback, now, batch)
         return batch
 
-    async def _active_rule_ids(self, workspace_id: UUID, ids: set[UUID]) -> frozenset[UUID]:
+    async def _add_conversion_or_skip(
+        self,
+        workspace: Workspace,
+        sender: ConversionSender,
+        order_postback: OrderPostback,
+        now: datetime,
+        batch: PreparedBatch,
+    ) -> None:
+        postback, event, other_reports = order_postback
+        customer = await self.customers.load_customer_of_order(
+            workspace,
+            (event, *other_reports),
+            postback.user_agent,
+            sender,
+            known_until=now if postback.order_settled else event.timestamp,
+        )
+        if has_match_key(customer, sender):
+            conversion = build_conversion(postback, event, customer, other_reports)
+            batch.sendable.append(PreparedPostback(postback, conversion))
+        else:
+            batch.finished.append(mark_skipped(postback, SkipReason.NO_MATCH_KEY, now))
+
+    async def _active_rules(self, workspace_id: UUID, ids: set[UUID]) -> Mapping[UUID, ConversionRule]:
         async with self.units.read(workspace_id) as unit:
             known = await unit.resources.get_many(ConversionRule, ids)
-        return frozenset(rule.id for rule in known.values() if rule.active)
+        return {rule.id: rule for rule in known.values() if rule.active}
 
     async def _load_events_by_id_and_time(
         self, workspace: Workspace, postbacks: Sequence[Postback]

@@ -64,6 +64,8 @@ class Postback:
         platform_event: name the platform gets; ``is_custom`` when the rule gave it.
         platform_event_id: order id, else event id.
         is_test: the rule was in test mode; it counts nowhere.
+        order_settles_by: until when it waits at most for further reports of its order; None if it waits for none.
+        order_settled: whether its order is settled, so that it is sent with the value of the order.
         request_masked: what the latest attempt said, without anything of the person.
         done_at: when it became final.
     """
@@ -85,6 +87,8 @@ class Postback:
     test_code: str | None = None
     value: int | None = None
     currency: str | None = None
+    order_settles_by: datetime | None = None
+    order_settled: bool = False
     user_agent: str | None = field(default=None, repr=False)
     status: PostbackStatus = PostbackStatus.QUEUED
     reason: SkipReason | None = None
@@ -106,6 +110,19 @@ def mark_skipped(postback: Postback, reason: SkipReason, now: datetime) -> Postb
     return replace(_finish(postback, PostbackStatus.SKIPPED, now), reason=reason)
 
 
+def mark_settled(
+    postback: Postback, platform_event_id: str, value: int | None, currency: str | None
+) -> Postback:
+    """Returns the postback with the value of its settled order; amount and currency are known together or not at all."""
+    return replace(
+        postback,
+        platform_event_id=platform_event_id,
+        value=value if currency else None,
+        currency=None if value is None else currency,
+        order_settled=True,
+    )
+
+
 def mark_too_old(postback: Postback, now: datetime) -> Postback:
     """Returns the postback as too old: skipped, or failed if it was tried before."""
     if postback.attempts == 0:
@@ -113,6 +130,19 @@ def mark_too_old(postback: Postback, now: datetime) -> Postback:
     return replace(
         _finish(postback, PostbackStatus.FAILED, now), error_code=postback.error_code or SkipReason.TOO_OLD
     )
+
+
+def missing_value_reason(value: tuple[int | None, str | None], *, required: bool) -> SkipReason | None:
+    """Returns why a postback is skipped whose amount or currency is missing; None if nothing is missing.
+
+    Args:
+        value: amount in minor units and currency.
+        required: whether the platform refuses the event without a value.
+    """
+    amount, currency = value
+    if amount is None:
+        return SkipReason.MISSING_VALUE if required else None
+    return SkipReason.MISSING_CURRENCY if currency is None else None
 
 
 def mark_sent(postback: Postback, http_status: int | None, now: datetime) -> Postback:

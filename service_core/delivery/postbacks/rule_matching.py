@@ -1,7 +1,7 @@
 """Matches events against conversion rules and builds postbacks. Pure functions."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from service_core.analytics.connections.models import Connection, ConnectionStatus
@@ -10,7 +10,12 @@ from service_core.analytics.query.parse_filters import parse_operand_for_operato
 from service_core.delivery.postbacks.conversion_value import conversion_value
 from service_core.delivery.postbacks.event_properties import event_value_as_api_shows_it
 from service_core.delivery.postbacks.ports import ConversionSender
-from service_core.delivery.postbacks.postback import Postback, SkipReason, mark_skipped
+from service_core.delivery.postbacks.postback import (
+    Postback,
+    SkipReason,
+    mark_skipped,
+    missing_value_reason,
+)
 from service_core.ingestion.consent import is_consent_denied
 from service_core.ingestion.models import Event
 from service_core.ingestion.pipeline import RuleCandidate
@@ -18,6 +23,9 @@ from service_core.kernel.ids import new_id
 from service_core.workspace.rules.models import ConversionRule, RuleCondition
 from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT
 from service_core.workspace.rules.schemas import ANY_SOURCE
+
+MAX_SETTLE_TIME: Final = timedelta(minutes=10)
+"""How long after its first report an order is sent at the latest."""
 
 _CODE: Final = "invalid_filter"
 
@@ -40,9 +48,21 @@ def build_queued_or_skipped_postback(
     sender: ConversionSender,
     connections: Sequence[Connection],
     now: datetime,
+    *,
+    settle_time: timedelta = timedelta(),
 ) -> Postback:
-    """Returns the postback of a matching event: to be sent, or skipped with a reason."""
+    """Returns the postback of a matching event: to be sent, or skipped with a reason.
+
+    Args:
+        rule: the rule that the event matches.
+        candidate: the event.
+        sender: the sender of the rule's platform.
+        connections: the connections of the workspace.
+        now: the current time.
+        settle_time: how long a postback with an order or payment id waits for other reports of its order; 0 for not.
+    """
     event = candidate.event
+    waits = bool(settle_time) and (event.order_id or event.payment_id) is not None
     value, currency = conversion_value(rule, event)
     postback = Postback(
         id=new_id(),
@@ -56,13 +76,14 @@ def build_queued_or_skipped_postback(
         platform_event=_platform_event_name(rule),
         platform_event_id=event.order_id or event.event_id,
         created_at=now,
-        next_attempt_at=now,
+        next_attempt_at=now + settle_time if waits else now,
         is_custom=rule.platform_event == CUSTOM_EVENT,
         is_test=rule.test_mode,
         test_code=rule.test_event_code if rule.test_mode else None,
         value=value if currency else None,
         currency=None if value is None else currency,
         user_agent=candidate.user_agent,
+        order_settles_by=now + max(MAX_SETTLE_TIME, settle_time) if waits else None,
     )
     if is_consent_denied(event.event_data):
         return mark_skipped(postback, SkipReason.CONSENT_DENIED, now)
@@ -70,11 +91,9 @@ def build_queued_or_skipped_postback(
         return mark_skipped(postback, SkipReason.NOT_CONNECTED, now)
     if event.timestamp + sender.limits.age_limit < now:
         return mark_skipped(postback, SkipReason.TOO_OLD, now)
-    if value is None and rule.platform_event in sender.limits.value_required:
-        return mark_skipped(postback, SkipReason.MISSING_VALUE, now)
-    if value is not None and currency is None:
-        return mark_skipped(postback, SkipReason.MISSING_CURRENCY, now)
-    return postback
+    required = rule.platform_event in sender.limits.value_required
+    reason = None if waits else missing_value_reason((value, currency), required=required)
+    return postback if reason is None else mark_skipped(postback, reason, now)
 
 
 def is_connected(connections: Sequence[Connection], platform: str) -> bool:

@@ -36,6 +36,7 @@ class RuleTrigger:
         connections: the connections of every workspace.
         outbox: stores the postbacks.
         clock: returns the current time.
+        settle_time: how long a postback waits for other reports of its order; 0 for not.
     """
 
     senders: Mapping[str, ConversionSender]
@@ -43,6 +44,7 @@ class RuleTrigger:
     connections: Connections
     outbox: PostbackOutbox
     clock: Clock
+    settle_time: timedelta
 
     async def enqueue_postbacks(self, candidates: Iterable[RuleCandidate]) -> None:
         """Enqueues the postbacks of stored events; repeating it has no effect.
@@ -84,7 +86,12 @@ class RuleTrigger:
                 try:
                     if active_rule_matches(rule, triggered.event):
                         yield build_queued_or_skipped_postback(
-                            rule, triggered, self.senders[rule.platform], connections, now
+                            rule,
+                            triggered,
+                            self.senders[rule.platform],
+                            connections,
+                            now,
+                            settle_time=self.settle_time,
                         )
                 except Exception as fault:  # noqa: BLE001 - all other events wait behind this one
                     frames = "".join(format_tb(fault.__traceback__))  # its text may repeat the event

@@ -107,7 +107,8 @@ def registry_with(*senders):
 
 @asynccontextmanager
 async def run_postback_deployment(folder, *senders, **settings):
-    """A shop whose platforms are connected; further settings are those of postbacks."""
+    """A shop whose platforms are connected; further settings are those of postbacks. By default no order is waited for."""
+    settings = {"settle_seconds": 0} | settings
     senders = senders or (StubSender(),)
     async with run_deployment("memory", folder, registry_with(*senders)) as deployment:
         shop = PostbackWorkspace(deployment, await deployment.workspace(timezone="UTC"), senders[0], settings)
@@ -125,10 +126,12 @@ class PostbackWorkspace:
         self.ports = deployment.service.ports
         self.store, self.writes = self.ports.workspace, 0
         self.id = client.workspace.id
+        postbacks = PostbacksSettings(**settings)
         self.pipeline = build_ingest_pipeline(
-            ReplacedPorts(self.ports, devices=StubDevices()), deployment.service.settings
+            ReplacedPorts(self.ports, devices=StubDevices()),
+            deployment.service.settings.model_copy(update={"postbacks": postbacks}),
         )
-        self.delivery = build_delivery_worker_if_any_sender(self.ports, PostbacksSettings(**settings))
+        self.delivery = build_delivery_worker_if_any_sender(self.ports, postbacks)
 
     async def with_key(self):
         """Whoever asks may write rules, too."""

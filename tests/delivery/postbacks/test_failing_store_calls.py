@@ -28,6 +28,7 @@ def workspace_with_faults(shop: PostbackWorkspace, faults) -> DeliveryWorker:
         events,
         events,
         sound.clock,
+        sound.settle_time,
     )
 
 

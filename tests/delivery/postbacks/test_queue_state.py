@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hosts.composition.providers import build_rule_trigger
 from service_core.delivery.postbacks.models import Accepted, Deferred, Rejected
 from service_core.ingestion.pipeline import RuleCandidate
+from service_core.kernel.settings import PostbacksSettings
 from tests.delivery.postbacks.deployment import CREDENTIALS_ERROR, UNAVAILABLE_ERROR, run_postback_deployment
 
 FINAL = {"sent", "failed", "skipped"}
@@ -60,7 +61,7 @@ class RuleModel:
         if fired and self.live:
             event = fired[which % len(fired)]
             stored = await self.shop.stored(event)
-            await build_rule_trigger(self.shop.ports).enqueue_postbacks(
+            await build_rule_trigger(self.shop.ports, PostbacksSettings(settle_seconds=0)).enqueue_postbacks(
                 [RuleCandidate(one, None) for one in stored]
             )
 

@@ -13,6 +13,7 @@ from service_core.delivery.postbacks.postback import (
     SkipReason,
     mark_failed,
     mark_sent,
+    mark_settled,
     mark_skipped,
     schedule_retry_or_fail,
 )
@@ -84,6 +85,24 @@ async def test_duplicate_postbacks_are_detected_within_and_across_batches(direct
     assert len(await count_pending(directory, workspace_id)) == 3
     counts = await directory.postbacks.count_final_postbacks_by_bucket(workspace_id, (NOW, NOW + WEEK))
     assert counts == [PostbackCount(0, "adhub", "skipped", 2)]
+
+
+async def test_postbacks_that_wait_for_an_order_are_duplicates_only_of_settled_ones(directory, workspace_id):
+    waiting = [
+        make_postback(workspace_id, event_id=f"e{number}", order_settles_by=NOW + timedelta(minutes=10))
+        for number in range(3)
+    ]
+    await directory.postback_outbox.add_postbacks_skipping_duplicates(waiting[:2], WINDOWS)
+    assert await count_pending(directory, workspace_id) == waiting[:2]
+    settled = mark_sent(mark_settled(waiting[0], "1001", 990, "USD"), 200, NOW)
+    await directory.postback_queues.save_results_unless_finished([settled])
+    late = [waiting[2], make_postback(workspace_id, "1001", event_id="e3", order_settles_by=NOW + WEEK)]
+    await directory.postback_outbox.add_postbacks_skipping_duplicates(late, WINDOWS)
+    queues, ids = directory.postback_queues, {f"e{number}" for number in range(4)}
+    stored = await queues.list_postbacks_of_events(settled.queue, ids)
+    assert [each.status for each in stored] == ["sent", "queued", "queued", "skipped"]
+    assert stored[0] == settled
+    assert await queues.list_postbacks_of_events(settled.queue._replace(account_id="act_2"), ids) == []
 
 
 async def test_one_process_holds_the_queue_lease_until_release_or_expiry(
