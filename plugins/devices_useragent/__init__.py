@@ -7,9 +7,9 @@ from service_core.plugin import Adapter, UserAgentParser, hook
 
 
 def _open(settings: UserAgentSettings) -> UserAgentParser:
-    from plugins.devices_useragent.adapter import UaParserAdapter
+    from plugins.devices_useragent.adapter import DeviceDetectorAdapter
 
-    return UaParserAdapter(cache_size=settings.cache_size)
+    return DeviceDetectorAdapter(cache_size=settings.cache_size)
 
 
 @hook

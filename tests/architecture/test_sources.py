@@ -12,7 +12,7 @@ from tests.architecture.sources import ROOT, SOURCES, base_names, classes_in, mo
 PLUGINS = sorted(
     path for path in (ROOT / "plugins").iterdir() if path.is_dir() and path.name != "__pycache__"
 )
-HEAVY = ("alembic", "duckdb", "maxminddb", "polars", "quart", "redis", "sqlalchemy", "ua_parser", "webauthn")
+HEAVY = ("alembic", "duckdb", "maxminddb", "polars", "quart", "redis", "sqlalchemy", "ua_parser_rs", "webauthn")
 INGEST = (
     *("hosts.ingest.run", "hosts.servers.hypercorn", "plugins.ingest_spool.adapter"),
     *("plugins.workspace_sql.adapter", "plugins.workspace_sql.sqlite"),
@@ -24,8 +24,8 @@ SERVE = (
 """Modules that the two processes of a service have loaded when they start to answer."""
 
 UNUSED = (
-    *("alembic", "crawleruseragents", "cryptography", "dependency_injector.containers", "httpx2"),
-    *("maxminddb", "polars", "redis", "rich", "sqlalchemy.orm", "webauthn"),
+    *("alembic", "crawleruseragents", "cryptography", "dependency_injector.containers", "device_detector"),
+    *("httpx2", "maxminddb", "polars", "redis", "rich", "sqlalchemy.orm", "webauthn"),
 )
 """Modules of several megabytes that an idle service must not have loaded."""
 

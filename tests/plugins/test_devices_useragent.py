@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.devices_useragent.adapter import MAX_USER_AGENT_LENGTH, UaParserAdapter
+from plugins.devices_useragent.adapter import MAX_USER_AGENT_LENGTH, DeviceDetectorAdapter
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.plugin import Device
 
@@ -19,7 +19,7 @@ IPHONE = (
 
 @pytest.fixture(scope="module")
 def agents():
-    return UaParserAdapter(cache_size=100)
+    return DeviceDetectorAdapter(cache_size=100)
 
 
 @pytest.mark.parametrize(
