@@ -12,7 +12,10 @@ from tests.architecture.sources import ROOT, SOURCES, base_names, classes_in, mo
 PLUGINS = sorted(
     path for path in (ROOT / "plugins").iterdir() if path.is_dir() and path.name != "__pycache__"
 )
-HEAVY = ("alembic", "duckdb", "maxminddb", "polars", "quart", "redis", "sqlalchemy", "ua_parser_rs", "webauthn")
+HEAVY = (
+    *("alembic", "device_detector", "duckdb", "maxminddb", "polars", "quart", "redis", "sqlalchemy"),
+    *("ua_parser_rs", "webauthn"),
+)
 INGEST = (
     *("hosts.ingest.run", "hosts.servers.hypercorn", "plugins.ingest_spool.adapter"),
     *("plugins.workspace_sql.adapter", "plugins.workspace_sql.sqlite"),
