@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, Site, WorkspaceId, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from hosts.data_import.column_mapping import ColumnMapping
@@ -46,6 +47,7 @@ ShiftToNow = Annotated[
 
 
 @app.command("access-log")
+@print_settings_after_change
 def import_access_log(
     file: File,
     site: Site = "http://localhost",
@@ -79,6 +81,7 @@ DryRun = Annotated[
 
 
 @app.command("events")
+@print_settings_after_change
 def import_event_file(
     file: File,
     column_map: ColumnMap = None,
@@ -92,9 +95,10 @@ def import_event_file(
     An export of Touchpoint, `/track` bodies, or the columns of another tool.
     """
     from hosts.data_import.column_mapping import map_columns, parse_overrides
-    from hosts.data_import.event_files import read_event_file_by_suffix
+    from hosts.data_import.event_files import read_event_file_by_suffix, read_header
 
-    mapping = map_columns(read_event_file_by_suffix(file, ""), parse_overrides(column_map or ()))
+    overrides = parse_overrides(column_map or ())
+    mapping = map_columns(read_event_file_by_suffix(file, ""), overrides, read_header(file))
     _print_mapping(file.name, mapping)
     if dry_run:
         _print_preview(map(mapping.to_entry, read_event_file_by_suffix(file, "")))
@@ -161,11 +165,11 @@ def _import_file_and_print_result(
     *,
     shift_to_now: bool,
 ) -> None:
-    from hosts.cli.deployment import load_ports_of_existing_deployment
+    from hosts.cli.deployment import require_existing_workspace_store
     from hosts.data_import.run_import import ImportTask
     from hosts.file_digest import sha256_of_file
 
-    load_ports_of_existing_deployment(config)  # an import never makes a new, empty deployment
+    asyncio.run(require_existing_workspace_store(config))
     digest = sha256_of_file(file)
     read_entries(digest)  # a format that is not known is told before anything begins
     task = ImportTask(config, digest, lambda: read_entries(digest), shift_to_now, workspace)

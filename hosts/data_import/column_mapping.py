@@ -118,12 +118,15 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, str]:
     return overrides
 
 
-def map_columns(rows: Iterable[ImportEntry], overrides: Mapping[str, str]) -> ColumnMapping:
+def map_columns(
+    rows: Iterable[ImportEntry], overrides: Mapping[str, str], header: Iterable[str] = ()
+) -> ColumnMapping:
     """Returns the mapping of a file by its first rows and by own choices.
 
     Args:
         rows: the entries as read.
         overrides: field by column.
+        header: columns of the file, of which an entry has those that are not empty; none for NDJSON.
 
     Raises:
         StartupError: a chosen column does not exist.
@@ -132,7 +135,7 @@ def map_columns(rows: Iterable[ImportEntry], overrides: Mapping[str, str]) -> Co
     missing = [column for column in overrides if column not in columns]
     if missing and columns:
         raise StartupError(f"The file has no column {missing[0]}. It has {', '.join(columns)}.")
-    if is_touchpoint_export(frozenset(columns)) and not overrides:
+    if is_touchpoint_export(frozenset(columns) | frozenset(header)) and not overrides:
         return ColumnMapping(is_export=True, targets=tuple((c, c) for c in columns if "." not in c))
     targets = dict(overrides)
     for target, names in _KNOWN_COLUMNS.items():

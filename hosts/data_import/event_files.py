@@ -5,7 +5,7 @@ are absent fields. A row without an event id gets one of the file's digest and i
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from hosts.data_import.entries import ImportEntry
+from service_core.ingestion.imported_rows import is_touchpoint_export
 from service_core.kernel.errors import StartupError
 
 ROWS_PER_BATCH: Final = 10_000
@@ -32,6 +33,20 @@ def read_event_file_by_suffix(path: Path, sha256: str) -> Iterator[ImportEntry]:
     if suffix in {".csv", ".parquet"}:
         return _assign_ids_from_digest_and_position(_read_csv_or_parquet(path), sha256)
     raise StartupError(f"{path.name}: known formats are {', '.join(FORMATS)}. Rename or convert the file.")
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """Returns the columns of a CSV or Parquet file; none for another format or a file that cannot be read."""
+    import polars as pl  # noqa: PLC0415 - only these two formats need it
+
+    if path.suffix.lower() not in {".csv", ".parquet"}:
+        return ()
+    try:
+        is_csv = path.suffix.lower() == ".csv"
+        frame = pl.scan_csv(path, infer_schema=False) if is_csv else pl.scan_parquet(path)
+        return tuple(frame.collect_schema())
+    except pl.exceptions.PolarsError:
+        return ()
 
 
 def _assign_ids_from_digest_and_position(
@@ -63,14 +78,20 @@ def _read_csv_or_parquet(path: Path) -> Iterator[ImportEntry]:
     try:
         is_csv = path.suffix.lower() == ".csv"
         frame = pl.scan_csv(path, infer_schema=False) if is_csv else pl.scan_parquet(path)
+        is_escaped = is_csv or _is_export_converted_from_csv(frame.collect_schema())
         height = frame.select(pl.len()).collect().item()
         share = path.stat().st_size / max(1, height)
         for start in range(0, height, ROWS_PER_BATCH):
             for row in frame.slice(start, ROWS_PER_BATCH).collect().iter_rows(named=True):
-                cells = map(_unescape_formula, row.items()) if is_csv else row.items()
+                cells = map(_unescape_formula, row.items()) if is_escaped else row.items()
                 yield ImportEntry(_row_to_nested_body_without_empty_cells(dict(cells)), byte_count=int(share))
     except pl.exceptions.PolarsError as fault:
         raise StartupError(f"{path.name} cannot be read: {fault}") from None
+
+
+def _is_export_converted_from_csv(schema: Mapping[str, Any]) -> bool:
+    """Returns whether a Parquet file has the columns of an export, and its objects as text, as they are in CSV."""
+    return is_touchpoint_export(frozenset(schema)) and str(schema["event_data"]) == "String"
 
 
 def _unescape_formula(named_cell: tuple[str, Any]) -> tuple[str, Any]:
@@ -81,7 +102,7 @@ def _unescape_formula(named_cell: tuple[str, Any]) -> tuple[str, Any]:
 
 
 def _row_to_nested_body_without_empty_cells(row: dict[str, Any]) -> dict[str, Any]:
-    """Converts a row to a body; cells that are JSON objects or lists are parsed."""
+    """Converts a row to a body; text cells that are JSON objects or lists are parsed."""
     body: dict[str, Any] = {}
     for column, cell in row.items():
         if cell is None or cell == "":
@@ -97,6 +118,16 @@ def _row_to_nested_body_without_empty_cells(row: dict[str, Any]) -> dict[str, An
     return body
 
 
+def _without_absent_fields(value: Any) -> Any:
+    """Returns an object of a Parquet file without the fields that only objects of other rows have, which are null there."""
+    if isinstance(value, list):
+        return [_without_absent_fields(item) for item in value]
+    if not isinstance(value, dict):
+        return value.isoformat() if hasattr(value, "isoformat") else value
+    fields = {name: _without_absent_fields(field) for name, field in value.items() if field is not None}
+    return {name: field for name, field in fields.items() if field != {}}
+
+
 def _parse_json_or_date_cell(cell: Any) -> Any:
     if isinstance(cell, str) and cell[:1] in {"{", "["}:
         try:
@@ -105,4 +136,6 @@ def _parse_json_or_date_cell(cell: Any) -> Any:
             return cell
     if isinstance(cell, Decimal):
         return str(cell)
+    if isinstance(cell, dict | list):
+        return _without_absent_fields(cell)
     return cell.isoformat() if hasattr(cell, "isoformat") else cell

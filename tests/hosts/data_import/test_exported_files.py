@@ -1,20 +1,26 @@
 """An export of Touchpoint comes back with every column; files of other tools by a mapping that is printed first."""
 
 import json
+from datetime import UTC, datetime
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from hosts.cli import app
 from hosts.data_import.column_mapping import map_columns, parse_overrides
 from hosts.data_import.enqueue import EventImporter
-from hosts.data_import.event_files import read_event_file_by_suffix
+from hosts.data_import.event_files import read_event_file_by_suffix, read_header
 from hosts.data_import.run_import import find_active_write_key
 from hosts.file_digest import sha256_of_file
 from hosts.worker.consumer import build_ingest_pipeline
+from service_core.ingestion.imported_rows import IMPORTED_COLUMNS_HEADER
+from service_core.ingestion.models import WIRE_COLUMNS
 from service_core.kernel.errors import StartupError
 from tests.delivery.conftest import open_export_client
 from tests.delivery.test_rows import RANGE, export_and_endpoint_rows, read_all_pages
+
+NOON = datetime(2026, 7, 3, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -28,7 +34,7 @@ async def import_into(client, name, file):
     ports = client.service.ports
     key = await find_active_write_key(ports.workspace.credentials, client.workspaces[name].public_id)
     digest = sha256_of_file(file)
-    mapping = map_columns(read_event_file_by_suffix(file, digest), {})
+    mapping = map_columns(read_event_file_by_suffix(file, digest), {}, read_header(file))
     importer = EventImporter(ports.queue, key, lambda: client.now)
     await importer.enqueue_in_batches(
         map(mapping.to_entry, read_event_file_by_suffix(file, digest)), lambda _: None
@@ -39,8 +45,27 @@ async def import_into(client, name, file):
     return importer.outcomes
 
 
-@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def convert_to_parquet(file, form):
+    """Writes an export as Parquet: CSV with text columns, NDJSON with numbers and flags; objects are JSON text."""
+    if form == "csv":
+        frame = pl.read_csv(file, infer_schema=False)
+    else:
+        rows = [json.loads(line) for line in file.read_text().split("\n") if line]
+        as_text = [
+            {name: json.dumps(cell) if isinstance(cell, dict | list) else cell for name, cell in row.items()}
+            for row in rows
+        ]
+        frame = pl.DataFrame(as_text, infer_schema_length=None)
+    for name in ("timestamp", "received_at"):
+        frame = frame.with_columns(pl.col(name).str.to_datetime(time_unit="ms", time_zone="UTC"))
+    converted = file.with_suffix(".parquet")
+    frame.write_parquet(converted)
+    return converted
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "ndjson as parquet", "csv as parquet"])
 async def test_own_export_is_restored_with_every_column(export_client, tmp_path, form):
+    form, _, converted = form.partition(" as ")
     await export_and_endpoint_rows(export_client, size=60)
     bots = "include_bots=true"
     expected = await read_all_pages(export_client, f"events?{RANGE}&{bots}", "events")
@@ -48,6 +73,8 @@ async def test_own_export_is_restored_with_every_column(export_client, tmp_path,
     job = await export_client.export(format=form, filters={"include_bots": True})
     file = tmp_path / f"export.{form}"
     file.write_bytes((await export_client.ask("GET", job["download"]["url"], key=None)).body)
+    if converted:
+        file = convert_to_parquet(file, form)
     outcomes = await import_into(export_client, "other", file)
     assert outcomes["queued"] >= len(expected)
     # Both workspaces start their days at another hour: all of the days around are asked for.
@@ -60,6 +87,22 @@ async def test_own_export_is_restored_with_every_column(export_client, tmp_path,
         empty_texts = {name for name, value in row.items() if value == ""}
         for name in sorted(row.keys() - {"received_at"} - empty_texts):
             assert again[name] == row[name], (row["event_id"], name)
+
+
+def test_objects_and_lists_of_a_parquet_file_are_restored_without_fields_of_other_rows(tmp_path):
+    file = tmp_path / "export.parquet"
+    columns = dict.fromkeys(WIRE_COLUMNS) | {"event_name": "signup", "visitor_id": "v1"}
+    rows = [
+        columns | {"event_id": "1", "event_data": {"plan": "pro", "n": None, "in": {"a": None}}, "bot_reasons": ["rate"]},
+        columns | {"event_id": "2", "event_data": {"plan": None, "n": 2, "in": {"a": 1}}, "received_at": NOON},
+    ]  # fmt: skip
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(file)
+    mapping = map_columns(read_event_file_by_suffix(file, "d"), {}, read_header(file))
+    assert mapping.is_export
+    first, second = map(mapping.to_entry, read_event_file_by_suffix(file, "d"))
+    assert first.body["properties"] == {"plan": "pro"}
+    assert json.loads(first.headers[IMPORTED_COLUMNS_HEADER])["bot_reasons"] == ["rate"]
+    assert second.body["properties"] == {"n": 2, "in": {"a": 1}}
 
 
 FOREIGN = (
