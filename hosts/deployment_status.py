@@ -12,6 +12,8 @@ from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
+from hosts.composition.load_settings import redact_url
 from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core.access.models import Workspace
 from service_core.access.roles import Role
@@ -122,6 +124,8 @@ async def _check_adapters(ports: Ports, settings: Settings) -> dict[str, str]:
             adapter = ports.adapter(port.name)
             if hasattr(adapter, "check"):
                 await adapter.check()
+            if port.name == "workspace":
+                await EmptyWorkspaceStoreCheck(adapter, redact_url(port.url(settings))).start()
         except StartupError as fault:
             failing[port.setting] = str(fault)
     return failing

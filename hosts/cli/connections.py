@@ -8,6 +8,7 @@ import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, error_console, output_console
 from hosts.cli.secrets import SecretNames
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +38,7 @@ class StatusName(StrEnum):
 
 
 @app.command("add")
+@print_settings_after_change
 def add_or_replace_connection(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider id, such as meta or stripe.")],
     account: Annotated[
@@ -115,6 +117,7 @@ def list_connections(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT
 
 
 @app.command("remove")
+@print_settings_after_change
 def remove_connection(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     workspace: WorkspaceId = None,
@@ -127,6 +130,7 @@ def remove_connection(
 
 
 @app.command("renew")
+@print_settings_after_change
 def replace_connection_secrets(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     secret: SecretNames = None,
@@ -178,6 +182,7 @@ async def _replace_secrets_and_clear_error(
 
 
 @app.command("reseal")
+@print_settings_after_change
 def reencrypt_all_secrets(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Encrypt all credentials again, with the first key.
 

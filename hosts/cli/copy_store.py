@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, error_console, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +26,7 @@ class StoreKind(StrEnum):
     WORKSPACE = "workspace"
 
 
+@print_settings_after_change
 def copy_and_compare_store(
     target: Annotated[str, typer.Option("--to", metavar="URL", help="URL of the new store.")],
     what: Annotated[

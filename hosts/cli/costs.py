@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from service_core.commerce.costs.import_schemas import CostImport
@@ -40,6 +41,7 @@ def _costs_group() -> None:
 
 
 @app.command("import")
+@print_settings_after_change
 def import_all_costs_or_none(
     file: CostFile,
     default_effective_from: Annotated[

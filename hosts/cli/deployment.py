@@ -7,9 +7,11 @@ from pathlib import Path
 import typer
 
 from hosts.composition.compose import Service, compose, load_ports
+from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
 from hosts.composition.load_settings import (
-    list_settings_named_by_environment,
     load_settings_with_environment,
+    name_source_of_setting,
+    redact_url,
     settings_folder,
 )
 from hosts.composition.ports import PORTS, Ports, start_adapters
@@ -40,10 +42,8 @@ def load_ports_of_existing_deployment(config: Path) -> Ports:
         "workspace", PORTS["workspace"].url(settings), base_folder=settings_folder(config)
     )
     if local is not None and not local[1].exists():
-        variable = list_settings_named_by_environment().get(setting)
-        source = f"the environment variable {variable}" if variable else str(config)
         raise StartupError(
-            f"There is no {local[1]}, which {setting} names according to {source}. If the service takes its settings from its "
+            f"There is no {local[1]}, which {setting} names according to {name_source_of_setting(setting, config)}. If the service takes its settings from its "
             "unit or container, run this command with the same environment; otherwise make a deployment with "
             "`touchpoint init DIR`, or start it with `touchpoint serve`."
         )
@@ -51,11 +51,46 @@ def load_ports_of_existing_deployment(config: Path) -> Ports:
 
 
 @asynccontextmanager
-async def open_workspace_store(config: Path) -> AsyncIterator[WorkspaceStore]:
-    """The directory of a deployment alone, so keys can be changed while the service runs."""
+async def open_existing_deployment(config: Path, *port_names: str) -> AsyncIterator[Ports]:
+    """Opens the workspace store and the named ports of a deployment.
+
+    Raises:
+        StartupError: its workspace store is empty, or an adapter cannot be used.
+    """
     ports = load_ports_of_existing_deployment(config)
-    async with start_adapters([ports.workspace]):
+    check = EmptyWorkspaceStoreCheck(ports.workspace, describe_workspace_store(config))
+    async with start_adapters([check, ports.workspace, *map(ports.adapter, port_names)]):
+        yield ports
+
+
+@asynccontextmanager
+async def open_workspace_store(config: Path) -> AsyncIterator[WorkspaceStore]:
+    """Opens only the workspace store of a deployment, so keys can be changed while the service runs."""
+    async with open_existing_deployment(config) as ports:
         yield ports.workspace
+
+
+async def require_existing_workspace_store(config: Path) -> None:
+    """Returns if the workspace store of a deployment exists; opens nothing.
+
+    Raises:
+        StartupError: it is empty, or cannot be reached.
+    """
+    ports = load_ports_of_existing_deployment(config)
+    await EmptyWorkspaceStoreCheck(ports.workspace, describe_workspace_store(config)).start()
+
+
+def describe_workspace_store(config: Path) -> str:
+    """Returns the file or server of the workspace store, without its password, and what names it."""
+    setting = PORTS["workspace"].setting
+    url = PORTS["workspace"].url(load_settings_with_environment(config))
+    local = load_ports(config).registry.local_data_of_url(
+        "workspace", url, base_folder=settings_folder(config)
+    )
+    location = redact_url(url) if local is None else local[1]
+    return (
+        f"{location}, which {setting} names according to {name_source_of_setting(setting, config.absolute())}"
+    )
 
 
 async def find_named_or_only_workspace(directory: CredentialStore, public_id: str | None) -> Workspace:

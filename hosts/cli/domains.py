@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, error_console, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,7 @@ Host = Annotated[str, typer.Argument(metavar="HOST", help="Host name, such as go
 
 
 @app.command("add")
+@print_settings_after_change
 def add_pending_domain(
     host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG
 ) -> None:
@@ -54,6 +56,7 @@ def add_pending_domain(
 
 
 @app.command("verify")
+@print_settings_after_change
 def verify_domain_by_dns(
     host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG
 ) -> None:
@@ -85,6 +88,7 @@ def list_domains(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CON
 
 
 @app.command("remove")
+@print_settings_after_change
 def remove_domain(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Remove a domain that no link uses."""
     from service_core.workspace.links.domains.verification import plan_removal_of_unused_domain
@@ -107,15 +111,13 @@ def _run_as_system_in_workspace(
     """Runs ``work`` as a system caller on the named or only workspace; the service may run meanwhile."""
     from dataclasses import replace
 
-    from hosts.cli.deployment import find_named_or_only_workspace, load_ports_of_existing_deployment
-    from hosts.composition.ports import start_adapters
+    from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
     from service_core.access.internal_callers import build_unlimited_read_only_caller
     from service_core.changes.change_executor import ChangeExecutor
     from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 
     async def open_store_and_run_task() -> T:
-        ports = load_ports_of_existing_deployment(config)
-        async with start_adapters([ports.workspace]):
+        async with open_existing_deployment(config) as ports:
             chosen_workspace = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
             caller = replace(
                 build_unlimited_read_only_caller(chosen_workspace, ports.clock(), "Command line"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, error_console, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from service_core.analytics.fx.ports import RateCoverage
 
 
+@print_settings_after_change
 def show_exchange_rate_coverage(
     config: ConfigFile = DEFAULT_CONFIG,
     *,
@@ -39,16 +41,15 @@ def show_exchange_rate_coverage(
 
 async def _load_rate_coverage(config: "Path", *, sync_first: bool) -> "RateCoverage | None":
     """What is kept of the source."""
-    from hosts.cli.deployment import load_ports_of_existing_deployment
-    from hosts.composition.ports import start_adapters
+    from hosts.cli.deployment import load_ports_of_existing_deployment, open_existing_deployment
     from service_core.analytics.fx.ports import RateSourceUnavailable
     from service_core.commerce.fx.sync_rates import ExchangeRateSync
     from service_core.kernel.errors import StartupError
 
-    ports = load_ports_of_existing_deployment(config)
-    if ports.fx is None:
+    if load_ports_of_existing_deployment(config).fx is None:
         return None
-    async with start_adapters([ports.workspace, ports.fx]):
+    async with open_existing_deployment(config, "fx") as ports:
+        assert ports.fx is not None
         try:
             if sync_first:
                 await ExchangeRateSync(ports.fx, ports.workspace.exchange_rates, ports.clock).sync_now()

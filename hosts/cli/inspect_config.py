@@ -125,21 +125,12 @@ async def _check_adapters_until_first_error(adapters: "Iterable[Any]") -> None:
 
 def _list_redacted_adapter_urls(settings: "Settings") -> "Iterator[tuple[str, str]]":
     """Yields the setting and the URL of each adapter that the settings name."""
+    from hosts.composition.load_settings import redact_url
     from hosts.composition.ports import PORTS
 
     for port in PORTS.values():
         if url := port.url(settings):
-            yield port.setting, _redact_url(url)
-
-
-def _redact_url(url: str) -> str:
-    """A URL without its password and other secrets."""
-    import re
-    from urllib.parse import urlsplit
-
-    password = urlsplit(url).password
-    bare = url.replace(f":{password}@", ":***@", 1) if password else url
-    return re.sub(r"((?:^|[?&_])(?:secret|token|key)=)[^&]*", r"\1***", bare)
+            yield port.setting, redact_url(url)
 
 
 def _render_table(headings: tuple[str, ...], rows: "Iterable[tuple[str, ...]]") -> "Table":

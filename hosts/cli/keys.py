@@ -10,6 +10,7 @@ from uuid import UUID
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,7 @@ app = typer.Typer(help="Create, list and revoke keys.", no_args_is_help=True, ri
 
 
 @app.command("create")
+@print_settings_after_change
 def create_and_print_named_key(
     name: Annotated[str, typer.Option(metavar="N", help="Name shown in lists and in the audit.")] = "Key",
     scope: Annotated[
@@ -55,6 +57,7 @@ def create_and_print_named_key(
 
 
 @app.command("revoke")
+@print_settings_after_change
 def revoke_key_of_workspace(
     key_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id of the key, from `touchpoint key list`.")],
     workspace: WorkspaceId = None,
@@ -85,6 +88,7 @@ class ReplaceableKey(StrEnum):
 
 
 @app.command("regenerate")
+@print_settings_after_change
 def replace_agent_or_write_key(
     which: Annotated[ReplaceableKey, typer.Argument(metavar="agent|write", help="The key to replace.")],
     workspace: WorkspaceId = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, error_console, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +32,7 @@ class RoleName(StrEnum):
 
 
 @app.command("add")
+@print_settings_after_change
 def add_member_and_print_password_link(
     email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address.")],
     role: Annotated[RoleName, typer.Option(help="Role in the workspace.")] = RoleName.MEMBER,
@@ -53,6 +55,7 @@ def add_member_and_print_password_link(
 
 
 @app.command("role")
+@print_settings_after_change
 def change_member_role(
     email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the member.")],
     role: Annotated[RoleName, typer.Argument(help="New role in the workspace.")],
@@ -68,6 +71,7 @@ def change_member_role(
 
 
 @app.command("remove")
+@print_settings_after_change
 def remove_member(
     email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the member.")],
     workspace: WorkspaceId = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId, error_console, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from service_core.privacy.models import Erasure
@@ -20,6 +21,7 @@ PersonId = Annotated[
 
 
 @app.command("erase")
+@print_settings_after_change
 def erase_person(
     person: PersonId,
     confirmed: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
@@ -96,15 +98,11 @@ def export_person(
 
 
 async def _request_erasure(config: Path, public_id: str | None, person: str, *, complete: bool) -> "Erasure":
-    from hosts.cli.deployment import find_named_or_only_workspace
-    from hosts.composition.compose import load_ports
-    from hosts.composition.ports import start_adapters
+    from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
     from hosts.roles.tasks import build_person_erasure
     from service_core.privacy.models import request_erasure
 
-    ports = load_ports(config)
-    adapters = [ports.workspace, *([ports.queue, ports.events, ports.sink] if complete else [])]
-    async with start_adapters(adapters):
+    async with open_existing_deployment(config, *(("queue", "events", "sink") if complete else ())) as ports:
         chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
         erasure = request_erasure(chosen.id, person, "command line", ports.clock())
         await ports.workspace.erasures.save_erasure(erasure)
@@ -123,13 +121,10 @@ async def _load_erasures(config: Path, public_id: str | None) -> "list[Erasure]"
 
 
 async def _collect_personal_data(config: Path, public_id: str | None, person: str) -> dict[str, object]:
-    from hosts.cli.deployment import find_named_or_only_workspace
-    from hosts.composition.compose import load_ports
-    from hosts.composition.ports import start_adapters
+    from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
     from service_core.privacy.access_request import AccessRequests
 
-    ports = load_ports(config)
-    async with start_adapters([ports.workspace, ports.queue, ports.events]):
+    async with open_existing_deployment(config, "queue", "events") as ports:
         chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
         requests = AccessRequests(ports.events, ports.queue, ports.workspace.personal_records)
         return await requests.collect(chosen, person, ports.clock())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output_console
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,7 @@ def list_earliest_quarantined(
 
 
 @app.command("replay")
+@print_settings_after_change
 def requeue_quarantined_events(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Put quarantined events back into the queue.
 
@@ -69,11 +71,9 @@ def requeue_quarantined_events(workspace: WorkspaceId = None, config: ConfigFile
 async def _open_quarantine(
     config: "Path", public_id: str | None
 ) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
-    from hosts.cli.deployment import find_named_or_only_workspace, load_ports_of_existing_deployment
-    from hosts.composition.ports import start_adapters
+    from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
 
-    ports = load_ports_of_existing_deployment(config)
-    async with start_adapters([ports.workspace, ports.queue]):
+    async with open_existing_deployment(config, "queue") as ports:
         yield ports.queue, await find_named_or_only_workspace(ports.workspace.credentials, public_id)
 
 

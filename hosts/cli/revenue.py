@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, OptionalWorkspace
+from hosts.cli.settings_used import print_settings_after_change
 from hosts.cli.sync import print_outcomes_and_exit_on_problem
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def _revenue_group() -> None:
 
 
 @app.command("sync")
+@print_settings_after_change
 def sync_revenue(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Sync the connected revenue providers now.
 

@@ -45,12 +45,10 @@ async def open_workspace_store_and_vault(config: Path) -> AsyncIterator["Ports"]
     Raises:
         StartupError: they cannot be used, or what is sealed cannot be opened.
     """
-    from hosts.cli.deployment import load_ports_of_existing_deployment
-    from hosts.composition.ports import start_adapters
+    from hosts.cli.deployment import open_existing_deployment
 
-    ports = load_ports_of_existing_deployment(config)
     with _cipher_errors_as_startup_errors():
-        async with start_adapters([ports.workspace, ports.vault]):
+        async with open_existing_deployment(config, "vault") as ports:
             yield ports
 
 

@@ -10,6 +10,7 @@ import typer
 
 from hosts.cli.init import Currency, Domain, Name, Zone, print_new_workspace
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId
+from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,7 @@ app = typer.Typer(
 
 
 @app.command("create")
+@print_settings_after_change
 def create_workspace_and_print_keys(
     name: Name,
     timezone: Zone = "UTC",
@@ -60,6 +62,7 @@ def create_workspace_and_print_keys(
 
 
 @app.command("delete")
+@print_settings_after_change
 def delete_workspace_and_its_data(
     public_id: Annotated[
         str, typer.Argument(metavar="PUBLIC_ID", help="Workspace, as in `touchpoint status` and its keys.")
@@ -103,6 +106,7 @@ def print_workspace_settings(workspace: WorkspaceId = None, config: ConfigFile =
 
 
 @app.command("set")
+@print_settings_after_change
 def change_and_print_workspace_settings(
     conversion: Annotated[
         list[str] | None,
@@ -169,11 +173,9 @@ async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
     """
     from datetime import UTC, datetime
 
-    from hosts.cli.deployment import find_named_or_only_workspace, load_ports_of_existing_deployment
-    from hosts.composition.ports import start_adapters
+    from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
 
-    ports = load_ports_of_existing_deployment(config)
-    async with start_adapters([ports.workspace, ports.queue, ports.events, ports.sink]):
+    async with open_existing_deployment(config, "queue", "events", "sink") as ports:
         workspace = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
         end_of_time = datetime.max.replace(tzinfo=UTC)
         count = await ports.events.delete_events_before(workspace.id, end_of_time)

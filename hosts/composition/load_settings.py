@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -19,6 +20,7 @@ from service_core.kernel.settings import Settings, SettingsSection
 ENVIRONMENT_PREFIX: Final = "TOUCHPOINT_"
 ENVIRONMENT_DELIMITER: Final = "__"
 
+_SECRET_PARAMETER: Final = re.compile(r"((?:^|[?&_])(?:secret|token|key)=)[^&]*")
 _VARIABLE_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
 
@@ -139,6 +141,19 @@ def _replace_variable_references(value: Any, file: Path) -> Any:
 def list_settings_named_by_environment() -> dict[str, str]:
     """Returns ``section.name`` -> environment variable of every setting that the environment names."""
     return {_setting_name(variable): variable for variable in _variables_meant_as_settings(os.environ)}
+
+
+def name_source_of_setting(setting: str, config: Path) -> str:
+    """Returns what names a setting: the environment variable, or else the settings file."""
+    variable = list_settings_named_by_environment().get(setting)
+    return f"the environment variable {variable}" if variable else str(config)
+
+
+def redact_url(url: str) -> str:
+    """Returns a URL without its password and other secrets."""
+    password = urlsplit(url).password
+    bare = url.replace(f":{password}@", ":***@", 1) if password else url
+    return _SECRET_PARAMETER.sub(r"\1***", bare)
 
 
 def _setting_paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from hosts.composition.compose import load_installed_registry_once
-from hosts.composition.load_settings import load_settings_with_environment, settings_folder
+from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
+from hosts.composition.load_settings import load_settings_with_environment, redact_url, settings_folder
 from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from hosts.store_copy.compare import Difference, find_metric_differences_by_month
@@ -69,7 +70,8 @@ async def copy_event_store_and_find_differences(
         ports = Ports(settings, folder, registry, system_clock)
         source: Store = registry.open_adapter("events", origin, base_folder=folder)
         target: Store = registry.open_adapter("events", target_url, base_folder=folder)
-        async with start_adapters([ports.workspace, source, target]):
+        check = EmptyWorkspaceStoreCheck(ports.workspace, redact_url(settings.storage.workspace))
+        async with start_adapters([check, ports.workspace, source, target]):
             workspaces = await ports.workspace.credentials.list_workspaces()
             for workspace in workspaces:
                 await _copy_workspace_events_and_revocations(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from hosts.composition.compose import load_installed_registry_once
-from hosts.composition.load_settings import load_settings_with_environment, settings_folder
+from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
+from hosts.composition.load_settings import load_settings_with_environment, redact_url, settings_folder
 from hosts.composition.ports import start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from service_core.access.ports import RowPage, TransferableStore
@@ -73,7 +74,8 @@ async def copy_and_compare_workspace_store(
             raise StartupError("The deployment is running. Stop every `touchpoint serve` of it first.")
         stores = [registry.open_adapter("workspace", url, base_folder=folder) for url in (origin, target_url)]
         source, target = map(_require_transferable, stores)
-        async with start_adapters(stores):
+        check = EmptyWorkspaceStoreCheck(stores[0], redact_url(origin))
+        async with start_adapters([check, *stores]):
             before = StoreContent()
             async with aclosing(_read_pages_and_record_content(source, before, on_copied)) as pages:
                 await target.import_rows_into_empty_store(pages)

@@ -46,6 +46,10 @@ class SqlWorkspaceStore(WorkspaceStore):
         """Opens the database, and creates its tables if it has none."""
         await self.database.start()
 
+    async def has_tables(self) -> bool:
+        """Returns whether the database has the tables of a store already; creates nothing."""
+        return await self.database.has_tables()
+
     async def check(self) -> None:
         """Checks that the database can be opened."""
         await self.database.check()

@@ -80,6 +80,14 @@ class Database(ABC):
             await connection.run_sync(require_known_schema_version)
 
     @abstractmethod
+    async def has_tables(self) -> bool:
+        """Returns whether the database has a schema of Touchpoint, of any version; creates nothing.
+
+        Raises:
+            StartupError: it cannot be read.
+        """
+
+    @abstractmethod
     def change_version(self) -> int | None:
         """Returns the change counter, or None while it is unknown."""
 

@@ -1,7 +1,7 @@
 """A PostgreSQL database, shared by the processes of many machines."""
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any, Final
@@ -21,6 +21,7 @@ from plugins.workspace_sql.write_locks import KeyedLocks, LockKey, sorted_lock_i
 from service_core.plugin import RequestInProgress, StartupError
 
 _COUNTED: Final = sa.select(CHANGE_COUNTER.c.value)
+_VERSION_TABLE_NAME: Final = sa.select(sa.cast(sa.func.to_regclass("alembic_version"), sa.Text))
 _READING: Final[dict[str, Any]] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _WRITING: Final[dict[str, Any]] = {"isolation_level": "READ COMMITTED"}
 _IDLE_SECONDS: Final = 30
@@ -65,11 +66,24 @@ class PostgresDatabase(Database):
         Raises:
             StartupError: it does not.
         """
+        await self._run_before_start(require_known_schema_version)
+
+    async def has_tables(self) -> bool:
+        """Returns whether the database has a schema of Touchpoint."""
+        name = await self._run_before_start(lambda connection: connection.scalar(_VERSION_TABLE_NAME))
+        return name is not None
+
+    async def _run_before_start(self, work: Callable[[sa.Connection], Any]) -> Any:
+        """Runs a function on a connection of its own and returns its result.
+
+        Raises:
+            StartupError: the database does not answer.
+        """
         engine = _create_engine(self._settings, 1)
         try:
             with set_task_deadline(self._settings.timeout_seconds):
                 async with engine.connect() as connection:
-                    await connection.run_sync(require_known_schema_version)
+                    return await connection.run_sync(work)
         except (OSError, SQLAlchemyError) as fault:
             raise StartupError(self._startup_message(driver_message_without_statement(fault))) from None
         finally:

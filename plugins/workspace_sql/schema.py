@@ -16,6 +16,7 @@ from service_core.plugin import StartupError
 
 SCRIPTS: Final = Path(__file__).parent / "migrations"
 RETRY_SECONDS: Final = 0.02
+_VERSION_TABLE: Final = "alembic_version"
 DATABASE_TABLES: Final = frozenset({CHANGE_COUNTER})
 """Tables that describe the database itself. Their rows are not content."""
 
@@ -83,6 +84,19 @@ def _require_known(version: str | None) -> None:
         raise UnknownSchemaVersion(version)
 
 
+def has_schema(file: Path) -> bool:
+    """Returns whether an SQLite file exists and has a schema of Touchpoint.
+
+    Raises:
+        sqlite3.Error: it is no database, or cannot be read.
+    """
+    if not file.exists():
+        return False
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_VERSION_TABLE,))
+        return found.fetchone() is not None
+
+
 def run_missing_migrations(connection: sa.Connection) -> None:
     """Runs the missing migrations in the transaction of the caller. A new database gets all tables.
 
@@ -126,7 +140,7 @@ def _migration_versions() -> frozenset[str]:
 
 
 def _stored_schema_version(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
+    if not sa.inspect(connection).has_table(_VERSION_TABLE):
         return None
     version: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
     return version

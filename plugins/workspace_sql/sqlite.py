@@ -15,6 +15,7 @@ from plugins.workspace_sql.database import Database, close_on_return, driver_mes
 from plugins.workspace_sql.request_locks import RequestLocks
 from plugins.workspace_sql.schema import (
     enable_wal_retrying_while_locked,
+    has_schema,
     require_database_file_of_known_version,
 )
 from plugins.workspace_sql.settings import SqliteSettings
@@ -55,6 +56,13 @@ class SqliteDatabase(Database):
                 await asyncio.to_thread(require_database_file_of_known_version, self._settings.file)
             except sqlite3.Error as fault:
                 raise StartupError(self._startup_message(driver_message_without_statement(fault))) from None
+
+    async def has_tables(self) -> bool:
+        """Returns whether the file exists and has a schema of Touchpoint."""
+        try:
+            return await asyncio.to_thread(has_schema, self._settings.file)
+        except sqlite3.Error as fault:
+            raise StartupError(self._startup_message(driver_message_without_statement(fault))) from None
 
     async def aclose(self) -> None:
         """Closes all files and connections; a connection in use is closed when it is returned."""

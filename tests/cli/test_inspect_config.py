@@ -9,8 +9,8 @@ import pytest
 from typer.main import get_command
 
 from hosts.cli import app
-from hosts.cli.inspect_config import _redact_url
 from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.load_settings import redact_url
 from hosts.startup_warnings import list_public_free_signup_warnings
 from service_core.kernel.settings import Settings
 
@@ -188,12 +188,12 @@ def test_missing_settings_file_suggests_init(touchpoint, tmp_path):
 
 
 def test_passwords_in_urls_are_not_printed():
-    assert _redact_url("redis://user:hunter2@host:6379/0") == "redis://user:***@host:6379/0"
+    assert redact_url("redis://user:hunter2@host:6379/0") == "redis://user:***@host:6379/0"
     assert (
-        _redact_url("stripe://:sk@api?webhook_secret=w&growth=p")
+        redact_url("stripe://:sk@api?webhook_secret=w&growth=p")
         == "stripe://:***@api?webhook_secret=***&growth=p"
     )
-    assert _redact_url("sqlite:///workspace.db") == "sqlite:///workspace.db"
+    assert redact_url("sqlite:///workspace.db") == "sqlite:///workspace.db"
 
 
 def test_help_imports_no_heavy_library():
