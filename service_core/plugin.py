@@ -403,6 +403,7 @@ from service_core.ingestion.event_names import TRIAL_EVENTS as TRIAL_EVENTS
 from service_core.ingestion.event_source import WEB as WEB
 from service_core.ingestion.models import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as COLUMNS
+from service_core.ingestion.models import REENRICHED_COLUMNS as REENRICHED_COLUMNS
 from service_core.ingestion.models import REPORTED_TOUCH_COLUMNS as REPORTED_TOUCH_COLUMNS
 from service_core.ingestion.models import TOUCH_POSITIONS as TOUCH_POSITIONS
 from service_core.ingestion.models import WIRE_COLUMNS as WIRE_COLUMNS

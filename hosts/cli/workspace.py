@@ -10,6 +10,7 @@ import typer
 
 from hosts.cli.init import Currency, Domain, Name, Zone, print_new_workspace
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId
+from hosts.cli.reenrichment import reenrich_stored_events
 from hosts.cli.settings_used import print_settings_after_change
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command("reenrich")(reenrich_stored_events)
 
 
 @app.command("create")
@@ -148,7 +150,8 @@ def change_and_print_workspace_settings(
     """Change the settings of a workspace and print them.
 
     Options that are not given leave their setting as it is.
-    Conversions and attribution apply to all history at once, channels to events from now on.
+    Conversions and attribution apply to all history at once, channels to events from now on; `touchpoint workspace
+    reenrich` applies them to stored events.
     """
     sent: dict[str, Any] = {
         "conversions": None if conversion is None else frozenset(conversion),

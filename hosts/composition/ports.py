@@ -55,6 +55,7 @@ from service_core.ingestion.ports import (
     PersonalDataStore,
     PublicSuffixList,
     Quarantine,
+    ReenrichableStore,
     UserAgentParser,
 )
 from service_core.kernel.clock import Clock
@@ -78,6 +79,7 @@ class EventDatabase(
     LineItemReader,
     RowStreams,
     PersonalDataStore,
+    ReenrichableStore,
     Protocol,
 ):
     """Everything an adapter of the port ``events`` implements."""
@@ -226,6 +228,11 @@ class Ports:
     def adapter(self, name: str) -> Any:
         """Returns the adapter of a port by its name."""
         return self._adapters[name]()
+
+    @property
+    def data_folder(self) -> Path:
+        """The folder of the settings file."""
+        return self._folder
 
     @cached_property
     def database_folders(self) -> tuple[Path, ...]:

@@ -15,6 +15,7 @@ from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_sto
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
 from hosts.worker.periodic import run_periodically_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped
+from hosts.worker.reenrichment import run_requested_reenrichments
 from hosts.worker.sync_scheduler import sync_due_workspaces_until_stopped
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.fx.sync_rates import ExchangeRateSync
@@ -32,6 +33,7 @@ MAINTAIN_SECONDS: Final = 60
 CLEANUP_SECONDS: Final = 3600
 USAGE_SECONDS: Final = 3600
 ERASURE_SECONDS: Final = 10
+REENRICHMENT_SECONDS: Final = 5
 DOMAIN_CHECK_SECONDS: Final = 3600
 RATES_SECONDS: Final = 60
 """How soon the first exchange rates arrive after a start; the source itself is read once an hour."""
@@ -64,6 +66,9 @@ def scheduled_tasks(
     )
     yield run_periodically_until_stopped(
         ERASURE_SECONDS, partial(complete_requested_erasures, build_person_erasure(ports)), stop
+    )
+    yield run_periodically_until_stopped(
+        REENRICHMENT_SECONDS, lambda: run_requested_reenrichments(ports), stop
     )
     yield run_periodically_until_stopped(
         USAGE_SECONDS, lambda: build_usage_alerts(ports).send_due_alerts(ports.clock()), stop

@@ -23,6 +23,7 @@ from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
     MAX_ITEMS_PER_PERSON,
+    REENRICHED_COLUMNS,
     WEB,
     ActiveVisitor,
     AggregateQuery,
@@ -230,6 +231,18 @@ class MemoryEventStore:
             self._received_at.pop((workspace_id, event.event_id), None)
             self._revoked_links.discard((workspace_id, event.event_id))
         return {"events": len(gone)}
+
+    async def update_enriched_columns(self, workspace_id: UUID, events: Sequence[Event]) -> None:
+        """Replaces the enriched columns of stored events."""
+        new = {(event.seq, event.timestamp): event for event in events}
+        for place, event in enumerate(self._events):
+            again = new.get((event.seq, event.timestamp)) if event.workspace_id == workspace_id else None
+            if again is not None:
+                columns = {name: getattr(again, name) for name in REENRICHED_COLUMNS}
+                self._events[place] = replace(event, **columns)
+
+    async def rebuild_workspace(self, workspace_id: UUID) -> None:
+        """Does nothing: everything is computed from the events."""
 
     async def list_ids(self, workspace_id: UUID) -> list[str]:
         """Returns every visitor id and user id that events carry."""

@@ -302,6 +302,19 @@ class SqlEventStore:
             lambda writer: self.backend.writes.delete_events(writer, workspace_id, conditions)
         )
 
+    async def update_enriched_columns(self, workspace_id: UUID, events: Sequence[Event]) -> None:  # noqa: ARG002 - each event names it
+        """Replaces the enriched columns of stored events."""
+        if events:
+            await self._engine.run_write_to_its_end(
+                lambda writer: self.backend.writes.update_enriched_columns(writer, events)
+            )
+
+    async def rebuild_workspace(self, workspace_id: UUID) -> None:
+        """Recomputes everything that is derived from the events of a workspace."""
+        await self._engine.run_write_to_its_end(
+            lambda writer: self.backend.writes.rebuild_workspace(writer, workspace_id)
+        )
+
     async def list_ids(self, workspace_id: UUID) -> list[str]:
         """Returns every visitor id and user id that events carry."""
         query = sa.select(ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == workspace_id)

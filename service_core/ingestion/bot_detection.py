@@ -11,7 +11,7 @@ PREFETCH: Final = "prefetch"
 REFERRER_SPAM: Final = "referrer_spam"
 RATE: Final = "rate"
 
-_INFORMATIONAL_REASONS: Final = frozenset({RATE, "datacenter_ip"})
+INFORMATIONAL_REASONS: Final = frozenset({RATE, "datacenter_ip"})
 
 _PURPOSE_HEADERS: Final = ("sec-purpose", "purpose", "x-purpose", "x-moz")
 _PREFETCH_PURPOSES: Final = ("prefetch", "prerender", "preview")
@@ -42,7 +42,7 @@ def classify_bot(
         RATE: high_rate_as_note_only,
     }
     reasons = tuple(sorted(reason for reason, holds in signs.items() if holds))
-    return self_declared or any(reason not in _INFORMATIONAL_REASONS for reason in reasons), reasons
+    return self_declared or any(reason not in INFORMATIONAL_REASONS for reason in reasons), reasons
 
 
 def _is_prefetch(value: str) -> bool:

@@ -53,9 +53,9 @@ from service_core.ingestion.traffic_source_columns import (
 )
 from service_core.ingestion.validation import text_of_string_or_number
 
-_TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
+TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
 _BROWSER_SOURCES: Final = frozenset({BROWSER, WEB})
-_LOCATED_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
+LOCATED_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 ORDER_ID_PROPERTIES: Final = ("order_id", "orderId", "transaction_id")
 PAYMENT_ID_PROPERTIES: Final = ("payment_id", "paymentId")
 _MAX_ID_LENGTH: Final = 255
@@ -141,7 +141,7 @@ class Enricher:
                 properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
             ),
             **_payment_id_and_charge_columns(arrival, properties, amount, currency),
-            touchable=not is_bot and (parsed.name in _TOUCH_EVENTS or not campaign.is_empty),
+            touchable=not is_bot and (parsed.name in TOUCH_EVENTS or not campaign.is_empty),
             interactive=properties.get("interactive") is not False and not _is_system_event(parsed.name),
             rules_version=RULES_VERSION,
         )
@@ -179,7 +179,7 @@ class Enricher:
         return columns | columns_known_from_user_agent(self._devices.parse(agent) if agent else None)
 
     def _location_columns_of_end_user(self, ip: str | None, source: str) -> dict[str, Any]:
-        if ip is None or self._geo is None or source not in _LOCATED_SOURCES:
+        if ip is None or self._geo is None or source not in LOCATED_SOURCES:
             return {}
         location = self._geo.locate(ip)
         if location is None:

@@ -287,6 +287,19 @@ REPORTED_TOUCH_COLUMNS: Final = (
 )
 """The columns of a reported touch, except its ``timestamp``."""
 
+CLASSIFICATION_COLUMNS: Final = (
+    *("attribution_source", "attribution_medium", "channel", "attribution_carried", "campaign_in_url"),
+    *("own_source", "own_medium", "own_channel", "referral_source", "referral_medium", "referral_channel"),
+)
+"""The columns that classify where a visit came from."""
+
+REENRICHED_COLUMNS: Final = (
+    *CLASSIFICATION_COLUMNS,
+    *("referrer_host", "told", "country", "region", "city", "timezone"),
+    *("is_bot", "bot_reasons", "touchable", "rules_version"),
+)
+"""The columns that are derived again after a change of the rules."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedEvent:

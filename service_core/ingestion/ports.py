@@ -244,6 +244,19 @@ class PersonalDataStore(Protocol):
         """Returns every visitor id and user id that events of a workspace carry, in any order."""
 
 
+class ReenrichableStore(Protocol):
+    """Replaces enriched columns of stored events."""
+
+    async def update_enriched_columns(self, workspace_id: UUID, events: Sequence[Event]) -> None:
+        """Replaces the `REENRICHED_COLUMNS` of stored events, by sequence number and timestamp; idempotent.
+
+        What is derived from them, such as sessions and touches, is out of date until `rebuild_workspace`.
+        """
+
+    async def rebuild_workspace(self, workspace_id: UUID) -> None:
+        """Recomputes everything that is derived from the events of a workspace."""
+
+
 @dataclass(frozen=True, slots=True)
 class GeoLocation:
     """Country (ISO 3166-1 alpha-2), region, city and time zone of an IP address."""

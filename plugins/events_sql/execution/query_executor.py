@@ -91,6 +91,12 @@ class StoreWrites(Protocol):
     def truncate_addresses(self, writer: "StatementRunner", before: datetime, since: datetime | None) -> int:
         """Cuts the IP addresses of events received in a time range, and returns how many were cut."""
 
+    def update_enriched_columns(self, writer: "StatementRunner", events: Sequence[Event]) -> None:
+        """Replaces the enriched columns of stored events."""
+
+    def rebuild_workspace(self, writer: "StatementRunner", workspace_id: UUID) -> None:
+        """Recomputes everything that is derived from the events of a workspace."""
+
     def delete_events(
         self, writer: "StatementRunner", workspace_id: UUID, conditions: Sequence[str]
     ) -> Counter[str]:

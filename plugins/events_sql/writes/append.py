@@ -24,7 +24,7 @@ from plugins.events_sql.schema.tables import (
     WEAK_LINKS,
 )
 from plugins.events_sql.writes import append_statements as step
-from plugins.events_sql.writes import deletion, derived_tables, superseded_events
+from plugins.events_sql.writes import deletion, derived_tables, reenrichment, superseded_events
 from service_core.plugin import ORDER_DEDUP_WINDOW, Event, has_email
 
 
@@ -95,6 +95,18 @@ class TransactionalWrites:
             total += count
             if rest is None:
                 return total
+
+    def update_enriched_columns(self, writer: StatementRunner, events: Sequence[Event]) -> None:
+        """Replaces the enriched columns of stored events in one transaction."""
+        session = transactional_session(writer)
+        with session.exclusive_write_transaction():
+            session.expose_batch_as_table(events)
+            writer.execute_text(reenrichment.UPDATE_EVENTS_FROM_BATCH)
+
+    def rebuild_workspace(self, writer: StatementRunner, workspace_id: UUID) -> None:
+        """Recomputes all derived rows of a workspace in one transaction."""
+        with transactional_session(writer).exclusive_write_transaction():
+            reenrichment.rebuild_workspace(writer, workspace_id)
 
     def delete_events(
         self, writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]

@@ -29,6 +29,7 @@ from service_core.testing.event_store.paid_amounts import PaidAmounts
 from service_core.testing.event_store.people_list import PeopleList
 from service_core.testing.event_store.person_activity import PersonActivityKit
 from service_core.testing.event_store.personal_data import PersonalData
+from service_core.testing.event_store.reenrichment import Reenrichment
 from service_core.testing.event_store.refund_amounts import RefundAmounts
 from service_core.testing.event_store.sessions_and_payments import SessionsAndPayments
 from service_core.testing.event_store.touch_paths import TouchPaths
@@ -39,6 +40,7 @@ __all__ = ("EventStoreConformance", "Store")
 class EventStoreConformance(
     AppendEvents,
     PersonalData,
+    Reenrichment,
     SessionsAndPayments,
     PaidAmounts,
     OrderDeduplication,

@@ -17,7 +17,7 @@ from service_core.analytics.ports import (
     QueryScope,
     TouchPathReader,
 )
-from service_core.ingestion.ports import EventStore, PersonalDataStore
+from service_core.ingestion.ports import EventStore, PersonalDataStore, ReenrichableStore
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.reference_store import open_reference_event_store
 
@@ -33,6 +33,7 @@ class Store(
     TouchPathReader,
     LineItemReader,
     PersonalDataStore,
+    ReenrichableStore,
     Protocol,
 ):
     """Combines all ports of an event store."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 
@@ -141,6 +141,14 @@ class ReplacingWrites:
     def truncate_addresses(self, writer: StatementRunner, before: datetime, since: datetime | None) -> int:
         """Cuts the IP addresses of events received in a time range."""
         return deletion.truncate_addresses(writer, self._cluster, before, since)
+
+    def update_enriched_columns(self, writer: StatementRunner, events: Sequence[Event]) -> None:
+        """Inserts the events again: a row replaces the older one with its sorting key."""
+        insert_block(writer, EVENTS, list(map(_event_row, events)), token=uuid4().hex)
+
+    def rebuild_workspace(self, writer: StatementRunner, workspace_id: UUID) -> None:
+        """Recomputes all derived rows of a workspace."""
+        rebuild_workspace(writer, workspace_id)
 
     def delete_events(
         self, writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]
