@@ -10,7 +10,7 @@ from hosts.cli.secrets import open_workspace_store_and_vault
 def test_connection_is_added_listed_and_removed(touchpoint, deployment):
     config = ("--config", deployment["config"])
     meta = ("connection", "add", "meta", "--account", "act_1=Main", "--asset", "act_1/1234=Shop pixel")
-    assert touchpoint(*meta, *config).output.split() == ["meta", "connected", "act_1/1234"]
+    assert touchpoint(*meta, *config).stdout.split() == ["meta", "connected", "act_1/1234"]
     touchpoint("connection", "add", "stripe", "--account", "acct_1", *config)
     broken = ("--status", "expired", "--error", "token expired")
     touchpoint("connection", "add", "stripe", "--account", "acct_1", *broken, *config)
@@ -53,7 +53,7 @@ def test_credentials_are_read_from_the_environment_or_stdin_and_never_printed(to
     config = ("--config", deployment["config"])
     named = ("--secret", "app_id=APP", "--secret", "access_token", "--secret", "secret")
     added = touchpoint("connection", "add", "tiktok", *named, *config, typed="EAAB\nhush\n", APP="77")
-    assert added.output.split() == ["tiktok", "pending"]
+    assert added.stdout.split() == ["tiktok", "pending"]
     opened, sealed = read_connection_secret(deployment, "tiktok")
     assert opened == {"app_id": "77", "access_token": "EAAB", "secret": "hush"}
     assert b"hush" not in sealed
@@ -82,7 +82,7 @@ def test_renewing_credentials_keeps_the_other_fields(touchpoint, deployment):
     touchpoint("connection", "add", "meta", *expired, *token, *config, typed="old\n")
     assert "name what is replaced" in touchpoint("connection", "renew", "meta", *config, code=2).output
     renewed = touchpoint("connection", "renew", "meta", *token, *config, typed="new\n")
-    assert renewed.output.split() == ["meta", "pending", "act_1/1234"]
+    assert renewed.stdout.split() == ["meta", "pending", "act_1/1234"]
     assert read_connection_secret(deployment, "meta")[0] == {"access_token": "new"}
 
 
@@ -90,9 +90,9 @@ def test_send_only_platform_is_connected_without_a_sync(touchpoint, deployment):
     config = ("--config", deployment["config"])
     key = ("--secret", "api_key")
     add = ("connection", "add", "openai", *key, "--asset", "adacct_1/pixel_1=Shop")
-    added = touchpoint(*add, *config, typed="sk-1\n").output.split()
+    added = touchpoint(*add, *config, typed="sk-1\n").stdout.split()
     assert added == ["openai", "connected", "adacct_1/pixel_1"]
-    assert touchpoint("connection", "renew", "openai", *key, *config, typed="sk-2\n").output.split() == added
+    assert touchpoint("connection", "renew", "openai", *key, *config, typed="sk-2\n").stdout.split() == added
     assert read_connection_secret(deployment, "openai")[0] == {"api_key": "sk-2"}
 
 
@@ -112,7 +112,7 @@ def test_new_encryption_key_is_used_and_a_missing_one_is_reported(touchpoint, de
     file = Path(deployment["config"]).parent / "connections.key"
     new = b64encode(b"k" * 32).decode()
     file.write_text(f"{new}\n{file.read_text()}")
-    assert touchpoint("connection", "reseal", *config).output == "Encrypted again: 1\n"
+    assert touchpoint("connection", "reseal", *config).stdout == "Encrypted again: 1\n"
     file.write_text(f"{new}\n")
     assert read_connection_secret(deployment, "meta")[0] == {"access_token": "EAAB"}
     file.write_text(b64encode(b"x" * 32).decode())

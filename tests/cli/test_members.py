@@ -39,11 +39,11 @@ def test_role_is_changed_and_member_removed(touchpoint, deployment):
     for email, role in (("ann@example.com", "owner"), ("ben@example.com", "viewer")):
         touchpoint("member", "add", email, "--role", role, *config)
     assert (
-        touchpoint("member", "role", "Ben@example.com", "admin", *config).output
+        touchpoint("member", "role", "Ben@example.com", "admin", *config).stdout
         == "ben@example.com is admin.\n"
     )
     assert "admin   ben@example.com" in touchpoint("member", "list", *config).output
-    removed = touchpoint("member", "remove", "ben@example.com", *config).output
+    removed = touchpoint("member", "remove", "ben@example.com", *config).stdout
     assert removed == "ben@example.com is no member any more.\n"
     assert touchpoint("member", "list", *config).output.split() == ["owner", "ann@example.com"]
 

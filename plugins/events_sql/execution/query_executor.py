@@ -74,19 +74,8 @@ class TransactionalSession(Protocol):
         """Makes a batch of events readable as the table ``batch`` (`tables.BATCH`)."""
 
 
-class StoreWrites(Protocol):
-    """The writes of an engine; they run in the writer thread."""
-
-    def append_new_and_update_derived(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
-        """Stores the new events of a batch atomically and returns how many were new."""
-
-    def revoke_links_and_recompute_owners(
-        self, writer: "StatementRunner", workspace_id: UUID, event_id: str
-    ) -> None:
-        """Removes the identity links of an event, also when the event arrives only later."""
-
-    def rebuild_derived_tables(self, writer: "StatementRunner") -> None:
-        """Recomputes all derived tables from the events."""
+class StoredEventWrites(Protocol):
+    """The writes of an engine that change or delete stored events; they run in the writer thread."""
 
     def truncate_addresses(self, writer: "StatementRunner", before: datetime, since: datetime | None) -> int:
         """Cuts the IP addresses of events received in a time range, and returns how many were cut."""
@@ -101,6 +90,21 @@ class StoreWrites(Protocol):
         self, writer: "StatementRunner", workspace_id: UUID, conditions: Sequence[str]
     ) -> Counter[str]:
         """Deletes the events that meet any SQL condition, with what is derived; returns the rows by table."""
+
+
+class StoreWrites(StoredEventWrites, Protocol):
+    """The writes of an engine; they run in the writer thread."""
+
+    def append_new_and_update_derived(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
+        """Stores the new events of a batch atomically and returns how many were new."""
+
+    def revoke_links_and_recompute_owners(
+        self, writer: "StatementRunner", workspace_id: UUID, event_id: str
+    ) -> None:
+        """Removes the identity links of an event, also when the event arrives only later."""
+
+    def rebuild_derived_tables(self, writer: "StatementRunner") -> None:
+        """Recomputes all derived tables from the events."""
 
 
 class Backend(Protocol):

@@ -1,6 +1,7 @@
 """Conformance tests of the replacement of enriched columns."""
 
 from dataclasses import replace
+from typing import Any
 
 from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
 from service_core.testing.event_store.kit import (
@@ -34,8 +35,8 @@ class Reenrichment(EventStoreKit):
             target.add_event("page_view", at="2026-03-03", visitor="B1", session="s2")
             await store.append(target.events)
         landing, purchase, view = builder.events
-        own = {"own_source": "news", "own_medium": "email", "own_channel": "email"}
-        visit = {
+        own: dict[str, Any] = {"own_source": "news", "own_medium": "email", "own_channel": "email"}
+        visit: dict[str, Any] = {
             "attribution_source": "news",
             "attribution_medium": "email",
             "channel": "email",
