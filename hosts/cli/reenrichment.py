@@ -75,7 +75,7 @@ async def _request_and_wait(ports: "Ports", workspace: "Workspace", on_days: "On
     """Requests the re-enrichment from the running service, and returns the changed events once it is complete."""
     from hosts.worker.reenrichment import ReenrichmentProgress, ReenrichmentRequests
 
-    requests = ReenrichmentRequests(ports.data_folder)
+    requests = ReenrichmentRequests(ports.folder)
     found = requests.load().get(workspace.id)
     if found is None or found.is_complete:
         requests.save(workspace.id, ReenrichmentProgress())

@@ -229,11 +229,6 @@ class Ports:
         """Returns the adapter of a port by its name."""
         return self._adapters[name]()
 
-    @property
-    def data_folder(self) -> Path:
-        """The folder of the settings file."""
-        return self._folder
-
     @cached_property
     def database_folders(self) -> tuple[Path, ...]:
         """The folders on this machine in which databases of the deployment lie; empty where servers hold all of them.

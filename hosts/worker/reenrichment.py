@@ -91,7 +91,7 @@ class ReenrichmentRequests:
 
 async def run_requested_reenrichments(ports: Ports) -> None:
     """Completes the requests of the data folder, one after the other."""
-    requests = ReenrichmentRequests(ports.data_folder)
+    requests = ReenrichmentRequests(ports.folder)
     incomplete = [id_ for id_, progress in requests.load().items() if not progress.is_complete]
     for workspace in await ports.workspace.credentials.list_workspaces() if incomplete else ():
         if workspace.id in incomplete:
