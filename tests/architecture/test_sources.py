@@ -13,8 +13,8 @@ PLUGINS = sorted(
     path for path in (ROOT / "plugins").iterdir() if path.is_dir() and path.name != "__pycache__"
 )
 HEAVY = (
-    *("alembic", "device_detector", "duckdb", "maxminddb", "polars", "quart", "redis", "sqlalchemy"),
-    *("ua_parser_rs", "webauthn"),
+    *("alembic", "duckdb", "maxminddb", "polars", "quart", "redis", "sqlalchemy", "ua_parser_rs", "webauthn"),
+    "device_detector",
 )
 INGEST = (
     *("hosts.ingest.run", "hosts.servers.hypercorn", "plugins.ingest_spool.adapter"),

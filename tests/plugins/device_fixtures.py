@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-import yaml_rs
-
-from plugins.devices_useragent.detector_data import find_package_folder
 from plugins.devices_useragent.product_names import normalize_browser_name, normalize_os_name
 from service_core.plugin import Device
 
@@ -53,6 +50,10 @@ def matches_by_field(device: Device, fixture: DeviceFixture) -> Mapping[str, boo
 
 
 def _read(*, only: str = "*.yml", exclude: str = "") -> Iterable[dict[str, Any]]:
+    import yaml_rs  # noqa: PLC0415 - collecting the tests takes no data package
+
+    from plugins.devices_useragent.detector_data import find_package_folder  # noqa: PLC0415 - likewise
+
     folder = find_package_folder() / "tests" / "fixtures" / "upstream"
     for path in sorted(folder.glob(only)):
         if path.name != exclude:
