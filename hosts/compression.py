@@ -166,7 +166,13 @@ class _CompressedResponse:
         present = dict(headers)
         media_type = present.get(b"content-type", b"").partition(b";")[0].strip().lower()
         is_text = media_type.startswith(b"text/") or media_type in _COMPRESSIBLE_TYPES
-        if not is_text or b"content-encoding" in present or start["status"] in _BODILESS_STATUSES:
+        is_event_stream = media_type == b"text/event-stream"  # a compressor would hold events back
+        if (
+            not is_text
+            or is_event_stream
+            or b"content-encoding" in present
+            or start["status"] in _BODILESS_STATUSES
+        ):
             return
         is_known = False
         encoding = self._encoding if self._sends_body and (more or len(body) > MIN_BYTES) else None
