@@ -1,5 +1,6 @@
 """`POST /mcp`: authentication and the checks of a message before it is parsed."""
 
+from collections.abc import AsyncIterator
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
 from hosts.composition.json_codec import CODEC
 from hosts.http.app import body_timeout_response, read_body_and_drain_excess, to_quart_response
+from hosts.mcp.features import McpFeatures
 from hosts.mcp.server import McpServer
 from service_core.access.key_authentication import parse_bearer_token
 from service_core.access.models import AuthContext
@@ -46,14 +48,17 @@ _REJECTED_FIELDS: Final = (
 _LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def create_mcp_blueprint(service: Service, addresses: ClientAddressResolver) -> Blueprint:
+def create_mcp_blueprint(
+    service: Service, addresses: ClientAddressResolver, features: McpFeatures | None = None
+) -> Blueprint:
     """Returns the blueprint of the MCP server.
 
     Args:
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
+        features: what the deployment adds to the operations; None for nothing.
     """
-    endpoint = _McpEndpoint(service, addresses)
+    endpoint = _McpEndpoint(service, addresses, features or McpFeatures())
     blueprint = Blueprint("mcp", __name__)
     blueprint.add_url_rule(
         "/mcp", "mcp", endpoint.answer_current_request, methods=_ALL_METHODS, provide_automatic_options=False
@@ -64,8 +69,8 @@ def create_mcp_blueprint(service: Service, addresses: ClientAddressResolver) -> 
 class _McpEndpoint:
     """The endpoint in front of the server."""
 
-    def __init__(self, service: Service, addresses: ClientAddressResolver) -> None:
-        self._server = McpServer(service)
+    def __init__(self, service: Service, addresses: ClientAddressResolver, features: McpFeatures) -> None:
+        self._server = McpServer(service, features)
         self._admission = service.component(RequestAuthenticator)
         self._addresses = addresses
         http = service.settings.http
@@ -81,7 +86,8 @@ class _McpEndpoint:
         if request.method == "OPTIONS":
             return to_quart_response(_PREFLIGHT)
         try:
-            return to_quart_response(await self._authenticate_and_answer_post())
+            answer = await self._authenticate_and_answer_post()
+            return to_quart_response(answer) if isinstance(answer, ApiResponse) else _event_stream(answer)
         except ApiError as refusal:
             return to_quart_response(
                 json_response_with_default_headers(CODEC, refusal.status, refusal.body(), refusal.headers)
@@ -89,7 +95,7 @@ class _McpEndpoint:
         except TimeoutError:
             return body_timeout_response()
 
-    async def _authenticate_and_answer_post(self) -> ApiResponse:
+    async def _authenticate_and_answer_post(self) -> ApiResponse | AsyncIterator[bytes]:
         if request.method != "POST":
             raise MethodNotAllowed(_ALLOWED_METHODS)
         self._check_host(request.headers.get("Host", ""))
@@ -163,6 +169,13 @@ class _McpEndpoint:
             headers = {"WWW-Authenticate": f'{self._challenge}, error="insufficient_scope"'}
             raise Forbidden(refused.message, refused.code, headers=headers, extra=refused.extra) from None
         return identity
+
+
+def _event_stream(events: AsyncIterator[bytes]) -> Answer:
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Access-Control-Allow-Origin": "*"}
+    answer = Answer(events, 200, headers, mimetype="text/event-stream")
+    answer.timeout = None
+    return answer
 
 
 def _joined_headers() -> dict[str, str]:

@@ -7,7 +7,9 @@ a revision without handshake. Every other request belongs to a revision with ``i
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from hosts.mcp.jsonrpc import INVALID_PARAMS, JsonRpcError, JsonRpcRequest
 
@@ -19,10 +21,15 @@ PROTOCOL_VERSIONS: Final = (STATELESS_VERSION, *HANDSHAKE_VERSIONS)
 """All revisions, the newest first."""
 
 HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
+
+HANDSHAKE_METHODS: Final = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
+"""Methods that the stateless revision does not have any more."""
 
 VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_KEY: Final = "io.modelcontextprotocol/serverInfo"
 
 VERSION_HEADER: Final = "mcp-protocol-version"
@@ -83,6 +90,38 @@ def unsupported_version_error(version: str | None, id_: str | int | None) -> Jso
     return JsonRpcError(
         UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", id_, data=data, status=400
     )
+
+
+def missing_capability_error(capability: str, id_: str | int) -> JsonRpcError:
+    """Returns the error of a request that needs a capability which the client does not declare."""
+    data: dict[str, Any] = {"requiredCapabilities": {capability: {}}}
+    return JsonRpcError(
+        MISSING_CAPABILITY, f"The client does not declare {capability}", id_, data=data, status=400
+    )
+
+
+def check_parameter_headers(
+    call: JsonRpcRequest, headers: Mapping[str, str], input_schema: Mapping[str, Any]
+) -> None:
+    """Refuses a tool call whose ``Mcp-Param`` headers do not repeat the arguments that the schema annotates.
+
+    Args:
+        call: a tool call of the stateless revision.
+        headers: HTTP headers by lower-case name.
+        input_schema: of the tool; an annotated property has ``x-mcp-header``.
+
+    Raises:
+        JsonRpcError: a header is missing, differs or is not valid Base64.
+    """
+    arguments = call.params.get("arguments")
+    for name, schema in input_schema.get("properties", {}).items():
+        header = schema.get("x-mcp-header")
+        value = arguments.get(name) if isinstance(arguments, Mapping) else None
+        if header is None or value is None:
+            continue
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        if _decode_header(headers.get(f"mcp-param-{header}".lower())) != text:
+            raise _mismatch_error(f"Mcp-Param-{header}", call)
 
 
 def _check_headers(call: JsonRpcRequest, headers: Mapping[str, str], version: object) -> None:
