@@ -19,6 +19,11 @@ from service_core.access.rate_limits import RateLimits, rate_headers
 from service_core.access.request_authentication import RequestAuthenticator, reject_api_key_if_oauth_required
 from service_core.access.scopes import require_active_workspace, require_scope
 from service_core.analytics.ports import StoreUnavailable
+from service_core.api.answer_size import (
+    MAX_ANSWER_BYTES,
+    answer_too_large_error,
+    arguments_with_fewer_rows,
+)
 from service_core.api.bound_operation import BoundOperation
 from service_core.api.http_messages import ApiRequest, ApiResponse, JsonCodec
 from service_core.api.render import (
@@ -40,7 +45,6 @@ from service_core.kernel.errors import (
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import (
     CredentialRequirement,
-    HandlerResponse,
     Operation,
     RateLimitClass,
     RoutePrefix,
@@ -95,10 +99,7 @@ class Dispatcher:
         match = self._routes.match_route_head_as_get(request.method, request.path)
         state = _RequestState()
         try:
-            result = await self._authenticate_authorize_and_call_handler(request, match, state)
-            response = render_json_or_file_stream(
-                self._codec, result.status, result.body, {**state.headers, **result.headers}
-            )
+            response = await self._authenticate_authorize_and_call_handler(request, match, state)
         except ApiError as api_error:
             response = self._map_log_and_render_api_error(api_error, match, state)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an id and the log the place
@@ -115,7 +116,7 @@ class Dispatcher:
 
     async def _authenticate_authorize_and_call_handler(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState
-    ) -> HandlerResponse[Any]:
+    ) -> ApiResponse:
         subject = await self._authenticate_and_consume_request_limit(request, match, state)
         if match.bound_operation is None:
             raise MethodNotAllowed(match.allowed_methods) if match.allowed_methods else NotFound
@@ -127,9 +128,34 @@ class Dispatcher:
             request = replace(request, body=sanitize_json_bytes(request.body))
         content = self._decode_body_up_to_1_mb(request.body, operation)
         inputs = self._parse_handler_arguments(operation, request, match.path_values, content)
-        return await match.bound_operation.call_handler_and_wrap_result(
-            inputs, self._build_caller(subject, request, operation, content)
-        )
+        caller = self._build_caller(subject, request, operation, content)
+        return await self._call_handler_and_cut_rows_above_16_mb(match.bound_operation, inputs, caller, state)
+
+    async def _call_handler_and_cut_rows_above_16_mb(
+        self,
+        bound_operation: BoundOperation,
+        handler_arguments: Mapping[str, Any],
+        caller: Caller | SignupCaller | AnonymousCaller,
+        state: _RequestState,
+    ) -> ApiResponse:
+        """Calls the handler, again with a smaller ``limit`` while the answer of a read is too large.
+
+        Raises:
+            BadRequest: ``answer_too_large``, when fewer rows do not help.
+        """
+        previous_bytes = None
+        while True:
+            result = await bound_operation.call_handler_and_wrap_result(handler_arguments, caller)
+            response = render_json_or_file_stream(
+                self._codec, result.status, result.body, {**state.headers, **result.headers}
+            )
+            answer_bytes = len(response.body)
+            if answer_bytes <= MAX_ANSWER_BYTES or state.is_mutation:
+                return response
+            if previous_bytes is not None and answer_bytes >= previous_bytes:
+                raise answer_too_large_error()
+            handler_arguments = arguments_with_fewer_rows(handler_arguments, result.body, answer_bytes)
+            previous_bytes = answer_bytes
 
     async def _authenticate_and_consume_request_limit(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState

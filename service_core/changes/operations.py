@@ -27,7 +27,7 @@ def requested_dry_run(query: DryRunQuery, body: DryRunBody) -> bool | None:
 @operation("GET /audit", tag="audit")
 async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecutor) -> AuditPage:
     """List applied changes, newest first, each with the state it replaced."""
-    parameters = query.model_dump(exclude={"cursor"}, mode="json")
+    parameters = query.cursor_parameters()
     scope_digest = cursor_scope_digest(caller.workspace.secret, caller.workspace.id, "audit", parameters)
     cursor = decode_offset_cursor(query.cursor, scope_digest) if query.cursor else OffsetCursor(0, caller.now)
     audit_filter = AuditFilter(

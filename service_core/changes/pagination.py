@@ -59,7 +59,7 @@ async def paginate_records(
     Raises:
         BadRequest: ``invalid_cursor``.
     """
-    parameters = query.model_dump(mode="json", exclude={"cursor"})
+    parameters = query.cursor_parameters()
     scope_digest = cursor_scope_digest(
         caller.workspace.secret, caller.workspace.id, type(query).__name__, parameters
     )

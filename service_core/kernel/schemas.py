@@ -1,13 +1,14 @@
 """Base classes of request and response models."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    PrivateAttr,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
@@ -21,6 +22,18 @@ class _RequestModel(BaseModel):
     """
 
     required_params: ClassVar[tuple[str, ...]] = ()
+    _requested_limit: int | None = PrivateAttr(default=None)
+
+    def with_smaller_limit(self, limit: int) -> Self:
+        """Returns the request with fewer rows per page; its cursors are those of the limit that was sent."""
+        if self._requested_limit is None:
+            self._requested_limit = getattr(self, "limit", None)
+        return self.model_copy(update={"limit": limit})
+
+    def cursor_parameters(self) -> dict[str, Any]:
+        """Returns the JSON values that a cursor of this request is bound to: all as sent but for the cursor."""
+        sent = self.model_dump(mode="json", exclude={"cursor"})
+        return sent if self._requested_limit is None else sent | {"limit": self._requested_limit}
 
     @classmethod
     def __get_pydantic_json_schema__(

@@ -57,7 +57,7 @@ class DimensionValuesQuery(RangeQuery):
             caller.workspace.secret,
             "dimension-values",
             str(caller.workspace.id),
-            self.model_dump(mode="json", exclude={"cursor"}),
+            self.cursor_parameters(),
         )
 
 

@@ -64,7 +64,7 @@ class SubscriptionsQuery(QueryModel):
 
     def cursor_binding(self, caller: Caller) -> bytes:
         """What a cursor of this request is bound to."""
-        sent = self.model_dump(mode="json", exclude={"cursor"})
+        sent = self.cursor_parameters()
         return cursor_scope_digest(caller.workspace.secret, "subscriptions", str(caller.workspace.id), sent)
 
 

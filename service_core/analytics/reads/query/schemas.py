@@ -157,7 +157,7 @@ class QueryRequest(AnalyticsQueryBase):
         return cursor_scope_digest(
             caller.workspace.secret,
             str(caller.workspace.id),
-            self.model_dump(mode="json", exclude={"cursor"}),
+            self.cursor_parameters(),
         )
 
 
