@@ -27,6 +27,7 @@ from service_core.access.signup.create import SignupCreator
 from service_core.access.signup.payment_page import PaymentPage
 from service_core.access.signup.payments import SignupPayments
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.connections.plugin_check import PluginCheckedConnections
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.connections.unavailable_relations_source import add_source_for_unserved_relations
@@ -86,6 +87,9 @@ def build_all_components(
     bindings.bind(Settings, settings)
     bindings.bind(Catalog, registry.catalog)
     bindings.bind(InstalledProviders, registry.connectable_providers)
+    bindings.bind(
+        Connections, PluginCheckedConnections(ports.workspace.connections, registry.connectable_providers)
+    )
     bindings.bind(AdPlatforms, AdPlatforms(registry.ad_platforms))
     bindings.bind(AggregateReader, ports.money_reader)
     _bind_access_components(bindings, settings, processes)
