@@ -37,7 +37,10 @@ def query_running_service(
         list[str] | None,
         typer.Option(metavar="DIMENSION=VALUE", help="Filter by a value; repeat to combine."),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", help="Maximum rows.")] = 20,
+    limit: Annotated[
+        int,
+        typer.Option(metavar="N", help="Maximum rows; with --by and --over the number of largest groups."),
+    ] = 20,
     api: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of the service. [default: from the settings]")
     ] = None,
@@ -60,9 +63,20 @@ def query_running_service(
         "interval": over,
         "date_range": _parse_range(range_),
         "filters": [_parse_filter(text) for text in where or ()],
-        "limit": _MAX_BUCKETS if over else limit,
+        **_options_for_complete_series(by or [], over, limit),
     }
     _print_query_answer_and_warnings(ApiClient(api or _api_address(config), key).post("/query", plan))
+
+
+def _options_for_complete_series(
+    dimensions: Sequence[str], interval: str | None, limit: int
+) -> Mapping[str, Any]:
+    """Returns how many rows a query gets; of a series by dimension whole groups, so that no series is cut."""
+    if not interval:
+        return {"limit": limit}
+    if not dimensions:
+        return {"limit": _MAX_BUCKETS}
+    return {"top": {"limit": limit, "other": len(set(dimensions)) == 1}}
 
 
 def _parse_range(text: str) -> Mapping[str, str]:
@@ -97,6 +111,9 @@ def _print_query_answer_and_warnings(answer: Mapping[str, Any]) -> None:
     console.print(_render_table(answer, size, zone))
     if answer["meta"]["truncated"]:
         console.print(f"The first {len(answer['rows'])} rows; --limit shows more.", style="dim")
+    top = resolved.get("top")
+    if top and not top["other"]:
+        console.print(f"The largest {top['limit']} groups at most; --limit shows more.", style="dim")
     for item in answer["meta"]["unavailable"]:
         console.print(f"{item['metric']} is unavailable: {item['reason']}", style="yellow", markup=False)
     for near in answer["meta"]["did_you_mean"]:
