@@ -237,3 +237,16 @@ async def test_without_the_limit_store_reads_are_degraded_and_writes_fail_closed
 async def test_route_can_render_its_own_errors(api_client):
     got = await api_client.ask("GET", "/v1/reasons?colour=green")
     assert (got.json["reason"], got.json["code"]) == ("own", "own")
+
+
+async def test_internal_token_is_checked_after_scope_and_before_the_body(api_client):
+    async def code(key, body=THING, **headers):
+        got = await api_client.ask("POST", "/v1/internal", key=key, body=body, headers=headers or None)
+        return got.status, got.json.get("code")
+
+    assert await code("agent") == (403, "insufficient_scope")
+    assert await code("editor", b"{") == (403, "internal_credential_required")
+    assert await code("editor", b"x" * 1_000_001) == (403, "internal_credential_required")
+    for _ in range(18):
+        await code("editor")
+    assert await code("editor") == (429, "mutation_rate_limited")

@@ -168,8 +168,8 @@ async def test_the_ledger_balances_through_every_state(tmp_path: Path) -> None:
         await queue.acknowledge(
             [
                 stored_event(bot, is_bot=True),
-                stored_event(late, timestamp=NOON - timedelta(hours=25)),
-                stored_event(rest[0]),
+                stored_event(late, timestamp=NOON - timedelta(hours=24, microseconds=1)),
+                stored_event(rest[0], timestamp=NOON - timedelta(hours=24)),
             ],
             [QuarantinedEvent(poison, "bad")],
         )

@@ -21,6 +21,9 @@ FOREIGN = {
     "another origin alone": {"Origin": "https://evil.example"},
     "no origin to speak of": {"Origin": "null"},
     "a neighbour": {"Origin": "http://sub.localhost", "Sec-Fetch-Site": "same-site"},
+    "another site without an origin": {"Sec-Fetch-Site": "cross-site"},
+    "a neighbour with our origin": {"Origin": "http://localhost", "Sec-Fetch-Site": "same-site"},
+    "no page with our origin": {"Origin": "http://localhost", "Sec-Fetch-Site": "none"},
     "another port": {"Origin": "http://localhost:9999"},
 }
 

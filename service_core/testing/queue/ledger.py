@@ -65,8 +65,8 @@ class LedgerCounts(IngestQueueKit):
         await queue.acknowledge(
             [
                 make_stored_event(bot, is_bot=True),
-                make_stored_event(late, timestamp=NOON - timedelta(hours=25)),
-                make_stored_event(rest[0]),
+                make_stored_event(late, timestamp=NOON - timedelta(hours=24, microseconds=1)),
+                make_stored_event(rest[0], timestamp=NOON - timedelta(hours=24)),
             ],
             [QuarantinedEvent(poison, "bad")],
         )

@@ -239,6 +239,15 @@ async def test_filter_on_an_unknown_provider_is_refused(workspace_client):
     assert (await workspace_client.refused("GET", "/subscriptions", start_date="2026-06-01"))[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "closed"),
+    [("1/2", "3/2", [2]), ("3/2", "5/2", [0]), ("5/2", "7/2", [2]), ("1/2", "5/2", [2])],
+)
+def test_halves_at_both_ends_round_to_even(start, end, closed):
+    start, end = Fraction(start), Fraction(end)
+    assert round_to_total(start, [end - start], end) == closed
+
+
 @given(
     start=st.fractions(0, 1000, max_denominator=24),
     moves=st.lists(st.fractions(-1000, 1000, max_denominator=24), min_size=1, max_size=5),

@@ -117,10 +117,11 @@ async def test_pixel_is_served_with_the_events_of_its_rules(host):
         await create_rule(host.office, name=fields.get("trigger_event", "purchase"), **fields)
     await host.propose("Pixel", type="pixel", content="meta:1234")
     await host.propose("Picture", type="pixel", content="https://pixel.example/p.gif")
+    await host.propose("Label", type="inline", content="meta:5678")
     container = (await host.container())[1]
     mapped = {"purchase": "Purchase", "lead": "Lead"}
     assert container["pixels"] == {"meta": {"enabled": True, "pixel_id": "1234", "event_mappings": mapped}}
-    assert [script["name"] for script in container["scripts"]] == ["Picture"]
+    assert [script["name"] for script in container["scripts"]] == ["Picture", "Label"]
 
 
 async def test_latest_approved_script_of_a_name_is_served(host):
