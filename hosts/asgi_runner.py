@@ -21,10 +21,11 @@ import uvloop
 from hosts.asgi import App
 from hosts.request_ids import assign_request_ids
 from hosts.servers import BACKLOG
+from hosts.servers.connection_limits import LOOPBACK, ConnectionLimits
 from hosts.socket_activation import duplicate_inherited_listener
 from service_core.kernel.errors import StartupError
 from service_core.kernel.listen_address import parse_listen_address
-from service_core.kernel.settings import AsgiServer
+from service_core.kernel.settings import AsgiServer, Settings
 
 _Result = TypeVar("_Result")
 MAX_OPEN_FILES: Final = 65_536
@@ -115,6 +116,7 @@ async def serve_until_shutdown(
     shutdown: asyncio.Event,
     *,
     cleartext_http2: bool = False,
+    limits: ConnectionLimits | None = None,
 ) -> None:
     """Serves until ``shutdown`` is set, then drains.
 
@@ -124,13 +126,25 @@ async def serve_until_shutdown(
         server: which server to run.
         shutdown: set it to stop.
         cleartext_http2: whether clients may speak HTTP/2 without TLS.
+        limits: on open connections; the default ones if None.
 
     The server has to be installed (`require_server_installed`).
     """
     raise_open_file_limit()
     with listener:
         module = import_module(f"hosts.servers.{server}")
-        await module.serve(assign_request_ids(app), listener, shutdown, http2=cleartext_http2)
+        await module.serve(
+            assign_request_ids(app), listener, shutdown, limits or ConnectionLimits(), http2=cleartext_http2
+        )
+
+
+def build_connection_limits(settings: Settings) -> ConnectionLimits:
+    """Returns the limits that the settings name; trusted proxies have none of their own."""
+    return ConnectionLimits(
+        settings.http.max_connections,
+        settings.http.max_connections_per_address,
+        (*LOOPBACK, *settings.ingest.trusted_proxies),
+    )
 
 
 def raise_open_file_limit() -> None:

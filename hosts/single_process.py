@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hosts import monitoring
 from hosts.asgi_runner import (
+    build_connection_limits,
     freeze_objects_and_raise_gc_threshold,
     inherit_or_bind_listener,
     listener_address,
@@ -153,7 +154,12 @@ async def _serve_with_ingest_child_until_stopped(
                     tasks.create_task(serve_backup_pauses_until_stopped(backups, write_lock, stop))
                     tasks.create_task(
                         serve_until_shutdown(
-                            app, listener, server, stop, cleartext_http2=settings.http.cleartext_http2
+                            app,
+                            listener,
+                            server,
+                            stop,
+                            cleartext_http2=settings.http.cleartext_http2,
+                            limits=build_connection_limits(settings),
                         )
                     )
 

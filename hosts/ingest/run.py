@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from hosts import monitoring
 from hosts.asgi import App
 from hosts.asgi_runner import (
     bind_listener,
+    build_connection_limits,
     freeze_objects_and_raise_gc_threshold,
     listener_address,
     serve_until_shutdown,
@@ -92,18 +94,23 @@ async def run_ingest_host_until_stopped(
         app = monitoring.instrument_app_if_enabled(
             create_ingest_host_app(settings, ports, links), "ingest", _route_template
         )
-        chosen, http2 = server or settings.http.server, settings.http.cleartext_http2
+        chosen, limits = server or settings.http.server, build_connection_limits(settings)
+        serve = partial(
+            serve_until_shutdown,
+            server=chosen,
+            shutdown=shutdown,
+            cleartext_http2=settings.http.cleartext_http2,
+            limits=limits,
+        )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
                 monitoring.send_heartbeats_if_enabled(
                     "ingest", _build_queue_and_cache_readiness(ports), shutdown
                 )
             )
-            tasks.create_task(serve_until_shutdown(app, listener, chosen, shutdown, cleartext_http2=http2))
+            tasks.create_task(serve(app, listener))
             if own is not None:
-                tasks.create_task(
-                    serve_until_shutdown(create_edge_app(links), own, chosen, shutdown, cleartext_http2=http2)
-                )
+                tasks.create_task(serve(create_edge_app(links), own))
 
 
 def _route_template(_method: str, path: str) -> str | None:

@@ -10,6 +10,7 @@ from typing import Final
 from hosts import monitoring
 from hosts.asgi_runner import (
     bind_listener,
+    build_connection_limits,
     freeze_objects_and_raise_gc_threshold,
     listener_address,
     serve_until_shutdown,
@@ -111,6 +112,7 @@ async def _serve_api_and_run_exports(options: ProcessOptions, stop: asyncio.Even
             options.server or settings.http.server,
             stop,
             cleartext_http2=settings.http.cleartext_http2,
+            limits=build_connection_limits(settings),
         )
 
 

@@ -15,23 +15,22 @@ from granian.server.embed import Server
 
 from hosts.asgi import App, Message, Receive, Scope, Send
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
+from hosts.servers.connection_limits import ConnectionLimits
 
-_MAX_CONNECTIONS: Final = 10_000
-"""Accepted at one time. Left to itself granian takes 128, and so many slow clients keep everybody else out."""
 _HTTP_SETTINGS: Final = HTTP1Settings(header_read_timeout=IDLE_TIMEOUT_SECONDS * 1_000)
 
 
 class _ServerOnSocket(Server):
     """A server on an open socket; granian itself opens one by address."""
 
-    def __init__(self, app: App, listener: socket.socket, *, http2: bool) -> None:
+    def __init__(self, app: App, listener: socket.socket, max_connections: int, *, http2: bool) -> None:
         super().__init__(
             app,
             interface=Interfaces.ASGINL,
             http=HTTPModes.auto if http2 else HTTPModes.http1,
             websockets=False,
             backlog=BACKLOG,
-            backpressure=_MAX_CONNECTIONS,
+            backpressure=max_connections,  # left to itself granian takes 128, too few with slow clients
             http1_settings=_HTTP_SETTINGS,
             log_enabled=False,
         )
@@ -42,11 +41,18 @@ class _ServerOnSocket(Server):
         vars(self).update(_ssp=None, _shd=holder, _sfd=holder.get_fd())
 
 
-async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, http2: bool = False) -> None:
-    """Serves until ``shutdown`` is set, then drains."""
+async def serve(
+    app: App,
+    listener: socket.socket,
+    shutdown: asyncio.Event,
+    limits: ConnectionLimits,
+    *,
+    http2: bool = False,
+) -> None:
+    """Serves until ``shutdown`` is set, then drains. It has no limit per address."""
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_TIMEOUT_SECONDS)
-    server = _ServerOnSocket(_release_request_after_response(app), listener, http2=http2)
+    server = _ServerOnSocket(_release_request_after_response(app), listener, limits.total, http2=http2)
     serving = asyncio.create_task(server.serve())
     stopping = asyncio.create_task(shutdown.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -18,6 +18,7 @@ from hypercorn.config import Config
 
 from hosts.asgi import App, Message, Receive, Scope, Send
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
+from hosts.servers.connection_limits import TOO_MANY_CONNECTIONS, ConnectionLimits
 from hosts.servers.strict_http11 import ConnectionProtocol
 
 _MAX_REQUESTS_PER_CONNECTION: Final = 1_000_000
@@ -27,7 +28,14 @@ _ACCEPT_SECONDS: Final = 0.05
 _log: Final = logging.getLogger("touchpoint.server")
 
 
-async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, http2: bool = False) -> None:
+async def serve(
+    app: App,
+    listener: socket.socket,
+    shutdown: asyncio.Event,
+    limits: ConnectionLimits,
+    *,
+    http2: bool = False,
+) -> None:
     """Serves until ``shutdown`` is set, then drains."""
     config, context, loop = _build_hypercorn_config(), WorkerContext(None), asyncio.get_running_loop()
     wrapped = ASGIWrapper(cast(Any, _close_connections_after_shutdown(app, shutdown)))
@@ -37,9 +45,14 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, h
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         connections.add(task)
         task.add_done_callback(connections.discard)
-        connection = _Connection(wrapped, loop, config, context, {}, reader, writer)
-        connection.http2 = http2
-        await connection
+        peer = writer.get_extra_info("peername")
+        with limits.count_if_below_limits(peer[0] if peer else None) as is_accepted:
+            if not is_accepted:
+                await _answer_too_many_connections(reader, writer)
+                return
+            connection = _Connection(wrapped, loop, config, context, {}, reader, writer)
+            connection.http2 = http2
+            await connection
 
     server = await asyncio.start_server(serve_connection, sock=listener, backlog=BACKLOG)
     await shutdown.wait()
@@ -48,6 +61,23 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event, *, h
     await _wait_for_connections(connections, LINGER_SECONDS)
     await context.terminated.set()
     await _wait_for_connections(connections, DRAIN_TIMEOUT_SECONDS)
+
+
+async def _answer_too_many_connections(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers 503 at once, and closes the connection when the client has had time to read it."""
+    with suppress(OSError, RuntimeError, TimeoutError):
+        writer.write(TOO_MANY_CONNECTIONS)
+        writer.write_eof()
+        async with asyncio.timeout(LINGER_SECONDS):
+            await _discard_input(reader)
+    writer.transport.abort()
+
+
+async def _discard_input(reader: asyncio.StreamReader) -> None:
+    """Reads what a refused client still sends; closing at once would take the answer from it."""
+    remaining = _MAX_DISCARDED_BYTES
+    while remaining > 0 and (data := await reader.read(remaining)):
+        remaining -= len(data)
 
 
 class _Connection(TCPServer):
@@ -68,14 +98,8 @@ class _Connection(TCPServer):
             with suppress(OSError, RuntimeError, TimeoutError):
                 self.writer.write_eof()
                 async with asyncio.timeout(LINGER_SECONDS):
-                    await self._discard_input()
+                    await _discard_input(self.reader)
         await super()._close()
-
-    async def _discard_input(self) -> None:
-        """Reads what a refused client still sends; closing at once would take the answer from it."""
-        remaining = _MAX_DISCARDED_BYTES
-        while remaining > 0 and (data := await self.reader.read(remaining)):
-            remaining -= len(data)
 
 
 def _build_hypercorn_config() -> Config:

@@ -20,6 +20,7 @@ from hosts.servers import (
     LINGER_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
 )
+from hosts.servers.connection_limits import ConnectionLimits
 
 _MAX_HEADER_BYTES: Final = 65_536
 
@@ -138,10 +139,11 @@ async def serve(
     app: App,
     listener: socket.socket,
     shutdown: asyncio.Event,
+    limits: ConnectionLimits,
     *,
     http2: bool = False,  # noqa: ARG001 - uvicorn knows no HTTP/2
 ) -> None:
-    """Serves until ``shutdown`` is set, then drains."""
+    """Serves until ``shutdown`` is set, then drains. Above the total limit it answers 503; it has none per address."""
     config = uvicorn.Config(
         cast(Any, app),
         loop="none",
@@ -154,6 +156,7 @@ async def serve(
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
+        limit_concurrency=limits.total,
         timeout_keep_alive=IDLE_TIMEOUT_SECONDS,
         timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
     )

@@ -188,6 +188,18 @@ class HttpSettings(SettingsSection):
         description="Whether clients, such as a proxy, may speak HTTP/2 without TLS; hypercorn and granian can. A "
         "connection on which the client resets 200 streams is closed.",
     )
+    max_connections: int = Field(
+        10_000,
+        ge=1,
+        description="Most open connections of each process that serves; above it hypercorn and uvicorn answer 503, and "
+        "granian waits.",
+    )
+    max_connections_per_address: int = Field(
+        1_000,
+        ge=1,
+        description="Most open connections of one IPv4 address, or one IPv6 network of 64 bits, to each process; above it "
+        "hypercorn answers 503. Loopback addresses and `ingest.trusted_proxies` have no limit of their own.",
+    )
     root_url: PublicUrl = Field(
         "",
         description="Public URL of the API host, without `/v1`; if empty, `http://` and `http.api`.",
