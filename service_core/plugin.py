@@ -8,8 +8,10 @@ frozen, a URL in the settings selects an adapter, ``open`` builds it, ``start()`
 ``aclose()`` is awaited.
 """
 
+from service_core.access.analytics_settings import MILLION as MILLION
 from service_core.access.analytics_settings import AnalyticsSettings as AnalyticsSettings
 from service_core.access.analytics_settings import CustomChannel as CustomChannel
+from service_core.access.analytics_settings import FeeRate as FeeRate
 from service_core.access.email_sender import EmailMessage as EmailMessage
 from service_core.access.email_sender import EmailSender as EmailSender
 from service_core.access.email_sender import EmailSenderUnavailable as EmailSenderUnavailable
@@ -134,6 +136,10 @@ from service_core.analytics.event_rules.order_deduplication import (
     order_payment_and_message_ids as order_payment_and_message_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import provider_of_payment as provider_of_payment
+from service_core.analytics.event_rules.payment_fees import fee_of_charge as fee_of_charge
+from service_core.analytics.event_rules.payment_fees import (
+    sum_reported_fees_by_charge as sum_reported_fees_by_charge,
+)
 from service_core.analytics.event_rules.refund_amounts import charge_of_refund as charge_of_refund
 from service_core.analytics.event_rules.refund_amounts import (
     refund_amounts_without_tax_and_shipping as refund_amounts_without_tax_and_shipping,
@@ -395,6 +401,7 @@ from service_core.ingestion.event_names import CHECKOUT_EVENTS as CHECKOUT_EVENT
 from service_core.ingestion.event_names import IDENTIFY_EVENT as IDENTIFY_EVENT
 from service_core.ingestion.event_names import LEAD_EVENTS as LEAD_EVENTS
 from service_core.ingestion.event_names import PAGE_VIEWS as PAGE_VIEWS
+from service_core.ingestion.event_names import PAYMENT_FEE_EVENT as PAYMENT_FEE_EVENT
 from service_core.ingestion.event_names import PURCHASE_EVENTS as PURCHASE_EVENTS
 from service_core.ingestion.event_names import REFUND_EVENTS as REFUND_EVENTS
 from service_core.ingestion.event_names import SIGNUP_EVENTS as SIGNUP_EVENTS

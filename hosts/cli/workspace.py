@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,10 +17,14 @@ from hosts.cli.settings_used import print_settings_after_change
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel
+    from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel, FeeRate
     from service_core.access.api_keys import CreatedWorkspace
     from service_core.access.models import Workspace
 
+_FEE_RATE: Final = re.compile(
+    r"(?P<provider>[a-z][a-z0-9_]*)\s+(?P<percent>\d{1,3}(?:\.\d{1,4})?)%"
+    r"(?:\s+(?P<fixed>\d{1,6}(?:\.\d{1,3})?)\s+(?P<currency>[A-Za-z]{3}))?"
+)
 _MAX_EXPORTS: Final = 100_000
 """Export files live for seven days: a workspace has fewer."""
 
@@ -143,6 +148,14 @@ def change_and_print_workspace_settings(
         int | None,
         typer.Option(metavar="N", help="Delete events after so many days; 0 keeps them without limit."),
     ] = None,
+    fee: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RATE",
+            help="Fee of payments whose provider reports none, such as 'stripe 2.9% 0.30 USD'; repeat for several "
+            "providers or currencies; '' for none.",
+        ),
+    ] = None,
     from_builtin: Annotated[bool, typer.Option("--usual", help="Start from the built-in rules.")] = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
@@ -161,6 +174,7 @@ def change_and_print_workspace_settings(
         "model": model,
         "window_days": window_days,
         "event_retention_days": event_retention_days,
+        "fees": None if fee is None else tuple(map(_parse_fee_rate, filter(None, fee))),
     }
     named = {name: value for name, value in sent.items() if value is not None}
     if event_retention_days == 0:
@@ -227,6 +241,25 @@ def _parse_custom_channel(rule: str) -> "CustomChannel":
         ) from None
 
 
+def _parse_fee_rate(text: str) -> "FeeRate":
+    """``stripe 2.9%``, or ``stripe 2.9% 0.30 USD``."""
+    from decimal import Decimal
+
+    from service_core.access.analytics_settings import MILLION, FeeRate
+    from service_core.kernel.money import to_minor
+
+    parts = _FEE_RATE.fullmatch(text.strip())
+    if parts is None:
+        raise typer.BadParameter(
+            f"{text!r} does not read like 'stripe 2.9%' or 'stripe 2.9% 0.30 USD'", param_hint="--fee"
+        )
+    millionths = int(Decimal(parts["percent"]) * MILLION / 100)
+    if parts["currency"] is None:
+        return FeeRate(parts["provider"], millionths)
+    currency = parts["currency"].upper()
+    return FeeRate(parts["provider"], millionths, to_minor(Decimal(parts["fixed"]), currency), currency)
+
+
 def _print_rules(workspace: "Workspace") -> None:
     typer.echo(json.dumps({"workspace": workspace.public_id, **_rules_to_json(workspace.rules)}, indent=2))
 
@@ -240,4 +273,14 @@ def _rules_to_json(rules: "AnalyticsSettings") -> dict[str, Any]:
         "model": rules.model,
         "window_days": rules.window_days,
         "event_retention_days": rules.event_retention_days,
+        "fees": [_fee_rate_to_json(rate) for rate in rules.fees],
     }
+
+
+def _fee_rate_to_json(rate: "FeeRate") -> dict[str, Any]:
+    from service_core.access.analytics_settings import MILLION
+    from service_core.kernel.money import to_major
+
+    fixed = float(to_major(rate.fixed, rate.currency)) if rate.currency else 0.0
+    percent = rate.millionths * 100 / MILLION
+    return {"provider": rate.provider, "percent": percent, "fixed": fixed, "currency": rate.currency}

@@ -25,6 +25,7 @@ from service_core.plugin import (
     TimeRange,
     TouchEvent,
     charge_components_zero_if_tracked,
+    fee_of_charge,
     is_system_event,
     provider_of_payment,
     user_id_of_person,
@@ -188,7 +189,10 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
                 "kind": payment.kind,
                 "amount": payment.amount,
                 **(
-                    charge_components_zero_if_tracked(event)
+                    {
+                        **charge_components_zero_if_tracked(event),
+                        "fee": fee_of_charge(event, history.reported_fees.get(event.seq), scope.fee_rates),
+                    }
                     if payment.kind == CHARGE
                     else dict.fromkeys(CHARGE_COLUMNS)
                 ),

@@ -1,7 +1,7 @@
 """The events of a workspace in order, and the lists derived from them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -27,6 +27,7 @@ from service_core.plugin import (
     order_payment_and_message_ids,
     refund_amounts_without_tax_and_shipping,
     resolve_identities_ignoring_bots,
+    sum_reported_fees_by_charge,
 )
 
 _K = TypeVar("_K", bound=Hashable)
@@ -184,6 +185,11 @@ class WorkspaceEvents:
             Payment(e, REFUND, net_amounts.get(e.seq, abs(e.revenue or 0)), self.charge_of_refund(e))
             for e in refunds
         ]
+
+    @cached_property
+    def reported_fees(self) -> Mapping[int, int]:
+        """Fees of charges that other events report, by the sequence number of the charge."""
+        return sum_reported_fees_by_charge(self.charges, self.all_events)
 
     @cached_property
     def first_charge_seqs(self) -> set[int]:

@@ -43,7 +43,14 @@ class Shopify:
     def info(self) -> RevenueProviderInfo:
         """Events of Shopify, a storefront."""
         return RevenueProviderInfo(
-            event_names=("checkout_started", "order_cancelled", "order_fulfilled", "order_paid", "refund"),
+            event_names=(
+                "checkout_started",
+                "order_cancelled",
+                "order_fulfilled",
+                "order_paid",
+                "payment_fee",
+                "refund",
+            ),
             is_storefront=True,
         )
 

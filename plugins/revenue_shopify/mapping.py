@@ -15,6 +15,7 @@ from plugins.revenue_shopify.amounts import (
     order_amounts_net_of_tax_and_shipping,
     refund_amounts_as_negative_revenue,
 )
+from plugins.revenue_shopify.fees import BALANCE_TRANSACTION_TOPIC, map_balance_transaction
 from plugins.revenue_shopify.line_items import order_items_at_undiscounted_price, refunded_items_without_price
 from plugins.revenue_shopify.webhook_headers import TOPIC_HEADER
 from service_core.plugin import MappedMessage, MessageFields, WebhookDelivery
@@ -46,6 +47,8 @@ def map_message(message: Mapping[str, Any], delivery: WebhookDelivery) -> Mapped
         ValueError: it is not what Shopify documents.
     """
     topic = delivery.headers.get(TOPIC_HEADER, "")
+    if topic == BALANCE_TRANSACTION_TOPIC:
+        return map_balance_transaction(MessageFields(message))
     mapper = MAPPERS_BY_TOPIC.get(topic)
     if mapper is None:
         digest = hashlib.sha256(delivery.body).hexdigest()

@@ -1,20 +1,27 @@
-"""Polls the orders of a shop, as the webhooks that would have reported them.
+"""Polls the orders of a shop, as the webhooks that would have reported them, and what payouts kept of them.
 
 An order is listed as it stands now, with its refunds; a webhook tells it as it stood then. Money and ids
 are the same. When it was paid is told by its transactions, which are asked for only where no webhook came.
 """
 
 import json
+import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from plugins.revenue_shopify.client import ShopClient, open_client_of_only_shop
+from plugins.revenue_shopify.fees import (
+    BALANCE_TRANSACTION_TOPIC,
+    processing_time,
+    reports_fee_of_order,
+)
 from plugins.revenue_shopify.mapping import PAID_STATUSES, map_message
 from plugins.revenue_shopify.webhook_headers import TOPIC_HEADER
 from service_core.plugin import (
     Clock,
+    CredentialsRejected,
     MessageFields,
     PlatformUnavailable,
     PolledMessage,
@@ -23,9 +30,15 @@ from service_core.plugin import (
 )
 
 ORDERS_PAID: Final = "orders/paid"
+_FEES_PATH: Final = "shopify_payments/balance/transactions.json"
+_FIRST_FEES: Final = timedelta(days=60)
+"""How far back a first sync reads fees: as far as an app may read orders."""
+_LATE_FEES: Final = timedelta(days=7)
+"""A transaction may be listed some days after it was processed."""
 _PAGE_SIZE: Final = 250
 _ORDERS_PER_BATCH: Final = 50
 """Orders told of at a time: each may take a question of its own."""
+_log: Final = logging.getLogger("touchpoint.sync")
 _PAYMENT_KINDS: Final = frozenset({"sale", "capture"})
 
 
@@ -40,7 +53,9 @@ class _MissedWebhook(NamedTuple):
 async def poll_changed_orders(
     base_url_template: str, request: PollRequest, clock: Clock
 ) -> AsyncGenerator[Sequence[PolledMessage], None]:
-    """Yields the messages of changed orders that were not processed yet: paid, fulfilled, cancelled and refunded.
+    """Yields the messages of changed orders that were not processed yet: paid, fulfilled, cancelled and refunded; then fees.
+
+    A shop without Shopify Payments, or a token that may not read payouts, gives no fees: they stay unknown.
 
     Raises:
         PlatformUnavailable: the shop cannot be read now.
@@ -50,18 +65,49 @@ async def poll_changed_orders(
     if request.since is not None:
         params["updated_at_min"] = request.since.isoformat()
     now = clock()
-    async with (
-        open_client_of_only_shop(base_url_template, request, clock) as client,
-        aclosing(client.iterate_pages("orders.json", params)) as pages,
-    ):
+    async with open_client_of_only_shop(base_url_template, request, clock) as client:
+        async with aclosing(client.iterate_pages("orders.json", params)) as pages:
+            async for page in pages:
+                listed = _listed_objects(page, "orders")
+                for start in range(0, len(listed), _ORDERS_PER_BATCH):
+                    yield await _unprocessed_messages_of_orders(
+                        client, listed[start : start + _ORDERS_PER_BATCH], request, now
+                    )
+        if BALANCE_TRANSACTION_TOPIC in request.excluded_kinds:
+            return
+        since = (request.since or now - _FIRST_FEES) - _LATE_FEES
+        try:
+            async with aclosing(_fees_processed_since(client, since)) as fees:
+                async for messages in fees:
+                    yield messages
+        except CredentialsRejected as refusal:
+            _log.info("no fees of payouts are read: %s", refusal)
+
+
+async def _fees_processed_since(
+    client: ShopClient, since: datetime
+) -> AsyncGenerator[Sequence[PolledMessage], None]:
+    """Yields the fees of orders, the latest first, until one was processed before a time."""
+    async with aclosing(client.iterate_pages(_FEES_PATH, {"limit": _PAGE_SIZE})) as pages:
         async for page in pages:
-            listed = page.get("orders")
-            if not isinstance(listed, list) or not all(isinstance(order, dict) for order in listed):
-                raise PlatformUnavailable("Shopify answers something else than a list of orders.")
-            for start in range(0, len(listed), _ORDERS_PER_BATCH):
-                yield await _unprocessed_messages_of_orders(
-                    client, listed[start : start + _ORDERS_PER_BATCH], request, now
+            listed = [MessageFields(one) for one in _listed_objects(page, "transactions")]
+            recent = [one for one in listed if (processing_time(one) or since) >= since]
+            yield [
+                PolledMessage(
+                    json.dumps(one.values, default=str).encode(), {TOPIC_HEADER: BALANCE_TRANSACTION_TOPIC}
                 )
+                for one in recent
+                if reports_fee_of_order(one)
+            ]
+            if len(recent) < len(listed):
+                return
+
+
+def _listed_objects(page: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    listed = page.get(name)
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise PlatformUnavailable(f"Shopify answers something else than a list of {name}.")
+    return listed
 
 
 async def _unprocessed_messages_of_orders(

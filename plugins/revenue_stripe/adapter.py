@@ -44,6 +44,7 @@ class Stripe:
         return RevenueProviderInfo(
             event_names=(
                 "billing_failed",
+                "payment_fee",
                 "purchase",
                 "refund",
                 "subscription_cancelled",
@@ -87,7 +88,7 @@ class Stripe:
         return bool(secrets.get("api_key"))
 
     def poll_messages(self, request: PollRequest) -> AsyncGenerator[Sequence[PolledMessage], None]:
-        """The events of the last 30 days, which is as long as Stripe keeps them, or of those since a time.
+        """The events of the last 30 days, which is as long as Stripe keeps them, or of those since a time, and fees.
 
         Raises:
             PlatformUnavailable: Stripe cannot be read now.

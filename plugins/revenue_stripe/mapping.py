@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from plugins.revenue_stripe import payments, subscriptions
 from plugins.revenue_stripe.event import StripeEvent
-from service_core.plugin import MappedMessage
+from plugins.revenue_stripe.fees import BALANCE_TRANSACTION, map_balance_transaction
+from service_core.plugin import MappedMessage, MessageFields
 
 
 def map_customer(event: StripeEvent) -> MappedMessage:
@@ -32,11 +33,13 @@ MAPPERS_BY_TYPE: Final[Mapping[str, Callable[[StripeEvent], MappedMessage]]] = M
 
 
 def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
-    """What an event of Stripe says.
+    """What an event of Stripe says, or a balance transaction.
 
     Raises:
         ValueError: it is not what Stripe documents.
     """
+    if message.get("object") == BALANCE_TRANSACTION:
+        return map_balance_transaction(MessageFields(message))
     event = StripeEvent.parse(message, account_id)
     mapper = MAPPERS_BY_TYPE.get(event.kind)
     return MappedMessage(event.id, None, event.occurred_at) if mapper is None else mapper(event)

@@ -31,7 +31,7 @@ def map_succeeded_payment_as_purchase_net_of_tax_and_shipping(event: StripeEvent
             shipping=details.object("shipping").number("amount"),
             discount=details.number("discount_amount"),
         ),
-        **_order_ids(about, payment, _invoice_id(about) or payment),
+        **order_ids(about, payment, invoice_id_of_any_api_version(about) or payment),
     }
     return event.to_message(PURCHASE, properties, payment_id=payment)
 
@@ -46,7 +46,7 @@ def map_paid_or_free_invoice(event: StripeEvent) -> MappedMessage:
     tax, shipping = _invoice_tax_of_any_api_version(about), _invoice_shipping(about)
     properties = {
         **_net_charge_properties(event, paid, tax=tax, shipping=shipping, discount=discount),
-        **_order_ids(about, payment, about.required_text("id")),
+        **order_ids(about, payment, about.required_text("id")),
         "subscription_id": subscription,
         "billing_reason": about.text("billing_reason"),
         "items": sold_invoice_items_unless_truncated(about, event.required_currency()) or None,
@@ -96,7 +96,7 @@ def map_checkout_session_as_purchase_if_paid(event: StripeEvent) -> MappedMessag
             shipping=totals.number("amount_shipping"),
             discount=totals.number("amount_discount"),
         ),
-        **_order_ids(about, payment, payment or referenced_id(about, "invoice") or session),
+        **order_ids(about, payment, payment or referenced_id(about, "invoice") or session),
         "checkout_session_id": session,
         "subscription_id": referenced_id(about, "subscription"),
     }
@@ -112,7 +112,9 @@ def map_newly_refunded_amount(event: StripeEvent) -> MappedMessage:
     payment = referenced_id(about, "payment_intent")
     properties = {
         **_positive_refund_properties(event, back),
-        **_order_ids(about, payment, _invoice_id(about) or payment or about.required_text("id")),
+        **order_ids(
+            about, payment, invoice_id_of_any_api_version(about) or payment or about.required_text("id")
+        ),
         "charge_id": about.required_text("id"),
     }
     return event.to_message(REFUND, properties, payment_id=payment)
@@ -126,7 +128,7 @@ def map_dispute_as_refund_if_lost(event: StripeEvent) -> MappedMessage:
     payment, charge = referenced_id(about, "payment_intent"), referenced_id(about, "charge")
     properties = {
         **_positive_refund_properties(event, event.required_amount_in_stripe_units("amount")),
-        **_order_ids(about, payment, payment or charge),
+        **order_ids(about, payment, payment or charge),
         "charge_id": charge,
         "dispute_id": about.required_text("id"),
         "reason": about.text("reason"),
@@ -167,7 +169,7 @@ def _amount_net_of_tax_and_shipping(paid: Decimal, tax: Decimal | None, shipping
     return max(paid - (tax or _ZERO) - (shipping or _ZERO), _ZERO)
 
 
-def _order_ids(
+def order_ids(
     subject: MessageFields, payment_id: str | None, fallback_order_id: str | None
 ) -> dict[str, str | None]:
     """Returns order and payment id; an ``order_id`` in the metadata takes precedence."""
@@ -206,7 +208,7 @@ def _sum_amounts(parts: Iterable[MessageFields]) -> Decimal:
     return sum((part.number("amount") or _ZERO for part in parts), _ZERO)
 
 
-def _invoice_id(about: MessageFields) -> str | None:
+def invoice_id_of_any_api_version(about: MessageFields) -> str | None:
     """Returns the invoice of a payment or charge, in API versions before 2025-03-31 and since."""
     order_reference = about.object("payment_details").text("order_reference") or ""
     return referenced_id(about, "invoice") or (

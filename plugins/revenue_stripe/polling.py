@@ -1,15 +1,19 @@
-"""Polls the events that Stripe keeps for 30 days, under the ids of their webhooks."""
+"""Polls the events that Stripe keeps for 30 days, under the ids of their webhooks, and the fees of charges."""
 
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final
 
+from plugins.revenue_stripe.fees import BALANCE_TRANSACTION, reports_fee_of_charge
 from plugins.revenue_stripe.mapping import MAPPERS_BY_TYPE
 from service_core.plugin import (
     Clock,
     CredentialsRejected,
+    MessageFields,
     PlatformUnavailable,
     PolledMessage,
     PollRequest,
@@ -19,15 +23,23 @@ from service_core.plugin import (
 API_KEY_NAME: Final = "api_key"
 """Name of the credential: a restricted key that may read events, or a secret key."""
 
+EVENT_RETENTION: Final = timedelta(days=30)
+"""How long Stripe keeps events; a first sync reads fees as far back."""
+
+_FEE_EXPANSIONS: Final = (("data.source", "data.source.charge"), ("data.source",))
+"""Objects to list with each balance transaction, by preference."""
 _TIMEOUT_SECONDS: Final = 60.0
 _PAGE_SIZE: Final = 100
+_log: Final = logging.getLogger("touchpoint.sync")
 _REJECTED_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
 async def poll_mapped_events_latest_first(
     base_url: str, request: PollRequest, clock: Clock
 ) -> AsyncGenerator[Sequence[PolledMessage], None]:
-    """Yields the events of every mapped type, latest first; they may have been processed before.
+    """Yields the events of every mapped type, latest first, then the balance transactions; all may have been processed before.
+
+    A key that may not read balance transactions gives none: fees stay unknown.
 
     Raises:
         PlatformUnavailable: Stripe cannot be read now.
@@ -40,13 +52,62 @@ async def poll_mapped_events_latest_first(
     if request.since is not None:
         params["created[gte]"] = int(request.since.timestamp())
     async with _open_client(request.secrets, clock) as calls:
-        while True:
-            answer = await calls.request_json("GET", f"{base_url}/events", params=params)
-            events, has_more = _parse_event_page_or_raise(answer)
-            yield [PolledMessage(json.dumps(event, default=str).encode()) for event in events]
-            if not has_more or not events:
-                return
-            params["starting_after"] = events[-1]["id"]
+        async with aclosing(_iterate_pages(calls, f"{base_url}/events", params)) as pages:
+            async for events in pages:
+                yield _to_messages(events)
+        if BALANCE_TRANSACTION in request.excluded_kinds:
+            return
+        since = request.since or clock() - EVENT_RETENTION
+        async with aclosing(_iterate_fee_pages(calls, base_url, since)) as pages:
+            async for transactions in pages:
+                yield _to_messages(transactions)
+
+
+async def _iterate_fee_pages(
+    calls: platform_http.JsonHttpClient, base_url: str, since: datetime
+) -> AsyncGenerator[Sequence[Mapping[str, Any]], None]:
+    """Yields the balance transactions with fees of charges; none for a key that may not read them.
+
+    Where Stripe refuses to expand the charges of refunds and disputes, they are listed without.
+
+    Raises:
+        PlatformUnavailable: Stripe cannot be read now.
+    """
+    for expanded in _FEE_EXPANSIONS:
+        params = {"limit": _PAGE_SIZE, "created[gte]": int(since.timestamp()), "expand[]": [*expanded]}
+        try:
+            async with aclosing(_iterate_pages(calls, f"{base_url}/balance_transactions", params)) as pages:
+                async for page in pages:
+                    yield [one for one in page if reports_fee_of_charge(MessageFields(one))]
+        except CredentialsRejected as refusal:
+            _log.warning("fees are not read, the key may not: %s", refusal)
+        except PlatformUnavailable as refusal:
+            if refusal.http_status != HTTPStatus.BAD_REQUEST or expanded is _FEE_EXPANSIONS[-1]:
+                raise
+            continue
+        return
+
+
+async def _iterate_pages(
+    calls: platform_http.JsonHttpClient, url: str, first_params: Mapping[str, Any]
+) -> AsyncGenerator[Sequence[Mapping[str, Any]], None]:
+    """Yields the pages of a list, latest first.
+
+    Raises:
+        PlatformUnavailable: Stripe cannot be read now.
+        CredentialsRejected: the key may not read it.
+    """
+    params = dict(first_params)
+    while True:
+        objects, has_more = _parse_page_or_raise(await calls.request_json("GET", url, params=params))
+        yield objects
+        if not has_more or not objects:
+            return
+        params["starting_after"] = objects[-1]["id"]
+
+
+def _to_messages(objects: Sequence[Mapping[str, Any]]) -> list[PolledMessage]:
+    return [PolledMessage(json.dumps(one, default=str).encode()) for one in objects]
 
 
 @asynccontextmanager
@@ -62,20 +123,17 @@ async def _open_client(
         yield client
 
 
-def _parse_event_page_or_raise(
+def _parse_page_or_raise(
     response: platform_http.JsonResponse,
 ) -> tuple[Sequence[Mapping[str, Any]], bool]:
-    """Returns the events of a page and whether there are more; raises for an error response."""
+    """Returns the objects of a page and whether there are more; raises for an error response."""
     payload = response.require_json()
     if response.is_success:
         try:
-            events, has_more = (
-                [event for event in payload["data"] if event["id"]],
-                payload["has_more"] is True,
-            )
+            objects, has_more = [one for one in payload["data"] if one["id"]], payload["has_more"] is True
         except (KeyError, TypeError):
-            raise PlatformUnavailable("Stripe answers something else than a list of events.") from None
-        return events, has_more
+            raise PlatformUnavailable("Stripe answers something else than a list.") from None
+        return objects, has_more
     error = payload.get("error") if isinstance(payload, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
     reason = f"Stripe says: {message or f'status {response.status}'}"

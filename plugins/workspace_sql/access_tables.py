@@ -1,6 +1,7 @@
 """Tables of workspaces, credentials, accounts, signups and OAuth."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from service_core.plugin import (
     Challenge,
     Credential,
     CustomChannel,
+    FeeRate,
     Invitation,
     KeyRequest,
     Member,
@@ -39,6 +41,7 @@ def _dump_non_default_settings(settings: AnalyticsSettings) -> dict[str, Any]:
         "model": settings.model,
         "window_days": settings.window_days,
         "event_retention_days": settings.event_retention_days,
+        "fees": [asdict(rate) for rate in settings.fees] or None,
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -53,6 +56,7 @@ def _load_settings(stored: Mapping[str, Any]) -> AnalyticsSettings:
         model=stored.get("model"),
         window_days=stored.get("window_days"),
         event_retention_days=stored.get("event_retention_days"),
+        fees=tuple(FeeRate(**rate) for rate in stored.get("fees", ())),
     )
 
 

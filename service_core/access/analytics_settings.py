@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service_core.kernel.errors import BadRequest
+from service_core.kernel.money import ISO_4217_CODES
 
 MAX_CUSTOM_CHANNELS: Final = 50
 MAX_CONVERSION_EVENTS: Final = 100
@@ -12,6 +13,12 @@ MAX_WINDOW_DAYS: Final = 365
 """Days before a conversion in which a touch counts."""
 
 MAX_EVENT_RETENTION_DAYS: Final = 36_500
+MAX_FEE_RATES: Final = 50
+MILLION: Final = 1_000_000
+"""Units of a whole in shares that are counted in millionths."""
+
+_MAX_FIXED_FEE: Final = 10**9
+_PROVIDER_ID_PATTERN: Final = re.compile(r"[a-z][a-z0-9_]{0,49}")
 
 _CHANNEL_ID_PATTERN: Final = re.compile(r"custom:[a-z0-9][a-z0-9_-]{0,39}")
 _MAX_WILDCARDS: Final = 3
@@ -40,6 +47,23 @@ class CustomChannel:
 
 
 @dataclass(frozen=True, slots=True)
+class FeeRate:
+    """What a payment costs where its provider does not report it.
+
+    Attributes:
+        provider: id of the provider, or ``tracked``.
+        millionths: share of what was paid, tax and shipping included; 29000 is 2.9 %.
+        fixed: what each payment costs besides, in minor units of ``currency``.
+        currency: the rate is for payments in this currency; None for any, without a fixed part.
+    """
+
+    provider: str
+    millionths: int
+    fixed: int = 0
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AnalyticsSettings:
     """Settings that replace the defaults. None, or no channel, keeps the default.
 
@@ -53,6 +77,7 @@ class AnalyticsSettings:
         model: id of the attribution model for requests that name none.
         window_days: attribution window for requests that name none.
         event_retention_days: days after which events are deleted; None keeps them without limit.
+        fees: what payments cost where their provider does not report it; the first rate that fits counts.
     """
 
     conversions: frozenset[str] | None = None
@@ -62,6 +87,7 @@ class AnalyticsSettings:
     model: str | None = None
     window_days: int | None = None
     event_retention_days: int | None = None
+    fees: tuple[FeeRate, ...] = ()
 
 
 def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSettings:
@@ -85,7 +111,24 @@ def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSetting
             "event_retention_days",
             f"Events are kept for 1 to {MAX_EVENT_RETENTION_DAYS} days, or without limit",
         )
+    _validate_fee_rates(settings.fees)
     return settings
+
+
+def _validate_fee_rates(rates: tuple[FeeRate, ...]) -> None:
+    if len(rates) > MAX_FEE_RATES:
+        raise _invalid_parameter_error("fees", f"At most {MAX_FEE_RATES} rates")
+    if len({(rate.provider, rate.currency) for rate in rates}) < len(rates):
+        raise _invalid_parameter_error("fees", "One rate for each provider and currency")
+    for rate in rates:
+        if not _PROVIDER_ID_PATTERN.fullmatch(rate.provider):
+            raise _invalid_parameter_error("fees", f"{rate.provider!r} is not the id of a provider")
+        if not (0 <= rate.millionths <= MILLION and 0 <= rate.fixed <= _MAX_FIXED_FEE):
+            raise _invalid_parameter_error("fees", f"The rate of {rate.provider} is out of range")
+        if rate.currency is None and rate.fixed:
+            raise _invalid_parameter_error("fees", f"The fixed part of {rate.provider} needs a currency")
+        if rate.currency is not None and rate.currency not in ISO_4217_CODES:
+            raise _invalid_parameter_error("fees", f"{rate.currency} is no currency of ISO 4217")
 
 
 def _validate_conversion_event_names(field: str, event_names: frozenset[str]) -> None:

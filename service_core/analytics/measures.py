@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from service_core.kernel.availability import UnavailableReason
+
 NOT_SET: Final = "(not set)"
 """Label of an absent value in answers and filters."""
 
@@ -173,7 +175,7 @@ class Relation(StrEnum):
     ``PAYMENTS``
         Charges and refunds. Columns: ``kind`` (``charge``, ``refund``), ``amount`` (minor units, positive);
         ``gross``, ``discount``, ``tax``, ``shipping`` and ``fee`` of a charge, each absent if unknown
-        (`charge_components_zero_if_tracked`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
+        (`charge_components_zero_if_tracked`, `fee_of_charge` with `QueryScope.fee_rates`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
         ``is_order`` (a charge that is an order: `is_order_event`),
         ``first_order`` (the first order ever of the person), ``person_is_new`` (the first event ever of
         the person is in the range). Reports of one order within 7 days count once, the one with the highest
@@ -255,8 +257,9 @@ class Aggregation:
         non_additive_dimension: dimension over whose values the aggregation is never summed: several ad platforms
             claim the same conversion.
         unknown_if: conditions of rows that lack the summed value; one such row makes the sum unknown.
+        unknown_reason: the reason of a sum that ``unknown_if`` makes unknown.
 
-    Sources ignore the last four; the query layer applies them.
+    Sources ignore the last five; the query layer applies them.
     """
 
     relation: Relation
@@ -268,6 +271,7 @@ class Aggregation:
     use_builtin_conversions: bool = False
     non_additive_dimension: str | None = None
     unknown_if: tuple[Predicate, ...] = ()
+    unknown_reason: UnavailableReason = UnavailableReason.INSUFFICIENT_DATA
 
     def with_conditions(self, *predicates: Predicate) -> "Aggregation":
         """Returns the same aggregation over the rows that also meet the predicates."""

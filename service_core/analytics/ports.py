@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
+from service_core.access.analytics_settings import FeeRate
 from service_core.analytics.measures import Aggregation, Column, Measure, Predicate
 from service_core.ingestion.models import Event
 from service_core.kernel.errors import ServiceUnavailable
@@ -65,7 +66,8 @@ class QueryScope:
     in an `AggregateQuery`, to the event of step 1 in a funnel, and to every event that an `EventReader` or
     `PersonReader` reads (columns of the event); cohorts, touches and paths have none. They never change what is
     first, new, a repeat or a touch, or the person of an event. ``rates`` convert money of other currencies into
-    ``currency``, row by row; None if there is no such money or no rate.
+    ``currency``, row by row; None if there is no such money or no rate. ``fee_rates`` give the fee of charges whose
+    provider does not report it (`fee_of_charge`).
     """
 
     workspace_id: UUID
@@ -77,6 +79,7 @@ class QueryScope:
     include_bots: bool = False
     order_refunds: bool = False
     rates: ExchangeRates | None = None
+    fee_rates: tuple[FeeRate, ...] = ()
 
 
 class Weighting(StrEnum):

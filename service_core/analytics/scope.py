@@ -56,4 +56,5 @@ def scope_for_workspace_without_bots(workspace: Workspace, span: TimeRange) -> Q
         currency=workspace.currency,
         zone=workspace.timezone,
         conversions=own_conversions_or_builtin_with_triggers(workspace.rules, workspace.triggers),
+        fee_rates=workspace.rules.fees,
     )

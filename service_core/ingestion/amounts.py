@@ -56,15 +56,26 @@ def parse_first_amount_in_minor_units(
     return None, sent_currency
 
 
-def valid_charge_components_in_minor_units(properties: Mapping[str, Any], currency: str) -> dict[str, int]:
-    """Returns the `CHARGE_COMPONENTS` a charge reports, in minor units of its currency; negative ones are left out."""
+def valid_charge_components_in_minor_units(
+    properties: Mapping[str, Any], currency: str, *, allows_returned_fee: bool = False
+) -> dict[str, int]:
+    """Returns the `CHARGE_COMPONENTS` an event reports, in minor units of its currency; negative ones are left out.
+
+    Args:
+        properties: of the event.
+        currency: of all amounts.
+        allows_returned_fee: a negative fee was given back, and is kept.
+    """
     amounts = {
         name: _parse_decimal_number_or_text(properties[name])
         for name in CHARGE_COMPONENTS
         if name in properties
     }
     minor = {name: to_minor(amount, currency) for name, amount in amounts.items() if amount is not None}
-    return {name: amount for name, amount in minor.items() if 0 <= amount <= MAX_MINOR_UNITS}
+    lowest = {"fee": -MAX_MINOR_UNITS} if allows_returned_fee else {}
+    return {
+        name: amount for name, amount in minor.items() if lowest.get(name, 0) <= amount <= MAX_MINOR_UNITS
+    }
 
 
 def _without_sign_and_separators(text: str) -> str:

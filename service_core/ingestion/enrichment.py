@@ -30,7 +30,7 @@ from service_core.ingestion.device_columns import (
     names_app,
     sdk_reported_device_columns,
 )
-from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, SESSION_START
+from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, PAYMENT_FEE_EVENT, SESSION_START
 from service_core.ingestion.event_source import (
     API,
     BROWSER,
@@ -140,7 +140,7 @@ class Enricher:
             told=reported_touch_columns(
                 properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
             ),
-            **_payment_id_and_charge_columns(arrival, properties, amount, currency),
+            **_payment_id_and_charge_columns(arrival, parsed, amount, currency),
             touchable=not is_bot and (parsed.name in TOUCH_EVENTS or not campaign.is_empty),
             interactive=properties.get("interactive") is not False and not _is_system_event(parsed.name),
             rules_version=RULES_VERSION,
@@ -255,12 +255,13 @@ def _reported_user_agent(context: Mapping[str, Any]) -> str | None:
 
 
 def _payment_id_and_charge_columns(
-    arrival: ReceivedEvent, properties: Mapping[str, Any], amount: int | None, currency: str | None
+    arrival: ReceivedEvent, parsed: ParsedEvent, amount: int | None, currency: str | None
 ) -> dict[str, Any]:
     """Returns the payment id, and for a webhook its message id and the components of a charge.
 
     For other events with an amount the event id that the client sent stands in for a missing payment id.
     """
+    properties = parsed.properties
     provider, payment = webhook_provider(arrival), _first_non_empty_id(properties, PAYMENT_ID_PROPERTIES)
     if provider is None:
         client_event_id = arrival.event_id if arrival.claimed and amount is not None else None
@@ -270,10 +271,11 @@ def _payment_id_and_charge_columns(
         "message_id": arrival.event_id.removeprefix(f"{provider}_"),
         "is_storefront": STOREFRONT_HEADER in arrival.headers,
     }
-    return (
-        columns
-        if amount is None or amount < 0 or currency is None
-        else columns | valid_charge_components_in_minor_units(properties, currency)
+    if amount is None or amount < 0 or currency is None:
+        return columns
+    is_fee_report = parsed.name == PAYMENT_FEE_EVENT
+    return columns | valid_charge_components_in_minor_units(
+        properties, currency, allows_returned_fee=is_fee_report
     )
 
 

@@ -53,5 +53,8 @@ TRIAL_CONVERSION_EVENTS: Final = frozenset({"trial_converted"})
 REFUND_EVENTS: Final = frozenset({"refund"})
 """Refunds of orders."""
 
+PAYMENT_FEE_EVENT: Final = "payment_fee"
+"""A provider's report of the fee of a payment that other events report; it moves no money by itself."""
+
 WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
 """An app install that was matched with a web visit."""

@@ -13,6 +13,7 @@ class UnavailableReason(StrEnum):
     NO_AD_PLATFORM = "no_ad_platform"
     NO_REVENUE_PROVIDER = "no_revenue_provider"
     NO_COST_DATA = "no_cost_data"
+    FEES_UNKNOWN = "fees_unknown"
     MISSING_FX_RATE = "missing_fx_rate"
     MULTIPLE_PLATFORMS = "multiple_platforms"
     INSUFFICIENT_DATA = "insufficient_data"

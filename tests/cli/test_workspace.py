@@ -21,6 +21,7 @@ DEFAULT_SETTINGS = {
     "model": None,
     "window_days": None,
     "event_retention_days": None,
+    "fees": [],
 }
 
 
@@ -51,6 +52,35 @@ def test_setting_is_kept_until_it_is_changed(workspace):
 def test_default_settings_are_restored_by_one_option(workspace):
     workspace("set", "--conversion", "webinar", "--model", "linear")
     assert workspace("set", "--usual", "--window-days", "90") == DEFAULT_SETTINGS | {"window_days": 90}
+
+
+def test_fee_rates_are_set_and_removed(workspace):
+    rates = ("--fee", "stripe 2.9% 0.30 usd", "--fee", "tracked 1.25%")
+    fees = [
+        {"provider": "stripe", "percent": 2.9, "fixed": 0.3, "currency": "USD"},
+        {"provider": "tracked", "percent": 1.25, "fixed": 0.0, "currency": None},
+    ]
+    assert workspace("set", *rates) == DEFAULT_SETTINGS | {"fees": fees}
+    assert workspace("show")["fees"] == fees
+    assert workspace("set", "--fee", "") == DEFAULT_SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("rates", "code", "said"),
+    [
+        (["stripe"], 2, "does not read like"),
+        (["stripe 2.9"], 2, "does not read like"),
+        (["stripe 2.9% 0.30"], 2, "does not read like"),
+        (["S! 1%"], 2, "does not read like"),
+        (["stripe 101%"], 1, "out of range"),
+        (["stripe 2% 1 XXQ"], 1, "no currency of ISO 4217"),
+        (["stripe 2%", "stripe 3%"], 1, "One rate for each provider and currency"),
+    ],
+)
+def test_invalid_fee_rates_are_refused(touchpoint, deployment, rates, code, said):
+    options = [part for rate in rates for part in ("--fee", rate)]
+    refused = touchpoint("workspace", "set", *options, "--config", deployment["config"], code=code)
+    assert said in " ".join(refused.output.split())
 
 
 def test_event_retention_is_set_and_lifted(workspace):

@@ -104,7 +104,10 @@ class RelationScan:
             return CreditRows(scope, span, self.plan.credit, with_first_orders=all_time)
         if is_countable_from_sessions(self.plan, self.aggregations[self.counted[0]]):
             return SessionCountRows(scope, span)
-        return _rows_counting_in_span(self._relation, scope, span, with_first_orders=all_time)
+        with_fees = self._uses_column("fee")
+        return _rows_counting_in_span(
+            self._relation, scope, span, with_first_orders=all_time, with_fees=with_fees
+        )
 
     def _uses_column(self, column_name: str) -> bool:
         """Returns whether a filter, aggregation or dimension uses a column."""
@@ -280,7 +283,7 @@ def convert_total(summed: Expression, aggregation: Aggregation) -> Expression:
 
 
 def _rows_counting_in_span(
-    relation: Relation, scope: QueryScope, span: TimeRange, *, with_first_orders: bool
+    relation: Relation, scope: QueryScope, span: TimeRange, *, with_first_orders: bool, with_fees: bool
 ) -> RelationRows:
     """Returns the rows of a relation that count in a span.
 
@@ -289,6 +292,7 @@ def _rows_counting_in_span(
         scope: workspace, bots and conversions; its span defines which visitors are new.
         span: instants the rows lie in.
         with_first_orders: also compute first orders, which reads all events.
+        with_fees: also compute the fees of charges that report none.
     """
     match relation:
         case Relation.EVENTS:
@@ -298,6 +302,6 @@ def _rows_counting_in_span(
         case Relation.SESSIONS:
             return SessionRows(scope, span)
         case Relation.PAYMENTS:
-            return PaymentRows(scope, span, with_first_orders=with_first_orders)
+            return PaymentRows(scope, span, with_first_orders=with_first_orders, with_fees=with_fees)
         case _:
             raise ValueError(f"an event store has no {relation} for this plan")

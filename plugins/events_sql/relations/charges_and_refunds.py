@@ -24,6 +24,12 @@ from plugins.events_sql.relations.order_deduplication import (
     report_columns,
     superseded_reports,
 )
+from plugins.events_sql.relations.payment_fees import (
+    IS_FEE_REPORT,
+    fee_of_charge,
+    is_fee_report,
+    reported_fees_by_charge,
+)
 from plugins.events_sql.relations.refund_amounts import refund_amounts_without_tax_and_shipping
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
@@ -52,6 +58,7 @@ from service_core.plugin import (
     ORDER_DEDUP_WINDOW,
     TRACKED,
     Column,
+    FeeRate,
     QueryScope,
     TimeRange,
 )
@@ -72,9 +79,14 @@ class PaymentRows(RelationRows):
         *,
         with_first_orders: bool = False,
         selected_only: bool = False,
+        with_fees: bool = False,
     ) -> None:
         ledger = _charges_and_refunds_source(
-            scope, span, with_first_orders=with_first_orders, selected_only=selected_only
+            scope,
+            span,
+            with_first_orders=with_first_orders,
+            selected_only=selected_only,
+            with_fees=with_fees,
         )
         amount_columns = [name for name in _MONEY_COLUMNS if name in ledger.c]
         self.table = (
@@ -146,22 +158,32 @@ class PaymentRows(RelationRows):
 
 
 def _charges_and_refunds_source(
-    scope: QueryScope, span: TimeRange, *, with_first_orders: bool, selected_only: bool
+    scope: QueryScope, span: TimeRange, *, with_first_orders: bool, selected_only: bool, with_fees: bool
 ) -> NamedSubquery:
     """Returns charges, one per order, and refunds, each with the instant it is booked at.
 
     Reads one week before the span to find repeated reports, and all events to find first orders and the orders of
-    refunds.
+    refunds. Without ``with_fees`` the fee is what was reported with the charge.
     """
     read_span = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
-    source_shape = scope.order_refunds, with_first_orders, selected_only, scope.rates is not None
+    source_shape = (
+        scope.order_refunds,
+        with_first_orders,
+        selected_only,
+        scope.rates is not None,
+        scope.fee_rates if with_fees else None,
+    )
     return compiled_source(_booked_payments_query, *source_shape).as_subquery(
         "ledger", **bind_parameters(scope, read_span)
     )
 
 
 def _booked_payments_query(
-    order_refunds: bool, with_first_orders: bool, selected_only: bool, with_rate_instant: bool
+    order_refunds: bool,
+    with_first_orders: bool,
+    selected_only: bool,
+    with_rate_instant: bool,
+    fee_rates: tuple[FeeRate, ...] | None,
 ) -> sa.Select[Any]:
     table, names = (
         source_events(selected_only),
@@ -173,7 +195,8 @@ def _booked_payments_query(
     others = (c[name] for name in names if name not in {"seq", "timestamp", *ORDER_ID_COLUMNS})
     within = [] if since is None else [c.timestamp >= since, c.timestamp < END_WITH_REPEATS]
     is_order = is_order_event(c.event_name).label("is_order")
-    moving = sa.select(*reported, *others, is_order).where(
+    fee_report = [] if fee_rates is None else [is_fee_report(c).label(IS_FEE_REPORT)]
+    moving = sa.select(*reported, *others, is_order, *fee_report).where(
         c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within
     )
     moved = materialized_cte(moving, "moved")
@@ -193,6 +216,7 @@ def _booked_payments_query(
     listed = sa.select(counted, booked.label("booked"), *rated_at).subquery()
     net_refund = refund_amounts_without_tax_and_shipping(only_if_refunded_in_span=not order_refunds)
     amount_as_sent = sa.func.abs(listed.c.revenue, type_=sa.BigInteger)
+    source, fee = _source_and_fee_column(moved, listed, fee_rates)
     facts = (
         sa.select(
             *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
@@ -201,13 +225,26 @@ def _booked_payments_query(
             listed.c.booked,
             *(listed.c[column.name] for column in rated_at),
             sa.func.coalesce(net_refund.c.amount, amount_as_sent).label("amount"),
-            *_charge_component_columns(listed.c),
+            *_charge_component_columns(listed.c, fee),
             sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
         )
-        .select_from(listed.outerjoin(net_refund, net_refund.c.seq == listed.c.seq))
+        .select_from(source.outerjoin(net_refund, net_refund.c.seq == listed.c.seq))
         .where(listed.c.counts)
     )
     return _with_first_order_per_person_flag(facts.subquery("ledger")) if with_first_orders else facts
+
+
+def _source_and_fee_column(
+    reports: sa.CTE, charges: sa.Subquery, fee_rates: tuple[FeeRate, ...] | None
+) -> tuple[sa.FromClause, Expression]:
+    """Returns the charges with what their fee is read from, and the fee; without rates only the fee they report."""
+    if fee_rates is None:
+        return charges, sa.case(
+            (is_tracked(charges.c), sa.literal_column("0", sa.BigInteger)), else_=charges.c.fee
+        )
+    fees = reported_fees_by_charge(reports)
+    source = charges.outerjoin(fees, charges.c.seq == fees.c.charge)
+    return source, fee_of_charge(charges.c, fees.c.fee, fee_rates)
 
 
 def _charge_time_of_same_order(payment_columns: Any, counting_charge: Expression) -> Expression:
@@ -231,11 +268,15 @@ def _charge_time_of_same_order(payment_columns: Any, counting_charge: Expression
     )
 
 
-def _charge_component_columns(c: Any) -> list[Expression]:
+def _charge_component_columns(c: Any, fee: Expression) -> list[Expression]:
     """Returns the components of a charge's amount (gross, discount, tax, shipping, fee), as `charge_components_zero_if_tracked` does in the core."""
     tracked, charge, nothing = is_tracked(c), c.kind == CHARGE, sa.literal_column("0", sa.BigInteger)
-    reported_amounts = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_COMPONENTS}}
-    tracked_amounts = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing)}
+    reported_amounts = {
+        "gross": c.revenue + c.discount,
+        **{name: c[name] for name in CHARGE_COMPONENTS},
+        "fee": fee,
+    }
+    tracked_amounts = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing), "fee": fee}
     return [
         sa.case((sa.and_(charge, tracked), tracked_amounts[name]), (charge, reported_amounts[name])).label(
             name

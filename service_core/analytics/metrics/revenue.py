@@ -24,6 +24,7 @@ from service_core.analytics.metrics.dimensions import (
 )
 from service_core.analytics.metrics.traffic import VISITORS
 from service_core.analytics.query.catalog import Additivity, Metric, MetricUnit
+from service_core.kernel.availability import UnavailableReason
 
 _DIMENSIONS: Final = (*PAYMENT_DIMENSIONS, *NEW_OR_RETURNING)
 _CHARGE: Final = Predicate("kind", value="charge")
@@ -41,7 +42,7 @@ def _sum_charge_component(name: str) -> Aggregation:
 REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _CHARGE)
 REFUNDS: Final = sum_column("amount", Relation.PAYMENTS, _REFUND)
 NET_REVENUE: Final = Difference(REVENUE, REFUNDS)
-FEES: Final = _sum_charge_component("fee")
+FEES: Final = replace(_sum_charge_component("fee"), unknown_reason=UnavailableReason.FEES_UNKNOWN)
 ORDERS: Final = count_rows(Relation.PAYMENTS, _ORDER)
 _ORDER_REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _ORDER)
 NEW_CUSTOMERS: Final = ORDERS.with_conditions(_FIRST)
@@ -73,7 +74,7 @@ REVENUE_METRICS: Final = (
     _define_amount("net_revenue", "Net revenue", NET_REVENUE, "Revenue minus refunds."),
     _define_amount("shipping", "Shipping", _sum_charge_component("shipping"), "Shipping charged to customers."),
     _define_amount("taxes", "Taxes", _sum_charge_component("tax"), "Tax charged to customers."),
-    _define_amount("fees", "Fees", FEES, "Payment and platform fees."),
+    _define_amount("fees", "Fees", FEES, "Payment and platform fees: as providers report them, else by the rates that the workspace names."),
     _define_ratio("aov", "Average order value", MetricUnit.CURRENCY_PER_UNIT, Ratio(_ORDER_REVENUE, ORDERS), "Revenue divided by orders."),
     _define_ratio("revenue_per_visitor", "Revenue per visitor", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, VISITORS), "Revenue divided by visitors."),
     _define_count("orders", "Orders", ORDERS, "Paid charges of purchases, subscriptions and renewals, zero value included."),

@@ -30,7 +30,6 @@ from service_core.kernel.availability import (
 from service_core.kernel.money import to_major
 
 _RATE_MISSING: Final = Unavailable(UnavailableReason.MISSING_FX_RATE)
-_DATA_INCOMPLETE: Final = Unavailable(UnavailableReason.INSUFFICIENT_DATA)
 _CONVERTED_RELATIONS: Final = frozenset(
     {Relation.PAYMENTS, Relation.CREDITS, Relation.SPEND, Relation.SUBSCRIPTIONS}
 )
@@ -80,7 +79,7 @@ def iterate_counts_of_rows_making_sum_unknown(
                 where=aggregation.unknown_if,
                 use_default_attribution=aggregation.use_default_attribution,
             ),
-            _DATA_INCOMPLETE,
+            Unavailable(aggregation.unknown_reason),
         )
     if aggregation.column is not None and is_money(aggregation):
         foreign = (

@@ -30,6 +30,7 @@ from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import UNCONNECTED_REASONS, Source
 from service_core.analytics.scope import own_conversions_or_builtin_with_triggers, scope_for_caller
 from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
+from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.bucket_series import buckets_overlapping_or_nearest
 
 
@@ -159,7 +160,7 @@ def _strip_trailing_days_or_unknown_conditions(base_measure: Aggregation | Daily
     return (
         replace(base_measure.aggregation, trailing_days=None)
         if isinstance(base_measure, DailyMean)
-        else replace(base_measure, unknown_if=())
+        else replace(base_measure, unknown_if=(), unknown_reason=UnavailableReason.INSUFFICIENT_DATA)
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from service_core.access.analytics_settings import FeeRate
 from service_core.analytics.measures import (
     FilterOperator,
     Predicate,
@@ -174,6 +175,38 @@ class OrderDeduplication(EventStoreKit):
             store, scope, sum_column("fee", Relation.PAYMENTS, CHARGE), "provider"
         )
         assert fees == {"shop": 320, "till": 0, "tracked": 0}
+
+    async def test_fees_are_those_reported_later_or_by_the_rate_of_the_workspace(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A fee report completes the charge of its order or payment; a rate counts where nobody reports a fee."""
+        day: dict[str, Any] = {"at": "2026-03-03", "visitor": "A1", "source": "till"}
+        fee: dict[str, Any] = {"revenue": 0, "at": "2026-03-04", "visitor": "A1", "source": "till"}
+        builder.add_event("purchase", revenue=1_000, order_id="in_1", payment_id="pi_1", **day)
+        builder.add_event("payment_fee", payment_id="pi_1", order_id="in_1", fee=59, **fee)
+        builder.add_event("payment_fee", payment_id="pi_1", fee=-9, **fee)
+        builder.add_event("payment_fee", payment_id="pi_1", fee=70, **fee | {"currency": "EUR"})
+        builder.add_event("payment_fee", payment_id="pi_1", fee=80, is_test=True, **fee)
+        builder.add_event("payment_fee", payment_id="pi_1", fee=90, **fee | {"at": "2026-03-10"})
+        builder.add_event("purchase", revenue=2_000, order_id="2", fee=7, **day)
+        builder.add_event("payment_fee", order_id="2", fee=99, **fee)
+        builder.add_event("purchase", revenue=0, order_id="3", **day)
+        builder.add_event("purchase", revenue=4_900, order_id="4", tax=100, **day)
+        builder.add_event("purchase", revenue=900, order_id="5", **day | {"source": "wallet"})
+        builder.add_event("purchase", revenue=700, order_id="6", **day | {"source": "web"})
+        await store.append(builder.events)
+        unknown = count_rows(Relation.PAYMENTS, CHARGE, Predicate("fee", FilterOperator.IS_NOT_SET))
+        fees, scope = sum_column("fee", Relation.PAYMENTS), builder.query_scope(MARCH)
+        assert await measure_value_or_row(store, scope, fees, unknown, CHARGES) == (50 + 7 + 0, 2, 6)
+        rates = (
+            FeeRate("till", 29_100, 30, "EUR"),
+            FeeRate("till", 29_100, 30, "USD"),
+            FeeRate("tracked", 5_000),
+        )
+        with_rates = builder.query_scope(MARCH, fee_rates=rates)
+        by_provider = await measure_by_columns(store, with_rates, fees, "provider")
+        assert by_provider == {"till": 50 + 7 + 0 + (146 + 30), "wallet": 0, "tracked": 4}
+        assert await measure_value_or_row(store, with_rates, unknown) == 1
 
     @pytest.mark.parametrize("order", list(permutations(range(3))))
     async def test_the_most_complete_message_of_a_payment_counts_in_any_order_of_arrival(

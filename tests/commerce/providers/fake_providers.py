@@ -33,7 +33,7 @@ class FakeStripe(StubPlatformApi):
 
     def __init__(self, clock=lambda: NOW):
         super().__init__(self.list, too_many_calls({"error": {"message": "Too many requests"}}), self.refuse)
-        self.clock, self.happened = clock, []
+        self.clock, self.happened, self.transactions = clock, [], []
 
     def provider(self):
         return Stripe(self.url + self.path, self.clock)
@@ -79,9 +79,10 @@ class FakeStripe(StubPlatformApi):
     def list(self, asked):
         if asked.headers["authorization"] != f"Bearer {self.key}":
             return self.refuse(asked)
-        assert (asked.path, asked.query["limit"]) == (f"{self.path}/events", "100")
+        assert asked.query["limit"] == "100"
+        lists = {f"{self.path}/events": self.happened, f"{self.path}/balance_transactions": self.transactions}
         since = max(int(asked.query.get("created[gte]", 0)), _at(self.clock() - POLLED_FIELDS))
-        found = [one for one in self.happened if one["created"] >= since]
+        found = [one for one in lists[asked.path] if one["created"] >= since]
         found.sort(key=lambda one: (one["created"], one["id"]), reverse=True)
         after = asked.query.get("starting_after")
         if after:
@@ -111,6 +112,7 @@ class FakeShopify(StubPlatformApi):
         busy = too_many_calls({"errors": "Exceeded 2 calls per second for api client."})
         super().__init__(self.answer_to, busy, self.refuse)
         self.clock, self.orders, self.happened, self.places = clock, {}, [], {}
+        self.transactions = None
 
     def provider(self):
         return Shopify(self.url + "/{shop}/admin/api/2025-10", self.clock)
@@ -158,6 +160,9 @@ class FakeShopify(StubPlatformApi):
         what = asked.path.removeprefix(self.path)
         if what == "/orders.json":
             return self._listed(asked)
+        if what == "/shopify_payments/balance/transactions.json":
+            missing = StubResponse({"errors": "Not Found"}, 404)
+            return missing if self.transactions is None else StubResponse({"transactions": self.transactions})
         order = next(one for one in self.orders.values() if what == f"/orders/{one['id']}/transactions.json")
         sale = {"kind": "sale", "status": "success", "processed_at": order["paid_at"].isoformat()}
         failed = {"kind": "sale", "status": "failure", "processed_at": self.clock().isoformat()}

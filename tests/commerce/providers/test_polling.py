@@ -66,9 +66,9 @@ class PolledProvider:
 
 
 @asynccontextmanager
-async def run_polled_provider(folder, kind=FakeStripe, *, key=True):
+async def run_polled_provider(folder, kind=FakeStripe, *, key=True, **fields):
     async with open_webhook_client(folder) as door, listening(kind(lambda: door.served.now)) as till:
-        client = await door.served.workspace(timezone="UTC")
+        client = await door.served.workspace(timezone="UTC", **fields)
         await connect_provider(door, client, till, key=key)
         yield PolledProvider(door, client, till)
 
@@ -182,8 +182,9 @@ async def test_sync_overlaps_the_previous_one_by_an_hour(polled_provider):
     polled_provider.pass_(5 * HOUR)
     polled_provider.till.sell(3, NOW - timedelta(minutes=30))  # listed late
     assert (await polled_provider.ask()).counts == {"messages": 1, "new": 1}
-    (question,) = polled_provider.till.asked
-    assert question.query["created[gte]"] == str(int((NOW - HOUR).timestamp()))
+    events, fees = polled_provider.till.asked
+    assert (events.path, fees.path) == ("/v1/events", "/v1/balance_transactions")
+    assert {one.query["created[gte]"] for one in (events, fees)} == {str(int((NOW - HOUR).timestamp()))}
 
 
 async def test_sync_is_due_hourly_regardless_of_webhooks(polled_provider):
@@ -303,14 +304,15 @@ async def test_shopify_is_requested_only_at_the_shop_domain(tmp_path):
 
 async def test_excluded_event_types_are_not_requested(polled_provider):
     await polled_provider.ask()
-    whole = polled_provider.till.asked[-1].query["types[]"]
+    whole = polled_provider.till.asked[0].query["types[]"]
+    polled_provider.till.asked.clear()
     polled_provider.reading = replace(
-        polled_provider.reading, excluded_kinds={"stripe": ("payment_intent.succeeded",)}
+        polled_provider.reading,
+        excluded_kinds={"stripe": ("payment_intent.succeeded", "balance_transaction")},
     )
     await polled_provider.ask()
-    assert (whole, polled_provider.till.asked[-1].query["types[]"]) == (
-        "payment_intent.succeeded", "invoice.payment_succeeded",
-    )  # fmt: skip
+    (events,) = polled_provider.till.asked
+    assert (whole, events.query["types[]"]) == ("payment_intent.succeeded", "invoice.payment_succeeded")
 
 
 async def test_inactive_workspace_is_not_synced(polled_provider):

@@ -68,9 +68,10 @@ async def test_part_missing_from_one_provider_is_null(workspace_client):
     await workspace_client.knows(*workspace_client.story.events[-1:])
     values, unavailable = await read_revenue_parts(workspace_client, "revenue")
     assert values == [None, None, None, 15.15, None, 210.0]
-    assert {each["metric"]: each["reason"] for each in unavailable} == dict.fromkeys(
-        ("gross_revenue", "discounts", "shipping", "fees"), "insufficient_data"
-    )
+    assert {each["metric"]: each["reason"] for each in unavailable} == {
+        **dict.fromkeys(("gross_revenue", "discounts", "shipping"), "insufficient_data"),
+        "fees": "fees_unknown",
+    }
     of_others = [{"dimension": "provider", "op": "neq", "value": "whop"}]
     assert (await read_revenue_parts(workspace_client, filters=of_others))[0] == [
         150.0,
