@@ -1,6 +1,7 @@
 """ClickHouse without transactions: repeated batches count once, and interrupted appends are completed."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -177,3 +178,30 @@ def test_settings_are_parsed_from_the_url():
     told = {"url": "clickhouse://here/db", "host": "here", "path": "db", "secure": "true", "cluster": "shop"}
     settings = ClickHouseSettings.model_validate(told)
     assert (settings.database, settings.secure, settings.cluster) == ("db", True, "shop")
+
+
+async def test_superseded_event_is_removed_without_a_rebuild_of_its_workspace(store, monkeypatch):
+    """A rebuild would come with every order that both a page and its server report."""
+    builder = EventBuilder()
+    builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1", source="web")
+    claimed = builder.add_event(
+        "purchase", at="2026-03-02T10:05", visitor="A1", strong_id="U2", source="web", revenue=1,
+        event_data={"email": "b@example.com"},
+    )  # fmt: skip
+    real = replace(
+        claimed, seq=claimed.seq + 100, source="api", visitor_id="B1", strong_id="U1", session_id="other",
+        event_data={},
+    )  # fmt: skip
+    monkeypatch.setattr(append, "rebuild_workspace", refuse_rebuild)
+    assert await store.append(builder.events) == 2
+    assert await store.append([real]) == 1
+    monkeypatch.undo()
+    kept = await derived_table_rows(store)
+    await store.rebuild_workspace(builder.workspace_id)
+    rebuilt = await derived_table_rows(store)
+    for table in ("sessions", "touch_candidates", "weak_links", "email_digests", "visitor_owners"):
+        assert kept[table] == rebuilt[table], table
+
+
+def refuse_rebuild(_writer, _workspace):
+    raise AssertionError("the whole workspace was rebuilt")

@@ -24,6 +24,10 @@ from plugins.events_sql.dialects.clickhouse.replacing_rows import (
     insert_versioned_and_mark_deleted,
     set_changed_numbers,
 )
+from plugins.events_sql.dialects.clickhouse.superseded_events import (
+    find_superseded_events,
+    remove_events_and_recompute_sessions,
+)
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, read_identity_links
 from plugins.events_sql.identity.person_merges import compute_person_merges
@@ -45,8 +49,7 @@ from plugins.events_sql.schema.tables import (
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.append import visitors_linked_by_event
-from plugins.events_sql.writes.event_conditions import has_sequence_number
-from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, WEB, Event, has_email
+from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, has_email
 
 _BATCH_EVENT_IDS: Final = sa.table(
     "batch_event_ids",
@@ -103,25 +106,13 @@ class ReplacingWrites:
 
     def _delete_superseded_if_any(self, writer: StatementRunner, batch: Sequence[Event]) -> bool:
         """Deletes stored events of senders without a key whose id an event of the batch has, sent with a key."""
-        c, received = EVENTS.c, [event.received_at for event in batch]
-        stored = writer.fetch_rows(
-            sa.select(c.workspace_id, c.event_id, c.seq).where(
-                c.source == WEB,
-                c.received_at > sa.literal(to_naive_utc(min(received) - ORDER_DEDUP_WINDOW)),
-                c.received_at < sa.literal(to_naive_utc(max(received) + ORDER_DEDUP_WINDOW)),
-                sa.tuple_(c.workspace_id, c.event_id).in_(
-                    sa.select(_BATCH_EVENT_IDS.c.workspace_id, _BATCH_EVENT_IDS.c.event_id)
-                ),
-            )
-        )
-        keyed = {(event.workspace_id, event.event_id) for event in batch if event.source != WEB}
-        seqs: defaultdict[UUID, list[int]] = defaultdict(list)
-        for workspace, event_id, seq in stored:
-            if (workspace, event_id) in keyed:
-                seqs[workspace].append(seq)
-        for workspace, numbers in seqs.items():
-            self.delete_events(writer, workspace, list(has_sequence_number(numbers)))
-        return bool(seqs)
+        superseded = find_superseded_events(writer, batch, _BATCH_EVENT_IDS)
+        for workspace, events in superseded.items():
+            version = _next_version(writer)
+            visitors = remove_events_and_recompute_sessions(writer, self._cluster, version, workspace, events)
+            _recompute_visitor_owners(writer, version, workspace, visitors)
+            _recompute_person_merges(writer, version, workspace)
+        return bool(superseded)
 
     def revoke_links_and_recompute_owners(
         self, writer: StatementRunner, workspace_id: UUID, event_id: str

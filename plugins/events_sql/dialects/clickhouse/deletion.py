@@ -16,7 +16,11 @@ from plugins.events_sql.schema.tables import (
     VISITOR_OWNERS,
     WEAK_LINKS,
 )
-from plugins.events_sql.writes.event_conditions import HAS_WHOLE_ADDRESS, received_between
+from plugins.events_sql.writes.event_conditions import (
+    HAS_WHOLE_ADDRESS,
+    has_sequence_number,
+    received_between,
+)
 from service_core.plugin import ADDRESS_PATTERNS, POSSIBLE_ADDRESS_PATTERN
 
 _TRUNCATED_ADDRESS: Final = r"""
@@ -94,6 +98,14 @@ def delete_events(
             deleted["revoked_links"] += 1
         _mutate(writer, cluster, "events", f"DELETE WHERE {own} AND {condition}")
     return deleted
+
+
+def delete_events_by_seq(
+    writer: StatementRunner, cluster: str, workspace_id: UUID, seqs: Iterable[int]
+) -> None:
+    """Deletes events by sequence number; revocations of their links stay."""
+    for condition in has_sequence_number(list(seqs)):
+        _mutate(writer, cluster, "events", f"DELETE WHERE workspace_id = '{workspace_id}' AND {condition}")
 
 
 def delete_unused_ids(writer: StatementRunner, cluster: str, workspace_id: UUID) -> Counter[str]:
