@@ -41,6 +41,7 @@ def _summed_path(
         unconverted,
         sum(unit.amount for unit in convertible),
         sum(unit.refunded for unit in convertible),
+        sum(unit.is_order for unit in units),
     )
 
 

@@ -299,6 +299,7 @@ class TouchPath:
         amount: sum of the charges with this path, in minor units of the scope's currency. Charges of another
             currency without a rate are left out.
         refunded: sum of the refunds whose order has this path, likewise.
+        orders: number of orders with this path.
     """
 
     keys: tuple[tuple[str | None, ...], ...]
@@ -306,6 +307,7 @@ class TouchPath:
     unconverted: int
     amount: int = 0
     refunded: int = 0
+    orders: int = 0
 
 
 class TouchPathReader(Protocol):

@@ -19,7 +19,7 @@ PathKeys = tuple[tuple[str | None, ...], ...]
 
 
 _MONEY_COLUMNS: Final = ("amount", "refunded")
-_UNIT_COLUMNS: Final = ("credit", *_MONEY_COLUMNS, "currency", "has_path")
+_UNIT_COLUMNS: Final = ("credit", "is_order", *_MONEY_COLUMNS, "currency", "has_path")
 
 
 class _PathSums(NamedTuple):
@@ -28,6 +28,7 @@ class _PathSums(NamedTuple):
     converted: int = 0
     amount: int = 0
     refunded: int = 0
+    orders: int = 0
 
 
 def count_touch_paths(plan: TouchPathQuery, runner: StatementRunner) -> list[TouchPath]:
@@ -42,7 +43,7 @@ def count_touch_paths(plan: TouchPathQuery, runner: StatementRunner) -> list[Tou
 
 
 def _touch_path(keys: PathKeys, sums: _PathSums, unconverted: int) -> TouchPath:
-    return TouchPath(keys, sums.converted, unconverted, sums.amount, sums.refunded)
+    return TouchPath(keys, sums.converted, unconverted, sums.amount, sums.refunded, sums.orders)
 
 
 def _sum_by_path(
@@ -54,6 +55,7 @@ def _sum_by_path(
     sums = (
         sa.func.count().filter(paths.c.credit > 0),
         *(sa.func.coalesce(sa.func.sum(paths.c[name]).filter(convertible), 0) for name in _MONEY_COLUMNS),
+        sa.func.count().filter(paths.c.is_order),
     )
     rows = runner.fetch_rows(sa.select(paths.c["keys"], *sums).group_by(paths.c["keys"]))
     return {_path_keys(keys): _PathSums(*map(int, values)) for keys, *values in rows}

@@ -69,13 +69,13 @@ PathKeys: TypeAlias = tuple[TouchKey, ...]
 
 
 class SplitPathAmounts(Protocol):
-    """Splits the money of paths over their keys; pure and deterministic."""
+    """Splits the money, or the orders, of paths over their keys; pure and deterministic."""
 
     def __call__(self, amounts: Mapping[PathKeys, int]) -> Mapping[TouchKey, Fraction]:
         """Returns the amount of each key, never negative. Keys share the sum of all amounts in proportion.
 
         Args:
-            amounts: minor units by path, never negative; at least one is positive.
+            amounts: minor units, or number of orders, by path, never negative; at least one is positive.
         """
 
 
@@ -88,7 +88,8 @@ class DataDrivenModel:
         label: display name.
         description: definition in one sentence, shown in the docs.
         fit: computes the weights of the keys.
-        split_amounts: splits the money of each path; None if keys share money in proportion to conversions.
+        split_amounts: splits the money and the orders of each path; None if keys share them in proportion to
+            conversions.
     """
 
     id: str

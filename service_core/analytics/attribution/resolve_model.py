@@ -27,21 +27,24 @@ class InsufficientData(Unprocessable):
 
 @dataclass(frozen=True, slots=True)
 class FittedWeights:
-    """The weights of touch keys by a data-driven model; all three have the same keys, sorted.
+    """The weights of touch keys by a data-driven model; all have the same keys, sorted.
 
     Attributes:
-        conversions: keys share conversions and orders in this proportion.
+        conversions: keys share conversions in this proportion.
+        orders: keys share orders in this proportion.
         amounts: keys share the money of charges in this proportion.
         refunds: keys share refunds in this proportion.
     """
 
     conversions: Mapping[TouchKey, Fraction]
+    orders: Mapping[TouchKey, Fraction]
     amounts: Mapping[TouchKey, Fraction]
     refunds: Mapping[TouchKey, Fraction]
 
     def weights_of_credit_column(self, column_name: str) -> Mapping[TouchKey, Fraction]:
         """Returns the weights by which keys share the sum of a column of `Relation.CREDITS`."""
-        return {"amount": self.amounts, "refunded": self.refunds}.get(column_name, self.conversions)
+        weights_by_column = {"amount": self.amounts, "refunded": self.refunds, "order_credit": self.orders}
+        return weights_by_column.get(column_name, self.conversions)
 
 
 def credit_rule_or_last_touch_with_model_id(
@@ -125,24 +128,20 @@ def _fit_conversion_and_money_weights(
     model: DataDrivenModel, touch_paths: Sequence[TouchPath]
 ) -> FittedWeights:
     conversions = model.fit([path for path in touch_paths if path.converted or path.unconverted])
-    amounts = _split_path_amounts_or_none(model, touch_paths, attrgetter("amount"))
-    refunds = _split_path_amounts_or_none(model, touch_paths, attrgetter("refunded"))
-    keys = sorted({*conversions, *(amounts or ()), *(refunds or ())}, key=order_absent_last)
-    by_conversion, *by_money = (
-        {key: Fraction(weights.get(key, 0)) for key in keys}
-        for weights in (
-            conversions,
-            conversions if amounts is None else amounts,
-            conversions if refunds is None else refunds,
-        )
+    split = [
+        _split_path_amounts_or_none(model, touch_paths, attrgetter(name)) or conversions
+        for name in ("orders", "amount", "refunded")
+    ]
+    keys = sorted({key for weights in (conversions, *split) for key in weights}, key=order_absent_last)
+    return FittedWeights(
+        *({key: Fraction(weights.get(key, 0)) for key in keys} for weights in (conversions, *split))
     )
-    return FittedWeights(by_conversion, *by_money)
 
 
 def _split_path_amounts_or_none(
     model: DataDrivenModel, touch_paths: Sequence[TouchPath], amount_of_path: Callable[[TouchPath], int]
 ) -> Mapping[TouchKey, Fraction] | None:
-    """Returns the money of each key; None if the model shares money like conversions, or no path has money."""
+    """Returns the amount of each key; None if the model shares it like conversions, or no path has any."""
     amounts: Counter[PathKeys] = Counter()
     for path in touch_paths:
         amounts[path.keys] += amount_of_path(path)

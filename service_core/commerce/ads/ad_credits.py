@@ -95,6 +95,7 @@ def _add_counts_and_money(path: TouchPath, other: TouchPath) -> TouchPath:
         unconverted=path.unconverted + other.unconverted,
         amount=path.amount + other.amount,
         refunded=path.refunded + other.refunded,
+        orders=path.orders + other.orders,
     )
 
 

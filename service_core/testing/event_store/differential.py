@@ -92,7 +92,10 @@ def sizes_and_non_empty_cells(cohort_result: CohortResult) -> object:
 
 def counts_by_path(touch_paths: list[TouchPath]) -> object:
     """Returns counts and money by the keys of a path."""
-    return {path.keys: (path.converted, path.unconverted, path.amount, path.refunded) for path in touch_paths}
+    return {
+        path.keys: (path.converted, path.unconverted, path.amount, path.refunded, path.orders)
+        for path in touch_paths
+    }
 
 
 class ReferenceComparison(EventStoreKit):

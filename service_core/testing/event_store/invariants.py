@@ -207,7 +207,8 @@ class Invariants(EventStoreKit):
             TouchPathQuery(scope, timedelta(days=5), (touch_column("channel"),))
         )
         counts_by_path = {
-            path.keys: (path.converted, path.unconverted, path.amount, path.refunded) for path in paths
+            path.keys: (path.converted, path.unconverted, path.amount, path.refunded, path.orders)
+            for path in paths
         }
         names = await store.list_event_names(scope)
         return result.rows, names, dict(cohorts.sizes), cohorts.cells, funnel, counts_by_path

@@ -28,11 +28,11 @@ from service_core.testing.event_store.kit import (
 
 async def money_by_path_of_sources(
     store: Store, scope: QueryScope, **columns: frozenset[str]
-) -> dict[tuple[str | None, ...], tuple[int, int, int]]:
-    """Returns conversions, charged and refunded money of each path that has any, by its sources."""
+) -> dict[tuple[str | None, ...], tuple[int, int, int, int]]:
+    """Returns conversions, charged and refunded money, and orders of each path that has any, by its sources."""
     query = TouchPathQuery(scope, MONTH, (SOURCE,), **columns)
     return {
-        tuple(key for (key,) in path.keys): (path.converted, path.amount, path.refunded)
+        tuple(key for (key,) in path.keys): (path.converted, path.amount, path.refunded, path.orders)
         for path in await store.list_distinct_touch_paths_with_counts(query)
         if path.converted or path.amount or path.refunded
     }
@@ -192,12 +192,12 @@ class TouchPaths(EventStoreKit):
         builder.add_event("refund", at="2026-03-12", visitor="p2", order_id="unknown", revenue=-50)
         await store.append(builder.events)
         scope = builder.query_scope(SPAN)
-        expected = {("A",): (2, 100_000, 0), ("B",): (1, 100, 0), ("A", "B"): (1, 3_001, 1_000)}
+        expected = {("A",): (2, 100_000, 0, 1), ("B",): (1, 100, 0, 1), ("A", "B"): (1, 3_001, 1_000, 1)}
         assert await money_by_path_of_sources(store, scope) == expected
-        by_order = {**expected, ("A",): (2, 100_000, 400)}
+        by_order = {**expected, ("A",): (2, 100_000, 400, 1)}
         assert await money_by_path_of_sources(store, replace(scope, order_refunds=True)) == by_order
         assert await money_by_path_of_sources(store, scope, event_names=frozenset({"purchase"})) == (
-            expected | {("A",): (1, 100_000, 0)}
+            expected | {("A",): (1, 100_000, 0, 1)}
         )
 
     async def test_touch_paths_convert_money_and_leave_out_what_has_no_rate(
@@ -216,6 +216,8 @@ class TouchPaths(EventStoreKit):
             )
         await store.append(builder.events)
         scope = builder.query_scope(SPAN)
-        assert await money_by_path_of_sources(store, scope) == {("A",): (3, 1_000, 0)}
+        assert await money_by_path_of_sources(store, scope) == {("A",): (3, 1_000, 0, 3)}
         rates = make_exchange_rates({"2026-03-06": {"USD": "1.5"}})
-        assert await money_by_path_of_sources(store, replace(scope, rates=rates)) == {("A",): (3, 2_500, 0)}
+        assert await money_by_path_of_sources(store, replace(scope, rates=rates)) == {
+            ("A",): (3, 2_500, 0, 3)
+        }

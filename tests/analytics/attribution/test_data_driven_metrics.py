@@ -85,6 +85,23 @@ async def test_attributed_revenue_by_shapley_is_the_money_of_each_channels_own_p
     assert rows_by_key(found) == {("A",): (102_500, 102_500), ("B",): (1_500, 1_500)}
 
 
+async def test_attributed_orders_by_shapley_are_those_of_each_channels_own_paths(run_metric_query, story):
+    """Signups after channel B alone are conversions of B and take no order from A."""
+    for number in range(6):
+        at = utc_instant("2026-07-02T16:00") + timedelta(minutes=number)
+        story.add_event("signup", at=at, visitor="V4", session="till")
+    found = await run_metric_query(
+        "shapley",
+        names=("attributed_conversions", "attributed_orders"),
+        dimensions=("channel",),
+        order=(SortKey("attributed_orders"),),
+    )
+    assert rows_by_key(found) == {
+        ("A",): (Fraction("2.5"), Fraction("2.5")),
+        ("B",): (Fraction("7.5"), Fraction("1.5")),
+    }
+
+
 async def test_attributed_total_equals_that_of_other_models(run_metric_query):
     assert [reading.value for reading in (await run_metric_query()).rows[0].values] == [4, 4_000]
 
