@@ -8,6 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
+from service_core.api.examples import load_examples
 from service_core.api.host_routes.models import Host, HostRoutes
 from service_core.api.openapi_errors import (
     IDEMPOTENCY_KEY_PARAMETER,
@@ -176,37 +177,50 @@ def _iterate_models_to_describe(
         yield ("answer", op.id), "serialization", TypeAdapter(op.answer)
 
 
+def _media_type(schema: Any, example: Any) -> dict[str, Any]:
+    """Returns an OpenAPI media type object; None is no example."""
+    return {"schema": schema} | ({} if example is None else {"example": example})
+
+
 def _full_path(op: Operation) -> str:
     return f"/{V1_PREFIX}{op.path}" if op.prefix is RoutePrefix.V1 else op.path
 
 
 def _describe_operation(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
+    example = load_examples().get(op.id, {})
     result: dict[str, Any] = {
         "operationId": op.id,
         "summary": op.summary.rstrip("."),
         "description": op.description or op.summary,
         "tags": [op.tag],
         "parameters": [
-            *_describe_parameters("path", op.path_model, schemas.parameters_schema("path", op)),
-            *_describe_parameters("query", op.query, schemas.parameters_schema("query", op)),
+            *_describe_parameters(
+                "path", op.path_model, schemas.parameters_schema("path", op), example.get("path", {})
+            ),
+            *_describe_parameters(
+                "query", op.query, schemas.parameters_schema("query", op), example.get("query", {})
+            ),
             *([IDEMPOTENCY_KEY_PARAMETER] if op.idempotent else []),
         ],
-        "responses": _describe_responses(op, schemas),
+        "responses": _describe_responses(op, schemas, example),
     }
     if op.scope is not None:
         result["security"] = describe_required_credentials(op)
     if isinstance(op.scope, Scope):
         result["x-required-scope"] = op.scope.value
     if op.raw:
-        result["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
+        result["requestBody"] = {
+            "required": True,
+            "content": {"application/json": _media_type({}, example.get("body"))},
+        }
     if op.body is not None:
-        content = {"application/json": {"schema": schemas.body_schema("body", op)}}
+        content = {"application/json": _media_type(schemas.body_schema("body", op), example.get("body"))}
         result["requestBody"] = {"required": not op.body_optional, "content": content}
     return {name: value for name, value in result.items() if value not in ("", [])}
 
 
 def _describe_parameters(
-    location: str, model: type[BaseModel] | None, schema: Mapping[str, Any]
+    location: str, model: type[BaseModel] | None, schema: Mapping[str, Any], examples: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     required = schema.get("required", ())
     described = []
@@ -220,6 +234,8 @@ def _describe_parameters(
             "required": location == "path" or name in required,
             "schema": _remove_null_choice_and_default(field_schema),
         }
+        if name in examples:
+            parameter["example"] = examples[name]
         described.append(parameter | ({"description": description} if description else {}))
     return described
 
@@ -233,16 +249,25 @@ def _remove_null_choice_and_default(schema: dict[str, Any]) -> dict[str, Any]:
     return rest | ({"anyOf": choices} if choices else {})
 
 
-def _response_content(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
+def _response_content(op: Operation, schemas: _OperationSchemas, answer: Any) -> dict[str, Any]:
     if op.answer is FileResponse:
-        return {kind: {"schema": {"type": "string"}} for kind in FILE_MEDIA_TYPES}
-    return {"application/json": {"schema": schemas.body_schema("answer", op)}}
+        return {kind: _media_type({"type": "string"}, answer) for kind in FILE_MEDIA_TYPES}
+    return {"application/json": _media_type(schemas.body_schema("answer", op), answer)}
 
 
-def _describe_responses(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
+def _describe_responses(
+    op: Operation, schemas: _OperationSchemas, example: Mapping[str, Any]
+) -> dict[str, Any]:
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in RATE_HEADERS} if op.scope else {}
-    answer = {"description": op.summary, "content": _response_content(op, schemas)}
-    answer |= {"headers": headers} if headers else {}
-    success = {str(status): answer for status in op.statuses}
+    success = {
+        str(status): {
+            "description": op.summary,
+            "content": _response_content(
+                op, schemas, example.get("answer") if status == example.get("status") else None
+            ),
+            **({"headers": headers} if headers else {}),
+        }
+        for status in op.statuses
+    }
     errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in list_error_statuses(op)}
     return dict(sorted((errors | success).items()))

@@ -38,7 +38,8 @@ class WorkspaceApi:
     def __init__(self, folder, *, alarm=asyncio.sleep, registry=None, **sections):
         self.now = NOW
         settings = {"storage": {"events": "memory://"}, "links": {"domain": "go.example.com"}, **sections}
-        settings["http"] = {"root_url": "https://t.example", "app_url": "https://app.example"}
+        http = {"root_url": "https://t.example", "app_url": "https://app.example"}
+        settings["http"] = http | settings.get("http", {})
         self.service = compose(
             Settings.model_validate(settings), folder, clock=lambda: self.now, sleep=alarm, registry=registry
         )
