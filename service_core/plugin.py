@@ -107,7 +107,6 @@ from service_core.analytics.event_rules.conversions import canonical_event_name 
 from service_core.analytics.event_rules.conversions import (
     is_non_bot_conversion_by_name_or_revenue as is_non_bot_conversion_by_name_or_revenue,
 )
-from service_core.analytics.event_rules.conversions import is_system_event as is_system_event
 from service_core.analytics.event_rules.custom_properties import RESERVED_KEYS as RESERVED_KEYS
 from service_core.analytics.event_rules.custom_properties import RESERVED_PREFIXES as RESERVED_PREFIXES
 from service_core.analytics.event_rules.custom_properties import is_custom_property as is_custom_property
@@ -130,7 +129,13 @@ from service_core.analytics.event_rules.order_deduplication import (
 )
 from service_core.analytics.event_rules.order_deduplication import event_time_key as event_time_key
 from service_core.analytics.event_rules.order_deduplication import (
+    find_repeated_order_reports as find_repeated_order_reports,
+)
+from service_core.analytics.event_rules.order_deduplication import (
     order_and_payment_ids as order_and_payment_ids,
+)
+from service_core.analytics.event_rules.order_deduplication import (
+    order_ids_of_repeats as order_ids_of_repeats,
 )
 from service_core.analytics.event_rules.order_deduplication import (
     order_payment_and_message_ids as order_payment_and_message_ids,
@@ -150,6 +155,10 @@ from service_core.analytics.event_rules.revenue_events import PAID_EVENTS as PAI
 from service_core.analytics.event_rules.revenue_events import UNPAID_EVENT_KEYS as UNPAID_EVENT_KEYS
 from service_core.analytics.event_rules.revenue_events import is_order_event as is_order_event
 from service_core.analytics.event_rules.revenue_events import is_revenue_event as is_revenue_event
+from service_core.analytics.event_rules.visits import ENTRY_VIEW_WINDOW as ENTRY_VIEW_WINDOW
+from service_core.analytics.event_rules.visits import IS_VISIT_EVENT as IS_VISIT_EVENT
+from service_core.analytics.event_rules.visits import choose_entry_event as choose_entry_event
+from service_core.analytics.event_rules.visits import is_visit_event as is_visit_event
 from service_core.analytics.funnels.ports import FunnelOrder as FunnelOrder
 from service_core.analytics.funnels.ports import FunnelReader as FunnelReader
 from service_core.analytics.funnels.ports import FunnelReaderQuery as FunnelReaderQuery
@@ -407,6 +416,7 @@ from service_core.ingestion.event_names import REFUND_EVENTS as REFUND_EVENTS
 from service_core.ingestion.event_names import SIGNUP_EVENTS as SIGNUP_EVENTS
 from service_core.ingestion.event_names import SUBSCRIPTION_EVENTS as SUBSCRIPTION_EVENTS
 from service_core.ingestion.event_names import TRIAL_EVENTS as TRIAL_EVENTS
+from service_core.ingestion.event_names import is_system_event as is_system_event
 from service_core.ingestion.event_source import WEB as WEB
 from service_core.ingestion.models import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as COLUMNS

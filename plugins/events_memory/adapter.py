@@ -53,7 +53,10 @@ from service_core.plugin import (
     Touch,
     TouchPath,
     TouchPathQuery,
+    choose_entry_event,
     event_time_key,
+    is_system_event,
+    is_visit_event,
     truncate_addresses_in_json,
     truncate_to_ipv4_24_or_ipv6_48,
 )
@@ -100,14 +103,15 @@ class MemoryEventStore:
         return seqs
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
-        """Returns the states of the sessions that are stored, without bot events."""
-        people = [e for e in self._events if not e.is_bot]
-        events_by_key = {key: [e for e in people if _session_key(e) == key] for key in keys}
-        return {
-            key: _session_state_of_sorted_events(sorted(events, key=event_time_key))
-            for key, events in events_by_key.items()
-            if events
+        """Returns the states of the sessions, without events of bots and of revenue providers."""
+        visits = sorted((e for e in self._events if not e.is_bot and is_visit_event(e)), key=event_time_key)
+        states = {
+            (workspace, visitor, session): _session_state_of_sorted_events(
+                [e for e in visits if (e.workspace_id, e.visitor_id) == (workspace, visitor)], session
+            )
+            for workspace, visitor, session in keys
         }
+        return {key: state for key, state in states.items() if state.first_at or state.last_campaign}
 
     async def maintain(self) -> None:
         """Does nothing: a list needs no maintenance."""
@@ -289,27 +293,31 @@ class MemoryEventStore:
         )
 
 
-def _session_key(event: Event) -> SessionKey:
-    return event.workspace_id, event.visitor_id, event.session_id
-
-
-def _session_state_of_sorted_events(sorted_events: list[Event]) -> SessionState:
+def _session_state_of_sorted_events(visitor_events: list[Event], session_id: str) -> SessionState:
     """Returns the state of a session.
 
-    It has the entry page of the first event, the attribution of the latest and the latest campaign of any.
+    It has the landing page of its entry event, the attribution of its latest event that may be a touch, and the latest
+    campaign of the visitor.
 
     Args:
-        sorted_events: events of the session, oldest first.
+        visitor_events: events of its visitor, oldest first.
+        session_id: id of the session.
     """
-    campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in sorted_events]
-    latest = sorted_events[-1]
+    campaigns = [(e.timestamp, tuple(getattr(e, name) for name in CAMPAIGN_COLUMNS)) for e in visitor_events]
+    campaign_at, campaign = next((c for c in reversed(campaigns) if any(c[1])), (None, None))
+    events = [e for e in visitor_events if e.session_id == session_id]
+    if not events:
+        return SessionState(None, last_campaign=campaign, last_campaign_at=campaign_at)
+    entry = choose_entry_event(events)
+    touch = next((e for e in reversed(events) if e.touchable), None)
     return SessionState(
-        first_at=sorted_events[0].timestamp,
-        landing_page=sorted_events[0].landing_page,
-        attribution_source=latest.attribution_source,
-        attribution_medium=latest.attribution_medium,
-        channel=latest.channel,
-        last_campaign=next((values for values in reversed(campaigns) if any(values)), None),
+        first_at=events[0].timestamp,
+        landing_page=None if is_system_event(entry.event_name) else entry.landing_page,
+        attribution_source=touch.attribution_source if touch else None,
+        attribution_medium=touch.attribution_medium if touch else None,
+        channel=touch.channel if touch else None,
+        last_campaign=campaign,
+        last_campaign_at=campaign_at,
     )
 
 

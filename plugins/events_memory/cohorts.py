@@ -23,7 +23,9 @@ def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> Cohor
     member = _cohort_of_persons_acquired_in_span(plan, history)
     table = _CohortCounts(plan, member)
     for event in history.events:
-        if plan.event_names is None or event.event_name in plan.event_names:
+        if plan.event_names is None or (
+            event.event_name in plan.event_names and event.seq not in history.repeated_order_seqs
+        ):
             table.add_activity(history.person_of(event), event.timestamp)
     for payment in history.payments_once_per_order:
         amount = converted_amount_or_none(plan.scope, payment)

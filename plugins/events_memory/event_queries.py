@@ -20,6 +20,7 @@ from service_core.plugin import (
     QueryScope,
     event_time_key,
     is_custom_property,
+    is_visit_event,
     json_type_name,
 )
 
@@ -94,14 +95,15 @@ def list_active_visitors_latest_first(
             events_by_visitor.setdefault(event.visitor_id, []).append(event)
     active = [
         ActiveVisitor(
-            latest_event=events[-1],
-            pageviews=sum(e.event_name in PAGE_VIEWS for e in events),
-            events=len(events),
+            latest_event=visit_events[-1],
+            pageviews=sum(e.event_name in PAGE_VIEWS for e in visit_events),
+            events=len(visit_events),
             revenue=_total_revenue(scope, [charges[event.seq] for event in events if event.seq in charges]),
-            first_seen=events[0].timestamp,
-            last_seen=events[-1].timestamp,
+            first_seen=visit_events[0].timestamp,
+            last_seen=visit_events[-1].timestamp,
         )
         for _, events in sorted(events_by_visitor.items())
+        if (visit_events := [*filter(is_visit_event, events)])
     ]
     return sorted(active, key=lambda visitor: visitor.last_seen, reverse=True)[:limit]
 

@@ -25,7 +25,11 @@ def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> Funnel
     reached: list[Attempt] = []
     still_open = 0
     for unit in units:
-        events = [event for event in unit if event.timestamp < plan.now]
+        events = [
+            event
+            for event in unit
+            if event.timestamp < plan.now and event.seq not in history.repeated_order_seqs
+        ]
         attempts = list(_deepest_attempt_per_start(plan, events))
         clean = [
             attempt for attempt in attempts if not _has_excluded_event_between_steps(plan, events, attempt)

@@ -17,6 +17,7 @@ from service_core.plugin import (
     PersonActivityQuery,
     PersonSession,
     TimeRange,
+    is_visit_event,
 )
 
 _MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,7 +40,7 @@ def read_person_activity(
         if is_in_span_and_matches_filters(plan.scope, event)
     ]
     sessions: dict[tuple[str, str], list[Event]] = {}
-    for event in seen:
+    for event in filter(is_visit_event, seen):
         sessions.setdefault(session_id_of(event), []).append(event)
     places = {event.seq for event in seen}
     conversions = [event for event in history.conversions_once_per_order if event.seq in places]
@@ -49,7 +50,7 @@ def read_person_activity(
         profile=people.read_all_time_profile(plan.person, profile_events),
         last_touch=next(iter(people.person_touches(plan.person, ever, history)[::-1]), None),
         sessions=tuple(
-            _to_person_session(session_events, plan, history)
+            _to_person_session(session_events, seen, plan, history)
             for session_events in [*sessions.values()][::-1][: plan.max_items]
         ),
         conversions=tuple(
@@ -60,9 +61,11 @@ def read_person_activity(
 
 
 def _to_person_session(
-    events: list[Event], plan: PersonActivityQuery, history: WorkspaceEvents
+    events: list[Event], seen: list[Event], plan: PersonActivityQuery, history: WorkspaceEvents
 ) -> PersonSession:
-    seqs = {event.seq for event in events}
+    """Returns a session; its revenue includes what revenue providers report under its id."""
+    session = session_id_of(events[0])
+    seqs = {event.seq for event in seen if session_id_of(event) == session}
     charges = [f for f in history.payments_once_per_order if f.kind == CHARGE and f.event.seq in seqs]
     views = [event for event in events if event.event_name in PAGE_VIEWS]
     revenue, is_foreign = sum_converted_and_flag_missing_rate(plan.scope, charges)

@@ -41,6 +41,7 @@ class RelationRow:
     facts: Mapping[str, Any] = field(default_factory=dict)
     event: Event | None = None
     entry: Event | None = None
+    has_no_entry: bool = False
     visit: TouchEvent | None = None
 
     def value_or_first_fallback(self, column: Column) -> Any:
@@ -66,6 +67,8 @@ class RelationRow:
             ColumnOwner.ENTRY: self.entry,
         }
         event = events.get(column.owner)
+        if column.owner is ColumnOwner.ENTRY and self.has_no_entry:
+            return None
         is_property = column.owner is ColumnOwner.PROPERTY
         if event is None or not (is_property or hasattr(event, column.name)):
             raise ValueError(f"no column {str(column)!r} in this relation")
@@ -130,17 +133,18 @@ def relation_rows(
 
 def _event_rows(events: list[Event], history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
     for event in events:
-        person = history.person_of(event)
+        person, entry = history.person_of(event), history.entry_event(event)
         yield RelationRow(
             event.timestamp,
             {
                 "session": (event.visitor_id, event.session_id),
                 "person": person,
                 "identified": user_id_of_person(person) is not None,
-                "visitor_is_new": _is_first_in_span(history.events_by_visitor[event.visitor_id], scope),
+                "visitor_is_new": is_in_span(scope.span, history.first_seen(event.visitor_id)),
             },
             event,
-            history.entry_event(event),
+            entry,
+            has_no_entry=entry is None,
         )
 
 
@@ -151,18 +155,22 @@ def _session_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[Relat
             first.timestamp,
             {
                 "visitor_id": visitor,
-                "visitor_is_new": _is_first_in_span(history.events_by_visitor[visitor], scope),
-                **_session_engagement_columns(events, (last.timestamp - first.timestamp).total_seconds()),
+                "visitor_is_new": is_in_span(scope.span, history.first_seen(visitor)),
+                **_session_engagement_columns(
+                    events, (last.timestamp - first.timestamp).total_seconds(), history.repeated_order_seqs
+                ),
                 "engaged": _is_engaged(events, history),
             },
-            entry=first,
+            entry=history.entry_event(first),
         )
 
 
-def _session_engagement_columns(events: list[Event], duration: float) -> dict[str, Any]:
+def _session_engagement_columns(
+    events: list[Event], duration: float, repeated_order_seqs: set[int]
+) -> dict[str, Any]:
     views = sum(e.event_name in PAGE_VIEWS for e in events)
     others = (e for e in events if e.event_name not in PAGE_VIEWS)
-    names = {e.event_name for e in events}
+    names = {e.event_name for e in events if e.seq not in repeated_order_seqs}
     return {
         "pageviews": views,
         "events": len(events),
@@ -177,7 +185,9 @@ def _session_engagement_columns(events: list[Event], duration: float) -> dict[st
 def _is_engaged(events: list[Event], history: WorkspaceEvents) -> bool:
     views = sum(e.event_name in PAGE_VIEWS for e in events)
     seconds = (events[-1].timestamp - events[0].timestamp).total_seconds()
-    return views >= 1 and (seconds >= 10 or views >= 2 or any(map(history.is_conversion, events)))  # noqa: PLR2004 - 6.5
+    if views >= 1 and (seconds >= 10 or views >= 2):  # noqa: PLR2004 - 6.5
+        return True
+    return views >= 1 and any(map(history.converts_for_the_first_time, events))
 
 
 def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:

@@ -10,20 +10,25 @@ from typing import TypeVar
 from service_core.plugin import (
     CHARGE,
     REFUND,
+    REFUND_EVENTS,
     ConversionSet,
     Event,
     IdentityMap,
     TouchEvent,
     canonical_event_name,
     charge_of_refund,
+    choose_entry_event,
     classify_as_charge_refund_or_no_payment,
     deduplicate_order_reports_within_7_days,
     detect_touches_without_bots_and_repeats,
     event_time_key,
+    find_repeated_order_reports,
     is_non_bot_conversion_by_name_or_revenue,
     is_order_event,
+    is_visit_event,
     list_client_reported_touches,
     order_and_payment_ids,
+    order_ids_of_repeats,
     order_payment_and_message_ids,
     refund_amounts_without_tax_and_shipping,
     resolve_identities_ignoring_bots,
@@ -95,8 +100,8 @@ class WorkspaceEvents:
 
     @cached_property
     def events_by_session(self) -> dict[SessionId, list[Event]]:
-        """Events by session, oldest first."""
-        return _group_by(self.events, session_id_of)
+        """Visit events by session, oldest first; a revenue provider has no sessions."""
+        return _group_by(filter(is_visit_event, self.events), session_id_of)
 
     @cached_property
     def events_by_person(self) -> dict[str, list[Event]]:
@@ -108,9 +113,18 @@ class WorkspaceEvents:
         """Events by visitor, oldest first."""
         return _group_by(self.events, lambda event: event.visitor_id)
 
-    def entry_event(self, event: Event) -> Event:
-        """Returns the first event of an event's session."""
-        return self.events_by_session[session_id_of(event)][0]
+    def entry_event(self, event: Event) -> Event | None:
+        """Returns the event that describes how an event's session began; None where no visit event has its session id."""
+        return self._entry_event_by_session.get(session_id_of(event))
+
+    @cached_property
+    def _entry_event_by_session(self) -> dict[SessionId, Event]:
+        return {session: choose_entry_event(events) for session, events in self.events_by_session.items()}
+
+    def first_seen(self, visitor_id: str) -> datetime:
+        """Returns the time of a visitor's first visit event, or of the first event of any kind without one."""
+        events = self.events_by_visitor[visitor_id]
+        return next(filter(is_visit_event, events), events[0]).timestamp
 
     @cached_property
     def touches_by_person(self) -> dict[str, list[TouchEvent]]:
@@ -149,6 +163,21 @@ class WorkspaceEvents:
     def is_conversion(self, event: Event) -> bool:
         """Returns whether an event is in the conversion set, a repeat of an order included."""
         return is_non_bot_conversion_by_name_or_revenue(event, self.conversion_set)
+
+    @cached_property
+    def repeated_order_seqs(self) -> set[int]:
+        """Sequence numbers of conversions and orders that repeat an earlier report of the same order and name."""
+        reports = (e for e in self.all_events if self._may_report_order(e))
+        return {e.seq for e in find_repeated_order_reports(reports, _repeat_keys)}
+
+    def _may_report_order(self, event: Event) -> bool:
+        if event.is_bot or event.is_test or event.event_name in REFUND_EVENTS:
+            return False
+        return self.is_conversion(event) or is_order_event(event.event_name, self.conversion_set)
+
+    def converts_for_the_first_time(self, event: Event) -> bool:
+        """Returns whether an event is in the conversion set and repeats no earlier report of its order."""
+        return self.is_conversion(event) and event.seq not in self.repeated_order_seqs
 
     @cached_property
     def charges(self) -> list[Event]:
@@ -215,6 +244,10 @@ def session_id_of(event: Event) -> SessionId:
 
 def _conversion_key(event: Event) -> Hashable:
     return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_and_payment_ids(event))
+
+
+def _repeat_keys(event: Event) -> frozenset[Hashable]:
+    return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_ids_of_repeats(event))
 
 
 def _conversion_lookup_key(event: Event) -> Hashable:

@@ -30,7 +30,13 @@ from service_core.ingestion.device_columns import (
     names_app,
     sdk_reported_device_columns,
 )
-from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, PAYMENT_FEE_EVENT, SESSION_START
+from service_core.ingestion.event_names import (
+    APP_OPENINGS,
+    PAGE_VIEWS,
+    PAYMENT_FEE_EVENT,
+    SESSION_START,
+    is_system_event,
+)
 from service_core.ingestion.event_source import (
     API,
     BROWSER,
@@ -124,7 +130,14 @@ class Enricher:
             received_at=arrival.received_at,
             source=source,
             **_name_time_identity_and_sdk_columns(parsed),
-            **traffic_source_columns(campaign, page, session, self._classifier, workspace.rules.channels),
+            **traffic_source_columns(
+                campaign,
+                page,
+                session,
+                self._classifier,
+                workspace.rules.channels,
+                consent_denied=denied,
+            ),
             **campaign_columns_within_consent(campaign, parsed.browser_ids, consent_denied=denied),
             **_page_columns(page, session, consent_denied=denied),
             revenue=amount,
@@ -141,8 +154,9 @@ class Enricher:
                 properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
             ),
             **_payment_id_and_charge_columns(arrival, parsed, amount, currency),
-            touchable=not is_bot and (parsed.name in TOUCH_EVENTS or not campaign.is_empty),
-            interactive=properties.get("interactive") is not False and not _is_system_event(parsed.name),
+            touchable=not (is_bot or webhook_provider(arrival))
+            and (parsed.name in TOUCH_EVENTS or not campaign.is_empty),
+            interactive=properties.get("interactive") is not False and not is_system_event(parsed.name),
             rules_version=RULES_VERSION,
         )
         imported = arrival.headers.get(IMPORTED_COLUMNS_HEADER)
@@ -284,7 +298,3 @@ def _first_non_empty_id(properties: Mapping[str, Any], field_names: Sequence[str
         if text := text_of_string_or_number(properties.get(name)):
             return text[:_MAX_ID_LENGTH]
     return None
-
-
-def _is_system_event(name: str) -> bool:
-    return name.startswith("$") and name not in PAGE_VIEWS

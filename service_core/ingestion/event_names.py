@@ -58,3 +58,8 @@ PAYMENT_FEE_EVENT: Final = "payment_fee"
 
 WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
 """An app install that was matched with a web visit."""
+
+
+def is_system_event(name: str) -> bool:
+    """Returns whether it is the name of a system event such as ``$identify`` or ``$alias``; page views are not."""
+    return name.startswith("$") and name not in PAGE_VIEWS

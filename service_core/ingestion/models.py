@@ -116,7 +116,7 @@ class Event:
     channel: Annotated[str | None, "Channel of that origin."] = None
     attribution_carried: Annotated[
         bool,
-        "Whether the campaign values repeat the session's earlier ones, and so are no visit of their own.",
+        "Whether the campaign values repeat the visitor's latest ones, and so are no visit of their own.",
     ] = False
     utm_source: Annotated[str | None, "As sent, or of the trackable link."] = None
     utm_medium: Annotated[str | None, "As sent, or of the trackable link."] = None
@@ -275,7 +275,7 @@ CAMPAIGN_COLUMNS: Final = (
     "click_id_type",
     "lyr",
 )
-"""The campaign values of an event. If all equal the latest ones of the session, they count as carried."""
+"""The campaign values of an event. If all equal the latest ones of the visitor, they count as carried."""
 
 TOUCH_POSITIONS: Final = ("first", "last")
 """The touches that a client may report, in order."""

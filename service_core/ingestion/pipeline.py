@@ -13,7 +13,7 @@ from uuid import UUID
 from service_core.access.models import Workspace
 from service_core.ingestion.campaign import link_tag_without_utm
 from service_core.ingestion.enrichment import Enricher
-from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB
+from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB, webhook_provider
 from service_core.ingestion.ignored_values import ignored_values
 from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.models import (
@@ -32,7 +32,14 @@ from service_core.ingestion.parse_event import (
 )
 from service_core.ingestion.ports import EventStore, IngestQueue, LinkLookup, SessionKey, SessionState
 from service_core.ingestion.reported_touches import link_tags_of_touches_without_utm
-from service_core.ingestion.traffic_source_columns import session_state_after_event
+from service_core.ingestion.traffic_source_columns import (
+    VisitorCampaign,
+    campaign_of_event,
+    campaign_of_state,
+    latest_campaign,
+    session_state_after_event,
+    session_state_before_event,
+)
 from service_core.ingestion.validation import text_of_string_or_number
 
 BATCH_SIZE: Final = 2_000
@@ -139,6 +146,9 @@ class IngestPipeline:
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
+        self._campaigns: LruCache[tuple[UUID, str], VisitorCampaign] = LruCache(
+            max(_SESSION_CACHE_SIZE, 2 * batch_size)
+        )
         self._event_counts_by_minute: LruCache[tuple[UUID, str, datetime], int] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
@@ -164,6 +174,7 @@ class IngestPipeline:
             await self._queue.acknowledge(events, quarantined, ignored)
         except BaseException:
             self._sessions.clear()
+            self._campaigns.clear()
             self._event_counts_by_minute.clear()
             raise
         return len(taken)
@@ -173,6 +184,7 @@ class IngestPipeline:
         version = self._data_version()
         if version != self._cached_version:
             self._sessions.clear()
+            self._campaigns.clear()
             self._event_counts_by_minute.clear()
             self._cached_version = version
 
@@ -262,18 +274,20 @@ class IngestPipeline:
     ) -> Event:
         key = arrival.parsed.session_key
         known = self._sessions.get(key)
-        # A session that began after the event does not affect it: its row does not depend on the order of arrival.
-        session = known if known and known.first_at <= arrival.parsed.timestamp else None
+        visitor = arrival.workspace.id, arrival.parsed.ids.visitor_id
+        campaign = latest_campaign(campaign_of_state(known), self._campaigns.get(visitor))
         event = self._enricher.build_event_row(
             arrival.queued,
             arrival.parsed,
             workspace=arrival.workspace,
-            session=session,
+            session=session_state_before_event(known, campaign, arrival.parsed.timestamp),
             high_rate=self._count_and_check_minute_rate(arrival.parsed),
             utm_by_tag=utm_by_workspace.get(arrival.workspace.id, {}),
         )
-        if not event.is_bot:
+        if not event.is_bot and webhook_provider(arrival.queued.arrival) is None:
             self._sessions.put(key, session_state_after_event(event, known))
+            if latest := latest_campaign(campaign, campaign_of_event(event)):
+                self._campaigns.put(visitor, latest)
         return event
 
     def _count_and_check_minute_rate(self, parsed: ParsedEvent) -> bool:

@@ -148,18 +148,26 @@ class Quarantine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """State of a session before its next event.
+    """State of a session before its next event. Events of bots and of revenue providers are left out.
 
-    ``last_campaign`` contains the `CAMPAIGN_COLUMNS` of the latest event with campaign values, in that order; None if
-    there is none. Events of bots are left out. A store may also consider earlier sessions of the visitor.
+    Attributes:
+        first_at: time of its first event; None while only the visitor's earlier sessions are known.
+        landing_page: of the event that describes how it began; None until there is one with a page.
+        attribution_source: source of its latest event that may be a touch; None without one.
+        attribution_medium: medium of that event.
+        channel: channel of that event.
+        last_campaign: the `CAMPAIGN_COLUMNS` of the visitor's latest event with campaign values, in that order, in
+            whichever session; None if there is none.
+        last_campaign_at: time of that event.
     """
 
-    first_at: datetime
-    landing_page: str | None
-    attribution_source: str | None
-    attribution_medium: str | None
-    channel: str | None
+    first_at: datetime | None
+    landing_page: str | None = None
+    attribution_source: str | None = None
+    attribution_medium: str | None = None
+    channel: str | None = None
     last_campaign: tuple[str | None, ...] | None = None
+    last_campaign_at: datetime | None = None
 
 
 SessionKey = tuple[UUID, str, str]
@@ -199,7 +207,11 @@ class EventStore(Protocol):
         """
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
-        """Returns the stored states of these sessions; unknown ones are left out."""
+        """Returns the states of these sessions.
+
+        A new session of a visitor with campaign values in another one has a state with these only; other unknown
+        sessions are left out.
+        """
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Removes the identity link an event made and restores the earlier state; idempotent."""

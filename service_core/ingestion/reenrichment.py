@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
+from uuid import UUID
 
 from service_core.access.models import Workspace
 from service_core.ingestion.bot_detection import INFORMATIONAL_REASONS, REFERRER_SPAM
@@ -23,7 +24,15 @@ from service_core.ingestion.page_context import PageContext, parse_page_context
 from service_core.ingestion.ports import GeoLocator, SessionKey, SessionState
 from service_core.ingestion.reported_touches import reported_touch_columns
 from service_core.ingestion.traffic_classification import TrafficClassifier
-from service_core.ingestion.traffic_source_columns import session_state_after_event, traffic_source_columns
+from service_core.ingestion.traffic_source_columns import (
+    VisitorCampaign,
+    campaign_of_event,
+    campaign_of_state,
+    latest_campaign,
+    session_state_after_event,
+    session_state_before_event,
+    traffic_source_columns,
+)
 
 _SESSION_CACHE_SIZE: Final = 200_000
 _CLIENT_SOURCES: Final = frozenset({API, BROWSER, MOBILE_APP, WEB})
@@ -44,6 +53,7 @@ class EventReenricher:
         self._classifier = classifier
         self._geo = geo
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(_SESSION_CACHE_SIZE)
+        self._campaigns: LruCache[tuple[UUID, str], VisitorCampaign] = LruCache(_SESSION_CACHE_SIZE)
 
     def changed_events(self, events: Iterable[Event]) -> list[Event]:
         """Returns the events whose columns differ now; later events inherit from sessions of earlier calls.
@@ -61,9 +71,13 @@ class EventReenricher:
     def _enrich_and_advance_session(self, event: Event) -> Event:
         key = event.workspace_id, event.visitor_id, event.session_id
         session = self._sessions.get(key)
-        again = event if is_consent_denied(event.event_data) else self._enrich_again(event, session)
-        if not again.is_bot:
+        campaign = latest_campaign(campaign_of_state(session), self._campaigns.get(key[:2]))
+        known = session_state_before_event(session, campaign, event.timestamp)
+        again = event if is_consent_denied(event.event_data) else self._enrich_again(event, known)
+        if not again.is_bot and event.source in _CLIENT_SOURCES:
             self._sessions.put(key, session_state_after_event(again, session))
+            if latest := latest_campaign(campaign, campaign_of_event(again)):
+                self._campaigns.put(key[:2], latest)
         return again
 
     def _enrich_again(self, event: Event, session: SessionState | None) -> Event:
@@ -87,7 +101,9 @@ class EventReenricher:
                 _NO_LINKS,
                 consent_denied=False,
             ),
-            touchable=not bot["is_bot"] and (event.event_name in TOUCH_EVENTS or not campaign.is_empty),
+            touchable=not bot["is_bot"]
+            and event.source in _CLIENT_SOURCES
+            and (event.event_name in TOUCH_EVENTS or not campaign.is_empty),
             rules_version=RULES_VERSION,
         )
 

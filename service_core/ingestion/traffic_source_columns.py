@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from service_core.access.analytics_settings import CustomChannel
 from service_core.ingestion.campaign import UTM_FIELDS, Campaign
+from service_core.ingestion.event_names import is_system_event
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
 from service_core.ingestion.page_context import PageContext
 from service_core.ingestion.page_urls import parse_first_query_values
@@ -14,6 +16,14 @@ from service_core.ingestion.traffic_classification import DIRECT_VISIT, TrafficC
 
 _CLICK_ID_COLUMNS: Final = ("gclid", "gbraid", "wbraid", "fbclid", "ttclid", "oppref", "msclkid")
 _NO_CAMPAIGN: Final = Campaign()
+_TOUCH_VALUES: Final = ("attribution_source", "attribution_medium", "channel")
+
+
+class VisitorCampaign(NamedTuple):
+    """The `CAMPAIGN_COLUMNS` of an event of a visitor, and its time."""
+
+    at: datetime
+    values: tuple[str | None, ...]
 
 
 def traffic_source_columns(
@@ -22,6 +32,8 @@ def traffic_source_columns(
     session_to_inherit_from: SessionState | None,
     classifier: TrafficClassifier,
     custom_channels: tuple[CustomChannel, ...] = (),
+    *,
+    consent_denied: bool = False,
 ) -> dict[str, Any]:
     """Returns source, medium and channel of an event: its own, or those inherited from its session.
 
@@ -31,6 +43,7 @@ def traffic_source_columns(
         session_to_inherit_from: state of its session; None for the first event.
         classifier: source lists and channel rules.
         custom_channels: the workspace's own channels.
+        consent_denied: whether the event keeps no click ids.
     """
     referral = (
         classifier.classify_visit(
@@ -47,7 +60,9 @@ def traffic_source_columns(
         )
     )
     in_url = not campaign.is_empty and _query_contains_campaign(page.query, campaign)
-    carried = not in_url and _repeats_last_campaign_of_session(campaign, session_to_inherit_from)
+    carried = not in_url and _repeats_last_campaign_of_visitor(
+        campaign, session_to_inherit_from, consent_denied=consent_denied
+    )
     source, medium, channel = (referral if carried else own) or _session_traffic_source_or_direct(
         session_to_inherit_from
     )
@@ -76,23 +91,62 @@ def campaign_columns_within_consent(
     return columns
 
 
+def session_state_before_event(
+    session: SessionState | None, campaign: VisitorCampaign | None, timestamp: datetime
+) -> SessionState | None:
+    """Returns the part of a session's state that is from before an event; None for none.
+
+    A row does not depend on the order of arrival: what began after an event does not affect it.
+
+    Args:
+        session: the state of the event's session.
+        campaign: the latest campaign of its visitor.
+        timestamp: the time of the event.
+    """
+    began = session is not None and session.first_at is not None and session.first_at <= timestamp
+    state = session if session is not None and began else SessionState(None)
+    if campaign is None or campaign.at > timestamp:
+        return replace(state, last_campaign=None, last_campaign_at=None) if began else None
+    return replace(state, last_campaign=campaign.values, last_campaign_at=campaign.at)
+
+
 def session_state_after_event(event: Event, session: SessionState | None) -> SessionState:
     """Returns the session state after one more event.
 
-    An event from before the start of the session only moves the start and the landing page.
+    An event from before the start of the session only moves the start and the landing page. Later events inherit the
+    source of an event that may be a touch, and the landing page of an event that is no system event.
     """
-    if session and event.timestamp < session.first_at:
-        page = event.landing_page or session.landing_page
-        return replace(session, first_at=event.timestamp, landing_page=page)
-    values = tuple(getattr(event, column) for column in CAMPAIGN_COLUMNS)
-    return SessionState(
-        first_at=session.first_at if session else event.timestamp,
-        landing_page=event.landing_page,
-        attribution_source=event.attribution_source,
-        attribution_medium=event.attribution_medium,
-        channel=event.channel,
-        last_campaign=values if any(values) else session.last_campaign if session else None,
+    state = session or SessionState(None)
+    if campaign := latest_campaign(campaign_of_state(state), campaign_of_event(event)):
+        state = replace(state, last_campaign=campaign.values, last_campaign_at=campaign.at)
+    page = None if is_system_event(event.event_name) else event.landing_page
+    if state.first_at is not None and event.timestamp < state.first_at:
+        return replace(state, first_at=event.timestamp, landing_page=page or state.landing_page)
+    state = replace(
+        state, first_at=state.first_at or event.timestamp, landing_page=state.landing_page or page
     )
+    return (
+        replace(state, **{name: getattr(event, name) for name in _TOUCH_VALUES}) if event.touchable else state
+    )
+
+
+def campaign_of_event(event: Event) -> VisitorCampaign | None:
+    """Returns the campaign values of an event with its time; None without any."""
+    values = tuple(getattr(event, column) for column in CAMPAIGN_COLUMNS)
+    return VisitorCampaign(event.timestamp, values) if any(values) else None
+
+
+def latest_campaign(*campaigns: VisitorCampaign | None) -> VisitorCampaign | None:
+    """Returns the latest of several campaigns, of equals the last one; None without any."""
+    known = [campaign for campaign in campaigns if campaign is not None]
+    return max(reversed(known), key=lambda campaign: campaign.at, default=None)
+
+
+def campaign_of_state(session: SessionState | None) -> VisitorCampaign | None:
+    """Returns the latest campaign that a session state has."""
+    if session is None or session.last_campaign is None or session.last_campaign_at is None:
+        return None
+    return VisitorCampaign(session.last_campaign_at, session.last_campaign)
 
 
 def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
@@ -101,12 +155,15 @@ def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
     return query_values.issuperset(campaign.sent_values_and_link_tag())
 
 
-def _repeats_last_campaign_of_session(campaign: Campaign, session: SessionState | None) -> bool:
-    """Returns whether the values equal the session's latest ones, because the client may have stored them."""
-    if session is None or session.last_campaign is None or campaign.is_empty:
+def _repeats_last_campaign_of_visitor(
+    campaign: Campaign, session: SessionState | None, *, consent_denied: bool
+) -> bool:
+    """Returns whether the stored values equal the visitor's latest ones, because the client may have kept them."""
+    if session is None or session.last_campaign is None:
         return False
     utm = tuple(campaign.utm.get(name) for name in UTM_FIELDS)
-    return session.last_campaign == (*utm, *campaign.first_click_id, campaign.lyr)
+    click_id = (None, None) if consent_denied else campaign.first_click_id
+    return session.last_campaign == (*utm, *click_id, campaign.lyr)
 
 
 def _session_traffic_source_or_direct(session: SessionState | None) -> TrafficSource:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
+from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
 from service_core.analytics.ports import ConversionSet, QueryScope
 from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
@@ -131,7 +132,9 @@ class EventBuilder:
             "event_id": f"{self.workspace_id}-{seq}",
             "received_at": timestamp,
             "user_id": columns.get("strong_id"),
-            "touchable": not columns.get("is_bot") and (name in TOUCH_EVENTS or has_campaign),
+            "touchable": not columns.get("is_bot")
+            and columns.get("source", "browser") in TRACKED_SOURCES
+            and (name in TOUCH_EVENTS or has_campaign),
             "is_storefront": columns.get("source") == STOREFRONT,
             **currency,
             **self._latest_attribution_by_session.get((visitor, session), _DIRECT),

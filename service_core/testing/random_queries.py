@@ -11,6 +11,7 @@ from service_core.analytics.attribution.schemas import GROUPINGS
 from service_core.analytics.cohorts.ports import CohortReaderQuery
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS
+from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReaderQuery
 from service_core.analytics.measures import (
     Aggregation,
@@ -54,6 +55,7 @@ AGGREGATIONS_BY_RELATION: Final[Mapping[Relation, Sequence[Aggregation]]] = {
     _EVENTS: (
         count_rows(_EVENTS),
         *(count_distinct(column, _EVENTS) for column in ("visitor_id", "person", "session", "page_path")),
+        *(count_distinct(column, _EVENTS, IS_VISIT_EVENT) for column in ("visitor_id", "session")),
         count_distinct("person", _EVENTS, Predicate("identified", value=True)),
         count_rows(
             _EVENTS, Predicate("event_name", FilterOperator.IN, ("page_view", "pageview", "$pageview"))

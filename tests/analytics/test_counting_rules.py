@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_core.analytics.event_rules.conversions import canonical_event_name, is_system_event
+from service_core.analytics.event_rules.conversions import canonical_event_name
 from service_core.analytics.event_rules.custom_properties import is_custom_property, json_type_name
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.event_rules.order_deduplication import (
@@ -15,6 +15,7 @@ from service_core.analytics.event_rules.order_deduplication import (
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.analytics.query.trailing_window import compute_trailing_span
+from service_core.ingestion.event_names import is_system_event
 from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.event_builder import EventBuilder, utc_instant
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from itertools import permutations
 
 import pytest
@@ -229,3 +230,85 @@ async def test_sessions_are_read_again_after_an_erasure():
     version[0] = 2
     await drain.process_batch()
     assert len(store.session_requests) == 2
+
+
+_CAMPAIGN = {"utm_source": "google", "utm_medium": "cpc", "utm_campaign": "spring"}
+_AD_URL = "https://example.com/in?utm_source=google&utm_medium=cpc&utm_campaign=spring"
+
+
+@pytest.mark.parametrize("batch_size", [1, 9])
+async def test_campaign_values_that_a_client_sends_again_in_a_later_session_are_carried(batch_size):
+    queue = StubIngestQueue(
+        queued_event(1, url=_AD_URL, **_CAMPAIGN),
+        queued_event(2, session="s2", url="https://example.com/", **_CAMPAIGN),
+        queued_event(3, session="s3", referrer="https://partner.net/", **_CAMPAIGN),
+        queued_event(4, session="s4", url=_AD_URL, **_CAMPAIGN),
+        queued_event(5, session="s5", visitor="A2", **_CAMPAIGN),
+    )
+    store = StubEventWriter()
+    drain = make_pipeline(queue, store, batch_size=batch_size)
+    while await drain.process_batch():
+        pass
+    rows = [store.events[f"e{n}"] for n in range(1, 6)]
+    assert [(row.attribution_carried, row.channel) for row in rows] == [
+        (False, "paid_search"),
+        (True, "direct"),
+        (True, "referral"),
+        (False, "paid_search"),
+        (False, "paid_search"),
+    ]
+
+
+async def test_a_stored_campaign_of_the_visitor_after_the_event_carries_nothing():
+    campaign = ("google", "cpc", "spring", None, None, None, None, None, None)
+    states = {
+        (WORKSPACE_ID, "A1", session): SessionState(None, last_campaign=campaign, last_campaign_at=at)
+        for session, at in (("s1", NOON - timedelta(days=1)), ("s2", NOON + timedelta(days=1)))
+    }
+    queue = StubIngestQueue(
+        queued_event(1, **_CAMPAIGN), queued_event(2, visitor="A1", session="s2", **_CAMPAIGN)
+    )
+    store = StubEventWriter({(WORKSPACE_ID, "A1", "s1"): states[WORKSPACE_ID, "A1", "s1"]})
+    await make_pipeline(queue, store).process_batch()
+    assert [store.events[f"e{n}"].attribution_carried for n in (1, 2)] == [True, True]
+    queue, store = StubIngestQueue(queued_event(3, session="s2", **_CAMPAIGN)), StubEventWriter(states)
+    await make_pipeline(queue, store).process_batch()
+    assert not store.events["e3"].attribution_carried
+
+
+async def test_click_ids_without_consent_do_not_hide_that_a_campaign_is_carried():
+    denied = {**_CAMPAIGN, "gclid": "Cj0", "consent": "denied"}
+    queue = StubIngestQueue(queued_event(1, url=_AD_URL, **denied), queued_event(2, **denied))
+    store = StubEventWriter()
+    await make_pipeline(queue, store).process_batch()
+    assert [store.events[f"e{n}"].attribution_carried for n in (1, 2)] == [False, True]
+
+
+async def test_events_inherit_the_source_of_touches_and_the_landing_page_of_no_system_event():
+    login = {"url": "https://example.com/login", "referrer": "https://partner.net/"}
+    queue = StubIngestQueue(
+        queued_event(1, name="$identify", **login),
+        queued_event(2, url="https://example.com/home"),
+        queued_event(3, url="https://example.com/next", referrer="https://partner.net/"),
+        queued_event(4, name="click"),
+    )
+    store = StubEventWriter()
+    await make_pipeline(queue, store).process_batch()
+    rows = [store.events[f"e{n}"] for n in range(1, 5)]
+    assert [row.channel for row in rows] == ["referral", "direct", "referral", "referral"]
+    assert [row.landing_page for row in rows] == ["/login", "/home", "/home", "/home"]
+
+
+async def test_events_of_revenue_providers_make_no_touch_and_leave_the_session_alone():
+    body = {"event": "order_paid", "visitor_id": "A1", "properties": {**_CAMPAIGN, "url": _AD_URL}}
+    arrival = {
+        "channel": IngestEndpoint.WEBHOOK,
+        "headers": {PROVIDER_HEADER: "till"},
+        "event_id": "till_1",
+    }
+    paid = make_queued_event(json.dumps(body | {"context": {"session_id": "s1"}}).encode(), seq=1, **arrival)
+    queue, store = StubIngestQueue(paid, queued_event(2, url="https://example.com/in")), StubEventWriter()
+    await make_pipeline(queue, store).process_batch()
+    assert not store.events["till_1"].touchable
+    visit = store.events["e2"]
+    assert (visit.channel, visit.landing_page, visit.attribution_carried) == ("direct", "/in", False)

@@ -17,12 +17,13 @@ from plugins.events_sql.identity.identity_resolution import (
     permanent_owners,
     single_owner_visitors_joined_to_person,
 )
-from plugins.events_sql.relations.relation_rows import all_time_span, span_conditions
+from plugins.events_sql.relations.relation_rows import span_conditions
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import EVENTS, SESSIONS, VISITOR_ID_PAIRS, IdNumber
 from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_parameters, compiled_source
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.time_buckets import bucket_index
+from plugins.events_sql.sql.time_spans import all_time_span
 from service_core.plugin import CohortReaderQuery, TimeRange
 
 SESSION_INTERVALS: Final = sa.table(

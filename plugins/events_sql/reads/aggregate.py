@@ -91,7 +91,7 @@ def _sum_over_scans(aggregation_index: int, in_seconds: bool) -> ConstantText:
         summed = sa.func.sum(sa.literal_column(f"{_UNION}.m{aggregation_index}", sa.Double))
         return ConstantText(sa.func.coalesce(summed, sa.literal_column("0.0", sa.Double)))
     return ConstantText(
-        fn.BigIntOrZero(sa.func.sum(sa.literal_column(f"{_UNION}.m{aggregation_index}", sa.BigInteger)))
+        fn.IntegerOrZero(sa.func.sum(sa.literal_column(f"{_UNION}.m{aggregation_index}", sa.BigInteger)))
     )
 
 
@@ -100,7 +100,7 @@ def _sum_over_groups(aggregation_index: int, in_seconds: bool) -> sa.Label[Any]:
     """Returns the sum of an aggregation over all groups, repeated in each row."""
     kind = sa.Double if in_seconds else sa.BigInteger
     summed = sa.func.sum(sa.literal_column(f"{_GRID}.m{aggregation_index}", kind)).over()
-    return ConstantText(summed if in_seconds else fn.BigIntOrZero(summed)).label(f"s{aggregation_index}")
+    return ConstantText(summed if in_seconds else fn.IntegerOrZero(summed)).label(f"s{aggregation_index}")
 
 
 def _page_of_groups_query(plan: AggregateQuery) -> sa.Select[Any]:

@@ -14,17 +14,19 @@ from plugins.events_sql.reads.active_sessions import (
     create_session_interval_tables,
 )
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.order_deduplication import can_report_orders
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
     EventRows,
-    all_time_span,
     conversions_once_per_order,
+    repeated_order_seqs,
     span_conditions,
 )
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql.conditions import Expression, comparable_column, predicate_condition
 from plugins.events_sql.sql.event_kinds import name_in
 from plugins.events_sql.sql.time_buckets import bucket_index
+from plugins.events_sql.sql.time_spans import all_time_span
 from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, CohortResult, Column, TimeRange
 
 _COHORT_MEMBERS: Final = sa.table(
@@ -110,11 +112,19 @@ def _active_and_last_active_counts_query(plan: CohortReaderQuery) -> sa.Select[A
 
 def _active_buckets_by_event_name(plan: CohortReaderQuery, event_names: frozenset[str]) -> sa.Select[Any]:
     """Selects persons with the buckets in which they have an event of the given names."""
-    rows = EventRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
+    span = TimeRange(plan.activity.starts[0], plan.activity.end)
+    rows = EventRows(plan.scope, span)
     number = rows.person_no
     bucket = bucket_index(rows.at, plan.activity.runs_of_equal_length())
+    repeats = (
+        [rows.table.c.seq.not_in(repeated_order_seqs(plan.scope, span))]
+        if can_report_orders(event_names, plan.scope.conversions)
+        else []
+    )
     pairs = sa.select(number.label("person_no"), bucket.label("bucket")).distinct()
-    return pairs.select_from(rows.source).where(*rows.where, name_in(EVENTS.c.event_name, event_names))
+    return pairs.select_from(rows.source).where(
+        *rows.where, *repeats, name_in(EVENTS.c.event_name, event_names)
+    )
 
 
 def _net_revenue_by_cohort_and_bucket(plan: CohortReaderQuery) -> sa.Select[Any]:

@@ -10,6 +10,7 @@ from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.reads.property_keys import frequent_property_keys_query, row_to_property_key
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.order_deduplication import is_tracked
 from plugins.events_sql.relations.relation_rows import EventRows
 from plugins.events_sql.schema.row_mapping import row_to_event, to_naive_utc, to_utc
 from plugins.events_sql.schema.tables import EVENTS
@@ -139,26 +140,31 @@ def _property_keys_query(scope: QueryScope, limit_per_event_name: int) -> sa.Sel
 def list_active_visitors_latest_first(
     scope: QueryScope, received_since: datetime, limit: int, runner: StatementRunner
 ) -> list[ActiveVisitor]:
-    """Returns visitors with an event received since an instant, latest first."""
+    """Returns visitors with a visit event received since an instant, latest first.
+
+    Their revenue includes what revenue providers report under the visitor's id.
+    """
     source, where = source_and_conditions_of_scope(scope)
     where = [*where, EVENTS.c.received_at >= sa.literal(to_naive_utc(received_since))]
     by_visitor: Any = {"partition_by": EVENTS.c.visitor_no}
     at = EVENTS.c.timestamp
-    viewed = sa.case((name_in(EVENTS.c.event_name, PAGE_VIEWS), 1), else_=0)
+    is_visit = is_tracked(EVENTS.c)
+    viewed = sa.case((sa.and_(is_visit, name_in(EVENTS.c.event_name, PAGE_VIEWS)), 1), else_=0)
+    visit_first = sa.case((is_visit, 0), else_=1)
     paid = _charges_with_missing_rate_flag(scope)
     foreign = sa.and_(paid.c.missing_fx_rate, paid.c.amount > 0)
     joined = source.outerjoin(paid, sa.and_(paid.c.seq == EVENTS.c.seq, paid.c.timestamp == at))
     facts = sa.select(
         *EVENT_COLUMNS,
         sa.func.sum(viewed).over(**by_visitor).label("views"),
-        sa.func.count().over(**by_visitor).label("n"),
+        sa.func.count(sa.case((is_visit, 1))).over(**by_visitor).label("n"),
         sa.func.coalesce(sa.func.sum(paid.c.amount).over(**by_visitor), 0).label("paid"),
         sa.func.count(sa.case((foreign, 1))).over(**by_visitor).label("foreign"),
-        sa.func.min(at).over(**by_visitor).label("first_at"),
-        sa.func.row_number().over(**by_visitor, order_by=NEWEST_FIRST).label("place"),
+        sa.func.min(sa.case((is_visit, at))).over(**by_visitor).label("first_at"),
+        sa.func.row_number().over(**by_visitor, order_by=(visit_first, *NEWEST_FIRST)).label("place"),
     )
     facts_of_events = facts.select_from(joined).where(*where).subquery()
-    latest = sa.select(facts_of_events).where(facts_of_events.c.place == 1)
+    latest = sa.select(facts_of_events).where(facts_of_events.c.place == 1, is_tracked(facts_of_events.c))
     ordered = latest.order_by(facts_of_events.c.timestamp.desc(), facts_of_events.c.visitor_id).limit(limit)
     return [_to_live_visitor(row) for row in runner.fetch_rows(ordered)]
 

@@ -209,7 +209,7 @@ def _sums_by_item_period_and_bucket(orders: sa.Subquery, plan: LineItemQuery) ->
     keys = [lines.c[name] for name in ("bucket", "period", *_ITEM_ID_COLUMNS, *_SALE_COLUMNS)]
     unpriced = sa.func.sum(sa.case((lines.c.worth.is_(None), 1), else_=0))
     sums = (sa.func.sum(lines.c.quantity), sa.func.sum(lines.c.worth), unpriced)
-    return sa.select(*keys, *map(fn.BigIntOrZero, sums)).group_by(*keys)
+    return sa.select(*keys, *map(fn.IntegerOrZero, sums)).group_by(*keys)
 
 
 def _item_lines_as_text(orders: sa.Subquery) -> sa.Subquery:

@@ -188,7 +188,7 @@ class RelationScan:
             )
         return convert_total(
             FilteredAggregate(
-                "sum(", _as_number(self._scanned_rows.column_with_fallbacks(aggregation.column)), condition
+                "sum(", _as_summand(self._scanned_rows.column_with_fallbacks(aggregation.column)), condition
             ),
             aggregation,
         )
@@ -261,6 +261,11 @@ def _as_number(column: Expression) -> Expression:
     return sa.cast(column, sa.Integer) if isinstance(column.type, sa.Boolean) else column
 
 
+def _as_summand(column: Expression) -> Expression:
+    number = _as_number(column)
+    return fn.Summand(number) if isinstance(number.type, sa.BigInteger) else number
+
+
 def _trailing_value(aggregation: Aggregation, day_value: Expression) -> Expression:
     return convert_total(
         sa.func.count(day_value.distinct()) if aggregation.distinct else sa.func.sum(day_value), aggregation
@@ -278,8 +283,8 @@ def is_duration(aggregation: Aggregation) -> bool:
 def convert_total(summed: Expression, aggregation: Aggregation) -> Expression:
     """Returns a count or sum as an integer, and a sum of durations in seconds instead of microseconds."""
     if is_duration(aggregation):
-        return sa.cast(fn.BigIntOrZero(summed), sa.Double) / sa.literal_column("1e6", sa.Double)
-    return fn.BigIntOrZero(summed)
+        return sa.cast(fn.IntegerOrZero(summed), sa.Double) / sa.literal_column("1e6", sa.Double)
+    return fn.IntegerOrZero(summed)
 
 
 def _rows_counting_in_span(

@@ -4,6 +4,7 @@ Repeats of tracked events are found by comparing with the previous report. Repor
 none, so superseded events are searched starting from them, which costs other workspaces little.
 """
 
+from collections.abc import Iterable
 from functools import reduce
 from operator import add
 from typing import Any, Final
@@ -14,14 +15,31 @@ from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
     END_WITH_REPEATS,
+    START,
     WORKSPACE,
+    CompiledSource,
     compiled_source,
     declare_parameter,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import canonical_name, charge_or_refund_kind, is_conversion, name_in
+from plugins.events_sql.sql.event_kinds import (
+    canonical_name,
+    charge_or_refund_kind,
+    is_conversion,
+    is_order_event,
+    name_in,
+)
 from plugins.events_sql.sql.time_buckets import microseconds
-from service_core.plugin import CHARGE, CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, TRACKED_SOURCES
+from service_core.plugin import (
+    CHARGE,
+    CHARGE_COMPONENTS,
+    ORDER_DEDUP_WINDOW,
+    REFUND_EVENTS,
+    TRACKED_SOURCES,
+    ConversionSet,
+    is_revenue_event,
+)
+from service_core.plugin import is_order_event as is_order_event_name
 
 _REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
 
@@ -160,6 +178,59 @@ def superseded_reports(
     return sa.union_all(
         *(query.where(superseded) for query in queries),
         _recently_repeated_tracked_events(reports, only_kind_with_repeats),
+    )
+
+
+def repeated_order_reports(any_revenue: bool) -> CompiledSource:
+    """Returns the source of repeats as `find_repeated_order_reports` finds them in the core, with the column ``seq``.
+
+    It reads events from its parameter `START` on, which lies a week before the first event that matters.
+    """
+    return compiled_source(_repeated_order_reports_query, any_revenue)
+
+
+def can_report_orders(names: Iterable[str], conversions: ConversionSet) -> bool:
+    """Returns whether an event of one of these names may be a conversion or an order."""
+    return any(
+        name in conversions.names
+        or is_order_event_name(name, conversions)
+        or (conversions.any_revenue and is_revenue_event(name, conversions))
+        for name in names
+    )
+
+
+def _repeated_order_reports_query(any_revenue: bool) -> sa.CompoundSelect[Any]:
+    c = EVENTS.c
+    reports = _report_rows(c, canonical_name(c.event_name), START.key).where(
+        sa.or_(is_conversion(c, any_revenue_converts=any_revenue), is_order_event(c.event_name)),
+        sa.not_(c.is_bot),
+        sa.not_(c.is_test),
+        sa.not_(name_in(c.event_name, REFUND_EVENTS)),
+    )
+    queries = (
+        reports.where(c.order_id.is_not(None)),
+        reports.where(c.order_id.is_(None), c.payment_id.is_not(None)),
+    )
+    rows = materialized_cte(sa.union_all(*queries), "order_reports")
+    return sa.union_all(_recently_repeated_tracked_events(rows, None), _repeated_provider_reports(rows))
+
+
+def _repeated_provider_reports(reports: sa.CTE) -> sa.Select[Any]:
+    """Selects reports of revenue providers that repeat one of the same order id or payment id within 7 days."""
+    c = reports.c
+    ids = sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_NAME_COLUMNS))), sa.Text)
+    keyed = sa.select(c.seq, c.timestamp, c.what, ids.label("key")).where(c.standing != "")
+    table = materialized_cte(keyed, "provider_reports")
+    later, earlier = table.alias("later").c, table.alias("earlier").c
+    before = sa.or_(
+        earlier.timestamp < later.timestamp,
+        sa.and_(earlier.timestamp == later.timestamp, earlier.seq < later.seq),
+    )
+    same = sa.and_(later.key == earlier.key, later.what == earlier.what)
+    return (
+        sa.select(later.seq)
+        .join_from(later.seq.table, earlier.seq.table, same)
+        .where(before, is_within_repeat_window(later, earlier))
     )
 
 

@@ -12,7 +12,7 @@ from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.identity.related_visitors import ORDER_EVENTS, SELECTED_EVENTS
 from plugins.events_sql.relations.order_deduplication import ORDER_ID_COLUMNS
-from plugins.events_sql.relations.relation_rows import required_columns, span_with_repeats
+from plugins.events_sql.relations.relation_rows import required_columns
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
@@ -22,6 +22,7 @@ from plugins.events_sql.sql.compiled_sources import (
     bind_parameters,
     compiled_source,
 )
+from plugins.events_sql.sql.time_spans import span_with_repeats
 from service_core.plugin import QueryScope
 
 _SELECTED_ORDERS: Final = sa.table("selected_orders", sa.column("id", sa.Text))

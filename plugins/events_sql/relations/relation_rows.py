@@ -5,7 +5,6 @@ unknown name raises ValueError.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -13,10 +12,11 @@ import sqlalchemy as sa
 
 from plugins.events_sql.identity.identity_resolution import join_and_return_person_number, join_person_id_text
 from plugins.events_sql.identity.related_visitors import ORDER_EVENTS
-from plugins.events_sql.relations.order_deduplication import superseded_conversions
+from plugins.events_sql.relations.order_deduplication import repeated_order_reports, superseded_conversions
 from plugins.events_sql.relations.session_facts import (
     session_entries,
     session_facts,
+    sessions_with_repeats,
     visitors_first_seen,
 )
 from plugins.events_sql.schema.row_mapping import to_naive_utc
@@ -32,9 +32,9 @@ from plugins.events_sql.sql.conditions import (
 )
 from plugins.events_sql.sql.event_kinds import is_conversion
 from plugins.events_sql.sql.select_elements import CachedText
+from plugins.events_sql.sql.time_spans import span_with_repeats
 from service_core.plugin import (
     CHARGE_COMPONENTS,
-    ORDER_DEDUP_WINDOW,
     Column,
     ColumnOwner,
     Predicate,
@@ -136,7 +136,7 @@ class RelationRows:
         return self._joined_tables[alias]
 
     def join_session_entry_column(self, name: str, session_no: Expression) -> Expression:
-        """Returns a column of the session's first event; joins the sessions, and the event for a column they do not copy."""
+        """Returns a column of the session's entry event; joins the sessions, and the event for a column they do not copy."""
         entry = self.outer_join_once(
             "entry", lambda: session_entries(self.scope), lambda s: s.c.session_no == session_no
         )
@@ -147,8 +147,8 @@ class RelationRows:
             lambda: EVENTS.alias("entry_event"),
             lambda e: sa.and_(
                 e.c.session_no == entry.c.session_no,
-                e.c.seq == entry.c.first_seq,
-                e.c.timestamp == entry.c.first_at,
+                e.c.seq == entry.c.entry_seq,
+                e.c.timestamp == entry.c.entry_at,
             ),
         )
         return require_column(first, name)
@@ -164,7 +164,7 @@ class RelationRows:
         )
 
     def join_and_test_first_seen_in_scope_span(self, visitor_no: Expression) -> Expression:
-        """Returns whether the visitor's first event of all time lies in the scope's span; joins the visitors."""
+        """Returns whether the visitor's first visit of all time lies in the scope's span; joins the visitors."""
         first = self.outer_join_once(
             "visitor", lambda: visitors_first_seen(self.scope), lambda v: v.c.visitor_no == visitor_no
         )
@@ -212,6 +212,7 @@ class SessionRows(RelationRows):
 
     def __init__(self, scope: QueryScope, span: TimeRange) -> None:
         self.table = session_facts(scope)
+        self._span = span
         self.at = self.table.c.first_at
         super().__init__(scope)
         self.where += span_conditions(self.at, span)
@@ -232,18 +233,23 @@ class SessionRows(RelationRows):
         """Returns a fact of the session."""
         if name == "visitor_is_new":
             return self.join_and_test_first_seen_in_scope_span(self.table.c.visitor_no)
-        if name not in {
-            "visitor_id",
-            "pageviews",
-            "events",
-            "duration",
-            "bounced",
-            "engaged",
-            "has_cart",
-            "has_purchase",
-        }:
+        if name == "has_purchase":
+            return sa.and_(self.table.c.has_purchase, self._has_besides_repeats("purchases"))
+        if name == "engaged":
+            converted = sa.and_(self.table.c.viewed_and_converted, self._has_besides_repeats("converts"))
+            return sa.or_(self.table.c.engaged_by_visit, converted)
+        if name not in {"visitor_id", "pageviews", "events", "duration", "bounced", "has_cart"}:
             return super().column_or_joined_fact(name)
         return require_column(self.table, name)
+
+    def _has_besides_repeats(self, kind: str) -> Expression:
+        """Returns whether the session has a conversion or purchase that repeats no order; true for one without repeats."""
+        counted = self.outer_join_once(
+            "with_repeats",
+            lambda: sessions_with_repeats(self.scope, self._span),
+            lambda s: s.c.session_no == self.table.c.session_no,
+        )
+        return sa.func.coalesce(counted.c[kind], sa.true(), type_=sa.Boolean)
 
 
 _MAX_COLUMN_SETS: Final = 512
@@ -288,9 +294,12 @@ def conversions_once_per_order(
     )
 
 
-def span_with_repeats(span: TimeRange) -> TimeRange:
-    """Returns a span extended by the time before it in which an earlier report makes a conversion a repeat."""
-    return TimeRange(max(span.start, _MIN_INSTANT + ORDER_DEDUP_WINDOW) - ORDER_DEDUP_WINDOW, span.end)
+def repeated_order_seqs(scope: QueryScope, span: TimeRange) -> sa.Select[Any]:
+    """Selects the sequence numbers of a span's conversions and orders that repeat an earlier report."""
+    repeated = repeated_order_reports(scope.conversions.any_revenue).as_subquery(
+        "repeated_orders", **bind_parameters(scope, span_with_repeats(span))
+    )
+    return sa.select(repeated.c.seq)
 
 
 def _conversions_once_per_order_query(
@@ -304,15 +313,6 @@ def _conversions_once_per_order_query(
         .where(is_conversion(c, any_revenue_converts=any_revenue))
         .where(c.seq.not_in(superseded_conversions(table, START.key, any_revenue=any_revenue)))
     )
-
-
-def all_time_span() -> TimeRange:
-    """Returns the span of all events."""
-    return TimeRange(_MIN_INSTANT, _MAX_INSTANT)
-
-
-_MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MAX_INSTANT: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def source_events(selected_only: bool) -> Any:

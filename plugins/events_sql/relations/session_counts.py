@@ -8,15 +8,18 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plugins.events_sql.relations.order_deduplication import is_tracked
 from plugins.events_sql.relations.relation_rows import VISITOR_ID, RelationRows
 from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
 from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_parameters, compiled_source
 from plugins.events_sql.sql.conditions import Expression
 from service_core.plugin import (
+    IS_VISIT_EVENT,
     AggregateQuery,
     Aggregation,
     Column,
     ColumnOwner,
+    Predicate,
     QueryScope,
     Relation,
     TimeRange,
@@ -31,12 +34,13 @@ def is_countable_from_sessions(plan: AggregateQuery, aggregation: Aggregation) -
     if (
         aggregation.relation is not Relation.EVENTS
         or not aggregation.distinct
+        or IS_VISIT_EVENT not in aggregation.where
         or aggregation.trailing_days is not None
     ):
         return False
     if aggregation.column not in _NUMBER_COLUMNS or plan.buckets or plan.scope.include_bots:
         return False
-    predicates = (*plan.scope.filters, *aggregation.where)
+    predicates = (*plan.scope.filters, *(p for p in aggregation.where if p != IS_VISIT_EVENT))
     columns = [p.column for p in predicates] + [d.get(Relation.EVENTS) for d in plan.dimensions]
     return all(_is_session_column(part) for column in columns if column for part in column.candidates)
 
@@ -59,6 +63,14 @@ class SessionCountRows(RelationRows):
         """Returns the number of the visitor or session."""
         return self.table.c[_NUMBER_COLUMNS[column]]
 
+    def cached_condition_joining_its_tables(self, predicate: Predicate) -> Expression:
+        """Returns the condition of a predicate; all rows are of visits."""
+        return (
+            sa.true()
+            if predicate == IS_VISIT_EVENT
+            else super().cached_condition_joining_its_tables(predicate)
+        )
+
     def column_without_fallback(self, column: Column) -> Expression:
         """Returns a column of the session's first event, or about its visitor."""
         if column == _VISITOR_IS_NEW:
@@ -68,7 +80,8 @@ class SessionCountRows(RelationRows):
 
 def _sessions_with_event_in_span() -> sa.CompoundSelect[Any]:
     c = SESSIONS.c
-    conditions = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.first_at < END, c.last_at >= START)
+    of_visits = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.by_provider))
+    conditions = (*of_visits, c.first_at < END, c.last_at >= START)
     columns = [c.visitor_no, c.session_no, c.first_at, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]
     settled = sa.select(*columns).where(*conditions, sa.or_(c.first_at >= START, c.last_at < END))
     reaching_over = (
@@ -76,6 +89,6 @@ def _sessions_with_event_in_span() -> sa.CompoundSelect[Any]:
         .join_from(SESSIONS, EVENTS, EVENTS.c.session_no == c.session_no)
         .where(*conditions, c.first_at < START, c.last_at >= END)
         .where(EVENTS.c.workspace_id == WORKSPACE, sa.not_(EVENTS.c.is_bot))
-        .where(EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END)
+        .where(EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END, is_tracked(EVENTS.c))
     )
     return sa.union_all(settled, reaching_over)

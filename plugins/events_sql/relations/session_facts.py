@@ -1,39 +1,50 @@
-"""Sessions of a scope: without bots, or with the events of bots and people merged into one row."""
+"""Sessions of a scope: without bots, or with the events of bots and people merged into one row.
+
+Events of revenue providers are part of no session.
+"""
 
 from typing import Any
 
 import sqlalchemy as sa
 
-from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
+from plugins.events_sql.relations.order_deduplication import (
+    is_tracked,
+    materialized_cte,
+    repeated_order_reports,
+)
+from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
     CONVERSION_NAMES,
+    START,
     WORKSPACE,
     bind_parameters,
     compiled_source,
 )
 from plugins.events_sql.sql.conditions import Expression
-from service_core.plugin import QueryScope
+from plugins.events_sql.sql.event_kinds import is_conversion, name_in
+from plugins.events_sql.sql.time_spans import all_time_span, span_with_repeats
+from service_core.plugin import PURCHASE_EVENTS, QueryScope, TimeRange
 
 _MICROSECONDS_PER_SECOND = 1_000_000
 _ENGAGED_SECONDS = 10
 
 
 def _workspace_conditions(include_bots: bool) -> list[Expression]:
-    conditions = [SESSIONS.c.workspace_id == WORKSPACE]
+    conditions = [SESSIONS.c.workspace_id == WORKSPACE, sa.not_(SESSIONS.c.by_provider)]
     return conditions if include_bots else [*conditions, sa.not_(SESSIONS.c.is_bot)]
 
 
 def session_entries(scope: QueryScope) -> sa.FromClause:
-    """Returns the position and the stored columns of every session's first event."""
-    return compiled_source(_first_event_per_session_query, scope.include_bots).as_subquery(
+    """Returns the position and the stored columns of every session's entry event."""
+    return compiled_source(_entry_event_per_session_query, scope.include_bots).as_subquery(
         "entry", workspace=scope.workspace_id
     )
 
 
-def _first_event_per_session_query(include_bots: bool) -> sa.Select[Any]:
+def _entry_event_per_session_query(include_bots: bool) -> sa.Select[Any]:
     entry_columns = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
-    columns = [SESSIONS.c.session_no, SESSIONS.c.first_at, SESSIONS.c.first_seq, *entry_columns]
+    columns = [SESSIONS.c.session_no, SESSIONS.c.entry_at, SESSIONS.c.entry_seq, *entry_columns]
     if not include_bots:
         return sa.select(*columns).where(*_workspace_conditions(include_bots))
     numbered = (
@@ -51,33 +62,72 @@ def _rank_in_session() -> Expression:
 
 
 def visitors_first_seen(scope: QueryScope) -> sa.FromClause:
-    """Returns the timestamp of every visitor's first event."""
+    """Returns the timestamp of every visitor's first visit event, or of the first event of any kind without one."""
     return compiled_source(_visitors_first_seen_query, scope.include_bots).as_subquery(
         "visitor", workspace=scope.workspace_id
     )
 
 
 def _visitors_first_seen_query(include_bots: bool) -> sa.Select[Any]:
-    first = sa.select(SESSIONS.c.visitor_no, sa.func.min(SESSIONS.c.first_at).label("first_at"))
-    return first.where(*_workspace_conditions(include_bots)).group_by(SESSIONS.c.visitor_no)
+    c = SESSIONS.c
+    visit = sa.func.min(c.first_at).filter(sa.not_(c.by_provider))
+    first = sa.select(c.visitor_no, sa.func.coalesce(visit, sa.func.min(c.first_at)).label("first_at"))
+    bots = [] if include_bots else [sa.not_(c.is_bot)]
+    return first.where(c.workspace_id == WORKSPACE, *bots).group_by(c.visitor_no)
 
 
 def session_facts(scope: QueryScope) -> sa.FromClause:
-    """Returns sessions with duration, bounce, engagement and event counts."""
+    """Returns sessions with duration, bounce, engagement and event counts; repeats of orders count as conversions."""
     shape = (scope.include_bots, scope.conversions.any_revenue)
     return compiled_source(_session_facts_query, *shape).as_subquery("visits", **bind_parameters(scope))
+
+
+def sessions_with_repeats(scope: QueryScope, span: TimeRange) -> sa.FromClause:
+    """Returns the sessions with an event that repeats an order, and whether they have a conversion or purchase besides.
+
+    Args:
+        scope: workspace, bots, and which events convert.
+        span: the instants the sessions begin in; a session may go on after it.
+    """
+    read_span = span_with_repeats(TimeRange(span.start, all_time_span().end))
+    shape = (scope.include_bots, scope.conversions.any_revenue)
+    return compiled_source(_sessions_with_repeats_query, *shape).as_subquery(
+        "with_repeats", **bind_parameters(scope, read_span)
+    )
+
+
+def _sessions_with_repeats_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any]:
+    c = EVENTS.c
+    source = repeated_order_reports(any_revenue).as_subquery("repeated")
+    repeats = materialized_cte(sa.select(source.c.seq), "repeats")
+    in_time = (c.workspace_id == WORKSPACE, c.timestamp >= START)
+    sessions = sa.select(c.session_no).where(*in_time, c.seq.in_(sa.select(repeats.c.seq)))
+    columns = (c.session_no, c.seq, is_conversion(c, any_revenue_converts=any_revenue).label("converts"))
+    bots = [] if include_bots else [sa.not_(c.is_bot)]
+    events = (
+        sa.select(*columns, name_in(c.event_name, PURCHASE_EVENTS).label("purchases"))
+        .where(*in_time, *bots, is_tracked(c), c.session_no.in_(sessions))
+        .subquery("of_sessions")
+    )
+    counts = events.c.seq.not_in(sa.select(repeats.c.seq))
+    marked = sa.select(events, counts.label("counts")).subquery("marked")
+    found = (
+        _bool_or(sa.and_(marked.c.counts, sa.func.coalesce(marked.c[name], sa.false()))).label(name)
+        for name in ("converts", "purchases")
+    )
+    return sa.select(marked.c.session_no, *found).group_by(marked.c.session_no)
 
 
 def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any]:
     table: Any = _sessions_merged_with_bot_rows() if include_bots else SESSIONS
     c = table.c
     lasted = fn.EpochMicroseconds(c.last_at) - fn.EpochMicroseconds(c.first_at)
+    viewed = c.pageviews >= 1
     engaged = sa.and_(
-        c.pageviews >= 1,
+        viewed,
         sa.or_(
             lasted >= _ENGAGED_SECONDS * _MICROSECONDS_PER_SECOND,
             c.pageviews >= 2,  # noqa: PLR2004 - 6.5
-            _has_conversion(c, any_revenue),
         ),
     )
     facts = sa.select(
@@ -86,7 +136,8 @@ def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any
         *(c[name] for name in ("pageviews", "events", "has_cart", "has_purchase")),
         lasted.label("duration"),
         sa.and_(c.pageviews == 1, c.others == 0).label("bounced"),
-        engaged.label("engaged"),
+        engaged.label("engaged_by_visit"),
+        sa.and_(viewed, _has_conversion(c, any_revenue)).label("viewed_and_converted"),
     )
     return facts if include_bots else facts.where(*_workspace_conditions(include_bots))
 

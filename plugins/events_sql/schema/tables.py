@@ -3,7 +3,8 @@
 ``events`` holds the facts; all other tables are derived from it, in the same transaction, and can be rebuilt.
 ``id_numbers`` numbers every visitor (``v:<visitor id>``) and strong id (``u:<strong id>``) of a workspace, because
 exact distinct counts of numbers are three to five times cheaper than of texts. ``sessions`` has one row per
-session and bot flag, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
+session, bot flag and whether revenue providers sent the events (``by_provider``: no visit), with its first event, first
+page view and the one of them that is its entry event, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
 reported, ``weak_links`` the links of secondary weak ids and of distinct ids sent alone, ``visitor_id_pairs`` the strong ids seen with each visitor,
 ``email_digests`` who owns and who seeks which e-mail, ``visitor_owners`` who owns a visitor's events from when on,
 ``person_merges`` the ids that are merged into another person. ``store_version`` holds `VERSION`.
@@ -68,7 +69,7 @@ ENTRY_COLUMNS: Final = (
     *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"),
     *("device_type", "browser", "os", "language", "app_version", "country", "region", "city"),
 )
-"""Columns of a session's first event that its row copies for dimensions; others are read from that event."""
+"""Columns of a session's entry event that its row copies for dimensions; others are read from that event."""
 
 EVENTS: Final = sa.Table(
     "events",
@@ -92,12 +93,18 @@ SESSIONS: Final = sa.Table(
     METADATA,
     sa.Column("session_no", IdNumber),
     sa.Column("is_bot", sa.Boolean),
+    sa.Column("by_provider", sa.Boolean),
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("visitor_no", IdNumber),
     sa.Column("visitor_id", sa.Text),
     sa.Column("session_id", sa.Text),
     sa.Column("first_at", sa.DateTime),
     sa.Column("first_seq", sa.BigInteger),
+    sa.Column("began_with_system_event", sa.Boolean),
+    sa.Column("view_at", sa.DateTime),
+    sa.Column("view_seq", sa.BigInteger),
+    sa.Column("entry_at", sa.DateTime),
+    sa.Column("entry_seq", sa.BigInteger),
     sa.Column("last_at", sa.DateTime),
     sa.Column("events", sa.BigInteger),
     sa.Column("pageviews", sa.BigInteger),
@@ -205,7 +212,7 @@ REVOKED_LINKS: Final = sa.Table(
 
 STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(

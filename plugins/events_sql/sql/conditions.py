@@ -4,6 +4,7 @@ A numeric operand compares as a number, also with texts that represent a number;
 as text by code point.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -18,6 +19,10 @@ from service_core.plugin import FilterOperator, Predicate, lower_case_letter_by_
 
 Expression = sa.ColumnElement[Any]
 _NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_MAX_DIGITS: Final = 37
+_WHOLE_NUMBER_PATTERN: Final = rf"^-?[0-9]{{1,{_MAX_DIGITS}}}$"
+"""Whole numbers that fit into 128 bits."""
+
 _NEGATED_OPERATORS: Final = {
     FilterOperator.NEQ: FilterOperator.EQ,
     FilterOperator.NOT_IN: FilterOperator.IN,
@@ -154,7 +159,27 @@ def _compare_as_number_or_text(value: ComparableValue, op: FilterOperator, opera
     side = value.number if _is_number(operand) else value.text
     if side is None:
         return sa.false()
-    return _COMPARISONS[op](side, sa.literal(operand if _is_number(operand) else operand_text(operand)))
+    compared = _COMPARISONS[op](side, sa.literal(operand if _is_number(operand) else operand_text(operand)))
+    if isinstance(side, fn.TryCastNumber | sa.Case) and _is_beyond_exact_floats(operand):
+        return _compare_whole_numbers_exactly(value, op, int(operand), compared)
+    return compared
+
+
+def _is_beyond_exact_floats(operand: Any) -> bool:
+    """Returns whether an operand is a whole number that floats cannot tell from its neighbours, of up to 37 digits."""
+    return _is_number(operand) and math.isfinite(operand) and 2**53 <= abs(operand) < 10**_MAX_DIGITS
+
+
+def _compare_whole_numbers_exactly(
+    value: ComparableValue, op: FilterOperator, operand: int, compared_as_floats: Expression
+) -> Expression:
+    assert value.text is not None
+    whole = fn.TryCastWholeNumber(value.text, sa.literal(_WHOLE_NUMBER_PATTERN))
+    exact = fn.WideInteger(sa.literal(str(operand)))
+    is_whole = (
+        sa.and_(value.number.is_not(None), whole.is_not(None)) if value.number is not None else sa.false()
+    )
+    return sa.case((is_whole, _COMPARISONS[op](whole, exact)), else_=compared_as_floats)
 
 
 def _is_number(operand: Any) -> bool:

@@ -72,8 +72,12 @@ class WideIntegerDivide(_WideFunction):
     """Integer division of a positive `WideInteger` by a positive integer."""
 
 
-class BigIntOrZero(_IntegerFunction):
-    """A sum or count as a 64-bit integer; 0 for NULL."""
+class IntegerOrZero(_IntegerFunction):
+    """A sum or count as an integer; 0 for NULL. Sums of the largest amounts exceed 64 bits."""
+
+
+class Summand(_IntegerFunction):
+    """A 64-bit integer to sum, in an engine whose sum would overflow, as a wider one."""
 
 
 class JsonPath(_TextFunction):
@@ -153,7 +157,7 @@ class LatestBy(_TextFunction):
 
 
 class EarliestBy(_TextFunction):
-    """A value of the earliest row of a group: value, timestamp, sequence number."""
+    """A value of the earliest row of a group: value, timestamp, sequence number and an optional filter."""
 
 
 class SortedArrayAgg(_ArrayFunction):
@@ -198,6 +202,10 @@ class DistinctArrayAgg(_ArrayFunction):
 
 class TryCastNumber(_FloatFunction):
     """The number that a text represents by a pattern; NULL for other texts."""
+
+
+class TryCastWholeNumber(_WideFunction):
+    """The exact whole number that a text represents by a pattern; NULL for other texts."""
 
 
 class TextContains(_BooleanFunction):

@@ -159,7 +159,11 @@ def _update_derived_tables(
     writer.create_temp_table("batch_session_rows", step.SELECT_BATCH_SESSION_ROWS)
     writer.create_temp_table("stored_session_rows", step.SELECT_STORED_SESSION_ROWS)
     writer.fetch_rows(step.DELETE_STORED_SESSION_ROWS)
+    writer.create_temp_table("merged_session_rows", step.SELECT_MERGED_SESSION_ROWS)
     writer.fetch_rows(step.INSERT_SESSIONS)
+    if writer.fetch_rows(step.SELECT_ANY_SESSION_WITHOUT_ENTRY):
+        writer.fetch_rows(step.DELETE_SESSIONS_WITHOUT_ENTRY)
+        writer.fetch_rows(step.RECOMPUTE_SESSIONS_WITHOUT_ENTRY)
     writer.fetch_rows(step.INSERT_TOUCH_CANDIDATES)
     writer.fetch_rows(step.DELETE_OUTDATED_CANDIDATES)
     if has_touches:

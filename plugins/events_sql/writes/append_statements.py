@@ -22,7 +22,7 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.time_buckets import microseconds
-from plugins.events_sql.writes import derived_tables
+from plugins.events_sql.writes import derived_tables, session_rows
 from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, WEB
 
 _INT, _TEXT = sa.BigInteger, sa.Text
@@ -53,6 +53,12 @@ _BATCH_SESSION_ROWS: Final = sa.table(
 )
 _STORED_SESSION_ROWS: Final = sa.table(
     "stored_session_rows", *(sa.column(c.name, c.type) for c in SESSIONS.columns)
+)
+_MERGED_SESSION_ROWS: Final = sa.table(
+    "merged_session_rows", *(sa.column(c.name, c.type) for c in SESSIONS.columns)
+)
+_SESSIONS_WITHOUT_ENTRY: Final = sa.select(_MERGED_SESSION_ROWS.c.session_no).where(
+    session_rows.is_without_entry_event(_MERGED_SESSION_ROWS.c)
 )
 _CHANGED_VISITORS: Final = sa.table("changed_visitors", sa.column("visitor_no", _INT))
 _CHANGED_VISITOR_NUMBERS: Final = sa.select(_CHANGED_VISITORS.c.visitor_no)
@@ -323,7 +329,7 @@ def _stored_rows_of_batch_sessions() -> sa.Select[Any]:
 
 
 def _is_same_session(table: Any) -> sa.ColumnElement[bool]:
-    return sa.and_(SESSIONS.c.session_no == table.c.session_no, SESSIONS.c.is_bot == table.c.is_bot)
+    return sa.and_(*(SESSIONS.c[name] == table.c[name] for name in session_rows.SESSION_KEY))
 
 
 def _new_events_with_numbers() -> sa.Select[Any]:
@@ -348,13 +354,22 @@ SELECT_BATCH_SESSIONS: Final = _batch_sessions_with_stored_or_new_number()
 SELECT_EVENT_NUMBERS: Final = _id_and_session_numbers_of_new_events()
 SELECT_NUMBERED_EVENTS: Final = _new_events_with_numbers()
 INSERT_EVENTS: Final = insert_rows(EVENTS, sa.select(*(NUMBERED_EVENTS.c[c.name] for c in EVENTS.columns)))
-SELECT_BATCH_SESSION_ROWS: Final = derived_tables.session_rows(NUMBERED_EVENTS)
+SELECT_BATCH_SESSION_ROWS: Final = session_rows.session_rows(NUMBERED_EVENTS)
 SELECT_STORED_SESSION_ROWS: Final = _stored_rows_of_batch_sessions()
 DELETE_STORED_SESSION_ROWS: Final = sa.delete(SESSIONS).where(
     sa.exists().where(_is_same_session(_STORED_SESSION_ROWS))
 )
-INSERT_SESSIONS: Final = insert_rows(
-    SESSIONS, derived_tables.merge_session_rows(_BATCH_SESSION_ROWS, _STORED_SESSION_ROWS)
+SELECT_MERGED_SESSION_ROWS: Final = session_rows.merge_session_rows(_BATCH_SESSION_ROWS, _STORED_SESSION_ROWS)
+INSERT_SESSIONS: Final = insert_rows(SESSIONS, sa.select(*_MERGED_SESSION_ROWS.c))
+SELECT_ANY_SESSION_WITHOUT_ENTRY: Final = _SESSIONS_WITHOUT_ENTRY.limit(1)
+DELETE_SESSIONS_WITHOUT_ENTRY: Final = sa.delete(SESSIONS).where(
+    SESSIONS.c.session_no.in_(_SESSIONS_WITHOUT_ENTRY)
+)
+RECOMPUTE_SESSIONS_WITHOUT_ENTRY: Final = insert_rows(
+    SESSIONS,
+    session_rows.session_rows(
+        sa.select(EVENTS).where(EVENTS.c.session_no.in_(_SESSIONS_WITHOUT_ENTRY)).subquery("of_sessions")
+    ),
 )
 INSERT_TOUCH_CANDIDATES: Final = insert_rows(
     TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(NUMBERED_EVENTS)

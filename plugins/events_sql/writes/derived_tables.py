@@ -11,8 +11,6 @@ import sqlalchemy as sa
 
 from plugins.events_sql.schema.tables import (
     EMAIL_DIGESTS,
-    ENTRY_COLUMNS,
-    ENTRY_PREFIX,
     EVENTS,
     ID_NUMBERS,
     MAX_INSTANT,
@@ -27,105 +25,15 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import is_custom_event, name_in
+from plugins.events_sql.sql.event_kinds import name_in
+from plugins.events_sql.writes.session_rows import session_rows
 from service_core.plugin import (
-    ADD_TO_CART_EVENTS,
     CAMPAIGN_COLUMNS,
     IDENTIFY_EVENT,
-    PAGE_VIEWS,
-    PAID_EVENTS,
-    PURCHASE_EVENTS,
-    REFUND_EVENTS,
     REPORTED_TOUCH_COLUMNS,
     TOUCH_POSITIONS,
     TRACKED_SOURCES,
 )
-
-_TOUCH_VALUES: Final = ("attribution_source", "attribution_medium", "channel")
-_SESSION_KEY: Final = ("session_no", "is_bot")
-
-
-def session_rows(source: sa.FromClause) -> sa.Select[Any]:
-    """Selects one row per session and bot flag of a source, with the columns of ``sessions``."""
-    facts, first = _facts_per_session_and_bot_flag(source), source.alias("e")
-    at_first = (first.c.timestamp == facts.c.first_at, first.c.seq == facts.c.first_seq)
-    joined = facts.join(first, sa.and_(*(first.c[name] == facts.c[name] for name in _SESSION_KEY), *at_first))
-    entry = {ENTRY_PREFIX + name: first.c[name].label(ENTRY_PREFIX + name) for name in ENTRY_COLUMNS}
-    columns = {**{c.name: c for c in first.c}, **{c.name: c for c in facts.c}, **entry}
-    return sa.select(*(columns[c.name] for c in SESSIONS.columns)).select_from(joined)
-
-
-def _facts_per_session_and_bot_flag(source: sa.FromClause) -> sa.Subquery:
-    c = source.c
-    place = (c.timestamp, c.seq)
-    viewed, names = name_in(c.event_name, PAGE_VIEWS), fn.SortedArrayAgg(c.event_name, sa.not_(c.is_test))
-    no_system = sa.or_(sa.not_(fn.TextStartsWith(c.event_name, sa.literal("$"))), viewed)
-    moves_money = sa.or_(name_in(c.event_name, PAID_EVENTS - REFUND_EVENTS), is_custom_event(c.event_name))
-    refund = name_in(c.event_name, REFUND_EVENTS)
-    paid = sa.and_(sa.func.coalesce(c.revenue, 0) > 0, sa.not_(c.is_test), sa.not_(refund), moves_money)
-    campaign = [c[name] for name in CAMPAIGN_COLUMNS]
-    has_campaign = sa.func.coalesce(*campaign).is_not(None)
-    position = fn.EventPosition(*place)
-    return (
-        sa.select(
-            *(c[name] for name in _SESSION_KEY),
-            sa.func.min(c.timestamp).label("first_at"),
-            sa.cast(fn.EarliestBy(c.seq, *place), sa.BigInteger).label("first_seq"),
-            sa.func.max(c.timestamp).label("last_at"),
-            sa.func.count().label("events"),
-            sa.func.count().filter(viewed).label("pageviews"),
-            sa.func.count().filter(sa.and_(c.interactive, no_system, sa.not_(viewed))).label("others"),
-            sa.func.bool_or(name_in(c.event_name, ADD_TO_CART_EVENTS)).label("has_cart"),
-            sa.func.bool_or(name_in(c.event_name, PURCHASE_EVENTS)).label("has_purchase"),
-            sa.func.bool_or(paid).label("has_revenue"),
-            names.label("names"),
-            fn.LatestBy(fn.TupleKey(*(c[name] for name in _TOUCH_VALUES)), *place).label("touch"),
-            sa.func.max(position).label("touch_at"),
-            fn.LatestBy(fn.TupleKey(*campaign), *place, has_campaign).label("campaign"),
-            sa.func.max(position).filter(has_campaign).label("campaign_at"),
-        )
-        .group_by(*(c[name] for name in _SESSION_KEY))
-        .subquery("f")
-    )
-
-
-def merge_session_rows(batch_rows: sa.FromClause, stored_rows: sa.FromClause) -> sa.Select[Any]:
-    """Selects the session rows of a batch merged with the stored rows of the same sessions."""
-    p, b = batch_rows.c, stored_rows.c
-    is_stored = b.session_no.is_not(None)
-    place = p.first_at, p.first_seq
-    earlier = sa.or_(
-        place[0] < b.first_at, sa.and_(place[0] == b.first_at, place[1] < b.first_seq), sa.not_(is_stored)
-    )
-    later_touch = sa.func.coalesce(b.touch_at > p.touch_at, sa.false())
-    later_campaign = sa.func.coalesce(b.campaign_at > p.campaign_at, p.campaign_at.is_(None))
-    merged: dict[str, Expression] = {
-        "last_at": sa.func.greatest(p.last_at, b.last_at),
-        **{name: p[name] + sa.func.coalesce(b[name], 0) for name in ("events", "pageviews", "others")},
-        **{
-            name: sa.or_(p[name], sa.func.coalesce(b[name], sa.false()))
-            for name in ("has_cart", "has_purchase", "has_revenue")
-        },
-        "names": sa.case(
-            (sa.or_(sa.not_(is_stored), b.names == p.names), p.names),
-            else_=fn.SortedArrayUnion(p.names, b.names),
-        ),
-        "touch": sa.case((later_touch, b.touch), else_=p.touch),
-        "touch_at": sa.func.greatest(p.touch_at, b.touch_at),
-        "campaign": sa.case((later_campaign, b.campaign), else_=p.campaign),
-        "campaign_at": sa.func.greatest(p.campaign_at, b.campaign_at),
-        **{
-            name: p[name]
-            for name in (*_SESSION_KEY, "workspace_id", "visitor_no", "visitor_id", "session_id")
-        },
-    }
-    columns = [
-        merged.get(c.name, sa.case((earlier, p[c.name]), else_=b[c.name])).label(c.name)
-        for c in SESSIONS.columns
-    ]
-    same = sa.and_(*(b[name] == p[name] for name in _SESSION_KEY))
-    return sa.select(*columns).select_from(batch_rows.outerjoin(stored_rows, same))
-
 
 SECONDARY_ID_COLUMNS: Final = ("sent_visitor_id", "distinct_id")
 """Columns that may hold another weak id of an event besides its visitor id."""

@@ -19,6 +19,7 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.append_statements import SUPERSEDED_EVENTS, insert_rows
+from plugins.events_sql.writes.session_rows import session_rows
 from service_core.plugin import WEB
 
 _SUPERSEDED: Final = SUPERSEDED_EVENTS.c
@@ -49,7 +50,7 @@ def remove_superseded_events(writer: StatementRunner) -> None:
         writer.fetch_rows(_delete_rows(table))
     rest = sa.select(EVENTS).where(EVENTS.c.session_no.in_(_SESSIONS)).subquery("rest_of_sessions")
     for table, rows in (
-        (SESSIONS, derived_tables.session_rows(rest)),
+        (SESSIONS, session_rows(rest)),
         (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(rest)),
     ):
         writer.fetch_rows(sa.delete(table).where(table.c.session_no.in_(_SESSIONS)))

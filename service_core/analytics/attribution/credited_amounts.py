@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from service_core.analytics.attribution.credit_shares import MILLION
+from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.measures import (
     MISSING_FX_RATE,
     Aggregation,
@@ -19,8 +20,8 @@ from service_core.analytics.measures import (
 )
 from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
 
-VISITORS: Final = count_distinct("visitor_id", Relation.EVENTS)
-SESSIONS: Final = count_distinct("session", Relation.EVENTS)
+VISITORS: Final = count_distinct("visitor_id", Relation.EVENTS, IS_VISIT_EVENT)
+SESSIONS: Final = count_distinct("session", Relation.EVENTS, IS_VISIT_EVENT)
 ATTRIBUTED: Final = Predicate("attributed", value=True)
 UNATTRIBUTED: Final = Predicate("attributed", value=False)
 

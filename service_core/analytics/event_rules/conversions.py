@@ -3,18 +3,13 @@
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
 from service_core.analytics.event_rules.revenue_events import is_revenue_event
 from service_core.analytics.ports import ConversionSet
-from service_core.ingestion.event_names import PAGE_VIEWS, REFUND_EVENTS
+from service_core.ingestion.event_names import REFUND_EVENTS
 from service_core.ingestion.models import Event
 
 
 def canonical_event_name(name: str) -> str:
     """Returns one name for all synonyms: ``order_paid`` and ``purchase`` give the same."""
     return min(list_event_synonyms(name))
-
-
-def is_system_event(name: str) -> bool:
-    """Whether it is a system event such as ``$identify`` or ``$alias``; page views are not."""
-    return name.startswith("$") and name not in PAGE_VIEWS
 
 
 def is_non_bot_conversion_by_name_or_revenue(event: Event, conversion_set: ConversionSet) -> bool:

@@ -132,6 +132,37 @@ def deduplicate_order_reports_within_7_days(
     return [event for event, keys in events_with_keys if has_no_preceding_report(event, keys)]
 
 
+def find_repeated_order_reports(
+    events: Iterable[Event], keys_of: Callable[[Event], frozenset[Hashable]]
+) -> list[Event]:
+    """Returns the events that repeat an earlier report of the same order, less than 7 days before.
+
+    Tracked events repeat tracked events, and events of revenue providers those of revenue providers: a page that
+    reports an order keeps its event, although the amount is that of the provider's report.
+
+    Args:
+        events: in order of `event_time_key`.
+        keys_of: returns the keys of the order that an event reports.
+    """
+    latest: dict[Hashable, datetime] = {}
+    repeated = []
+    for event in events:
+        tracked = provider_of_payment(event) == TRACKED
+        keys = [(tracked, key) for key in keys_of(event)]
+        if any(event.timestamp - latest[key] < ORDER_DEDUP_WINDOW for key in keys if key in latest):
+            repeated.append(event)
+        latest |= dict.fromkeys(keys, event.timestamp)
+    return repeated
+
+
+def order_ids_of_repeats(event: Event) -> frozenset[str]:
+    """Returns the ids by which an event may repeat another one: of a tracked event, the order id, else the payment id."""
+    if provider_of_payment(event) != TRACKED:
+        return order_and_payment_ids(event)
+    order = _order_id_of_tracked_event(event)
+    return frozenset() if order is None else frozenset({order})
+
+
 def _as_keys(key: Hashable | None) -> Iterable[Hashable]:
     return key if isinstance(key, frozenset) else () if key is None else (key,)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.measures import (
     Aggregation,
     Column,
@@ -39,7 +40,7 @@ def _match_event_names(names: Iterable[str]) -> Predicate:
     return Predicate("event_name", FilterOperator.IN, tuple(sorted(names)))
 
 
-VISITORS: Final = count_distinct("visitor_id", Relation.EVENTS)
+VISITORS: Final = count_distinct("visitor_id", Relation.EVENTS, IS_VISIT_EVENT)
 CONVERSIONS: Final = count_rows(Relation.CONVERSIONS)
 _HAS_PAGEVIEW: Final = Predicate("pageviews", FilterOperator.GTE, 1)
 _SESSIONS_WITH_PAGEVIEW: Final = count_rows(Relation.SESSIONS, _HAS_PAGEVIEW)
@@ -89,7 +90,12 @@ def _define_active_users_of_trailing_days(days: int) -> Metric:
 
 
 TRAFFIC_METRICS: Final = (
-    _define_count("visitors", "Visitors", VISITORS, "Distinct visitors with an event."),
+    _define_count(
+        "visitors",
+        "Visitors",
+        VISITORS,
+        "Distinct visitors with an event; events of revenue providers are no visit.",
+    ),
     _define_count(
         "new_visitors",
         "New visitors",
@@ -103,7 +109,10 @@ TRAFFIC_METRICS: Final = (
         "Visitors whose first event ever lies before the range.",
     ),
     _define_count(
-        "sessions", "Sessions", count_distinct("session", Relation.EVENTS), "Distinct sessions with an event."
+        "sessions",
+        "Sessions",
+        count_distinct("session", Relation.EVENTS, IS_VISIT_EVENT),
+        "Distinct sessions with an event; events of revenue providers are no visit.",
     ),
     _define_count(
         "identified_users",
@@ -195,7 +204,7 @@ ENGAGEMENT_METRICS: Final = (
         "engaged_sessions",
         "Engaged sessions",
         count_rows(Relation.SESSIONS, _HAS_PAGEVIEW, Predicate("engaged", value=True)),
-        "Sessions with a page view that last 10 seconds, or have two page views or a conversion.",
+        "Sessions with a page view that last 10 seconds, or have two page views or a conversion; a repeat of an order is none.",
         "engagement",
     ),
 )

@@ -13,6 +13,9 @@ from typing import Any, Final
 from service_core.analytics.measures import FilterOperator, Scalar
 
 _NUMBER_PATTERN: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WHOLE_NUMBER_PATTERN: Final = re.compile(r"-?[0-9]{1,37}")
+"""Whole numbers compare exactly, others as floats."""
+
 _NEGATED_OPERATORS: Final = {
     FilterOperator.NEQ: FilterOperator.EQ,
     FilterOperator.NOT_IN: FilterOperator.IN,
@@ -90,5 +93,5 @@ def _as_numbers_or_texts(value: Any, operand: Scalar | datetime) -> tuple[Any, A
     if isinstance(value, bool):
         return None
     if isinstance(value, str) and _NUMBER_PATTERN.fullmatch(value):
-        return float(value), operand
+        return (int if _WHOLE_NUMBER_PATTERN.fullmatch(value) else float)(value), operand
     return (value, operand) if isinstance(value, int | float | Fraction) else None

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from service_core.access.models import Caller
+from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import Column, FilterOperator, Predicate, Relation, count_distinct
 from service_core.analytics.ports import AggregateQuery, AggregateReader, ColumnSort
@@ -20,7 +21,7 @@ from service_core.kernel.operations import operation
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
-_TAGGED_VISITORS = count_distinct("visitor_id", Relation.EVENTS)
+_TAGGED_VISITORS = count_distinct("visitor_id", Relation.EVENTS, IS_VISIT_EVENT)
 
 
 class LinkTagsQuery(RangeQuery):

@@ -22,6 +22,7 @@ from service_core.testing.event_store.golden_numbers import GoldenNumbers
 from service_core.testing.event_store.identity_resolution import IdentityResolution
 from service_core.testing.event_store.invariants import Invariants
 from service_core.testing.event_store.kit import Store
+from service_core.testing.event_store.large_numbers import LargeNumbers
 from service_core.testing.event_store.line_items import LineItems
 from service_core.testing.event_store.lone_distinct_ids import LoneDistinctIds
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
@@ -33,6 +34,7 @@ from service_core.testing.event_store.reenrichment import Reenrichment
 from service_core.testing.event_store.refund_amounts import RefundAmounts
 from service_core.testing.event_store.sessions_and_payments import SessionsAndPayments
 from service_core.testing.event_store.touch_paths import TouchPaths
+from service_core.testing.event_store.visits import Visits
 
 __all__ = ("EventStoreConformance", "Store")
 
@@ -42,7 +44,9 @@ class EventStoreConformance(
     PersonalData,
     Reenrichment,
     SessionsAndPayments,
+    Visits,
     PaidAmounts,
+    LargeNumbers,
     OrderDeduplication,
     RefundAmounts,
     CurrencyConversion,

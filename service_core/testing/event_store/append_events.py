@@ -4,7 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from service_core.ingestion.models import CAMPAIGN_COLUMNS
-from service_core.testing.event_builder import EventBuilder, campaign_columns, utc_instant, whole_utc_days
+from service_core.testing.event_builder import (
+    EventBuilder,
+    campaign_columns,
+    referral_columns,
+    utc_instant,
+    whole_utc_days,
+)
 from service_core.testing.event_store.kit import EVENTS, EventStoreKit, Store, measure_value_or_row
 
 SPAN = whole_utc_days("2026-03-01", "2026-03-31")
@@ -118,7 +124,7 @@ class AppendEvents(EventStoreKit):
             builder.add_event("page_view", at=at, visitor="A1", is_bot=True, landing_page="/bot", **bot)
         await store.append(builder.events)
         key = builder.workspace_id, "A1", "s1"
-        unknown = builder.workspace_id, "A1", "s2"
+        unknown = builder.workspace_id, "A2", "s2"
         (state,) = (await store.session_states([key, unknown])).values()
         assert (state.first_at, state.landing_page) == (utc_instant("2026-03-02T10:00"), "/in")
         assert (state.attribution_source, state.channel) == ("google", "paid_search")
@@ -128,6 +134,53 @@ class AppendEvents(EventStoreKit):
             "spring",
             None,
         )
+        assert state.last_campaign_at == utc_instant("2026-03-02T10:00")
+
+    async def test_session_states_of_a_new_session_hold_the_latest_campaign_of_the_visitor(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A session without events has the campaign of the visitor's other sessions, and nothing else."""
+        for hour, name in enumerate(("spring", "autumn"), 9):
+            builder.add_event(
+                "page_view",
+                at=f"2026-03-02T{hour:02}:00:00.000007",
+                visitor="A1",
+                session=name,
+                **campaign_columns("google", "cpc", name),
+            )
+        builder.add_event("page_view", at="2026-03-02T12:00", visitor="A1", session="last")
+        await store.append(builder.events)
+        key = builder.workspace_id, "A1", "new"
+        states = await store.session_states([key])
+        (state,) = states.values()
+        assert (state.first_at, state.landing_page, state.channel) == (None, None, None)
+        assert state.last_campaign is not None
+        assert dict(zip(CAMPAIGN_COLUMNS, state.last_campaign, strict=True))["utm_campaign"] == "autumn"
+        assert state.last_campaign_at == utc_instant("2026-03-02T10:00:00.000007")
+
+    async def test_session_states_leave_out_events_that_make_no_touch_and_those_of_providers(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Later events inherit the source of touches only, and no landing page of a system event."""
+        identified = referral_columns("partner.example", "referral", "referral")
+        builder.add_event(
+            "$identify", at="2026-03-02T10:00", visitor="A1", landing_page="/login", **identified
+        )
+        builder.add_event(
+            "order_paid", at="2026-03-02T09:00", visitor="A1", source="till", landing_page="/till"
+        )
+        key = builder.workspace_id, "A1", "s1"
+        await store.append(builder.events)
+        (state,) = (await store.session_states([key])).values()
+        assert (state.first_at, state.landing_page) == (utc_instant("2026-03-02T10:00"), None)
+        assert (state.attribution_source, state.attribution_medium, state.channel) == (None, None, None)
+        builder.add_event(
+            "page_view", at="2026-03-02T10:01", visitor="A1", page_path="/home", landing_page="/home",
+            **campaign_columns("news", "email", channel="email"),
+        )  # fmt: skip
+        await store.append(builder.events[-1:])
+        (state,) = (await store.session_states([key])).values()
+        assert (state.landing_page, state.attribution_source, state.channel) == ("/home", "news", "email")
 
     async def test_event_time_range_is_first_and_last_timestamp_or_none(
         self, store: Store, builder: EventBuilder

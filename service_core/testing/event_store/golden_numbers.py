@@ -73,7 +73,7 @@ class GoldenNumbers(EventStoreKit):
             3,
             4,
             1,
-            2,
+            1,
             4389.0,
         )
         assert await measure_value_or_row(store_with_dataset, shop_query_scope(), REVENUE, REFUNDS) == (

@@ -5,9 +5,10 @@ from typing import Any, Protocol
 import pytest
 
 from service_core.analytics.cohorts.ports import CohortReader
+from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.line_items.ports import LineItemReader
-from service_core.analytics.measures import Aggregation, Column, Measure, Relation
+from service_core.analytics.measures import Aggregation, Column, Measure, Relation, count_distinct
 from service_core.analytics.people.ports import PersonActivityReader, PersonReader
 from service_core.analytics.ports import (
     AggregateQuery,
@@ -88,9 +89,9 @@ async def measure_by_columns(
 
 
 EVENTS = Aggregation(Relation.EVENTS)
-VISITORS = Aggregation(Relation.EVENTS, Column("visitor_id"), distinct=True)
+VISITORS = count_distinct("visitor_id", Relation.EVENTS, IS_VISIT_EVENT)
 PERSONS = Aggregation(Relation.EVENTS, Column("person"), distinct=True)
-SESSIONS = Aggregation(Relation.EVENTS, Column("session"), distinct=True)
+SESSIONS = count_distinct("session", Relation.EVENTS, IS_VISIT_EVENT)
 SESSION_STARTS = Aggregation(Relation.SESSIONS)
 CONVERTED = Aggregation(Relation.CONVERSIONS)
 CREDITED = Aggregation(Relation.CREDITS, Column("credit"))

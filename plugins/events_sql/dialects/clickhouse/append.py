@@ -49,6 +49,7 @@ from plugins.events_sql.schema.tables import (
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.append import visitors_linked_by_event
+from plugins.events_sql.writes.session_rows import session_rows
 from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, has_email
 
 _BATCH_EVENT_IDS: Final = sa.table(
@@ -180,7 +181,7 @@ def _update_derived_tables(
     )
     weak = derived_tables.secondary_weak_link_rows(_BATCH_SESSION_EVENTS, _BATCH_IDS)
     for table, query in (
-        (SESSIONS, derived_tables.session_rows(_BATCH_SESSION_EVENTS)),
+        (SESSIONS, session_rows(_BATCH_SESSION_EVENTS)),
         (REPORTED_TOUCHES, derived_tables.reported_touch_rows(_BATCH_SESSION_EVENTS)),
         (WEAK_LINKS, weak),
         (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(_BATCH_SESSION_EVENTS, weak.subquery("weak"))),

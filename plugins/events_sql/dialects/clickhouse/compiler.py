@@ -168,6 +168,11 @@ def _latest_by(value: str, at: str, seq: str, *condition: str) -> str:
     return f"{text} FILTER (WHERE {condition[0]})" if condition else text
 
 
+def _earliest_by(value: str, at: str, seq: str, *condition: str) -> str:
+    text = f"argMin({value}, tuple({at}, {seq}))"
+    return f"{text} FILTER (WHERE {condition[0]})" if condition else text
+
+
 def _identify_email(document: str) -> str:
     places = (f"{document}, 'traits', 'email'", f"{document}, 'email'")
     return f"coalesce({', '.join(_JSON_RAW.format(place) for place in places)})"
@@ -191,7 +196,8 @@ fn.register_compilations(
         fn.EpochMicroseconds: "toUnixTimestamp64Micro({})",
         fn.IntegerDivide: "intDiv({}, {})",
         fn.WideIntegerDivide: "intDiv({}, {})",
-        fn.BigIntOrZero: "toInt64(coalesce({}, 0))",
+        fn.IntegerOrZero: "toInt128(coalesce({}, 0))",
+        fn.Summand: "toInt128({})",
         fn.WideInteger: "toInt128({})",
         fn.Rounded: "round({}, 6)",
         fn.EventPosition: "(toInt128(toUnixTimestamp64Micro({})) * 9223372036854775808 + {})",
@@ -219,13 +225,14 @@ fn.register_compilations(
         fn.ArraysOverlap: "hasAny({}, {})",
         fn.SortedArrayUnion: "arraySort(arrayDistinct(arrayConcat({}, {})))",
         fn.LatestBy: _latest_by,
-        fn.EarliestBy: "argMin({}, tuple({}, {}))",
+        fn.EarliestBy: _earliest_by,
         fn.OrderedArrayAgg: "arrayMap(x -> x.3, arraySort(x -> (x.1, x.2), groupArray(tuple({1}, {2}, {0}))))",
         fn.ArrayAgg: "groupArray({})",
         fn.DistinctArrayAgg: "groupUniqArray({})",
         fn.SortedArrayAgg: "arraySort(groupUniqArray({}) FILTER (WHERE {}))",
         fn.Median: "quantileExactInclusive(0.5)({}) FILTER (WHERE {})",
         fn.TryCastNumber: "if(match({0}, {1}), toFloat64OrNull({0}), NULL)",
+        fn.TryCastWholeNumber: "if(match({0}, {1}), toInt128OrNull({0}), NULL)",
         fn.TextContains: "(position({}, {}) > 0)",
         fn.TextStartsWith: "startsWith({}, {})",
         fn.TextEndsWith: "endsWith({}, {})",

@@ -32,6 +32,11 @@ def _latest_by(value: str, at: str, seq: str, *condition: str) -> str:
     return f"{text} FILTER (WHERE {condition[0]})" if condition else text
 
 
+def _earliest_by(value: str, at: str, seq: str, *condition: str) -> str:
+    text = f"arg_min({value}, {_POSITION.format(at, seq)})"
+    return f"{text} FILTER (WHERE {condition[0]})" if condition else text
+
+
 def _first_nonempty_json_list(document: str, *keys: str) -> str:
     places = (f"'$.' || {key}" for key in keys)
     cases = (
@@ -50,7 +55,8 @@ fn.register_compilations(
         fn.UnindexedCondition: "CASE WHEN length({1}) >= 0 THEN {0} END",
         fn.IntegerDivide: "(({}) // ({}))",
         fn.WideIntegerDivide: "(({}) // ({}))",
-        fn.BigIntOrZero: "CAST(coalesce({}, 0) AS BIGINT)",
+        fn.IntegerOrZero: "CAST(coalesce({}, 0) AS HUGEINT)",
+        fn.Summand: "{}",
         fn.WideInteger: "CAST({} AS HUGEINT)",
         fn.Rounded: "round({}, 6)",
         fn.EventPosition: _POSITION,
@@ -82,13 +88,14 @@ fn.register_compilations(
         fn.ArraysOverlap: "list_has_any({}, {})",
         fn.SortedArrayUnion: "list_sort(list_distinct(list_concat({}, {})))",
         fn.LatestBy: _latest_by,
-        fn.EarliestBy: f"arg_min({{0}}, {_POSITION.format('{1}', '{2}')})",
+        fn.EarliestBy: _earliest_by,
         fn.OrderedArrayAgg: "list({} ORDER BY {}, {})",
         fn.ArrayAgg: "list({})",
         fn.DistinctArrayAgg: "list(DISTINCT {})",
         fn.SortedArrayAgg: "coalesce(list_sort(list(DISTINCT {}) FILTER (WHERE {})), [])",
         fn.Median: "median({}) FILTER (WHERE {})",
         fn.TryCastNumber: "CASE WHEN regexp_full_match({0}, {1}) THEN TRY_CAST({0} AS DOUBLE) END",
+        fn.TryCastWholeNumber: "CASE WHEN regexp_full_match({0}, {1}) THEN TRY_CAST({0} AS HUGEINT) END",
         fn.TextContains: "contains({}, {})",
         fn.TextStartsWith: "starts_with({}, {})",
         fn.TextEndsWith: "suffix({}, {})",

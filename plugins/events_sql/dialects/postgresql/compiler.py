@@ -54,6 +54,11 @@ def _latest_by(value: str, at: str, seq: str, *condition: str) -> str:
     return f"{text} FILTER (WHERE {condition[0]})" if condition else text
 
 
+def _earliest_by(value: str, at: str, seq: str, *condition: str) -> str:
+    text = f"first_of({value} ORDER BY {at}, {seq})"
+    return f"{text} FILTER (WHERE {condition[0]})" if condition else text
+
+
 def _identify_email(document: str) -> str:
     places = (f"{document} #> '{{traits,email}}'", f"{document} -> 'email'")
     cases = (f"CASE WHEN jsonb_typeof({place}) <> 'null' THEN {place} END" for place in places)
@@ -78,7 +83,8 @@ fn.register_compilations(
         fn.EpochMicroseconds: _EPOCH_MICROSECONDS,
         fn.IntegerDivide: "(({}) / ({}))",
         fn.WideIntegerDivide: "div({}, {})",
-        fn.BigIntOrZero: "CAST(coalesce({}, 0) AS BIGINT)",
+        fn.IntegerOrZero: "CAST(coalesce({}, 0) AS NUMERIC)",
+        fn.Summand: "{}",
         fn.WideInteger: "CAST({} AS NUMERIC)",
         fn.Rounded: "round(CAST({} AS NUMERIC), 6)",
         fn.EventPosition: f"(CAST({_EPOCH_MICROSECONDS} AS NUMERIC) * 9223372036854775808 + {{1}})",
@@ -106,7 +112,7 @@ fn.register_compilations(
         fn.ArraysOverlap: "({} && CAST({} AS TEXT[]))",
         fn.SortedArrayUnion: 'ARRAY(SELECT DISTINCT x COLLATE "C" FROM unnest({} || {}) AS u(x) ORDER BY 1)',
         fn.LatestBy: _latest_by,
-        fn.EarliestBy: "first_of({} ORDER BY {}, {})",
+        fn.EarliestBy: _earliest_by,
         fn.OrderedArrayAgg: "array_agg({} ORDER BY {}, {})",
         fn.ArrayAgg: "array_agg({})",
         fn.DistinctArrayAgg: "array_agg(DISTINCT {})",
@@ -115,6 +121,7 @@ fn.register_compilations(
             "percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST({} AS DOUBLE PRECISION)) FILTER (WHERE {})"
         ),
         fn.TryCastNumber: "spelled({}, {})",
+        fn.TryCastWholeNumber: "CASE WHEN {0} ~ {1} THEN CAST({0} AS NUMERIC) END",
         fn.TextContains: "(strpos({}, {}) > 0)",
         fn.TextStartsWith: "starts_with({}, {})",
         fn.TextEndsWith: "(right({0}, length({1})) = {1})",

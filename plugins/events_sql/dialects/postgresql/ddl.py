@@ -19,7 +19,7 @@ ORDER BY array_position($1, CAST(collname AS TEXT)) LIMIT 1
 
 _INDEXES: Final = {
     "events_narrow": "events (workspace_id, timestamp, seq)"
-    " INCLUDE (visitor_no, strong_no, session_no, event_name, is_bot)",
+    " INCLUDE (visitor_no, strong_no, session_no, event_name, is_bot, source)",
     "events_with_revenue": "events (workspace_id, timestamp) WHERE revenue IS NOT NULL",
     "events_by_id": "events (workspace_id, event_id)",
     "events_of_session": "events (session_no, timestamp, seq)",

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.reads.funnels.funnel_scan import FunnelScan, scan_funnel
 from plugins.events_sql.reads.funnels.funnel_sql import funnel_events_table, ordered_funnel_statement
-from plugins.events_sql.relations.relation_rows import EventRows, span_conditions
+from plugins.events_sql.relations.order_deduplication import can_report_orders, is_tracked
+from plugins.events_sql.relations.relation_rows import EventRows, repeated_order_seqs, span_conditions
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
@@ -19,6 +20,7 @@ from plugins.events_sql.sql.event_kinds import name_in
 from service_core.plugin import FunnelOrder, FunnelReaderQuery, FunnelResult, FunnelStep, TimeRange
 
 _MICROSECONDS_PER_SECOND: Final = 1e6
+_REPEATED_ORDERS: Final = sa.table("repeated_orders", sa.column("seq", sa.BigInteger))
 
 
 def evaluate_funnel(plan: FunnelReaderQuery, runner: StatementRunner) -> FunnelResult:
@@ -27,7 +29,8 @@ def evaluate_funnel(plan: FunnelReaderQuery, runner: StatementRunner) -> FunnelR
     if end <= plan.scope.span.start:
         return FunnelResult([FunnelStep(0, None, None) for _ in plan.steps], 0)
     read_span = TimeRange(plan.scope.span.start, end)
-    runner.create_temp_table("funnel_events", _funnel_events_query(plan, read_span))
+    has_repeats = _create_repeated_orders_table_if_any(plan, read_span, runner)
+    runner.create_temp_table("funnel_events", _funnel_events_query(plan, read_span, has_repeats=has_repeats))
     if plan.order is FunnelOrder.ORDERED and not _excludes_a_step(plan):
         (row,) = runner.fetch_rows(ordered_funnel_statement(plan))
         return _funnel_result_from_row(row)
@@ -48,8 +51,16 @@ def _excludes_a_step(plan: FunnelReaderQuery) -> bool:
     return bool(plan.exclude and plan.exclude & frozenset().union(*plan.steps))
 
 
-def _funnel_events_query(plan: FunnelReaderQuery, read_span: TimeRange) -> sa.Select[Any]:
-    """Selects the funnel events: unit, instant, sequence number and which steps each matches (`funnel_events_table`)."""
+def _funnel_events_query(
+    plan: FunnelReaderQuery, read_span: TimeRange, *, has_repeats: bool = False
+) -> sa.Select[Any]:
+    """Selects the funnel events: unit, instant, sequence number and which steps each matches (`funnel_events_table`).
+
+    Args:
+        plan: the funnel.
+        read_span: the instants to read.
+        has_repeats: whether to leave out reports that repeat an order.
+    """
     rows = EventRows(plan.scope, read_span)
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name
@@ -69,8 +80,22 @@ def _funnel_events_query(plan: FunnelReaderQuery, read_span: TimeRange) -> sa.Se
         sa.select(*columns)
         .select_from(rows.source)
         .where(*rows.where, rows.at < sa.literal(to_naive_utc(read_span.end)))
+        .where(*([is_tracked(rows.table.c)] if plan.by_session else []))
     )
+    if has_repeats:
+        statement = statement.where(rows.table.c.seq.not_in(sa.select(_REPEATED_ORDERS.c.seq)))
     return statement if plan.order is FunnelOrder.STRICT else statement.where(name_in(name, names))
+
+
+def _create_repeated_orders_table_if_any(
+    plan: FunnelReaderQuery, read_span: TimeRange, runner: StatementRunner
+) -> bool:
+    """Creates the temporary table of the reports that repeat an order; returns whether there are any."""
+    names = frozenset().union(*plan.steps, plan.exclude or ())
+    if plan.order is not FunnelOrder.STRICT and not can_report_orders(names, plan.scope.conversions):
+        return False
+    runner.create_temp_table(_REPEATED_ORDERS.name, repeated_order_seqs(plan.scope, read_span))
+    return bool(runner.fetch_rows(sa.select(_REPEATED_ORDERS.c.seq).limit(1)))
 
 
 def _funnel_result_from_row(row: tuple[Any, ...]) -> FunnelResult:

@@ -130,7 +130,7 @@ def _count_and_latest_event_per_group(
     event_id = fn.LatestBy(event_columns.event_id, at, event_columns.seq).label("event_id")
     columns = (
         *group_columns,
-        fn.BigIntOrZero(event_count).label("events"),
+        fn.IntegerOrZero(event_count).label("events"),
         sa.func.max(at).label("at"),
         seq,
         event_id,

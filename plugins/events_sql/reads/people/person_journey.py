@@ -36,17 +36,15 @@ from plugins.events_sql.reads.people.person_profile import (
     row_to_touch,
 )
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.order_deduplication import is_tracked
 from plugins.events_sql.relations.order_events import create_order_events_table
-from plugins.events_sql.relations.relation_rows import (
-    all_time_span,
-    conversions_once_per_order,
-    span_conditions,
-)
+from plugins.events_sql.relations.relation_rows import conversions_once_per_order, span_conditions
 from plugins.events_sql.schema.row_mapping import row_to_event, to_utc
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import compiled_source
 from plugins.events_sql.sql.event_kinds import name_in
 from plugins.events_sql.sql.time_buckets import microseconds
+from plugins.events_sql.sql.time_spans import all_time_span
 from service_core.plugin import (
     CHARGE,
     PAGE_VIEWS,
@@ -152,7 +150,8 @@ def _newest_sessions(max_sessions: int, source: Any, where: list[Any]) -> sa.Sel
         sa.func.count().label("events"),
         fn.SingleElement(last_view).label("exit_page"),
     )
-    sessions = facts.select_from(source).where(*where).group_by(c.session_no).subquery("session_rows")
+    visits = facts.select_from(source).where(*where, is_tracked(c))
+    sessions = visits.group_by(c.session_no).subquery("session_rows")
     newest = (sessions.c.first_at.desc(), sessions.c.first_seq.desc())
     return (
         sa.select(*(sessions.c[column.name] for column in SESSION_PAGE.c))

@@ -26,7 +26,6 @@ from plugins.events_sql.identity.related_visitors import (
 from plugins.events_sql.reads.event_queries import EVENT_COLUMNS, NEWEST_FIRST, events_at_positions
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
-    all_time_span,
     filter_columns,
     required_columns,
     span_conditions,
@@ -44,6 +43,7 @@ from plugins.events_sql.schema.tables import (
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import WORKSPACE, compiled_source
 from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.time_spans import all_time_span
 from service_core.plugin import (
     IDENTIFY_EVENT,
     MAX_ITEMS_PER_PERSON,

@@ -1,0 +1,194 @@
+"""Conformance tests of what is a visit, how a session began, and repeats of orders within sessions and funnels."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from service_core.analytics.cohorts.ports import CohortReaderQuery
+from service_core.analytics.measures import Column, Predicate, Relation, count_rows, entry_column, sum_column
+from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQuery
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import BucketUnit
+from service_core.testing.event_builder import (
+    EventBuilder,
+    campaign_columns,
+    conversion_set,
+    utc_instant,
+    whole_utc_days,
+)
+from service_core.testing.event_store.funnels_and_cohorts import three_step_funnel_query, units_per_step
+from service_core.testing.event_store.kit import (
+    CONVERTED,
+    EVENTS,
+    PERSONS,
+    SESSION_STARTS,
+    SESSIONS,
+    VISITORS,
+    EventStoreKit,
+    Store,
+    measure_by_columns,
+    measure_value_or_row,
+)
+from service_core.testing.event_store.sessions_and_payments import BOUNCED, ENGAGED, REVENUE
+
+SPAN = whole_utc_days("2026-03-02", "2026-03-03")
+HAS_PURCHASE = sum_column("has_purchase", Relation.SESSIONS)
+DURATION = sum_column("duration", Relation.SESSIONS)
+NEW = Predicate("visitor_is_new", value=True)
+_SPRING = campaign_columns("google", "cpc", "spring")
+
+
+class Visits(EventStoreKit):
+    """Tests of visitors, sessions, entry events and repeats of orders."""
+
+    async def test_events_of_revenue_providers_are_no_visitors_and_no_sessions(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Events of revenue providers count as events, conversions and money, but in no visit.
+
+        One has a visitor id of its own, one carries that of a visitor, one comes into the visitor's session before it began.
+        """
+        paid: dict[str, Any] = {"source": "till", "revenue": 500}
+        builder.add_event("order_paid", at="2026-03-01T09:00", visitor="A1", session="hour", **paid)
+        builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1", page_path="/", country="DE")
+        builder.add_event("order_paid", at="2026-03-02T09:00", visitor="A1", **paid)
+        builder.add_event("order_paid", at="2026-03-02T11:00", visitor="A1", **paid)
+        builder.add_event("order_paid", at="2026-03-02T12:00", visitor="till:c1", session="own", **paid)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        visits = (VISITORS, SESSIONS, SESSION_STARTS, BOUNCED, DURATION, HAS_PURCHASE)
+        assert await measure_value_or_row(store, scope, *visits) == (1, 1, 1, 1, 0, 0)
+        assert await measure_value_or_row(store, scope, EVENTS, CONVERTED, PERSONS, REVENUE) == (
+            4,
+            3,
+            2,
+            1500,
+        )
+        assert await measure_value_or_row(store, scope, VISITORS.with_conditions(NEW)) == 1
+        by_country = entry_column("country")
+        assert await measure_by_columns(store, scope, VISITORS, by_country) == {"DE": 1}
+        assert await measure_by_columns(store, scope, SESSIONS, by_country) == {"DE": 1}
+        assert await measure_by_columns(store, scope, CONVERTED, by_country) == {"DE": 2, None: 1}
+        assert await measure_by_columns(store, scope, CONVERTED, entry_column("referrer")) == {None: 3}
+        assert await measure_by_columns(store, scope, VISITORS, Column("event_name")) == {"page_view": 1}
+
+    async def test_visitors_and_sessions_over_the_ends_of_a_span_are_counted_by_their_own_events(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A session over the whole span counts only if one of its own events lies in the span."""
+        for day in ("2026-03-01", "2026-03-05"):
+            builder.add_event("page_view", at=day, visitor="A1")
+        builder.add_event("order_paid", at="2026-03-02", visitor="A1", source="till", revenue=500)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        assert await measure_value_or_row(store, scope, VISITORS, SESSIONS, EVENTS) == (0, 0, 1)
+
+    async def test_people_and_active_visitors_have_sessions_of_their_own_events_only(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Sessions of a person leave out events of revenue providers; the revenue of a session keeps their amount."""
+        builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1")
+        builder.add_event("order_paid", at="2026-03-02T10:05", visitor="A1", source="till", revenue=500)
+        builder.add_event("order_paid", at="2026-03-02T11:00", visitor="A1", session="s2", source="till")
+        builder.add_event("order_paid", at="2026-03-02T11:00", visitor="till:c1", source="till", revenue=1)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        persons, total = await store.list_people_and_total(PeoplePageQuery(scope, 9, 0, "events"))
+        assert total == 2
+        assert [(p.person, p.sessions, p.events) for p in persons] == [("v:A1", 1, 3), ("v:till:c1", 0, 1)]
+        activity = await store.read_activity(PersonActivityQuery(scope, "v:A1", timedelta(days=30), 9))
+        assert [(s.first_event.event_name, s.events, s.revenue) for s in activity.sessions] == [
+            ("page_view", 1, 500)
+        ]
+        (active,) = await store.list_visitors_with_recently_received_events(scope, SPAN.start, 9)
+        assert (active.latest_event, active.events, active.revenue) == (builder.events[0], 1, 500)
+        assert active.first_seen == active.last_seen == utc_instant("2026-03-02T10:00")
+
+    async def test_a_session_that_begins_with_a_system_event_is_described_by_its_first_page_view(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Source, campaign and landing page are those of a page view within 30 minutes, in whichever order events arrive."""
+        first: dict[str, Any] = {"landing_page": "/login", "page_path": "/login", "country": "FR"}
+        view: dict[str, Any] = {"page_path": "/sale", "landing_page": "/login", "country": "DE", **_SPRING}
+        for visitor, view_at in (("A1", "10:30:00"), ("A2", "10:30:00.000001")):
+            builder.add_event("$identify", at="2026-03-02T10:00:00", visitor=visitor, **first)
+            builder.add_event("click", at="2026-03-02T10:00:05", visitor=visitor, page_path="/click")
+            builder.add_event("page_view", at=f"2026-03-02T{view_at}", visitor=visitor, **view)
+        builder.add_event("click", at="2026-03-02T10:00", visitor="A3", page_path="/a", landing_page="/a")
+        builder.add_event("page_view", at="2026-03-02T10:01", visitor="A3", **view)
+        builder.add_event("$identify", at="2026-03-02T10:00", visitor="A4", **first)
+        expected = {
+            ("google", "spring", "/sale", "DE"): 1,
+            ("(direct)", None, "/login", "FR"): 2,
+            ("(direct)", None, "/a", None): 1,
+        }
+        columns = [*map(entry_column, ("attribution_source", "utm_campaign", "landing_page", "country"))]
+        await store.append(builder.events)
+        assert await measure_by_columns(store, builder.query_scope(SPAN), SESSIONS, *columns) == expected
+        assert (
+            await measure_by_columns(store, builder.query_scope(SPAN), SESSION_STARTS, *columns) == expected
+        )
+        late = EventBuilder()
+        for event in reversed(builder.events):
+            copied = replace(event, workspace_id=late.workspace_id, event_id=f"late-{event.event_id}")
+            await store.append([copied])
+        assert await measure_by_columns(store, late.query_scope(SPAN), SESSIONS, *columns) == expected
+        path = {("/sale",): 1, ("/login",): 2, ("/a",): 1}
+        by_path = await measure_by_columns(store, late.query_scope(SPAN), SESSIONS, entry_column("page_path"))
+        assert {(key,): count for key, count in by_path.items()} == path
+
+    async def test_a_repeat_of_an_order_makes_no_session_engaged_and_no_purchase(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A thank-you page that is opened again in a later session converts, engages and purchases nothing.
+
+        A page that reports the order of a revenue provider has the purchase of its session.
+        """
+        order: dict[str, Any] = {"revenue": 900, "order_id": "O1"}
+        for day, session in (("02", "first"), ("03", "again")):
+            at = {"visitor": "A1", "session": session}
+            builder.add_event("page_view", at=f"2026-03-{day}T10:00:00", **at)
+            builder.add_event("add_to_cart", at=f"2026-03-{day}T10:00:01", **at)
+            builder.add_event("purchase", at=f"2026-03-{day}T10:00:02", **at, **order)
+        paid: dict[str, Any] = {"revenue": 900, "order_id": "O2"}
+        builder.add_event("order_paid", at="2026-03-02T09:00", visitor="till:c", source="till", **paid)
+        builder.add_event("page_view", at="2026-03-02T09:00:01", visitor="A2")
+        builder.add_event("purchase", at="2026-03-02T09:00:02", visitor="A2", **paid)
+        await store.append(builder.events)
+        for span, numbers in (
+            (SPAN, (2, 2, 2)),
+            (whole_utc_days("2026-03-02", "2026-03-02"), (2, 2, 2)),
+            (whole_utc_days("2026-03-03", "2026-03-03"), (0, 0, 0)),
+        ):
+            scope = builder.query_scope(span)
+            assert await measure_value_or_row(store, scope, CONVERTED, ENGAGED, HAS_PURCHASE) == numbers
+        carts = count_rows(Relation.SESSIONS, Predicate("has_cart", value=True))
+        bought = carts.with_conditions(Predicate("has_purchase", value=True))
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), carts, bought) == (2, 1)
+
+    async def test_a_repeat_of_an_order_is_no_step_of_a_funnel_and_no_return(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Two reports of one order fill one step; two orders fill two. A repeat in a later week is no activity."""
+        paid: dict[str, Any] = {"source": "till", "revenue": 900, "payment_id": "P1"}
+        for visitor, first, second in (("A1", "O1", "O1"), ("A2", "O2", "O3")):
+            for day, order in (("05", first), ("09", second)):
+                builder.add_event(
+                    "purchase", at=f"2026-03-{day}", visitor=visitor, session=day, order_id=order, revenue=900
+                )
+        for day in ("05", "09"):
+            builder.add_event("order_paid", at=f"2026-03-{day}", visitor="A3", order_id=f"O-{day}", **paid)
+        await store.append(builder.events)
+        purchase = frozenset({"purchase", "order_paid"})
+        twice = three_step_funnel_query(builder, steps=(purchase, purchase))
+        assert units_per_step(await store.read_funnel(twice)) == [3, 1]
+        by_session = replace(twice, by_session=True)
+        assert units_per_step(await store.read_funnel(by_session)) == [3, 0]
+        scope = builder.query_scope(whole_utc_days("2026-03-02", "2026-03-15"))
+        weeks = buckets_covering(scope.span, BucketUnit.WEEK, ZoneInfo("UTC"))
+        table = await store.read_cohorts(CohortReaderQuery(scope, weeks, weeks, event_names=purchase))
+        assert {(c.cohort, c.bucket): c.active for c in table.cells if c.active} == {(0, 0): 3, (0, 1): 1}
+        nothing = conversion_set(())
+        unset = replace(twice, scope=replace(twice.scope, conversions=nothing))
+        assert units_per_step(await store.read_funnel(unset)) == [3, 1]
