@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-import yaml_rs
+import yaml
 
 from plugins.devices_useragent.pattern_list import Pattern
 
@@ -44,8 +44,13 @@ def load_entries(*names: str) -> tuple[Entry, ...]:
     return tuple(
         entry
         for name in names
-        for entry in _entries_of_file(yaml_rs.loads((folder / f"{name}.yml").read_text(encoding="utf-8")))
+        for entry in _entries_of_file(_load_yaml(folder / f"{name}.yml"))
     )
+
+
+def _load_yaml(file: Path) -> Any:
+    with file.open("rb") as stream:
+        return yaml.load(stream, Loader=yaml.CSafeLoader)
 
 
 def _entries_of_file(content: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]) -> list[Entry]:

@@ -50,14 +50,14 @@ def matches_by_field(device: Device, fixture: DeviceFixture) -> Mapping[str, boo
 
 
 def _read(*, only: str = "*.yml", exclude: str = "") -> Iterable[dict[str, Any]]:
-    import yaml_rs  # noqa: PLC0415 - collecting the tests takes no data package
+    import yaml  # noqa: PLC0415 - collecting the tests takes no data package
 
     from plugins.devices_useragent.detector_data import find_package_folder  # noqa: PLC0415 - likewise
 
     folder = find_package_folder() / "tests" / "fixtures" / "upstream"
     for path in sorted(folder.glob(only)):
         if path.name != exclude:
-            values: Any = yaml_rs.loads(path.read_text(encoding="utf-8"))
+            values: Any = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
             yield from values
 
 
