@@ -41,11 +41,7 @@ def find_package_folder() -> Path:
 def load_entries(*names: str) -> tuple[Entry, ...]:
     """Returns the entries of data files in their order, such as ``client/browsers``."""
     folder = find_package_folder() / "regexes" / "upstream"
-    return tuple(
-        entry
-        for name in names
-        for entry in _entries_of_file(_load_yaml(folder / f"{name}.yml"))
-    )
+    return tuple(entry for name in names for entry in _entries_of_file(_load_yaml(folder / f"{name}.yml")))
 
 
 def _load_yaml(file: Path) -> Any:

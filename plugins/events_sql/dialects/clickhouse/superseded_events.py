@@ -29,6 +29,7 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
+from plugins.events_sql.writes.session_rows import session_rows
 from service_core.plugin import ORDER_DEDUP_WINDOW, WEB, Event
 
 _NUMBERS: Final = sa.select(CHANGED_NUMBERS.c.number)
@@ -94,7 +95,7 @@ def remove_events_and_recompute_sessions(
     own_sessions = (EVENTS.c.workspace_id == workspace, EVENTS.c.session_no.in_(_NUMBERS))
     writer.create_temp_table(_REST.name, sa.select(EVENTS).where(*own_sessions))
     for table, rows in (
-        (SESSIONS, derived_tables.session_rows(_REST)),
+        (SESSIONS, session_rows(_REST)),
         (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(_REST)),
     ):
         changed = [table.c.workspace_id == workspace, table.c.session_no.in_(_NUMBERS)]
