@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkabl
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql import visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.selectable import TextualSelect
 from sqlalchemy.sql.visitors import InternalTraversal
@@ -272,11 +271,23 @@ def _text_with_filled_parameters(element: _BoundSource, compiler: SQLCompiler) -
 
 def _unbound_parameters(query: Query) -> Iterator[str]:
     """Yields the names of parameters that a query, and the sources in it, still need."""
-    for element in visitors.iterate(query):
+    for element in _elements_once(query):
         if isinstance(element, sa.BindParameter) and element.required:
             yield element.key
         if isinstance(element, _BoundSource):
             yield from element.source.parameters - element.values.keys()
+
+
+def _elements_once(query: Query) -> Iterator[Any]:
+    """Yields every element of a query once; SQLAlchemy's own iteration repeats what several elements share."""
+    visited: dict[int, Any] = {}
+    remaining: list[Any] = [query]
+    while remaining:
+        element = remaining.pop()
+        if id(element) not in visited:
+            visited[id(element)] = element
+            yield element
+            remaining.extend(element.get_children())
 
 
 def _parameter_marking_compiler(compiler: type[SQLCompiler]) -> Any:
