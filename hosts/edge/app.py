@@ -4,6 +4,7 @@ A domain has an id that follows from its name, and a link holds its slug under t
 is one look-up whichever domain it is on, and only what leads nowhere asks whose host it is.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -230,7 +231,10 @@ async def _record_click_or_log_failure(
 ) -> None:
     """Records a click; an error is logged and does not stop the redirect."""
     try:
-        click = dependencies.enricher.build_click(route, click_request, dependencies.clock())
+        # In a thread: the parser of user agents loads its patterns at the first click.
+        click = await asyncio.to_thread(
+            dependencies.enricher.build_click, route, click_request, dependencies.clock()
+        )
     except Exception:  # noqa: BLE001 - counting never stops a redirect
         _log.exception("a click could not be read")
     else:

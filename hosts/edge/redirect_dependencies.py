@@ -29,7 +29,8 @@ async def redirect_dependencies(
     """
     domain = shared_link_domain(settings)
     async with start_adapters([ports.edge, ports.geo, ports.devices]):
-        await asyncio.to_thread(ports.devices.parse, "Mozilla/5.0")  # what it loads, no click waits for
+        if domain is not None:  # without one, a process that may see no click saves the memory
+            await asyncio.to_thread(ports.devices.parse, "Mozilla/5.0")
         click_writer = ClickWriter(ports.workspace.clicks)
         try:
             yield RedirectDependencies(

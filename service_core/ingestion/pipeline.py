@@ -142,7 +142,7 @@ class IngestPipeline:
         self._map_kept_message = map_kept_message
         self._is_paid_event = is_paid_event
         self._data_version = data_version
-        self._cached_version = data_version()
+        self._cached_version: int | None = None
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )

@@ -1,5 +1,6 @@
 """All a workspace store keeps moves into an empty one, whichever database each of them is."""
 
+import asyncio
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
@@ -150,9 +151,14 @@ async def test_failed_copy_leaves_the_target_empty(config, tmp_path, workspace_a
     ).counts.total() > MANY
 
 
-def test_command_prints_copied_records_and_next_steps(config, tmp_path):
+async def create_tables(workspace_adapter):
+    async with start_adapters([workspace_adapter]):
+        pass
+
+
+def test_command_prints_copied_records_and_next_steps(config, workspace_adapter, tmp_path):
     runner = CliRunner(env={"COLUMNS": "200"})
-    (tmp_path / "workspace.db").touch()
+    asyncio.run(create_tables(workspace_adapter))
     made = runner.invoke(app, ["workspace", "create", "--name", "Shop", "--config", str(config)])
     assert made.exit_code == 0, made.output
     move = ["move", "workspace", "--to", "sqlite:///new.db", "--config", str(config)]
