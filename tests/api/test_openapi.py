@@ -117,7 +117,7 @@ def test_every_operation_stands_at_its_path_and_validates(document):
     validate(json.loads(json.dumps(document)))
     assert set(document["paths"]) == {
         "/v1/things", "/v1/things/{thing_id}", "/v1/run", "/v1/faults/{kind}", "/v1/unrenderable", "/v1/reasons",
-        "/ping", "/v1/signup",
+        "/ping", "/v1/signup", "/v1/internal",
     }  # fmt: skip
 
 
