@@ -66,6 +66,14 @@ async def test_tracking_page_shows_what_could_not_be_used_with_its_number(deploy
     ports, workspace = deployment.service.ports, deployment.workspace
     queue = ports.queue
     async with start_adapters([queue, ports.events]):
+        await queue.count_rejected(
+            workspace.id,
+            workspace.id,
+            IngestEndpoint.BATCH,
+            RejectionReason.NO_IDENTITY,
+            deployment.clock(),
+            event_count=1_200,
+        )
         for number in range(3):
             body = json.dumps(
                 {"event": "purchase", "user_id": f"u{number}", "properties": {"value": "a lot"}}
@@ -84,14 +92,6 @@ async def test_tracking_page_shows_what_could_not_be_used_with_its_number(deploy
                     {},
                 )
             )
-        await queue.count_rejected(
-            workspace.id,
-            workspace.id,
-            IngestEndpoint.BATCH,
-            RejectionReason.NO_IDENTITY,
-            deployment.clock(),
-            event_count=1_200,
-        )
         await build_ingest_pipeline(ports, deployment.service.settings).process_batch()
 
         person = await deployment.signed_in("ann", "owner")
