@@ -113,6 +113,11 @@ class Completeness(ResponseModel):
     costs: CostsCompleteness
 
 
+_Ratio = Annotated[float | None, LISTED_BY_OPERATION]
+_Money = Annotated[float | None, LISTED_BY_OPERATION]
+_Count = Annotated[int | None, LISTED_BY_OPERATION]
+
+
 class CommerceMetrics(ResponseModel):
     """Revenue, what it cost, and what is left; money in major units, null is what is not known."""
 
@@ -120,28 +125,26 @@ class CommerceMetrics(ResponseModel):
     end_date: datetime = Field(description="Exclusive.")
     timezone: str
     currency: str
-    gross_revenue: Annotated[float | None, LISTED_BY_OPERATION]
-    discounts: Annotated[float | None, LISTED_BY_OPERATION]
-    revenue: Annotated[float | None, LISTED_BY_OPERATION]
-    refunds: Annotated[float | None, LISTED_BY_OPERATION] = Field(description="A positive amount.")
-    net_revenue: Annotated[float | None, LISTED_BY_OPERATION]
-    shipping: Annotated[float | None, LISTED_BY_OPERATION]
-    taxes: Annotated[float | None, LISTED_BY_OPERATION]
-    fees: Annotated[float | None, LISTED_BY_OPERATION]
-    orders: Annotated[int | None, LISTED_BY_OPERATION]
-    aov: Annotated[float | None, LISTED_BY_OPERATION]
-    new_customers: Annotated[int | None, LISTED_BY_OPERATION]
-    spend: Annotated[float | None, LISTED_BY_OPERATION] = Field(description="The metric `ad_spend`.")
-    cogs: Annotated[float | None, LISTED_BY_OPERATION]
-    shipping_costs: Annotated[float | None, LISTED_BY_OPERATION]
-    profit: Annotated[float | None, LISTED_BY_OPERATION]
-    margin: Annotated[float | None, LISTED_BY_OPERATION]
-    roas: Annotated[float | None, LISTED_BY_OPERATION]
-    platform_roas: Annotated[float | None, LISTED_BY_OPERATION] = Field(
-        description="Null with several platforms: each claims for itself."
-    )
-    mer: Annotated[float | None, LISTED_BY_OPERATION]
-    cac: Annotated[float | None, LISTED_BY_OPERATION]
+    gross_revenue: _Money
+    discounts: _Money
+    revenue: _Money
+    refunds: _Money = Field(description="A positive amount.")
+    net_revenue: _Money
+    shipping: _Money
+    taxes: _Money
+    fees: _Money
+    orders: _Count
+    aov: _Money
+    new_customers: _Count
+    spend: _Money = Field(description="The metric `ad_spend`.")
+    cogs: _Money
+    shipping_costs: _Money
+    profit: _Money
+    margin: _Ratio
+    roas: _Ratio
+    platform_roas: _Ratio = Field(description="Null with several platforms: each claims for itself.")
+    mer: _Ratio
+    cac: _Money
     attribution: AttributionSettings = Field(
         description="The workspace's default, by which `roas` is credited."
     )
