@@ -68,25 +68,27 @@ async def test_hostile_names_are_escaped_on_every_page(browser_deployment):
         )
         await issue_access_token(store.one_time_tokens, grant, system_clock())
         await store.passkeys.add_passkey(make_passkey(browser_deployment.ann, payload), len(PAYLOADS))
-    async with browser_deployment.watched_pages() as look:
-        await look(f"{browser_deployment.app}/account", PAYLOADS)
+    async with browser_deployment.watched_pages() as assert_page_shows:
+        await assert_page_shows(f"{browser_deployment.app}/account", PAYLOADS)
         for section in ("keys", "members", "connections"):
-            await look(f"{browser_deployment.settings}/{section}", PAYLOADS)
+            await assert_page_shows(f"{browser_deployment.settings}/{section}", PAYLOADS)
         for some in value_batches(PAYLOADS, 4):
             texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
             await store.workspace_settings.save_workspace(replace(workspace, name=some[0]))
-            await look(await browser_deployment.open_key_request_page(**texts), some)
-            await look(
+            await assert_page_shows(await browser_deployment.open_key_request_page(**texts), some)
+            await assert_page_shows(
                 f"{browser_deployment.app}/container/proposals/{await browser_deployment.create_script_proposal(*some)}",
                 some,
             )
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
                 await store.workspace_settings.save_workspace(replace(workspace, name=payload))
-                await look(await browser_deployment.open_consent_page(name=name), (name, payload))
+                await assert_page_shows(
+                    await browser_deployment.open_consent_page(name=name), (name, payload)
+                )
         proposed = [some[0] for some in value_batches(PAYLOADS, 4)]
-        await look(f"{browser_deployment.settings}/scripts", proposed)
-        await look(f"{browser_deployment.settings}/audit", proposed)
-        await look(f"{browser_deployment.app}/workspaces", [some[0]])
+        await assert_page_shows(f"{browser_deployment.settings}/scripts", proposed)
+        await assert_page_shows(f"{browser_deployment.settings}/audit", proposed)
+        await assert_page_shows(f"{browser_deployment.app}/workspaces", [some[0]])
     await store.workspace_settings.save_workspace(workspace)
     for passkey in await store.passkeys.list_passkeys(browser_deployment.ann.id):
         await store.passkeys.remove_passkey(browser_deployment.ann.id, passkey.id)

@@ -31,20 +31,20 @@ async def test_event_texts_are_escaped_on_public_pages(browser_deployment, dimen
     plan = {"metrics": [metric], "dimensions": [dimension], "limit": 1000}
     report = await browser_deployment.gallery.report(f"By {dimension}", source="query", plan=plan)
     address = await open_public_page(browser_deployment, "report", report)
-    async with browser_deployment.watched_pages() as look:
-        await look(address, PAYLOADS)
+    async with browser_deployment.watched_pages() as assert_page_shows:
+        await assert_page_shows(address, PAYLOADS)
 
 
 async def test_names_of_saved_objects_are_escaped(browser_deployment):
     gallery = browser_deployment.gallery
     drawn = {"source": "catalog", "metric_id": "visitors", "chart": "line"}
     names = ["".join(pair)[:120] for pair in zip(PAYLOADS[::2], PAYLOADS[1::2], strict=False)]
-    async with browser_deployment.watched_pages() as look:
+    async with browser_deployment.watched_pages() as assert_page_shows:
         for start in range(0, len(names), 20):
             some = names[start : start + 20]
             cards = [await gallery.report(name, **drawn) for name in some]
             title = PAYLOADS[start][:120]
-            await look(
+            await assert_page_shows(
                 await open_public_page(
                     browser_deployment, "dashboard", await gallery.dashboard(cards, title)
                 ),
@@ -53,9 +53,11 @@ async def test_names_of_saved_objects_are_escaped(browser_deployment):
     await browser_deployment.store.members.save_member_unless_no_owner_left(
         Member(gallery.workspace.id, browser_deployment.eve.id, Role.MEMBER, system_clock()), system_clock()
     )
-    async with browser_deployment.watched_pages(browser_deployment.eve) as look:
+    async with browser_deployment.watched_pages(browser_deployment.eve) as assert_page_shows:
         for section in ("audit", "shared"):
-            await look(f"{browser_deployment.app}/w/{gallery.workspace.public_id}/{section}", [title])
+            await assert_page_shows(
+                f"{browser_deployment.app}/w/{gallery.workspace.public_id}/{section}", [title]
+            )
 
 
 async def test_hostile_markdown_executes_nothing(browser_deployment):
@@ -76,8 +78,8 @@ async def test_hostile_markdown_executes_nothing(browser_deployment):
     address = await open_public_page(
         browser_deployment, "analysis", await gallery.analysis(body, [report], PAYLOADS[1])
     )
-    async with browser_deployment.watched_pages() as look:
-        await look(address, [PAYLOADS[0], PAYLOADS[1]])
+    async with browser_deployment.watched_pages() as assert_page_shows:
+        await assert_page_shows(address, [PAYLOADS[0], PAYLOADS[1]])
     async with browser_deployment.page() as page:
         await page.goto(address)
         led = await page.evaluate("[...document.querySelectorAll('main a[href]')].map((one) => one.protocol)")
@@ -168,9 +170,11 @@ async def test_public_page_cannot_be_framed_and_sets_no_cookie(browser_deploymen
 
 async def test_event_texts_are_escaped_on_the_overview(browser_deployment):
     address = f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}"
-    async with browser_deployment.watched_pages(browser_deployment.eve) as look:
+    async with browser_deployment.watched_pages(browser_deployment.eve) as assert_page_shows:
         for days in ("1", "7", "30", "90"):
-            await look(f"{address}?days={days}", ["Visitors and page views", "Referrers", "Countries"])
+            await assert_page_shows(
+                f"{address}?days={days}", ["Visitors and page views", "Referrers", "Countries"]
+            )
 
 
 async def test_key_in_the_url_fragment_opens_the_overview_and_is_removed(browser_deployment):

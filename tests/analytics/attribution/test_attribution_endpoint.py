@@ -2,92 +2,28 @@
 
 from datetime import timedelta
 from decimal import Decimal
-from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.attribution_models.models import MODELS
-from plugins.events_memory.adapter import MemoryEventStore
-from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
 from service_core.kernel.errors import BadRequest, Unprocessable
-from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import (
-    EventBuilder,
     campaign_columns,
     referral_columns,
     reported_touch_columns,
     utc_instant,
 )
-
-JULY = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-07T23:59Z"}
-RULES = ["first_touch", "last_touch", "last_non_direct", "linear", "position_based", "time_decay"]
-DATA_DRIVEN_MODELS = ["markov", "shapley"]
-
-
-@pytest.fixture
-def event_builder(caller):
-    return EventBuilder(caller.workspace.id)
-
-
-@pytest.fixture
-def get_attribution_report(caller, queue, event_builder):
-    async def get_attribution_report(floor=300, **parameters):
-        store = MemoryEventStore()
-        await store.append(event_builder.events)
-        return await get_attribution(
-            parse_query_parameters_leniently(AttributionQuery, (JULY | parameters).items()),
-            caller=caller,
-            aggregate_reader=store,
-            path_reader=store,
-            models=AttributionModels(AttributionModels.index_by_unique_id(MODELS).by_id, floor),
-            queue=queue,
-        )
-
-    return get_attribution_report
-
-
-_sessions = count()
-
-
-DIRECT = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": "direct"}
-
-
-def add_page_view(event_builder, at, visitor, **columns):
-    event_builder.add_event(
-        "page_view", at=at, visitor=visitor, session=f"s{next(_sessions)}", **(DIRECT | columns)
-    )
-
-
-def add_purchase(event_builder, at, visitor, revenue, name="purchase", **columns):
-    event_builder.add_event(
-        name, at=at, visitor=visitor, session="till", revenue=revenue, **(DIRECT | columns)
-    )
-
-
-def google_touch(name="spring"):
-    return campaign_columns("google", "cpc", name)
-
-
-def facebook_touch(name="reels"):
-    return campaign_columns("facebook", "cpc", name, channel="paid_social")
-
-
-def add_four_touches_and_purchase(event_builder):
-    """Google, direct, facebook, direct; then an order of 100.00."""
-    add_page_view(event_builder, "2026-06-30", "A", **google_touch())
-    add_page_view(event_builder, "2026-07-01", "A")
-    add_page_view(event_builder, "2026-07-02", "A", **facebook_touch())
-    add_page_view(event_builder, "2026-07-03", "A")
-    add_purchase(event_builder, "2026-07-04", "A", 10_000)
-
-
-def credit_by_key(rows, key="channel"):
-    return {
-        getattr(row, key): (row.conversions, row.revenue) for row in rows if row.conversions or row.revenue
-    }
+from tests.analytics.attribution.journeys import (
+    DATA_DRIVEN_MODELS,
+    RULES,
+    add_four_touches_and_purchase,
+    add_page_view,
+    add_purchase,
+    credit_by_key,
+    facebook_touch,
+    google_touch,
+)
 
 
 @pytest.mark.parametrize(
@@ -269,76 +205,6 @@ async def test_an_unknown_model_is_refused(get_attribution_report):
     with pytest.raises(BadRequest) as refused:
         await get_attribution_report(model="best")
     assert (refused.value.code, refused.value.field) == ("invalid_attribution", "model")
-
-
-@pytest.mark.parametrize("model", DATA_DRIVEN_MODELS)
-async def test_data_driven_model_without_enough_conversions_is_refused(
-    get_attribution_report, event_builder, model
-):
-    add_four_touches_and_purchase(event_builder)
-    with pytest.raises(Unprocessable) as refused:
-        await get_attribution_report(model=model)
-    assert refused.value.code == "insufficient_data"
-
-
-@pytest.mark.parametrize("model", DATA_DRIVEN_MODELS)
-async def test_data_driven_model_cannot_credit_by_touch_date(get_attribution_report, model):
-    with pytest.raises(BadRequest) as refused:
-        await get_attribution_report(model=model, basis="touch")
-    assert refused.value.field == "basis"
-
-
-def add_three_paths(event_builder):
-    """Paths of channels A (2 convert, 1 does not), B (1 converts) and A, B (1 converts)."""
-    for visitor, channels, converts in (
-        ("V1", "A", True), ("V2", "A", True), ("V3", "A", False), ("V4", "B", True), ("V5", "AB", True),
-    ):  # fmt: skip
-        for hour, channel in enumerate(channels):
-            add_page_view(
-                event_builder,
-                f"2026-07-01T{hour:02}:00",
-                visitor,
-                **campaign_columns(channel, "cpc", channel=channel),
-            )
-        if converts:
-            add_purchase(event_builder, "2026-07-02", visitor, 1_000)
-
-
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("markov", {"A": (Decimal("2.4"), 24), "B": (Decimal("1.6"), 16)}),
-        ("shapley", {"A": (2.5, 25), "B": (1.5, 15)}),
-    ],
-)
-async def test_data_driven_models_split_conversions_and_revenue(
-    get_attribution_report, event_builder, model, expected
-):
-    add_three_paths(event_builder)
-    answer = await get_attribution_report(model=model, floor=1)
-    assert credit_by_key(answer.channels) == expected
-    assert [(row.channel, row.visitors) for row in answer.channels] == [("A", 4), ("B", 2), ("direct", 4)]
-    assert credit_by_key(answer.campaigns, "utm_source") == expected
-
-
-@pytest.mark.parametrize(
-    ("model", "a", "b"), [("shapley", (1, 1000, 900), (1, 1, 1)), ("markov", (1, Decimal("500.5"), Decimal("450.5")), (1, Decimal("500.5"), Decimal("450.5")))]
-)  # fmt: skip
-async def test_shapley_credits_the_money_of_each_path_and_markov_a_share_of_all_money(
-    get_attribution_report, event_builder, model, a, b
-):
-    for visitor, channel, revenue in (("V1", "A", 100_000), ("V2", "B", 100)):
-        add_page_view(
-            event_builder, "2026-07-01", visitor, **campaign_columns(channel, "cpc", channel=channel)
-        )
-        add_purchase(event_builder, "2026-07-02", visitor, revenue, order_id=visitor)
-    add_purchase(event_builder, "2026-07-03", "till", -10_000, name="refund", order_id="V1")
-    add_page_view(event_builder, "2026-07-01", "V3", **campaign_columns("B", "cpc", channel="B"))
-    add_page_view(event_builder, "2026-07-01", "V4", **campaign_columns("A", "cpc", channel="A"))
-    answer = await get_attribution_report(model=model, floor=1)
-    rows = {row.channel: (row.conversions, row.revenue, row.net_revenue) for row in answer.channels}
-    assert (rows["A"], rows["B"]) == (a, b)
-    assert (answer.totals.revenue, answer.totals.net_revenue) == (1_001, 901)
 
 
 async def test_range_without_data_returns_empty_rows(get_attribution_report):

@@ -118,10 +118,10 @@ STEPS = st.lists(
 )
 @given(steps=STEPS)
 def test_webhooks_and_syncs_in_any_order_give_the_same_events(tmp_path_factory, kind, steps):
-    asyncio.run(replay_steps(tmp_path_factory.mktemp("till"), kind, steps))
+    asyncio.run(check_events_after_steps(tmp_path_factory.mktemp("till"), kind, steps))
 
 
-async def replay_steps(folder, kind, steps):
+async def check_events_after_steps(folder, kind, steps):
     async with run_polled_provider(folder, kind) as shop:
         sold = count()
         for what, how in steps:
