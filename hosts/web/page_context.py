@@ -1,7 +1,7 @@
 """What every page shares: who looks at it, how it is written and where it leads."""
 
 import json
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
@@ -10,6 +10,7 @@ from quart import Response, g, render_template, request
 
 from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
+from hosts.composition.json_codec import CODEC
 from hosts.web.forms import FormFields, read_sanitized_form_pairs
 from hosts.web.labels import CONFIRMATIONS, page_status_and_message
 from hosts.web.page_security import (
@@ -26,6 +27,7 @@ from service_core.access.models import AuthContext, Caller, Workspace
 from service_core.access.passkeys.ceremonies import BrowserContext
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
 from service_core.api.http_messages import ApiRequest, ApiResponse
+from service_core.api.render import json_default
 from service_core.kernel.errors import ApiError, Forbidden, NotFound
 from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_token
 from service_core.workspace.share_links.cached_results import RESULT_LIFETIME
@@ -54,6 +56,21 @@ class Visitor:
     secret: str = field(repr=False)
     account: Account | None
     is_new: bool = False
+
+
+def _api_request_as_member(
+    caller: Caller, method: str, path: str, *, query: str = "", body: bytes = b""
+) -> ApiRequest:
+    """A request of the API that is authenticated as the signed-in person."""
+    return ApiRequest(
+        method,
+        f"/v1{path}",
+        query,
+        {"content-type": "application/json"} if body else {},
+        body,
+        interface=caller.interface,
+        auth_context=AuthContext(caller.credential, caller.workspace, caller.acting_user),
+    )
 
 
 class PageContext:
@@ -178,15 +195,20 @@ class PageContext:
         self, caller: Caller, path: str, **parameters: str
     ) -> ApiResponse:
         """Sends a GET request as the signed-in person; it counts against a request limit of their account."""
-        auth_context = AuthContext(caller.credential, caller.workspace, caller.acting_user)
         return await self.service.dispatch(
-            ApiRequest(
-                "GET",
-                f"/v1{path}",
-                urlencode(parameters),
-                interface=caller.interface,
-                auth_context=auth_context,
-            )
+            _api_request_as_member(caller, "GET", path, query=urlencode(parameters))
+        )
+
+    async def post_api_as_member(self, caller: Caller, path: str, body: Mapping[str, Any]) -> ApiResponse:
+        """Sends a POST request with a JSON body as the signed-in person, within the same request limit.
+
+        Args:
+            caller: the signed-in person in a workspace.
+            path: of the operation, such as ``/query``.
+            body: JSON values.
+        """
+        return await self.service.dispatch(
+            _api_request_as_member(caller, "POST", path, body=CODEC.dumps(body, json_default))
         )
 
     def json_response(self, body: str, status: int = 200) -> Response:

@@ -1,0 +1,65 @@
+"""Values of dimensions in words for people."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from service_core.analytics.measures import NOT_SET
+from service_core.analytics.reads.countries import COUNTRIES
+from service_core.analytics.reads.query.top_groups import OTHER_GROUP_LABEL
+from service_core.ingestion.event_names import PAGE_VIEWS
+
+_SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_DEVICE_TYPES: Final = {
+    "desktop": "Desktop",
+    "mobile": "Mobile",
+    "tablet": "Tablet",
+    "tv": "TV",
+    "other": "Other",
+}
+_LABELS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "country": COUNTRIES,
+        "device_type": _DEVICE_TYPES,
+        "new_vs_returning": {"new": "New", "returning": "Returning"},
+        "referrer_host": {"(direct)": "Direct (no referrer)"},
+    }
+)
+_UNKNOWN_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "utm_campaign": "No campaign",
+        "utm_source": "No UTM source",
+        "utm_medium": "No UTM medium",
+        "attribution_source": "Direct",
+        "attribution_medium": "Direct",
+        "page_path": "No page",
+        "landing_page": "No page",
+        "click_id_type": "No click id",
+        "lyr": "No link",
+    }
+)
+
+
+def label_dimension_value(dimension: str, value: object) -> str:
+    """A value of a dimension in words; an absent one as "Unknown", or as what its absence means.
+
+    Args:
+        dimension: id of the catalog.
+        value: as answers have it.
+    """
+    if value is None or value in ("", NOT_SET):
+        return _UNKNOWN_LABELS.get(dimension, "Unknown")
+    if value == OTHER_GROUP_LABEL:
+        return "Everything else"
+    text = str(value)
+    if dimension == "event_name":
+        return label_event_name(text)
+    return _LABELS.get(dimension, {}).get(text, text)
+
+
+def label_event_name(name: str) -> str:
+    """The name of an event as a sentence begins: ``product_viewed`` as "Product viewed"; other spellings as sent."""
+    if name in PAGE_VIEWS:
+        return "Page view"
+    return name.replace("_", " ").capitalize() if _SNAKE_CASE.fullmatch(name) else name
