@@ -14,7 +14,7 @@ from service_core.kernel.errors import BadRequest, Conflict
 
 async def list_my_workspaces(context: PageContext) -> Response:
     """Every workspace of whoever is signed in."""
-    known = await context.store.members.list_memberships(context.signed_in_account.id)
+    known = await context.list_memberships()
     listed = [
         (workspace, member, Permission.MANAGE in ROLE_PERMISSIONS[member.role]) for workspace, member in known
     ]

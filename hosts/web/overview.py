@@ -41,7 +41,7 @@ async def redirect_to_workspace_or_show_home(context: PageContext) -> Response:
     """Whoever is signed in goes on to a workspace; anybody else may look with a key, in the browser alone."""
     if context.visitor.account is None:
         return await context.render_page("home.html")
-    known = await context.store.members.list_memberships(context.signed_in_account.id)
+    known = await context.list_memberships()
     return context.redirect_to(f"/w/{known[0][0].public_id}" if len(known) == 1 else "/workspaces")
 
 

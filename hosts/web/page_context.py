@@ -1,7 +1,7 @@
 """What every page shares: who looks at it, how it is written and where it leads."""
 
 import json
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
@@ -13,6 +13,7 @@ from hosts.composition.compose import Service
 from hosts.composition.json_codec import CODEC
 from hosts.web.forms import FormFields, read_sanitized_form_pairs
 from hosts.web.labels import CONFIRMATIONS, page_status_and_message
+from hosts.web.navigation import Navigation, build_navigation
 from hosts.web.page_security import (
     form_token,
     is_same_origin_or_unstated,
@@ -79,10 +80,14 @@ class PageContext:
     Args:
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
+        routes: method and path of every page; the side bar shows those of a workspace.
     """
 
-    def __init__(self, service: Service, addresses: ClientAddressResolver) -> None:
+    def __init__(
+        self, service: Service, addresses: ClientAddressResolver, routes: Iterable[str] = ()
+    ) -> None:
         self.service: Final = service
+        self.routes: Final = frozenset(routes)
         self.store: Final = service.ports.workspace
         self.clock: Final = service.ports.clock
         self.web_url: Final = service.settings.http.effective_app_url
@@ -183,6 +188,7 @@ class PageContext:
             "error": error,
             "done": CONFIRMATIONS.get(request.args.get("done", "")),
             "here": self.current_path(),
+            "navigation": await self._navigation_of_workspace_page(values),
         }
         body = await render_template(template, **{**shared, **values})
         answer = Response(body, status, uncached_page_headers(form_target), mimetype="text/html")
@@ -254,12 +260,39 @@ class PageContext:
             NotFound: not a member of such a workspace.
             Forbidden: the role lacks the ability.
         """
-        for workspace, member in await self.store.members.list_memberships(self.signed_in_account.id):
+        for workspace, member in await self.list_memberships():
             if workspace.public_id == public_id:
                 if required_permission not in ROLE_PERMISSIONS[member.role]:
                     raise Forbidden("Your role does not allow this", "role_required")
                 return workspace, member
         raise NotFound
+
+    async def list_memberships(self) -> list[tuple[Workspace, Member]]:
+        """Returns the workspaces of whoever is signed in, read once per request.
+
+        Raises:
+            SignInRequired: nobody is.
+        """
+        if "memberships" not in g:
+            g.memberships = await self.store.members.list_memberships(self.signed_in_account.id)
+        return cast(list[tuple[Workspace, Member]], g.memberships)
+
+    async def _navigation_of_workspace_page(self, values: Mapping[str, Any]) -> Navigation | None:
+        """Returns the side bar; None for a page that shows no workspace to a member.
+
+        ``navigation_path`` of the values names the entry of a page whose own path is not below the workspace.
+        """
+        workspace, member = values.get("workspace"), values.get("member")
+        if workspace is None or member is None:
+            return None
+        path = self.current_path().partition("?")[0].removeprefix(f"/w/{workspace.public_id}")
+        return build_navigation(
+            self.routes,
+            member,
+            workspace,
+            await self.list_memberships(),
+            values.get("navigation_path", path),
+        )
 
     def caller(self, workspace: Workspace, member: Member) -> Caller:
         """Whoever is signed in as a caller of operations, like any other."""

@@ -71,7 +71,7 @@ def create_web_blueprint(service: Service, addresses: ClientAddressResolver) -> 
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
     """
-    context = PageContext(service, addresses)
+    context = PageContext(service, addresses, (page.route for page in PAGES))
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
     _add_static_asset_route(blueprint)
     _add_pages_with_visitor_loading(blueprint, context, PAGES)

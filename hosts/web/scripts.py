@@ -59,7 +59,7 @@ async def _load_proposal_of_any_membership(
         NotFound: there is none.
     """
     sought = parse_id_or_raise_not_found(proposal_id)
-    for workspace, member in await context.store.members.list_memberships(context.signed_in_account.id):
+    for workspace, member in await context.list_memberships():
         async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
             proposal = await unit.resources.get(ScriptProposal, sought)
         if proposal is not None:
@@ -79,6 +79,7 @@ async def _proposal_page(
         refusal=refusal,
         workspace=workspace,
         member=member,
+        navigation_path="/scripts",
         proposal=proposal,
         may_decide=Permission.MANAGE in ROLE_PERMISSIONS[member.role],
     )
