@@ -149,7 +149,7 @@ class WorkspaceEvents:
     @cached_property
     def _events_with_reported_touches(self) -> dict[str, list[Event]]:
         """Events with reported touches, by person, oldest first."""
-        return _group_by((e for e in self.all_events if e.told and not e.is_bot), self.person_of)
+        return _group_by((e for e in self.all_events if e.reported_touches and not e.is_bot), self.person_of)
 
     @cached_property
     def conversions_once_per_order(self) -> list[Event]:

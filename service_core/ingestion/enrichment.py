@@ -150,7 +150,7 @@ class Enricher:
             is_test=properties.get("test") is True,
             event_data=_properties_and_aliased_id(parsed, consent_denied=denied),
             ip=None if denied else address,
-            told=reported_touch_columns(
+            reported_touches=reported_touch_columns(
                 properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
             ),
             **_payment_id_and_charge_columns(arrival, parsed, amount, currency),

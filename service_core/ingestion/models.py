@@ -186,14 +186,14 @@ class Event:
     sent_visitor_id: Annotated[
         str | None, "The `visitor_id` sent beside an `anonymous_id`, which is the device then."
     ] = None
-    told: Annotated[
+    reported_touches: Annotated[
         Mapping[str, str] | None,
-        "First and last touch as the client told them: columns of the touch as text, each name behind `first_` or "
-        "`last_`; two equal ones are told as the first.",
+        "First and last touch that the client reported: columns of the touch as text, each name behind `first_` or "
+        "`last_`; two equal ones are kept as the first.",
     ] = None
     discount: Annotated[
         int | None,
-        "Of a charge a provider told: what was taken off before `revenue`, in minor units; null unless told.",
+        "Of a charge that a provider reported: the discount before `revenue`, in minor units; null when it is unknown.",
     ] = None
     tax: Annotated[int | None, "Likewise the tax on top of `revenue`."] = None
     shipping: Annotated[int | None, "Likewise what the customer paid for shipping, on top of `revenue`."] = (
@@ -207,7 +207,7 @@ class Event:
     ] = None
     message_id: Annotated[
         str | None,
-        "Of what a provider told: its own id of the message, which an event of the same order may have.",
+        "Of a provider's report: its own id of the message, which an event of the same order may have.",
     ] = None
     is_storefront: Annotated[
         bool,
@@ -295,7 +295,7 @@ CLASSIFICATION_COLUMNS: Final = (
 
 REENRICHED_COLUMNS: Final = (
     *CLASSIFICATION_COLUMNS,
-    *("referrer_host", "told", "country", "region", "city", "timezone"),
+    *("referrer_host", "reported_touches", "country", "region", "city", "timezone"),
     *("is_bot", "bot_reasons", "touchable", "rules_version"),
 )
 """The columns that are derived again after a change of the rules."""

@@ -93,7 +93,7 @@ class EventReenricher:
             **bot,
             **self._location_columns(event),
             referrer_host=page.external_referrer_host,
-            told=reported_touch_columns(
+            reported_touches=reported_touch_columns(
                 event.event_data,
                 event.timestamp,
                 self._workspace,

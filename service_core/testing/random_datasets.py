@@ -137,7 +137,7 @@ def _add_random_event(random: Random, dataset: RandomDataset) -> None:
         "is_bot": random.random() < 0.1,
         "is_test": random.random() < 0.05,
         "source": random.choice(("browser", "web", "api", "till", "shop", "wallet")),
-        "told": _random_reported_touches_or_none(random, at),
+        "reported_touches": _random_reported_touches_or_none(random, at),
         **_random_identity_columns(random),
         **_random_event_name_and_columns(random),
     }

@@ -78,7 +78,7 @@ def test_touch_time_is_between_2020_and_its_event(when):
     [{}, {"first_touch_url": "https://example.com/?a=1"}, {"first_touch_referrer": "https://example.com/"}],
 )
 def test_time_without_values_is_no_touch(said):
-    assert event_with_touches(first_touch_timestamp="2026-06-20", **said).told is None
+    assert event_with_touches(first_touch_timestamp="2026-06-20", **said).reported_touches is None
 
 
 def test_two_equal_touches_are_one():
@@ -98,8 +98,8 @@ def test_without_consent_no_id_of_a_click_is_kept():
         "first_touch_landing_page": "/?gclid=Cj0",
     }
     event = event_with_touches(**AD, **said, consent="denied")
-    assert "Cj0" not in json.dumps([event.told, event.event_data])
-    assert event.told["first_utm_source"] == "google"
+    assert "Cj0" not in json.dumps([event.reported_touches, event.event_data])
+    assert event.reported_touches["first_utm_source"] == "google"
 
 
 def test_reported_touches_do_not_classify_the_event():
@@ -115,8 +115,8 @@ def test_reported_touches_do_not_classify_the_event():
 def test_secrets_in_an_address_are_hidden():
     said = {"first_touch_referrer": "https://partner.example/?token=s3cret"}
     event = event_with_touches(**AD, **said)
-    assert "s3cret" not in json.dumps([event.told, event.event_data])
-    assert event.told["first_referrer"] == "https://partner.example/?token=redacted"
+    assert "s3cret" not in json.dumps([event.reported_touches, event.event_data])
+    assert event.reported_touches["first_referrer"] == "https://partner.example/?token=redacted"
 
 
 def test_touch_without_values_takes_those_of_its_link():

@@ -212,7 +212,7 @@ REVOKED_LINKS: Final = sa.Table(
 
 STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(

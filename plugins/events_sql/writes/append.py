@@ -59,7 +59,7 @@ class TransactionalWrites:
                 self.after_insert(writer)
                 _update_derived_tables(
                     writer,
-                    has_touches=any(event.told for event in events),
+                    has_touches=any(event.reported_touches for event in events),
                     has_emails=any(map(has_email, events)),
                     has_lone_ids=any(event.lone_distinct_id for event in events),
                 )

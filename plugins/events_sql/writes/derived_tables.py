@@ -222,7 +222,7 @@ def _reported_touches_at_position(
     event_columns: Any, position_index: int, position_name: str
 ) -> sa.Select[Any]:
     def reported_value(name: str) -> Expression:
-        return fn.JsonString(event_columns.told, sa.literal(f"{position_name}_{name}"))
+        return fn.JsonString(event_columns.reported_touches, sa.literal(f"{position_name}_{name}"))
 
     at = reported_value("timestamp")
     keys = (
@@ -240,7 +240,7 @@ def _reported_touches_at_position(
         event_columns.country,
     )
     return sa.select(*columns).where(
-        event_columns.told.is_not(None), sa.not_(event_columns.is_bot), at.is_not(None)
+        event_columns.reported_touches.is_not(None), sa.not_(event_columns.is_bot), at.is_not(None)
     )
 
 

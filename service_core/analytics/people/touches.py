@@ -136,7 +136,7 @@ def detect_touches_without_bots_and_repeats(
 
 def list_client_reported_touches(event: Event) -> list[TouchEvent]:
     """Returns the touches that the client reported with an event, oldest first."""
-    reported = event.told or {}
+    reported = event.reported_touches or {}
     touches = []
     for side in TOUCH_POSITIONS:
         if at := reported.get(f"{side}_timestamp"):

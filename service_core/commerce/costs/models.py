@@ -27,8 +27,8 @@ class ItemCost:
     """The cost of one item from the start of a day of the workspace on, until another one begins.
 
     Attributes:
-        unit_cost, handling_cost: in millionths of a major unit of ``currency``. Handling that is not told
-            is not known; none is 0.
+        unit_cost, handling_cost: in millionths of a major unit of ``currency``; None if handling is
+            unknown, 0 if it costs nothing.
     """
 
     known_by: ItemIdType
@@ -43,7 +43,7 @@ class ItemCost:
         return self._minor_units(self.unit_cost, quantity)
 
     def cost_of_handling(self, quantity: int) -> Fraction | None:
-        """What handling and shipping them cost, likewise; None where nobody told."""
+        """The cost of handling and shipping them, likewise; None if it is unknown."""
         return None if self.handling_cost is None else self._minor_units(self.handling_cost, quantity)
 
     def _minor_units(self, cost: int, quantity: int) -> Fraction:
@@ -56,7 +56,7 @@ class CostTable:
     Args:
         costs: of one workspace.
         zone: where its days begin.
-        days: days that are to be told apart, too.
+        days: days to group by, too.
     """
 
     def __init__(self, costs: Iterable[ItemCost], zone: ZoneInfo, days: Iterable[date] = ()) -> None:

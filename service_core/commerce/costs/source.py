@@ -27,7 +27,7 @@ class CostSource:
     """Evaluates aggregations over `Relation.COSTS`.
 
     A cost in another currency than that of a scan is turned into it by the rate of the day of sale. For that
-    sales are told apart by day, as far back as refunds are looked for.
+    sales are grouped by day, as far back as refunds are looked for.
     """
 
     items: LineItemReader

@@ -53,7 +53,7 @@ _FIELDS: Final = {id_: "spend" if id_ == "ad_spend" else id_ for id_ in _METRICS
 
 SHARE_DECIMALS: Final = 6
 _PART_BY_RELATION: Final = {Relation.SPEND: "spend", Relation.COSTS: "costs"}
-"""What is told by neither is revenue, or follows from it."""
+"""Metrics of neither are revenue, or follow from it."""
 
 
 _UNVERIFIED_CODES: Final = {

@@ -110,7 +110,7 @@ def _require_storable(provider_id: str, mapped: MappedMessage) -> None:
 
 def _require_object(message: object) -> Mapping[str, Any]:
     if not isinstance(message, dict):
-        raise ValueError("the message is no JSON object")  # noqa: TRY004 - told like all that cannot be read
+        raise ValueError("the message is no JSON object")  # noqa: TRY004 - a ValueError like every other unreadable message
     return message
 
 

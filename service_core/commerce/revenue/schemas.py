@@ -25,9 +25,9 @@ class RevenueMetrics(ResponseModel):
 
 
 class RevenueRow(RevenueMetrics):
-    """What one provider told, without what another one knows better."""
+    """What one provider reported, without orders that another one reports better."""
 
-    platform: str = Field(description="Id of the provider; `tracked` is what events alone told.")
+    platform: str = Field(description="Id of the provider; `tracked` stands for tracked events.")
     currency: str
     status: ConnectionStatus
     last_synced_at: datetime | None

@@ -72,7 +72,7 @@ class SubscriptionPage:
 class SubscriptionStore(Protocol):
     """The subscriptions of every workspace, state after state; nothing is changed in place.
 
-    What is of a test is kept and never told.
+    Test subscriptions are kept and never returned.
     """
 
     async def add_new_subscription_reports(

@@ -273,7 +273,7 @@ class ConnectionSync(ABC):
             return await self._save_unreachable_and_back_off(
                 connection, redact_and_shorten_reason(str(error), secrets), error.retry_after
             )
-        # Its text may repeat what was sent, so its kind and its place alone are told.
+        # Its text may repeat what was sent, so only its type and place are logged.
         frames = "".join(format_tb(error.__traceback__))
         _log.error("the plugin of %s failed: %s\n%s", connection.provider, type(error).__name__, frames)
         return await self._save_unreachable_and_back_off(connection, "Its answer could not be read.", None)

@@ -91,7 +91,7 @@ class AccountSender:
         except PlatformUnavailable as fault:
             return self._record_failure_and_schedule_retries(batch, fault)
         except Exception as fault:  # noqa: BLE001 - a plugin's mistake stays with its account
-            # Its text may repeat what was sent, so its kind and its place alone are told.
+            # Its text may repeat what was sent, so only its type and place are logged.
             frames = "".join(format_tb(fault.__traceback__))
             _log.error("the sender of %s failed: %s\n%s", self.sender.id, type(fault).__name__, frames)
             return self._record_failure_and_schedule_retries(

@@ -20,7 +20,7 @@ from service_core.workspace.rules.models import ConversionRule
 
 _CURRENCY_LENGTH: Final = 3
 _PLACEHOLDER_CURRENCY: Final = "USD"
-"""Stands in for a currency that is not told, to see whether there is an amount at all."""
+"""Replaces a missing currency when the only question is whether there is an amount."""
 
 
 class ConversionValue(NamedTuple):

@@ -35,7 +35,7 @@ class FunctionSender:
     Attributes:
         base_url: address of the API with its version.
         send_batch: makes one call, and raises what `ConversionSender.send` may raise.
-        requires_test_code: whether a test is told by its code alone; without one it would count, and is not sent.
+        requires_test_code: whether only its code marks a test; a test without one would count, so it is not sent.
         timeout_seconds: how long a call may take.
     """
 

@@ -31,7 +31,7 @@ class Customer:
     Its repr shows nothing, so no log does. What is not known is None; texts are trimmed and never empty.
 
     Attributes:
-        gender, birth_date, country, region, postal_code: as they were told, in whatever form.
+        gender, birth_date, country, region, postal_code: as received, in any form.
         click: of the types the sender takes, that of the conversion's session, else the latest of the person
             within the sender's ``click_window``.
         fbc, fbp, ttp: what cookies of platforms hold.
@@ -106,7 +106,7 @@ class Destination:
 
     Attributes:
         account_id, asset_id, asset_name: as they are connected: the pixel, or the conversion action.
-        test: only to try it: the platform is told so, by ``test_code`` or a flag of its own.
+        test: a trial: the request says so by ``test_code`` or by a flag of the platform.
     """
 
     account_id: str

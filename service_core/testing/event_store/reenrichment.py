@@ -42,14 +42,14 @@ class Reenrichment(EventStoreKit):
             "channel": "email",
             "rules_version": 7,
         }
-        told = {
+        reported_touches = {
             "last_own_source": "news",
             "last_own_channel": "email",
             "last_timestamp": "2026-03-01T09:00:00+00:00",
         }
         again = [
             replace(landing, **own, **visit, country="PL", referrer_host="news.example"),
-            replace(purchase, **visit, told=told),
+            replace(purchase, **visit, reported_touches=reported_touches),
             replace(view, is_bot=True, bot_reasons=("referrer_spam",), touchable=False),
         ]
         await store.update_enriched_columns(builder.workspace_id, again)

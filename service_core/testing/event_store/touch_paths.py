@@ -47,7 +47,9 @@ class TouchPaths(EventStoreKit):
         """First and last touches that the client reports get credit inside the window when the person has no own touch."""
         first = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
         last = reported_touch_columns("last", "2026-03-05", "news", "email", "email")
-        builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1001, told=first | last)
+        builder.add_event(
+            "purchase", at="2026-03-09", visitor="A1", revenue=1001, reported_touches=first | last
+        )
         await store.append(builder.events)
         scope = builder.query_scope(SPAN)
         for rule, credit, money in (
@@ -69,11 +71,11 @@ class TouchPaths(EventStoreKit):
     ) -> None:
         """Client-reported touches get no credit as soon as the person has any tracked touch, even outside the window."""
         reported = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
-        builder.add_event("signup", at="2026-03-02", visitor="A1", told=reported)
+        builder.add_event("signup", at="2026-03-02", visitor="A1", reported_touches=reported)
         add_visits_in_own_sessions(builder, ("2026-03-02T01:00", {}))
-        builder.add_event("signup", at="2026-03-02T01:00", visitor="A1", told=reported)
+        builder.add_event("signup", at="2026-03-02T01:00", visitor="A1", reported_touches=reported)
         add_visits_in_own_sessions(builder, ("2026-01-01", GOOGLE), visitor="old")
-        builder.add_event("signup", at="2026-03-02", visitor="old", told=reported)
+        builder.add_event("signup", at="2026-03-02", visitor="old", reported_touches=reported)
         await store.append(builder.events)
         answer = await measure_by_columns(
             store, builder.query_scope(SPAN), CREDITED, SOURCE, credit=LAST_TOUCH
@@ -90,10 +92,12 @@ class TouchPaths(EventStoreKit):
         for day, source in ((2, "bing"), (4, "news"), (8, "later")):
             reported = reported_touch_columns("last", "2026-03-01", source, "cpc", "paid_search")
             builder.add_event(
-                "scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=reported
+                "scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", reported_touches=reported
             )
         reported = reported_touch_columns("last", "2026-03-01", "bot", "cpc", "paid_search")
-        builder.add_event("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=reported, is_bot=True)
+        builder.add_event(
+            "scroll", at="2026-03-05", visitor="A5", strong_id="U1", reported_touches=reported, is_bot=True
+        )
         builder.add_event(
             "purchase", at="2026-03-06", visitor="A6", strong_id="U1", order_id="O1", revenue=90
         )
@@ -112,7 +116,7 @@ class TouchPaths(EventStoreKit):
     ) -> None:
         """Client-reported touches of a person without a conversion make no touch path."""
         reported = reported_touch_columns("first", "2026-03-01", "bing", "cpc", "paid_search")
-        builder.add_event("scroll", at="2026-03-02", visitor="A1", told=reported)
+        builder.add_event("scroll", at="2026-03-02", visitor="A1", reported_touches=reported)
         await store.append(builder.events)
         assert (
             await store.list_distinct_touch_paths_with_counts(

@@ -45,7 +45,7 @@ async def create_share_link(
 ) -> HandlerResponse[Envelope]:
     """Publish one report, dashboard or analysis on a page that needs no login.
 
-    `data.url` is told in this answer and never again. `Idempotency-Key` is ignored: when the answer
+    `data.url` is shown in this answer only. `Idempotency-Key` is ignored: when the answer
     is lost, revoke the link and make another one.
     """
     token = new_token()

@@ -307,7 +307,7 @@ async def test_visitors_and_sessions_of_a_row_are_those_of_its_visits_under_ever
 async def test_reported_touch_is_credited_for_a_person_without_visits(get_attribution_report, event_builder):
     said = reported_touch_columns("first", "2026-06-20", "bing", "cpc", "paid_search")
     said |= reported_touch_columns("last", "2026-07-02", "news", "email", "email")
-    add_purchase(event_builder, "2026-07-04", "A", 10_000, told=said)
+    add_purchase(event_builder, "2026-07-04", "A", 10_000, reported_touches=said)
     add_page_view(event_builder, "2026-07-05", "A", **google_touch())
     add_purchase(event_builder, "2026-07-06", "A", 5_000)
     add_purchase(
@@ -315,7 +315,7 @@ async def test_reported_touch_is_credited_for_a_person_without_visits(get_attrib
         "2026-07-06",
         "B",
         700,
-        told=reported_touch_columns("last", "2026-05-01", "old", "cpc", "paid_search"),
+        reported_touches=reported_touch_columns("last", "2026-05-01", "old", "cpc", "paid_search"),
     )
     answer = await get_attribution_report(model="linear", group_by="channel", window_days="30")
     assert credit_by_key(answer.channels) == {

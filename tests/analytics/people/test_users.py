@@ -280,7 +280,9 @@ class TestPersonProfile:
     async def test_reported_touch_is_the_path_of_a_person_without_visits(self, story, read_user):
         first = reported_touch_columns("first", "2026-06-20", "bing", "cpc", "paid_search")
         last = reported_touch_columns("last", "2026-06-30", "(direct)", "(none)", "direct")
-        story.add_event("purchase", at="2026-07-03", visitor="A1", revenue=4_200, told=first | last)
+        story.add_event(
+            "purchase", at="2026-07-03", visitor="A1", revenue=4_200, reported_touches=first | last
+        )
         answer = await read_user("A1")
         (conversion,) = answer.conversions
         assert [(t.channel, t.weight) for t in conversion.attribution.touches] == [
