@@ -70,8 +70,8 @@ _MAX_VALUES: Final = 100
 class QueryArguments(Protocol):
     """The query string of a request."""
 
-    def get(self, name: str, default: str = ..., /) -> str:
-        """The first value of a name."""
+    def get(self, name: str, default: str, /) -> str:
+        """The first value of a name, or the default."""
 
     def getlist(self, name: str, /) -> list[str]:
         """Every value of a name."""
