@@ -80,6 +80,10 @@ class FormFields:
         """Every value of a field."""
         return [value for key, value in self._pairs if key == name]
 
+    def pairs_except(self, *names: str) -> list[tuple[str, str]]:
+        """Every field and its value in order, without the fields of these names."""
+        return [(key, value) for key, value in self._pairs if key not in names]
+
     def integer(self, name: str) -> int | None:
         """A whole number of at most nine digits; None for anything else."""
         text = self.text(name)

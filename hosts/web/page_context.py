@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -216,6 +216,27 @@ class PageContext:
         return await self.service.dispatch(
             _api_request_as_member(caller, "POST", path, body=CODEC.dumps(body, json_default))
         )
+
+    async def write_api_as_member(
+        self,
+        caller: Caller,
+        method: str,
+        path: str,
+        body: Mapping[str, Any],
+        idempotency_key: str | None = None,
+    ) -> ApiResponse:
+        """Sends a write as the signed-in person, within the limits of their account.
+
+        Args:
+            caller: the signed-in person in a workspace.
+            method: ``POST``, ``PATCH`` or ``DELETE``.
+            path: of the operation, such as ``/reports``.
+            body: JSON values.
+            idempotency_key: with it, a repeated ``POST`` changes nothing.
+        """
+        headers = {"idempotency-key": idempotency_key} if idempotency_key else {}
+        api_request = _api_request_as_member(caller, method, path, body=CODEC.dumps(body, json_default))
+        return await self.service.dispatch(replace(api_request, headers=headers))
 
     def json_response(self, body: str, status: int = 200) -> Response:
         """JSON for a script of ours."""

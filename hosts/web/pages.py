@@ -16,10 +16,13 @@ from hosts.web import (
     account,
     approve,
     audit,
+    change_preview,
     connected_apps,
     consent,
+    dashboards,
     domains,
     events,
+    explore,
     identity,
     keys,
     members,
@@ -29,14 +32,17 @@ from hosts.web import (
     person,
     privacy,
     public_pages,
+    reports,
     scripts,
     share_links,
     sign_in,
     signup,
     tracking,
 )
+from hosts.web.local_dates import format_local_date
 from hosts.web.page_context import Page, PageContext, SignInRequired
 from hosts.web.page_security import HEADERS
+from hosts.web.workspace_view import ApiRequestFailed
 from service_core.kernel.errors import ApiError, NotFound
 from service_core.kernel.ids import new_id
 
@@ -63,6 +69,10 @@ PAGES: Final[tuple[Page, ...]] = (
     *connected_apps.PAGES,
     *scripts.PAGES,
     *audit.PAGES,
+    *change_preview.PAGES,
+    *dashboards.PAGES,
+    *explore.PAGES,
+    *reports.PAGES,
     *privacy.PAGES,
     *signup.PAGES,
     *public_pages.PAGES,
@@ -79,6 +89,7 @@ def create_web_blueprint(service: Service, addresses: ClientAddressResolver) -> 
     """
     context = PageContext(service, addresses, (page.route for page in PAGES))
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
+    blueprint.add_app_template_filter(format_local_date, "local_date")
     _add_static_asset_route(blueprint)
     _add_pages_with_visitor_loading(blueprint, context, PAGES)
     _add_error_handlers(blueprint, context)
@@ -146,6 +157,10 @@ def _add_error_handlers(blueprint: Blueprint, context: PageContext) -> None:
         )
         answer.headers.update(refusal.headers)
         return answer
+
+    @blueprint.errorhandler(ApiRequestFailed)
+    async def render_failed_request(failure: ApiRequestFailed) -> Response:
+        return await context.render_page("error.html", failure.result.status, message=str(failure))
 
     @blueprint.errorhandler(Exception)
     async def log_and_render_error_id(fault: Exception) -> Response | HTTPException:

@@ -11,6 +11,7 @@ from quart import Response, render_template, request
 
 from hosts.web.cards.card import Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context, to_json_values
+from hosts.web.cards.outcomes import build_outcome_card
 from hosts.web.cards.reports import build_report_card_by_answer_fields
 from hosts.web.charts.time_labels import format_inclusive_range
 from hosts.web.markdown import render_untrusted_markdown
@@ -26,11 +27,6 @@ from service_core.workspace.reports.run_batch import ReportOutcome
 from service_core.workspace.reports.schemas import ReportRun
 from service_core.workspace.share_links.access import SharedObject, ShareLinkAccess, ViewCounter
 from service_core.workspace.share_links.cached_results import SharedResult, SharedResults
-
-_MISSING_RESULT_TEXTS: Final = {
-    "timeout": "This took too long to load. Reload the page in a minute.",
-    "missing": "This report was deleted.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +139,9 @@ def _analysis_texts_with_cards(
 def _report_outcome_card(
     outcome: ReportOutcome, size: str, shared_result: SharedResult, setting: DisplayContext
 ) -> Card:
-    if outcome.result is None:
-        known = shared_result.reports.get(outcome.report_id)
-        why = f"{outcome.error.error}." if outcome.error else _MISSING_RESULT_TEXTS[outcome.status]
-        return message_card(known.name if known else "A report", why, size)
-    card = build_report_card_by_answer_fields(
-        to_json_values(outcome.result), _chart_type(shared_result, outcome.report_id), setting, size
-    )
-    cut = ("More rows are not shown.",) if outcome.truncated else ()
-    return replace(card, notes=(*card.notes, *cut))
+    report = shared_result.reports.get(outcome.report_id)
+    name, chart = (report.name, report.chart) if report else (None, None)
+    return build_outcome_card(to_json_values(outcome), name, chart, setting, size)
 
 
 def _format_covered_range(covered: RangeResponse, setting: DisplayContext) -> str:

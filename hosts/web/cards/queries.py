@@ -15,7 +15,7 @@ from hosts.web.cards.card import (
     message_card,
     parse_instant,
 )
-from hosts.web.charts.plot import build_plot
+from hosts.web.charts.plot import Style, build_plot
 from hosts.web.charts.plot_model import Bucket, Series
 from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
 from hosts.web.charts.time_labels import build_labelled_bucket
@@ -33,19 +33,22 @@ _ADDITIVE_UNITS: Final = frozenset({"count", "currency"})
 """Units whose parts make up a whole, as far as a picture tells: their rows have shares and zeros."""
 
 
-def build_query_card_by_columns(title: str, data: Answer, setting: DisplayContext) -> Card:
+def build_query_card_by_columns(
+    title: str, data: Answer, setting: DisplayContext, style: Style | None = None
+) -> Card:
     """The card of a question: lines over time, a bar list of one dimension, numbers, or a table.
 
     Args:
         title: of the card.
         data: the answer.
         setting: of the workspace.
+        style: of series over time; None for an area of one series and lines of several.
     """
     answer = _QueryAnswer(title, data, setting)
     if not data["rows"] and (answer.bucketed or answer.dimensions):
         return message_card(title, "No data in this range.")
     if answer.bucketed:
-        return _plot_card_of_top_series(answer)
+        return _plot_card_of_top_series(answer, style)
     if not answer.dimensions:
         return Card(title, "numbers", answer.formatted_totals(), notes=answer.notes_on_missing_data())
     if len(answer.dimensions) == 1:
@@ -56,6 +59,20 @@ def build_query_card_by_columns(title: str, data: Answer, setting: DisplayContex
             table=answer.formatted_rows_table(),
             notes=answer.notes_on_missing_data(),
         )
+    return build_table_card(title, data, setting)
+
+
+def build_table_card(title: str, data: Answer, setting: DisplayContext) -> Card:
+    """The rows of a question as a table, below its totals.
+
+    Args:
+        title: of the card.
+        data: the answer.
+        setting: of the workspace.
+    """
+    answer = _QueryAnswer(title, data, setting)
+    if not data["rows"]:
+        return message_card(title, "No data in this range.")
     return Card(
         title,
         "table",
@@ -149,7 +166,7 @@ class _QueryAnswer:
         return dimension_label(value)
 
 
-def _plot_card_of_top_series(answer: _QueryAnswer) -> Card:
+def _plot_card_of_top_series(answer: _QueryAnswer, style: Style | None) -> Card:
     starts = answer.bucket_starts_up_to_data()
     all_series = (
         _series_by_dimension_largest_first(answer, starts)
@@ -163,7 +180,7 @@ def _plot_card_of_top_series(answer: _QueryAnswer) -> Card:
         _label_buckets_marking_last_partial(answer, starts),
         drawn,
         unit=answer.setting.format_for(answer.metrics[0]["unit"]),
-        style="area" if len(all_series) == 1 else "line",
+        style=style or ("area" if len(all_series) == 1 else "line"),
     )
     more = [f"Top {MAX_LINES} of {len(named)}."] if len(named) > MAX_LINES else answer.notes_on_kept_groups()
     return Card(

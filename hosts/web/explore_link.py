@@ -1,0 +1,52 @@
+"""The Explore page of a saved query."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from hosts.web.view_state import ViewState
+
+_KIND_OF_OPERATOR: Final = {
+    "eq": "is", "in": "is", "neq": "is_not", "not_in": "is_not", "contains": "contains",
+}  # fmt: skip
+_CHART_OF_DIMENSION_COUNT: Final = {0: "number", 1: "list"}
+
+
+def explore_link_of_plan(plan: Mapping[str, Any], state: ViewState) -> str | None:
+    """Returns the path of the Explore page below the workspace that shows a saved query.
+
+    Args:
+        plan: of a report.
+        state: the range and the filters of the page that has the link.
+
+    Returns:
+        None when the page has no form for a filter of the query.
+    """
+    filters = plan.get("filters", [])
+    if any(one.get("op", "eq") not in _KIND_OF_OPERATOR for one in filters):
+        return None
+    dimensions = plan.get("dimensions", [])
+    interval = plan.get("interval")
+    chart = "line" if interval else _CHART_OF_DIMENSION_COUNT.get(len(dimensions), "table")
+    pairs = [
+        *(
+            (name, value)
+            for name, value in state.parameters("interval")
+            if name in {"range", "from", "to", "f"}
+        ),
+        *(("f", parameter) for one in filters for parameter in _filter_parameters(one)),
+        ("metrics", ",".join(plan["metrics"])),
+        ("dimensions", ",".join(dimensions)),
+        ("chart", chart),
+        ("interval", interval or ""),
+    ]
+    return f"/explore?{urlencode([pair for pair in pairs if pair[1]])}"
+
+
+def _filter_parameters(saved_filter: Mapping[str, Any]) -> list[str]:
+    value = saved_filter["value"]
+    kind = _KIND_OF_OPERATOR[saved_filter.get("op", "eq")]
+    return [
+        f"{saved_filter['dimension']}:{kind}:{part}"
+        for part in (value if isinstance(value, list) else [value])
+    ]
