@@ -29,7 +29,7 @@ ADDRESS_PATTERN: Final = re.compile(
 
 
 _STANDARD_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every record has; anything else was told with it, as ``extra``."""
+"""Attributes of every record; all others come from ``extra``."""
 
 
 def configure_redacted_json_logging(stream: TextIO | None = None) -> None:

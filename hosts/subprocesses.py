@@ -159,7 +159,7 @@ async def restart_with_backoff_until_stopped(
         child: the running process.
         restart: starts it anew.
         stop: ends the supervision.
-        on_unexpected_end: told of each process that ended, before the next one is started.
+        on_unexpected_end: called with each process that ended, before the next one is started.
     """
     pause = INITIAL_BACKOFF_SECONDS
     loop = asyncio.get_running_loop()

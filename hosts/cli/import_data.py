@@ -171,7 +171,7 @@ def _import_file_and_print_result(
 
     asyncio.run(require_existing_workspace_store(config))
     digest = sha256_of_file(file)
-    read_entries(digest)  # a format that is not known is told before anything begins
+    read_entries(digest)  # refuses an unknown format before anything begins
     task = ImportTask(config, digest, lambda: read_entries(digest), shift_to_now, workspace)
     print_import_counts_and_warnings(
         file.name, run_import_with_progress(task, file.name, file.stat().st_size)

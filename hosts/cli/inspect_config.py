@@ -32,7 +32,7 @@ def list_plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     from hosts.composition.load_settings import load_settings_with_environment
 
     registry = load_installed_registry_once()
-    # The default file need not be there; one that was named is read, or the reason why not is told.
+    # The default file need not be there; one that was named is read, or the reason why not is printed.
     settings = load_settings_with_environment(config) if config.exists() or config != DEFAULT_CONFIG else None
     adapters = (
         (port, f"{scheme}://", one.summary) for (port, scheme), one in sorted(registry.adapters.items())

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _UNWRAPPED_WIDTH: Final = 10_000
-"""Columns where nobody looks at a terminal."""
+"""Width of the output without a terminal, in columns."""
 
 SETTINGS_FILE: Final = "touchpoint.toml"
 

@@ -30,7 +30,7 @@ def read_secrets_from_environment_or_stdin(secret_options: Iterable[str]) -> dic
     """Values of credentials by name, in the order they are asked for.
 
     Raises:
-        typer.BadParameter: a variable is not set, or a value is empty; no value is told.
+        typer.BadParameter: a variable is not set, or a value is empty; the message contains no value.
     """
     return {
         name: _read_secret_or_raise_bad_parameter(name, variable if equals else None)
@@ -54,7 +54,7 @@ async def open_workspace_store_and_vault(config: Path) -> AsyncIterator["Ports"]
 
 @contextmanager
 def _cipher_errors_as_startup_errors() -> "Iterator[None]":
-    """A vault that is shut is a matter of the deployment: whoever runs it is told the reason."""
+    """Shows the operator why the vault cannot be opened, instead of a traceback."""
     from service_core.commerce.credentials.ports import CipherUnavailable
     from service_core.kernel.errors import StartupError
 

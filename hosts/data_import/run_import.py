@@ -72,8 +72,8 @@ async def resume_import_and_wait_until_stored(
 
     Args:
         task: what to import.
-        on_bytes_read: told the bytes of each lot once it is durable.
-        on_waiting: told how many events wait to be stored.
+        on_bytes_read: called with the bytes of each chunk once it is durable.
+        on_waiting: called with the number of events that wait to be stored.
 
     Raises:
         StartupError: the deployment cannot be used, or the queue takes no more.

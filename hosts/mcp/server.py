@@ -294,7 +294,7 @@ def _complete(result: Mapping[str, Any], cache_hints: Mapping[str, Any]) -> Mapp
 def _error_status(fault: JsonRpcError, *, stateless: bool) -> int:
     """Returns the HTTP status of an error.
 
-    What has no id is told by the status: no client could tell which of its requests it answers.
+    An error of a message without an id is shown by the status: no client could match it with a request.
     """
     if stateless:
         return 404 if fault.code == METHOD_NOT_FOUND else 400

@@ -97,7 +97,7 @@ class Canary:
 async def _try_send_canary_event(queue: CanaryQueue, received_at: datetime) -> bool:
     try:
         await queue.offer(_build_canary_event(received_at))
-    except Exception:  # noqa: BLE001 - whatever refuses it, it will not arrive: that is what is told
+    except Exception:  # noqa: BLE001 - for any reason: the event will not arrive, and that is reported
         return False
     return True
 

@@ -25,7 +25,7 @@ _CREDENTIAL_SENTENCES: Final[Mapping[CredentialRequirement, str]] = {
 """What opens a route that no single scope does."""
 
 _MAX_NESTED_FIELDS: Final = 32
-"""Fields told of a part of an answer; what has more, such as an event, has a page of its own."""
+"""Fields listed of a part of an answer; larger parts, such as an event, have a page of their own."""
 
 
 def render_operations_page(operations: Iterable[Operation]) -> str:

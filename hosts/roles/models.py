@@ -10,7 +10,7 @@ from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
 
 SCALABLE_ROLES: Final = frozenset({Role.API, Role.INGEST, Role.WORKER})
-"""Roles of which one command runs as many processes as it is told."""
+"""Roles whose number of processes is an option of the command."""
 
 SERVED_ROLES: Final = (Role.INGEST, Role.API, Role.CONSUMER, Role.SCHEDULER)
 """The roles `touchpoint serve --workers N` runs; workers are started apart, as many as exports need."""

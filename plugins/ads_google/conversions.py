@@ -51,7 +51,7 @@ SEND_LIMITS: Final = SendLimits(
     match_keys=frozenset({"gclid", "gbraid", "wbraid", "email", "phone"}),
 )
 _NOT_ALLOWED: Final = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
-"""Google lets nobody begin to upload conversions since June 2026; the credentials are good for everything else."""
+"""Since June 2026 Google accepts no new uploaders of conversions; the credentials work for everything else."""
 
 
 async def send_conversions(token_url: str, call: SendCall) -> list[SendOutcome]:

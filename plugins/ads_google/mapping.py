@@ -11,7 +11,7 @@ _ACCOUNT: Final = ("id", "descriptive_name", "currency_code", "time_zone", "mana
 
 def _account_query(resource: str, where: str = "") -> str:
     fields = ", ".join(f"{resource}.{name}" for name in _ACCOUNT)
-    return f"SELECT {fields} FROM {resource}{where}"  # noqa: S608 - words of ours alone
+    return f"SELECT {fields} FROM {resource}{where}"  # noqa: S608 - only names from this module
 
 
 ACCOUNT_QUERY: Final = _account_query("customer")
@@ -39,7 +39,7 @@ def daily_spend_query(level: AdLevel, first_day: date, last_day: date) -> str:
     """Asks for every row of a level, a row a day; rows without delivery are left out by Google."""
     resource, named = _REPORTS[level]
     days = f"segments.date BETWEEN '{first_day}' AND '{last_day}'"
-    return f"SELECT {', '.join((*named, *_FIGURES))} FROM {resource} WHERE {days}"  # noqa: S608 - words of ours alone
+    return f"SELECT {', '.join((*named, *_FIGURES))} FROM {resource} WHERE {days}"  # noqa: S608 - only names from this module
 
 
 def map_account(payload: Mapping[str, Any]) -> AdAccount:

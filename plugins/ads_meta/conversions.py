@@ -52,7 +52,7 @@ SEND_LIMITS: Final = SendLimits(
     value_required=frozenset({"Purchase"}),
 )
 _NO_PIXEL: Final = 33
-"""Subcode of an object that is not there, or not for whoever asks: no conversion is at fault."""
+"""Subcode of an object that does not exist or may not be seen: no conversion is at fault."""
 
 
 async def send_conversions(call: SendCall) -> list[SendOutcome]:

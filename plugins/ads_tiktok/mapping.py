@@ -17,7 +17,7 @@ _LEVELS: Final = {
         ("campaign_id", "campaign_name", "adgroup_id", "adgroup_name", "ad_name"),
     ),
 }
-"""Level -> what TikTok calls it, the dimension its rows are told by, and what metrics tell of it and of those above."""
+"""Level -> its name at TikTok, the dimension of its rows, and the metrics that name it and its parents."""
 _FIGURES: Final = (
     "spend", "impressions", "clicks", "reach", "complete_payment", "total_complete_payment_rate",
 )  # fmt: skip

@@ -19,7 +19,7 @@ MAX_CONNECTIONS: Final = 256
 """Questions of one round trip at most."""
 
 PROBE_SECONDS: Final = 1.0
-"""After a failure nobody waits for the server for so long: the store answers meanwhile."""
+"""Seconds after a failure in which the server is not asked; the store answers meanwhile."""
 
 _NO_ROUTE: Final = b""
 

@@ -50,7 +50,7 @@ class RateCsvFile:
             with self.path.open(newline="", encoding="utf-8-sig") as file:
                 table = csv.DictReader(file)
                 rates: list[DayRate] = []
-                for line, row in enumerate(table, start=2):  # noqa: B007 - told of a line that is wrong
+                for line, row in enumerate(table, start=2):  # noqa: B007 - named by the error of a wrong line
                     rates += _quoted_rates_of_day(row)
         except OSError as fault:
             raise RateSourceUnavailable(f"{self.path} cannot be read ({type(fault).__name__}).") from None

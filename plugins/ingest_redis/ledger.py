@@ -31,7 +31,7 @@ from service_core.plugin import (
 
 LEDGER_TIMEOUT_SECONDS: Final = 1.0
 RETRY_AFTER_SECONDS: Final = 1.0
-"""After a question about the state failed, nobody waits for the next one for so long."""
+"""Seconds after a failed read of the state in which it is not read again."""
 
 _HOURS_PER_BATCH: Final = 500
 _REJECTED_PREFIX: Final = "rejected:"

@@ -24,7 +24,7 @@ class InlineJobs:
         self._settings = settings
         self._woken = asyncio.Event()
 
-    async def wake_worker(self, export_id: UUID) -> None:  # noqa: ARG002 - a worker takes the oldest job, whoever woke it
+    async def wake_worker(self, export_id: UUID) -> None:  # noqa: ARG002 - a worker takes the oldest job, whichever was announced
         """Wakes the workers."""
         self._woken.set()
 

@@ -13,7 +13,7 @@ from plugins.jobs_rq.settings import RqSettings
 from service_core.plugin import JobQueueUnavailable, StartupError
 
 WAKE_TTL_SECONDS: Final = 60
-"""A wake-up nobody heard for so long is dropped: another is sent as long as the job is free."""
+"""Seconds after which an unread wake-up is dropped: another one is sent as long as the job is free."""
 
 JOB_TIMEOUT_SECONDS: Final = 1900
 """More than any job may run: its own time limit ends it, in order."""

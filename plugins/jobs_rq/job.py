@@ -20,6 +20,6 @@ class WakeJob(Job):
         return run_named_function
 
 
-def run_named_function(export_id: str) -> None:  # noqa: ARG001 - a worker takes the oldest free job, whoever woke it
+def run_named_function(export_id: str) -> None:  # noqa: ARG001 - a worker takes the oldest free job, whichever was announced
     """Runs one queued job with the function that the worker named."""
     import_attribute(os.environ[ENTRY_VARIABLE])()

@@ -14,7 +14,7 @@ from plugins.mail_smtp.settings import SmtpSettings
 from service_core.plugin import EmailMessage, EmailSenderUnavailable, StartupError
 
 CHECK_TIMEOUT_SECONDS: Final = 5.0
-"""How long one answer may take while somebody waits to hear whether the settings are good."""
+"""Seconds one answer may take while the settings are checked."""
 
 _STATUS_OK: Final = 250
 

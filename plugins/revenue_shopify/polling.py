@@ -1,7 +1,7 @@
 """Polls the orders of a shop, as the webhooks that would have reported them, and what payouts kept of them.
 
 An order is listed as it stands now, with its refunds; a webhook tells it as it stood then. Money and ids
-are the same. When it was paid is told by its transactions, which are asked for only where no webhook came.
+are the same. Its transactions say when it was paid; they are requested only if no webhook came.
 """
 
 import json
@@ -37,7 +37,7 @@ _LATE_FEES: Final = timedelta(days=7)
 """A transaction may be listed some days after it was processed."""
 _PAGE_SIZE: Final = 250
 _ORDERS_PER_BATCH: Final = 50
-"""Orders told of at a time: each may take a question of its own."""
+"""Orders of one page: each may need a request of its own."""
 _log: Final = logging.getLogger("touchpoint.sync")
 _PAYMENT_KINDS: Final = frozenset({"sale", "capture"})
 

@@ -17,7 +17,7 @@ TIMEOUT: Final = timedelta(seconds=5)
 _ERROR_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _NO_BUCKET: Final = "NoSuchBucket"
 _ACCESS_DENIED: Final = "AccessDenied"
-"""Also said of an object that is not there, to whoever may not list the bucket: no mistake can be seen in it."""
+"""Also the answer for a missing object when listing the bucket is not allowed, so it proves no mistake."""
 
 
 async def require_reachable_bucket(settings: S3Settings, options: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ class PlatformUnavailable(Exception):
 
     Args:
         reason: what is wrong, in a sentence.
-        retry_after: seconds the platform asks to be left alone for, when it says so.
+        retry_after: seconds to wait before the next request, if the platform names them.
         http_status: of its answer, when there was one.
     """
 
@@ -17,4 +17,4 @@ class PlatformUnavailable(Exception):
 
 
 class CredentialsRejected(Exception):
-    """The platform refuses the credentials: somebody has to connect it again. Its text is for people."""
+    """The platform rejects the credentials: the account has to be connected again. The text is shown to people."""

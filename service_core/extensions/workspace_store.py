@@ -33,7 +33,7 @@ from service_core.workspace.usage_alerts.ports import UsageAlertLog
 class WorkspaceStore:
     """The stores of one database. An adapter is a subclass that may add ``start``, ``check`` and ``aclose``.
 
-    Whoever needs a store asks for its port, such as `Exports`, and gets the attribute of that type.
+    A function that needs a store takes its port, such as `Exports`, and gets the attribute of that type.
 
     Attributes:
         transfer: moves the content into another store; None if the adapter cannot do so.

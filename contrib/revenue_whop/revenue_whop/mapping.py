@@ -34,7 +34,7 @@ def map_message(message: Mapping[str, Any]) -> MappedMessage:
         return MappedMessage(id_, None, at)
     data = fields.object("data")
     of = data.required_text("id")
-    told = (
+    reported = (
         _order_properties_net_of_tax(data, of) if kind == "payment.succeeded" else (("subscription_id", of),)
     )
     return MappedMessage(
@@ -42,7 +42,7 @@ def map_message(message: Mapping[str, Any]) -> MappedMessage:
         EVENT_NAMES[kind],
         _parse_iso_datetime_assuming_utc(data, "paid_at") or at,
         identity=_visitor_id_and_email(data),
-        properties=dict(told) | _product_and_membership_properties(data),
+        properties=dict(reported) | _product_and_membership_properties(data),
         external_ids=_external_ids(data),
     )
 

@@ -41,7 +41,7 @@ class AdAccount:
 
 @dataclass(frozen=True, slots=True)
 class AdEntity:
-    """What was advertised with: an ad with all above it, or a campaign alone.
+    """The advertised entity: an ad with its ad group and campaign, or only a campaign.
 
     The id of the level is always there; those below it are None.
     """

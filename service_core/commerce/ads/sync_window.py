@@ -29,7 +29,7 @@ def days_to_sync_with_restated_ones(
         initial_days: how many days the first reading takes, with today.
 
     Raises:
-        PlatformUnavailable: the platform names a zone that nobody knows.
+        PlatformUnavailable: the platform names an unknown time zone.
     """
     try:
         zone = ZoneInfo(account.timezone)

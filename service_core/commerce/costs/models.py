@@ -69,7 +69,7 @@ class CostTable:
         begun = {cost.effective_from for versions in by_item.values() for cost in versions}
         self._days = sorted(begun.union(days))
         self.period_starts: tuple[datetime, ...] = tuple(day_start(day, zone) for day in self._days)
-        """Where a cost begins to count; what is sold before the first costs nobody knows what."""
+        """The first day of a cost; the cost of sales before the first one is unknown."""
 
     def period_start_day(self, period: int) -> date:
         """Returns the first day of a period; period 0 has none."""

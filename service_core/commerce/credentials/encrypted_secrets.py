@@ -20,7 +20,7 @@ _log: Final = logging.getLogger("touchpoint.connections")
 class EncryptedConnectionSecrets:
     """Implements the port `ConnectionSecrets`: the store never sees what it keeps.
 
-    What is sealed is bound to its connection: bytes that somebody moves to another row open nothing.
+    A ciphertext is bound to its connection: moved to another row, it cannot be decrypted.
     """
 
     store: EncryptedSecretStore

@@ -11,7 +11,7 @@ class CipherUnavailable(StoreUnavailable):
     """What is sealed cannot be opened, or nothing can be sealed: a key is missing, or it is another's.
 
     Args:
-        reason: what is wrong and what to do, for whoever runs the deployment; no answer tells it.
+        reason: what is wrong and what to do, for the operator; it stands in no response.
     """
 
     def __init__(self, reason: str) -> None:

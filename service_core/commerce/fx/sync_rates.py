@@ -17,7 +17,7 @@ _log: Final = logging.getLogger("touchpoint.fx")
 
 @dataclass
 class ExchangeRateSync:
-    """Keeps the rates of a source up to date; one that is away is left alone for longer each time."""
+    """Keeps the rates of a source up to date; after each failure the next attempt is later."""
 
     source: RateSource
     store: ExchangeRateStore

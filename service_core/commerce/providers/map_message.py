@@ -25,7 +25,7 @@ from service_core.ingestion.track import Decode
 from service_core.ingestion.validation import read_event_id_or_hash_of_long_one
 
 IDENTITY_BOUND_EVENT: Final = "$provider_identity_bound"
-"""Event of a message that tells ids alone."""
+"""Event of a message that has only ids."""
 
 _PERSON_ID_FIELDS: Final = ("visitor_id", "user_id")
 _MAX_REASON_LENGTH: Final = 200
@@ -87,7 +87,7 @@ def map_verified_delivery(
     except ValueError as fault:
         return unmapped_delivery(delivery, f"{provider.id}: {fault}")
     except Exception as fault:  # noqa: BLE001 - a plugin's mistake never loses a genuine message
-        # Its text may repeat what was sent, so its kind and its place alone are logged.
+        # Its text may repeat what was sent, so only its type and place are logged.
         frames = "".join(format_tb(fault.__traceback__))
         _log.error("the plugin of %s failed on a message: %s\n%s", provider.id, type(fault).__name__, frames)
         return unmapped_delivery(delivery, f"{provider.id}: the plugin failed with {type(fault).__name__}")

@@ -41,7 +41,7 @@ class RevenueProvider(Protocol):
 
         Args:
             message: the body, read as JSON.
-            delivery: for what stands in headers alone, such as the kind of message.
+            delivery: for values that only the headers have, such as the kind of message.
             account_id: whose it is unless the message says so, for the natural keys of subscriptions; the
                 same for all messages of a connection.
 
@@ -77,7 +77,7 @@ class PollableProvider(RevenueProvider, Protocol):
         """Whether there is a credential to ask it with; webhooks take another one."""
 
     def poll_messages(self, request: PollRequest) -> AsyncGenerator[Sequence[PolledMessage], None]:
-        """What happened, page by page, in any order; whoever asks closes the generator.
+        """Yields the messages page by page, in any order; the caller closes the generator.
 
         `map_message` gives the same result and id for a message, whether it was sent or polled.
 

@@ -28,7 +28,7 @@ class LifecycleStatus(StrEnum):
     """What a subscription counts as.
 
     A canceled one counts as before until the end of its last paid period, and as active when nothing
-    was known before. One nobody named a price of is no paid one yet: what it is worth is not known.
+    was known before. One without a known price is not a paid one yet.
     ``idle`` is paused, unpaid or incomplete.
     """
 

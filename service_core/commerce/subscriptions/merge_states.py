@@ -10,7 +10,7 @@ from service_core.commerce.subscriptions.models import SubscriptionState
 def accumulate_states(states: Iterable[SubscriptionState]) -> Iterator[SubscriptionState]:
     """States of one subscription as they add up to what is known of it.
 
-    What nobody said yet stays None: the price of a trial, or of a subscription whose first message
+    Unknown values stay None: the price of a trial, or of a subscription whose first message
     was its cancellation.
 
     Args:

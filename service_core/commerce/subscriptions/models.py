@@ -44,7 +44,7 @@ class SubscriptionState:
         interval, started_at, plan, product_id, trial_ends_at, current_period_end: None when not said.
         identity: ids the person is known by, as in the properties of an event: ``visitor_id``,
             ``user_id``, ``email`` ...
-        canceled_at: when somebody ended it; it lives until ``ended_at``, the end of the last paid period.
+        canceled_at: when it was canceled; it lasts until ``ended_at``, the end of the last paid period.
     """
 
     provider: str

@@ -33,7 +33,7 @@ from service_core.kernel.schemas import Clamp, QueryModel
 from service_core.kernel.time_ranges import ResolvedRange
 
 _PERSON_ID_FIELDS: Final = ("user_id", "visitor_id")
-"""Ids a person is found by, the first that is known: a device may be somebody else's later, and the user stays."""
+"""Ids a person is found by, the first known one: a device may change hands, a user id does not."""
 
 _UNKNOWN_ORIGIN: Final = PersonFirstTouch(None, None)
 

@@ -182,7 +182,7 @@ class ConnectionSync(ABC):
             on_progress: called after each step.
 
         Raises:
-            StoreUnavailable: something cannot be kept or read here; nobody connected is to blame.
+            StoreUnavailable: a store of this deployment failed; the connection is not at fault.
         """
         holder = uuid4()
         if not await self._acquire_lease(workspace_id, holder):

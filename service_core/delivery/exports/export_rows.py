@@ -122,8 +122,8 @@ class ExportRows:
             models=self.models,
             queue=self.queue,
         )
-        nobody = dict.fromkeys(column.name for column in CHANNEL_COLUMNS)
-        rest = {**nobody, **dict(report.unattributed), "channel": UNATTRIBUTED}
+        without_touch = dict.fromkeys(column.name for column in CHANNEL_COLUMNS)
+        rest = {**without_touch, **dict(report.unattributed), "channel": UNATTRIBUTED}
         yield _batch_from_rows([*map(dict, report.channels), rest], CHANNEL_COLUMNS)
 
 

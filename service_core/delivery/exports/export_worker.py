@@ -125,7 +125,7 @@ class ExportWorker:
         """Writes the file and renews the lease meanwhile.
 
         Raises:
-            _LeaseLost: the job is somebody else's now.
+            _LeaseLost: another worker holds the job.
         """
         writing = asyncio.create_task(self._write_file_or_fail_job(job))
         holding = asyncio.create_task(self._renew_lease_until_lost(job))

@@ -1,7 +1,7 @@
 """Normalizes and hashes personal data as ad platforms compare it.
 
-Each function takes what somebody wrote and gives SHA-256 in hexadecimal, or None where nothing is left that
-could find anybody: a hash of nothing would match whoever left the field empty. A value of 64 hexadecimal
+Each function takes a value as it was entered and gives SHA-256 in hexadecimal, or None where nothing is left that
+could identify a person: the hash of an empty text would match everybody who left the field empty. A value of 64 hexadecimal
 digits is a hash already and passes.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _TRUNK: Final = re.compile(r"\(\s*0+\s*\)")
-"""The zero of a number's home country, as in ``+44 (0) 20``: nobody dials it from abroad."""
+"""The zero of a number's home country, as in ``+44 (0) 20``; it is not dialled from abroad."""
 _PHONE_DIGITS: Final = range(7, 16)
 _ZIP_PLUS_FOUR: Final = re.compile(r"(\d{5})-?\d{4}")
 _GENDERS: Final = {"f": "f", "female": "f", "m": "m", "male": "m"}

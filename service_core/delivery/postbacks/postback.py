@@ -56,7 +56,7 @@ class PostbackQueue(NamedTuple):
 class Postback:
     """One event sent by one rule; unique by both.
 
-    Of the person it holds the user agent alone, which no event row has, and that until it is done; everything
+    Of the person it holds only the user agent, which no event row has, until it is done; everything
     else is read when it is sent.
 
     Attributes:

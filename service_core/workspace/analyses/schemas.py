@@ -14,7 +14,7 @@ from service_core.workspace.reports.schemas import refuse_request_only_fields
 
 
 class AnalysisFields(BodyModel):
-    """What an analysis may say beside its title and body."""
+    """Optional fields of an analysis."""
 
     plans: list[SavedQuery] | None = Field(
         None, description="At most 20, without range, comparison, cursor and format."

@@ -30,7 +30,7 @@ class NewLayout(BodyModel):
 
 
 class DashboardFields(BodyModel):
-    """What a dashboard may say beside its name."""
+    """Optional fields of a dashboard."""
 
     date_range: SavedRange | None = Field(None, description="Default the last 30 days.")
     filters: list[FilterBody] | None = Field(None, description="At most 10, each `eq`.")

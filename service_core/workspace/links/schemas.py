@@ -54,7 +54,7 @@ class LinkAnswer(TrackingLink):
     kind: Literal["redirect", "direct"]
     url: str | None = Field(description="What to publish; null when the domain is not set up any more.")
     clicks: int | None = Field(
-        description="Clicks of people; null for a direct link, which nobody sees clicked."
+        description="Clicks of people; null for a direct link, whose clicks are not seen."
     )
     unique_clicks: int | None = Field(
         description="The first of each visitor and hour; null for a direct link."

@@ -29,7 +29,7 @@ class NewProposal(BodyModel):
     frequency: Frequency = "always"
     conditions: list[Condition] = Field(default_factory=list, description="At most 10; all must hold.")
     settings: ScriptSettings = ScriptSettings()
-    note: str | None = Field(None, description="For whoever reviews it.")
+    note: str | None = Field(None, description="A note for the reviewer.")
 
 
 class ListedProposal(ResponseModel):
