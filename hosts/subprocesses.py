@@ -22,7 +22,7 @@ STOP_TIMEOUT_SECONDS: Final = 40.0
 """How long a process may take to end once it is told to: longer than a server drains, shorter than a deployment waits."""
 
 OUTPUT_DRAIN_SECONDS: Final = 1.0
-"""How long is read on after a process has ended: another one may hold its output open for ever."""
+"""Time to read output after a process has ended: another one may hold its output open for ever."""
 
 INITIAL_BACKOFF_SECONDS: Final = 0.1
 MAX_BACKOFF_SECONDS: Final = 15.0

@@ -12,7 +12,7 @@ from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
 from service_core.ingestion.ports import EventStore
 
 WRITE_METHODS: Final = tuple(name for name in awaitable_methods(EventStore) if name != "session_states")
-"""What writes to an event store: all of its writing side, but for the look at sessions."""
+"""Methods that write to an event store; the read of active sessions is not one of them."""
 
 
 class WriteLock:

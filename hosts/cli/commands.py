@@ -77,7 +77,7 @@ def _global_options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """What stands before a command."""
+    """Options before a command."""
 
 
 app.command("init")(init.create_deployment_and_print_keys)

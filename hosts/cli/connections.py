@@ -21,14 +21,14 @@ app = typer.Typer(
 
 
 class KindName(StrEnum):
-    """What a provider is connected for."""
+    """Purpose of a connection."""
 
     ADS = "ads"
     REVENUE = "revenue"
 
 
 class StatusName(StrEnum):
-    """How a connection stands."""
+    """Status of a connection."""
 
     CONNECTED = "connected"
     PENDING = "pending"
@@ -238,7 +238,7 @@ def _chosen_or_installed_provider_kind(provider: str, chosen: KindName | None) -
 
 
 def _installed_provider_kinds() -> "dict[str, ProviderKind]":
-    """What the providers of installed plugins are for."""
+    """Returns the purposes of the providers of installed plugins."""
     from hosts.composition.compose import load_installed_registry_once
 
     return {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class StoreKind(StrEnum):
-    """What can be moved, by the setting that names its store in ``[storage]``."""
+    """Stores that can be moved, by their setting in ``[storage]``."""
 
     EVENTS = "events"
     WORKSPACE = "workspace"

@@ -21,7 +21,7 @@ SITE: Final = "http://www.semicomplete.com"
 
 API: Final = "127.0.0.1:8080"
 INGEST: Final = "127.0.0.1:8081"
-"""Where the demo listens unless the ports are in use."""
+"""Ports of the demo unless they are in use."""
 
 
 def run_demo(

@@ -1,4 +1,4 @@
-"""What the demo asks of the service it started, and how it shows the answers."""
+"""Reads of the demo from the service it started, and their display."""
 
 from collections.abc import Mapping
 from datetime import datetime

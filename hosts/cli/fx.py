@@ -40,7 +40,7 @@ def show_exchange_rate_coverage(
 
 
 async def _load_rate_coverage(config: "Path", *, sync_first: bool) -> "RateCoverage | None":
-    """What is kept of the source."""
+    """The stored coverage of the source."""
     from hosts.cli.deployment import load_ports_of_existing_deployment, open_existing_deployment
     from service_core.analytics.fx.ports import RateSourceUnavailable
     from service_core.commerce.fx.sync_rates import ExchangeRateSync

@@ -30,7 +30,7 @@ _OUTCOME_LABELS: Final[Mapping[str, str]] = {
     _MALFORMED: "Left out: lines of another form",
     "empty line": "Left out: empty lines",
 }
-"""What became of an entry -> how the table says it; the other outcomes are refusals."""
+"""Outcome of an entry -> its label in the table; the other outcomes are refusals."""
 
 app = typer.Typer(
     help="Import recorded traffic. Safe to stop and to run again.",

@@ -59,7 +59,7 @@ def list_plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
 
 def _list_providers_with_purpose(registry: "Registry") -> "Iterator[tuple[str, str]]":
-    """What can be connected, and what comes or goes by it."""
+    """Rows of what can be connected, and the data it delivers or receives."""
     for providers, purpose in (
         (registry.ad_platforms, "spend"),
         (registry.conversion_senders, "conversions"),

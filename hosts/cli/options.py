@@ -1,4 +1,4 @@
-"""What several commands share: the settings file, the workspace, where to print."""
+"""Options that several commands share: the settings file, the workspace, the console."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -68,7 +68,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 
 def output_console() -> "Console":
-    """Where results are printed; what another program reads is neither folded nor cut."""
+    """Returns the console for results; output for another program is neither folded nor cut."""
     from os import environ
     from sys import stdout
 
@@ -79,7 +79,7 @@ def output_console() -> "Console":
 
 
 def error_console() -> "Console":
-    """Where a command says why it could not do its work."""
+    """Returns the console for errors."""
     from hosts.cli.terminal import ControlCharacterStrippingConsole
 
     return ControlCharacterStrippingConsole(stderr=True, highlight=False)

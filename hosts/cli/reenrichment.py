@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     OnDays = Callable[[int, int], None]
 
 _POLL_SECONDS: Final = 0.5
-"""How often the command looks how far the service is."""
+"""Seconds between two reads of the progress."""
 
 
 @print_settings_after_change

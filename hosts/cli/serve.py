@@ -20,7 +20,7 @@ class ServerName(StrEnum):
 
 
 class RoleName(StrEnum):
-    """What one command may do alone."""
+    """Roles that one command may run alone."""
 
     API = "api"
     INGEST = "ingest"

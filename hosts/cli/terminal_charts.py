@@ -18,7 +18,7 @@ _BAR: Final = 16
 _SHORT_BAR: Final = 4
 _SHARE: Final = 7
 _GAPS: Final = 8
-"""Of a ranking: the longest name, a long and a short bar, a share, and the space around four columns."""
+"""Widths in a ranking: the longest name, a long and a short bar, a share, and the space around four columns."""
 
 
 def render_column_chart_lines(values: Sequence[float]) -> list[str]:

@@ -139,7 +139,7 @@ class Port:
 
     @cached_property
     def adapter_attribute_by_protocol(self) -> Mapping[Any, str | None]:
-        """What can be requested by type -> the attribute of the adapter that serves it; None for the adapter itself."""
+        """Port type -> attribute of the adapter that serves it; None for the adapter itself."""
         annotation = get_type_hints(self._owner)[self.name]
         (adapter_type,) = {*(get_args(annotation) or (annotation,))} - {NoneType}
         parts = {

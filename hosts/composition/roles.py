@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What one process of a deployment does."""
+    """Work of one process of a deployment."""
 
     API = "api"
     INGEST = "ingest"

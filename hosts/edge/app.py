@@ -30,7 +30,7 @@ _PATH_LINK: Final = re.compile(re.escape(PATH_LINK_PREFIX) + r"([A-Za-z0-9_-]{1,
 _HOST_NAME: Final = re.compile(r"[a-z0-9.-]{1,253}")
 
 DOMAIN_CHECK_PATH: Final = "/.well-known/touchpoint-domain"
-"""Where a proxy asks, with ``?domain=``, whether it may get a certificate for a host."""
+"""Path at which a proxy asks, with ``?domain=``, whether it may request a certificate for a host."""
 
 Headers = list[tuple[bytes, bytes]]
 ResolveClientAddress = Callable[[str | None, Iterable[tuple[bytes, bytes]]], str | None]

@@ -30,7 +30,7 @@ MAX_DRAINED_BYTES: Final = 16_000_000
 
 _PATHS_WITH_ETAG: Final = frozenset({"/openapi.json", "/v1/metrics/catalog"})
 _FOLDERS_WITH_ETAG: Final = ("/docs/", "/app/static/")
-"""What changes only with a release or a setting; callers ask again and again."""
+"""Paths whose answers change only with a release or a setting: they carry an ETag."""
 
 _INTERNAL_ERROR_BODY: Final = b'{"error":"Internal server error","code":"internal_error","error_id":"%s"}'
 

@@ -1,4 +1,4 @@
-"""What a deployment adds to the MCP server besides the operations of the API: tools, prompts, resources and methods.
+"""Tools, prompts, resources and methods that a deployment adds to the MCP server besides the operations of the API.
 
 A feature answers requests through a `FeatureCall`, which does what differs between revisions of the protocol:
 notifications and requests to the client are events of the answer, and input of the person is asked for by a request

@@ -50,10 +50,10 @@ CAPABILITIES: Final[Mapping[str, Any]] = {
     "prompts": {"listChanged": False},
 }
 TOOLS_TTL_MS: Final = 300_000
-"""How long a client may keep the list of tools: a role that changed shows in it after five minutes."""
+"""Lifetime of the list of tools at a client: a changed role shows after five minutes."""
 
 STATIC_TTL_MS: Final = 3_600_000
-"""How long a client may keep answers that only another version of this program changes."""
+"""Lifetime at a client of answers that change only with a release."""
 
 RESOURCE_NOT_FOUND: Final = -32002
 """Code of an unknown resource in the revisions with handshake; the stateless one has -32602."""

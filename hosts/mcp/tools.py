@@ -63,7 +63,7 @@ class Tool:
 
     @cached_property
     def accepted_argument_names(self) -> frozenset[str]:
-        """What its arguments may be called: a parameter of a route answers to other names, too."""
+        """Returns the accepted names of its arguments: a route parameter has other names, too."""
         fields = self.operation.query.model_fields.items() if self.operation.query else ()
         return frozenset(self.arguments_schema["properties"]).union(
             *(parameter_names(key, field) for key, field in fields)

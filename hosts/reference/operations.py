@@ -22,7 +22,7 @@ _CREDENTIAL_SENTENCES: Final[Mapping[CredentialRequirement, str]] = {
     CredentialRequirement.INTERNAL: "Any key of the workspace, and the deployment's own token in `X-Internal-Token`.",
     CredentialRequirement.WRITE_KEY: "Write key in `X-Service-API-Key` or `X-API-Key`.",
 }
-"""What opens a route that no single scope does."""
+"""Text on access to a route that needs no single scope."""
 
 _MAX_NESTED_FIELDS: Final = 32
 """Fields listed of a part of an answer; larger parts, such as an event, have a page of their own."""

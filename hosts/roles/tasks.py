@@ -36,7 +36,7 @@ ERASURE_SECONDS: Final = 10
 REENRICHMENT_SECONDS: Final = 5
 DOMAIN_CHECK_SECONDS: Final = 3600
 RATES_SECONDS: Final = 60
-"""How soon the first exchange rates arrive after a start; the source itself is read once an hour."""
+"""Delay of the first read of exchange rates after a start; later reads are hourly."""
 
 _log: Final = logging.getLogger("touchpoint.quarantine")
 _privacy_log: Final = logging.getLogger("touchpoint.privacy")

@@ -28,7 +28,7 @@ _NO_CONVERSIONS: Final = ConversionSet(frozenset(), any_revenue=False)
 
 
 class Store(EventStore, EventReader, AggregateReader, TouchPathReader, Protocol):
-    """What a copy needs of either event store."""
+    """Methods of an event store that a copy uses."""
 
 
 async def copy_incomplete_days_of_workspace(

@@ -21,7 +21,7 @@ _POLARS_TYPES: Final[Mapping[CellFormat, Any]] = {
     CellFormat.INSTANT: pl.Datetime("us"),
     CellFormat.MONEY: pl.Int64,
 }
-"""What a column of a batch is, where it is not text."""
+"""Polars types of columns that are not text."""
 
 ROWS_PER_CHUNK: Final = 5_000
 """Rows formatted at a time: what formatting needs besides the rows stays a few megabytes."""

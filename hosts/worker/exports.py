@@ -11,7 +11,7 @@ from service_core.delivery.exports.models import ExportFormat
 from service_core.delivery.exports.table import ExportColumn, Renderer
 
 MAINTENANCE_SECONDS: Final = 30
-"""How often expired exports are ended, and workers are woken for jobs that a queue forgot."""
+"""Interval of ending expired exports and of waking workers for jobs that a queue lost."""
 
 
 def build_export_worker(ports: Ports) -> ExportWorker:

@@ -41,7 +41,7 @@ OnDays = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ReenrichmentProgress:
-    """How far the re-enrichment of a workspace is.
+    """Progress of the re-enrichment of a workspace.
 
     Attributes:
         rules: digest of the rules it applies; under other rules it begins anew.

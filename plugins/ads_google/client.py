@@ -112,7 +112,7 @@ class GoogleClient:
 
 
 def error_details(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What is wrong in detail, as the failures of the Google Ads API list it."""
+    """Returns the details of an error as the failures of the Google Ads API list them."""
     return [fault for detail in status.get("details") or () for fault in detail.get("errors") or ()]
 
 

@@ -23,7 +23,7 @@ _ALREADY_RECEIVED: Final = frozenset({"ORDER_ID_ALREADY_IN_USE", "CLICK_CONVERSI
 _TOO_RECENT: Final = frozenset({"TOO_RECENT_EVENT", "TOO_RECENT_CONVERSION_ACTION"})
 """Codes of a click or a conversion action that Google does not know yet."""
 _RECENT_SECONDS: Final = 6 * 3600.0
-"""How long Google asks to wait then."""
+"""Pause that Google asks for in that case."""
 _TRANSIENT_KINDS: Final = frozenset({"internalError", "databaseError", "quotaError"})
 """Kinds of codes that are no fault of a conversion."""
 

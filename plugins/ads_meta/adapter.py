@@ -56,7 +56,7 @@ class MetaAds:
         )
 
     def with_base_url(self, base_url: str) -> "MetaAds":
-        """The same, of another version or behind a proxy."""
+        """Returns an adapter for another version of the API or a proxy."""
         return replace(self, api=base_url)
 
     async def list_accessible_accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:

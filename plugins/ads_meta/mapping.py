@@ -19,12 +19,12 @@ _PURCHASES: Final = ("omni_purchase", "purchase")
 
 
 def platform_level(level: AdLevel) -> str:
-    """What Meta calls a level."""
+    """Returns the name of a level at Meta."""
     return _LEVELS[level]
 
 
 def entity_edge(level: AdLevel) -> str:
-    """Where Meta lists the entities of a level."""
+    """Returns the edge of the Graph API that lists the entities of a level."""
     return f"{_LEVELS[level]}s"
 
 

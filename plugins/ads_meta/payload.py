@@ -18,11 +18,11 @@ from service_core.plugin import (
 _EXTINFO: Final = {"ios": "i2", "ipados": "i2", "android": "a2"}
 _EXTINFO_LENGTH: Final = 16
 _OS_VERSION: Final = 4
-"""Where the extended information of a device has the version of its system."""
+"""Place of the system version in the extended information of a device."""
 
 
 def batch_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
-    """What is posted to the events of a pixel."""
+    """Body of a request to the events of a pixel."""
     test_code = destination.test_code if destination.test else None
     return platform_http.drop_empty(
         data=[event_body(conversion) for conversion in conversions], test_event_code=test_code

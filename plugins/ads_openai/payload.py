@@ -37,7 +37,7 @@ _COUNTRY_LETTERS: Final = 2
 
 
 def batch_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
-    """What is posted; a test is only validated."""
+    """Body of the request; a test is only validated."""
     return {
         "validate_only": destination.test,
         "events": [event_body(conversion) for conversion in conversions],

@@ -40,7 +40,7 @@ def daily_report_params(level: AdLevel, first_day: date, last_day: date) -> dict
 
 
 def entity_listing(level: AdLevel) -> tuple[str, str, dict[str, str]]:
-    """Where TikTok lists the entities of a level, what it calls their id, and the question for how each stands."""
+    """Returns path, id field and parameters of the list of a level's entities at TikTok."""
     _, dimension, _ = _LEVELS[level]
     fields = json.dumps([dimension, _STATUS])
     return f"{dimension.removesuffix('_id')}/get/", dimension, {"fields": fields}

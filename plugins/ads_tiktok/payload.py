@@ -7,7 +7,7 @@ from service_core.plugin import Conversion, Customer, Destination, hashing, plat
 
 
 def batch_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
-    """What is posted; ``event_source_id`` is the pixel."""
+    """Body of the request; ``event_source_id`` is the pixel."""
     return platform_http.drop_empty(
         event_source="web",
         event_source_id=destination.asset_id,

@@ -1,4 +1,4 @@
-"""What the URL says: ``stripe://:sk_live_…@api.stripe.com?webhook_secret=whsec_…&starter=price_…``."""
+"""The URL: ``stripe://:sk_live_…@api.stripe.com?webhook_secret=whsec_…&starter=price_…``."""
 
 from collections.abc import Mapping
 

@@ -26,7 +26,7 @@ _BOT_WORDS: Final = (
 _ANDROID_DEVICE: Final = re.compile(
     r"\((?![^()]*(?:compatible;|http|-google/))[^()]*\bandroid\b[^()]*\)", re.IGNORECASE
 )
-"""Where an agent writes brand, model and build of an Android device."""
+"""Part of an agent with brand, model and build of an Android device."""
 _NOT_A_LETTER: Final = re.compile(r"[^a-z]")
 
 

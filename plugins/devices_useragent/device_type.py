@@ -99,7 +99,7 @@ class _Signs:
 
 
 class _Agent(NamedTuple):
-    """What the rules for agents of no known brand look at."""
+    """Facts for the rules of agents without a known brand."""
 
     text: str
     os_name: str

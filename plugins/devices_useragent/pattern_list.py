@@ -27,7 +27,7 @@ _GROUP: Final = "\\g<"
 _LOOKAROUND: Final = re.compile(r"\(\?<?[=!]")
 _ESCAPE_OR_TEXT: Final = re.compile(r"(\\.)|([^\\]+)")
 _BOUNDARY: Final = r"(?:^|[\x00-,./:-@\[-^`{-\x7f]|[\x00-,./:-@\[-`{-\x7f]_|sprd-|mz-)"
-"""What may precede a match: no letter, digit, hyphen or underscore."""
+"""Characters before a match: no letter, digit, hyphen or underscore."""
 
 
 class Pattern(NamedTuple):

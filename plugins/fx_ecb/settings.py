@@ -1,4 +1,4 @@
-"""What the URL says: ``ecb:///`` or ``ecb:///?since=2015-01-01``."""
+"""The URL: ``ecb:///`` or ``ecb:///?since=2015-01-01``."""
 
 from datetime import date
 from typing import Final

@@ -1,4 +1,4 @@
-"""What the URL says: ``rates:///rates.csv`` beside the settings file, ``rates:////var/rates.csv`` anywhere."""
+"""The URL: ``rates:///rates.csv`` beside the settings file, ``rates:////var/rates.csv`` anywhere."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the URL says: ``mmdb:///city.mmdb`` beside the settings file, ``mmdb:////var/city.mmdb`` anywhere."""
+"""The URL: ``mmdb:///city.mmdb`` beside the settings file, ``mmdb:////var/city.mmdb`` anywhere."""
 
 from pathlib import Path
 

@@ -22,7 +22,7 @@ CONNECTION_ERRORS: Final = (RedisError, OSError)
 
 OLDEST_VERSION: Final = 7
 FORMAT_VERSION: Final = 1
-"""Of the keys and their values; a change that this version could not read raises it."""
+"""Version of the keys and their values; it is raised by a change that this version could not read."""
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
 _SUFFICIENT_FSYNC: Final = {"always": ("always",), "everysec": ("always", "everysec")}
 

@@ -11,7 +11,7 @@ from plugins.jobs_rq.job import WakeJob
 from plugins.jobs_rq.settings import RqSettings
 
 SERIALIZER: Final = "json"
-"""What is in the queue is data: a pickled payload does not parse, and is never run."""
+"""Serializer of the queue: JSON only; a pickled payload does not parse and is never run."""
 
 
 def connect_without_retries(settings: RqSettings, *, answer_timeout: float | None = None) -> Redis:

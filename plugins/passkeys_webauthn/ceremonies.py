@@ -42,7 +42,7 @@ from service_core.plugin import (
 
 _RELYING_PARTY_NAME: Final = "Touchpoint"
 _MAX_CREDENTIAL_ID_BYTES: Final = 1023
-"""Of a credential, in bytes, by the standard."""
+"""Longest id of a credential in bytes, by the standard."""
 _TIMEOUT_MILLISECONDS: Final = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
 
 _Parameters = ParamSpec("_Parameters")

@@ -49,7 +49,7 @@ class RevenueCat:
         delivery: WebhookDelivery,  # noqa: ARG002 - all is in the body
         account_id: str,
     ) -> MappedMessage:
-        """What a message says.
+        """Returns the events of a message.
 
         Raises:
             ValueError: it has no event, or an event without type, id or time.

@@ -68,7 +68,7 @@ class Shopify:
         delivery: WebhookDelivery,
         account_id: str,  # noqa: ARG002 - it tells of no subscription
     ) -> MappedMessage:
-        """What a message of Shopify says; its topic stands in a header alone.
+        """Returns the events of a message of Shopify; only a header names its topic.
 
         Raises:
             ValueError: it is not what Shopify documents.
@@ -82,7 +82,7 @@ class Shopify:
         return bool(secrets.get("access_token"))
 
     def poll_messages(self, request: PollRequest) -> AsyncGenerator[Sequence[PolledMessage], None]:
-        """What became of the orders that changed; of those of the last 60 days, unless the app may read all.
+        """Yields the changed orders; those of the last 60 days, unless the app may read all.
 
         Raises:
             PlatformUnavailable: the shop cannot be read now.
@@ -93,5 +93,5 @@ class Shopify:
         return poll_changed_orders(self.api, request, self.clock)
 
     def with_base_url(self, base_url: str) -> "Shopify":
-        """The same, of another version or behind a proxy."""
+        """Returns an adapter for another version of the API or a proxy."""
         return replace(self, api=base_url)

@@ -13,7 +13,7 @@ from service_core.plugin import Clock, CredentialsRejected, PlatformUnavailable,
 
 TOKEN_NAME: Final = "access_token"  # noqa: S105 - the name of a credential
 SHOP_PLACEHOLDER: Final = "{shop}"
-"""Where the name of the shop stands in the address of the API."""
+"""Placeholder for the shop's name in the address of the API."""
 
 _TIMEOUT_SECONDS: Final = 60.0
 _MAX_WAIT_SECONDS: Final = 10.0

@@ -29,11 +29,11 @@ CHECKOUT_NAMESPACE: Final = "shopify_checkout"
 """Namespaces of ids of orders and checkouts: all events of one belong to one person."""
 
 PAID_STATUSES: Final = frozenset({"paid", "partially_refunded", "refunded"})
-"""How the money of an order stands once all of it was paid."""
+"""Financial status of an order that is paid in full."""
 
 
 class _EventKind(NamedTuple):
-    """What a message is: its id, its event, and the field that says when it happened."""
+    """Mapping of a topic: the id, the event, and the field with its time."""
 
     message_id: str
     event_name: str | None

@@ -74,7 +74,7 @@ class Stripe:
         delivery: WebhookDelivery,  # noqa: ARG002 - the body says all
         account_id: str,
     ) -> MappedMessage:
-        """What an event of Stripe says.
+        """Returns the events of a message of Stripe.
 
         Raises:
             ValueError: it is no such event.
@@ -99,5 +99,5 @@ class Stripe:
         return poll_mapped_events_latest_first(self.api, request, self.clock)
 
     def with_base_url(self, base_url: str) -> "Stripe":
-        """The same, behind a proxy."""
+        """Returns an adapter for a proxy."""
         return replace(self, api=base_url)

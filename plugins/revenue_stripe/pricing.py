@@ -1,4 +1,4 @@
-"""What the items of a subscription cost together, per interval."""
+"""Price of all items of a subscription, per interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ class Superwall:
         delivery: WebhookDelivery,  # noqa: ARG002 - all is in the body
         account_id: str,
     ) -> MappedMessage:
-        """What a message says.
+        """Returns the events of a message.
 
         Raises:
             ValueError: it has no data, or data without name, id or time.

@@ -43,7 +43,7 @@ Operand: TypeAlias = Scalar | datetime | tuple[Scalar | None, ...] | None
 
 
 class ColumnOwner(StrEnum):
-    """What the value of a column belongs to."""
+    """Unit that the value of a column belongs to, such as an event or a session."""
 
     ROW = "row"
     """The row of the relation."""

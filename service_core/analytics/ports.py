@@ -43,7 +43,7 @@ class StoreUnavailable(ServiceUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class ConversionSet:
-    """What counts as a conversion, and which amounts are money (`is_revenue_event`).
+    """Definition of a conversion and of money (`is_revenue_event`).
 
     Attributes:
         names: event names that convert.
@@ -60,7 +60,7 @@ class ConversionSet:
 
 @dataclass(frozen=True, slots=True)
 class QueryScope:
-    """What a query reads: workspace, span, filters and bots.
+    """Scope of a query: workspace, span, filters and bots.
 
     ``zone`` is used for trailing days only; buckets are instants. ``filters`` apply to every row of a relation
     in an `AggregateQuery`, to the event of step 1 in a funnel, and to every event that an `EventReader` or

@@ -22,7 +22,7 @@ class HttpResponse(Protocol):
 
     @property
     def status_code(self) -> int:
-        """Such as 200."""
+        """Returns the status code."""
 
     @property
     def content(self) -> bytes:

@@ -49,7 +49,7 @@ class ServerSettings(AdapterSettings):
 
 
 class LocalDataKind(StrEnum):
-    """What lies on this machine at the path of an adapter's URL, so that a backup knows how to copy it."""
+    """Kind of file or folder at the path of an adapter's URL; a backup copies each kind its own way."""
 
     SQLITE = "sqlite"
     """A SQLite database; copied by its own backup, while others write."""

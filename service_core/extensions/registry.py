@@ -42,7 +42,7 @@ class Registry:
 
     @property
     def connectable_providers(self) -> InstalledProviders:
-        """What a workspace can connect."""
+        """Returns the providers and platforms that a workspace can connect."""
         senders = self.conversion_senders.keys() - self.ad_platforms.keys()
         return InstalledProviders.index_by_id_requiring_one_kind(
             [

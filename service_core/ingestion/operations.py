@@ -50,7 +50,7 @@ class LedgerCounts(ResponseModel):
 
 
 class LedgerRowKey(ResponseModel):
-    """What a row counts for."""
+    """Grouping of the rows."""
 
     hour: datetime
     key_id: UUID

@@ -245,7 +245,7 @@ def _reachable_address(listen_address: str) -> str:
 
 
 SignupMode = Literal["checkout", "verification", "closed"]
-"""What ``POST /signup`` does."""
+"""Effect of ``POST /signup``."""
 
 
 class SignupSettings(SettingsSection):

@@ -22,7 +22,7 @@ _OVERLAP: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class AgedData:
-    """What one run of `PersonalDataAgeing` removed.
+    """Counts of what one run of `PersonalDataAgeing` removed.
 
     Attributes:
         cut_addresses: number of events whose address was cut.

@@ -14,7 +14,7 @@ from service_core.ingestion.models import Event
 from service_core.kernel.ids import new_id
 
 ERASED: Final = "[erased]"
-"""What stands where an id of an erased person stood."""
+"""Replaces the id of an erased person."""
 
 _MIN_REPLACED_ID_LENGTH: Final = 4
 """Shorter ids are ordinary words and numbers in other texts."""
@@ -71,7 +71,7 @@ def digest_id(salt: str, id_: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PersonSubject:
-    """What identifies one person.
+    """The ids of one person.
 
     Attributes:
         ids: all ids and e-mail addresses that the events of the person carry.

@@ -38,7 +38,7 @@ def parse_days(first: str, last: str) -> tuple[date, date]:
 
 
 class ServerFailure(StrEnum):
-    """How a server fails instead of answering."""
+    """Failure of a server instead of an answer."""
 
     BUSY = "busy"
     """Answers as rate-limited, with `RETRY_SECONDS` where the platform sends a retry time."""

@@ -1,1 +1,1 @@
-"""What a workspace owns: trackable links, script proposals."""
+"""Resources of a workspace: trackable links, script proposals, rules, reports, dashboards, analyses, share links."""

@@ -69,7 +69,7 @@ class ConnectionState(ResponseModel):
 
 
 class Onboarding(ResponseModel):
-    """How far the workspace is set up."""
+    """Completed and open steps of the setup."""
 
     workspace: OnboardingWorkspace
     tracking: Tracking
@@ -80,7 +80,7 @@ class Onboarding(ResponseModel):
 
 @dataclass(frozen=True, slots=True)
 class _TrackingState:
-    """What is known from the stored events."""
+    """Facts derived from the stored events."""
 
     tracking: Tracking
     tracked: bool

@@ -23,7 +23,7 @@ class Whop:
         delivery: WebhookDelivery,  # noqa: ARG002 - all is in the body
         account_id: str,  # noqa: ARG002 - all is in the body
     ) -> MappedMessage:
-        """What a message says.
+        """Returns the events of a message.
 
         Raises:
             ValueError: it has no type, id, time or data.

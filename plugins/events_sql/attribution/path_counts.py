@@ -23,7 +23,7 @@ _UNIT_COLUMNS: Final = ("credit", "is_order", *_MONEY_COLUMNS, "currency", "has_
 
 
 class _PathSums(NamedTuple):
-    """What the conversions, charges and refunds of one path add up to."""
+    """Sums of the conversions, charges and refunds of one path."""
 
     converted: int = 0
     amount: int = 0

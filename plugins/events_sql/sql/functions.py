@@ -9,7 +9,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 SqlTemplate = str | Callable[..., str]
-"""How a function is written in a dialect: a format string of its arguments, or a Python function of them."""
+"""Template of a function in a dialect: a format string of its arguments, or a Python function of them."""
 
 
 class _PortableFunction(FunctionElement[Any]):

@@ -59,7 +59,7 @@ class Invitation:
 
 
 class Purpose(StrEnum):
-    """What a one-time link is good for."""
+    """Purpose of a one-time link."""
 
     PASSWORD = "password"  # noqa: S105 - the name of a purpose
 

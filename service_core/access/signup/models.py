@@ -57,7 +57,7 @@ class Signup:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutRequest:
-    """What a checkout session is created for.
+    """Plan and workspace of a checkout session.
 
     Attributes:
         page_url: page of the web application, for a checkout without a page of its own.

@@ -46,7 +46,7 @@ NEXT_STEPS: Final = {
     SignupStatus.EXPIRED: ["Sign up again: this signup was not paid in time."],
     SignupStatus.CANCELED: ["Sign up again: the checkout was canceled."],
 }
-"""What the person does next, in order."""
+"""Next steps of the person, in order."""
 
 
 @operation(

@@ -47,7 +47,7 @@ _DISTINGUISHING_COLUMNS: Final = (
 
 
 class TouchClassification(Enum):
-    """What classifies a touch: the values of the event, its referrer only, or nothing."""
+    """Origin of a touch's channel: the values of the event, its referrer only, or nothing."""
 
     EVENT_VALUES = auto()
     REFERRER = auto()

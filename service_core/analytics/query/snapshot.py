@@ -1,4 +1,4 @@
-"""What a request knows of its sources: availability and freshness, read once."""
+"""Availability and freshness of the sources, read once per request."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

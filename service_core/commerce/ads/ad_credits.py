@@ -37,7 +37,7 @@ _UTM_DIMENSIONS: Final = tuple({str(Relation.CREDITS): column} for column in _UT
 
 
 class CreditAndPathReader(AggregateReader, TouchPathReader, Protocol):
-    """What is asked of the event store."""
+    """The read of the event store."""
 
 
 @dataclass(frozen=True, slots=True)

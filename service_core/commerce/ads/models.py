@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class AdLevel(StrEnum):
-    """What a row of spend is of; levels are never added to each other."""
+    """Entity level of a row of spend; rows of different levels are never added."""
 
     CAMPAIGN = "campaign"
     GROUP = "group"
@@ -16,7 +16,7 @@ class AdLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AdPlatformInfo:
-    """What the service needs to know about an ad platform besides its reports.
+    """Properties of an ad platform.
 
     Attributes:
         aliases: other names of the platform that requests may use.
@@ -74,7 +74,7 @@ class AdEntity:
 
 @dataclass(frozen=True, slots=True)
 class SpendRow:
-    """What one entity did on one day of its account, in one version.
+    """Figures of one entity on one day of its account, in one version.
 
     Its natural key is platform, account, level, entity, day and ``attribution_setting``; of several
     versions the latest ``fetched_at`` counts. A field the platform leaves out is None, never 0.

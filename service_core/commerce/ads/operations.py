@@ -46,7 +46,7 @@ _NO_AD_PLATFORM: Final = Unavailable(UnavailableReason.NO_AD_PLATFORM)
 
 
 class AdsUnavailable(ServiceUnavailable):
-    """What is kept of ad accounts cannot be read: unknown, never zero."""
+    """The stored spend cannot be read: its values are unknown, never zero."""
 
     def __init__(self) -> None:
         super().__init__("Ad data cannot be read at the moment", "ads_unavailable")

@@ -23,7 +23,7 @@ class AdPlatform(Protocol):
 
     @property
     def info(self) -> AdPlatformInfo:
-        """What the service needs to know about the platform besides its reports."""
+        """Returns the properties of the platform, such as its id, label and levels."""
 
     async def list_accessible_accounts(self, secrets: Mapping[str, str]) -> Sequence[AdAccount]:
         """The ad accounts the credentials open.

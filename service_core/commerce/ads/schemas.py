@@ -142,7 +142,7 @@ def _widen_to_workspace_days(
 
 
 class AdMetrics(ResponseModel):
-    """What spend bought. Null is not known, or a quotient of nothing; conversions are the platform's claims."""
+    """Spend and its results. Null is unknown or a division by zero; conversions are the platform's claims."""
 
     spend: Annotated[float | None, NOT_REPORTED]
     impressions: Annotated[int | None, NOT_REPORTED]

@@ -49,7 +49,7 @@ class AdSpendSync(ConnectionSync):
         return self.platforms.keys()
 
     async def last_sync(self, connection: Connection) -> datetime | None:
-        """When it was synced: nothing but reading does that."""
+        """Returns the time of the last sync, which is the last read."""
         return connection.last_synced_at
 
     async def sync_connection(self, run: SyncRun) -> tuple[Connection, Mapping[str, int]]:

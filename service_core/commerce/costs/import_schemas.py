@@ -29,7 +29,7 @@ class RawCostRow(NamedTuple):
 
 
 class CostRow(BodyModel):
-    """What one item costs."""
+    """Cost of one item."""
 
     sku: str | None = Field(default=None, description="What the item is known by.")
     variant_id: str | int | None = Field(default=None, description="What an item without a sku is known by.")

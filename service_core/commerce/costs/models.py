@@ -39,7 +39,7 @@ class ItemCost:
     currency: str
 
     def cost_of_goods(self, quantity: int) -> Fraction:
-        """What items cost, exactly, in minor units; their quantity is in millionths."""
+        """Returns the exact cost of items in minor units; their quantity is in millionths."""
         return self._minor_units(self.unit_cost, quantity)
 
     def cost_of_handling(self, quantity: int) -> Fraction | None:

@@ -9,7 +9,7 @@ from service_core.commerce.costs.models import ItemCost
 
 
 class ItemCostStore(Protocol):
-    """What items of every workspace cost, by the day a cost begins to count."""
+    """Costs of items of every workspace, by their first day."""
 
     async def save_or_replace_costs(
         self, workspace_id: UUID, import_id: UUID, costs: Sequence[ItemCost], imported_at: datetime

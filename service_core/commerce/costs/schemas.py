@@ -16,7 +16,7 @@ class RejectedRow(ResponseModel):
 
 
 class CostImportCheck(ResponseModel):
-    """What an import would do."""
+    """Effect of an import that was not applied."""
 
     valid: bool = Field(description="Whether every row is accepted.")
     row_count: int
@@ -27,7 +27,7 @@ class CostImportCheck(ResponseModel):
 
 
 class CostImportResult(ResponseModel):
-    """What an import did."""
+    """Result of an import."""
 
     applied: bool
     import_id: UUID = Field(description="The same whenever the same import is applied.")

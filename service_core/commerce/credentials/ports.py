@@ -8,7 +8,7 @@ from service_core.analytics.ports import StoreUnavailable
 
 
 class CipherUnavailable(StoreUnavailable):
-    """What is sealed cannot be opened, or nothing can be sealed: a key is missing, or it is another's.
+    """Credentials cannot be encrypted or decrypted: the key is missing or is another one.
 
     Args:
         reason: what is wrong and what to do, for the operator; it stands in no response.
@@ -23,7 +23,7 @@ class ConnectionSecrets(Protocol):
     """Credentials of connections, sealed where they are kept; never in an answer or a log."""
 
     async def find_secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
-        """Those of a connection by name, such as ``webhook_secret``; None when it has none.
+        """Returns the credentials of a connection by name, such as ``webhook_secret``; None when it has none.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -70,10 +70,10 @@ class SecretCipher(Protocol):
 
 
 class EncryptedSecretStore(Protocol):
-    """Where sealed credentials are kept, one text of bytes per connection."""
+    """Stores encrypted credentials, one value per connection."""
 
     async def encrypted_secrets(self, workspace_id: UUID, provider: str) -> bytes | None:
-        """What is kept of a connection.
+        """Returns the encrypted credentials of a connection.
 
         Raises:
             StoreUnavailable: it cannot be read.

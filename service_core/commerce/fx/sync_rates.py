@@ -10,7 +10,7 @@ from service_core.commerce.sync.connection_sync import backoff_delay
 from service_core.kernel.clock import Clock
 
 RATES_INTERVAL: Final = timedelta(hours=1)
-"""How old a reading is when the next is due."""
+"""Time between two reads of a source."""
 
 _log: Final = logging.getLogger("touchpoint.fx")
 

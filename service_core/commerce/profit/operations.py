@@ -65,7 +65,7 @@ _UNVERIFIED_CODES: Final = {
 
 
 class PartUnverified(ServiceUnavailable):
-    """What a part of the answer is made of cannot be read: unknown, never zero."""
+    """The source of a part of the answer cannot be read: its values are unknown, never zero."""
 
     def __init__(self, part: str) -> None:
         super().__init__(f"The {part} of the range cannot be verified at the moment", _UNVERIFIED_CODES[part])
@@ -159,7 +159,7 @@ def _unreadable_part(fault: StoreUnavailable) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _SourceResults:
-    """What all sources said, and how far each of them knows."""
+    """Answers of all sources, and how complete each is."""
 
     asked: ResolvedRange
     readings: Mapping[str, Measurement]

@@ -105,7 +105,7 @@ class CostsCompleteness(ResponseModel):
 
 
 class Completeness(ResponseModel):
-    """What of the answer is the whole truth."""
+    """Completeness of the parts of the answer."""
 
     complete: bool = Field(description="Whether all parts are.")
     revenue: RevenueCompleteness

@@ -148,5 +148,5 @@ class MessageStore:
 
 
 def _processed_id(message: MappedMessage | UnmappedMessage) -> str:
-    """What a message is remembered by; one that is not read today may be read by a later version."""
+    """Returns the key a message is deduplicated by; an unread message may be read by a later version."""
     return message.message_id if isinstance(message, MappedMessage) else f"unread:{message.message_id}"

@@ -11,7 +11,7 @@ from service_core.ingestion.parse_event import ExternalIdEvent
 
 @dataclass(frozen=True, slots=True)
 class RevenueProviderInfo:
-    """What the service needs to know about a revenue provider besides its messages.
+    """Properties of a revenue provider.
 
     Attributes:
         event_names: names of the events that its messages become.

@@ -17,7 +17,7 @@ from service_core.commerce.sync.freshness import PollState, PollStates
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
 
 POLL_OVERLAP: Final = SYNC_INTERVAL
-"""How far a reading goes back behind the one before: what a provider lists late is found, and doubles nothing."""
+"""Overlap of one poll with the poll before: messages listed late are found; repeats are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ProviderSync(ConnectionSync):
         return self.providers.keys()
 
     async def last_sync(self, connection: Connection) -> datetime | None:
-        """When it was asked: webhooks move when it was synced, and tell nothing of those that did not come."""
+        """Returns the time of the last poll; `last_synced_at` moves with webhooks and does not prove that none was missed."""
         return (await self._poll_state(connection)).read_at
 
     async def sync_connection(self, run: SyncRun) -> tuple[Connection, Mapping[str, int]] | None:
@@ -77,7 +77,7 @@ class ProviderSync(ConnectionSync):
         return after, counts
 
     def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
-        """It is in error, and still takes webhooks; it is tried again each hour."""
+        """Returns whether the connection is in error: it still receives webhooks and is polled again each hour."""
         return replace(connection, status=ConnectionStatus.ERROR, error=reason)
 
     async def _poll_and_store_messages(

@@ -24,7 +24,7 @@ class RevenueProvider(Protocol):
 
     @property
     def info(self) -> RevenueProviderInfo:
-        """What the service needs to know about the provider besides its messages."""
+        """Returns the properties of the provider, such as its id, label and credentials."""
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether the provider signed these bytes, compared in constant time; False without its secret.
@@ -52,7 +52,7 @@ class RevenueProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PollRequest:
-    """What a provider is asked for: everything that happened since a time.
+    """A request for everything that happened since a time.
 
     Attributes:
         secrets: the credentials of the connection.
@@ -91,16 +91,16 @@ class PollableProvider(RevenueProvider, Protocol):
 
 
 class ProcessedMessages(Protocol):
-    """Which messages of providers were kept, for ever: a repeat is one however late it comes."""
+    """Ids of all processed messages of providers, kept for ever: a repeat is recognised however late it comes."""
 
     async def find_processed_ids(
         self, workspace_id: UUID, provider: str, message_ids: Collection[str]
     ) -> frozenset[str]:
-        """Those of some messages that were kept.
+        """Returns which of some messages are stored.
 
         Raises:
-            StoreUnavailable: nobody knows.
+            StoreUnavailable: the store cannot be read.
         """
 
     async def mark_processed(self, workspace_id: UUID, provider: str, message_ids: Collection[str]) -> None:
-        """Remember messages; twice is as good as once. They stay when the connection is removed."""
+        """Stores ids of processed messages; idempotent. They stay when the connection is removed."""

@@ -30,7 +30,7 @@ MAX_WEBHOOK_BYTES: Final = 1_000_000
 """Bytes of a message; an order of a shop may have hundreds of lines."""
 
 SYNC_MARK_INTERVAL: Final = timedelta(minutes=1)
-"""How often a message moves ``last_synced_at`` of its connection, at most."""
+"""Least time between two updates of ``last_synced_at`` by messages."""
 
 _TOO_LARGE: Final = IngestResponse(413, {"error": "Payload too large. Maximum size is 1MB."})
 _INVALID_SIGNATURE: Final = IngestResponse(

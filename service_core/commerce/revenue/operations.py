@@ -115,7 +115,7 @@ def _connected_or_reporting_platforms(
 
 @dataclass(frozen=True, slots=True)
 class _RowRenderer:
-    """How readings are shown."""
+    """Selection and grouping of the answer."""
 
     questions: MetricQueries
     currency: str

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class SubscriptionStatus(StrEnum):
-    """How a subscription stands."""
+    """Status of a subscription."""
 
     TRIALING = "trialing"
     ACTIVE = "active"
@@ -19,7 +19,7 @@ class SubscriptionStatus(StrEnum):
 
 
 class Interval(StrEnum):
-    """What one price pays for."""
+    """Billing interval of a price."""
 
     DAY = "day"
     WEEK = "week"
@@ -30,7 +30,7 @@ class Interval(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionState:
-    """What one message of a provider said of one subscription: valid from ``at`` until the next one's.
+    """State of a subscription by one message of a provider: valid from ``at`` until the next state.
 
     Its natural key is provider, account, subscription and ``message_id``. States come in any order
     and any number of times. A message of an app store's cancellation names no price: what it does not
@@ -71,7 +71,7 @@ class SubscriptionState:
 
 
 class PaymentKind(StrEnum):
-    """What happened to a subscription that is no state of it."""
+    """An event of a subscription that does not change its state."""
 
     CHARGE = "charge"
     FAILED_PAYMENT = "failed_payment"

@@ -18,7 +18,7 @@ from service_core.commerce.subscriptions.models import PaymentKind, Subscription
 
 
 class MovementKind(StrEnum):
-    """What happened.
+    """A change of a subscription's recurring revenue.
 
     A subscription is ``new`` when it is paid for the first time, and ``reactivation`` each time it is
     paid again; ``churn`` is whatever ended that: its last paid period was over, or it was paused.

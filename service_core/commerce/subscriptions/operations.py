@@ -63,7 +63,7 @@ class SubscriptionsQuery(QueryModel):
         )
 
     def cursor_binding(self, caller: Caller) -> bytes:
-        """What a cursor of this request is bound to."""
+        """Returns the parameters a cursor is bound to."""
         sent = self.cursor_parameters()
         return cursor_scope_digest(caller.workspace.secret, "subscriptions", str(caller.workspace.id), sent)
 

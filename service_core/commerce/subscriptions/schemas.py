@@ -18,7 +18,7 @@ from service_core.kernel.schemas import ResponseModel
 
 
 class MrrMovements(ResponseModel):
-    """How monthly recurring revenue came from its start to its end: the fields between add up to it, exactly."""
+    """Monthly recurring revenue at the start and end, and the movements between; they add up exactly."""
 
     start_mrr: float | None
     new: float | None

@@ -14,7 +14,7 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.sync.connection_sync import complete_through
 
 _CACHED_FOR: Final = timedelta(minutes=1)
-"""How long it is known for a workspace: every question asks."""
+"""Lifetime of the cached value of a workspace, which every read needs."""
 _MAX_CACHED_WORKSPACES: Final = 10_000
 """Workspaces that are known at a time."""
 
@@ -53,7 +53,7 @@ def polled_through(state: PollState | None, now: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _ProviderTimes:
-    """When the providers of a workspace were read last.
+    """Time of the last sync of each provider of a workspace.
 
     Attributes:
         oldest_poll: of the polled ones; None if none is polled.

@@ -22,14 +22,14 @@ FILE_LIFETIME: Final = timedelta(days=7)
 MAX_QUEUE_TIME: Final = timedelta(hours=24)
 MAX_RUN_TIME: Final = timedelta(minutes=30)
 LEASE: Final = timedelta(seconds=15)
-"""How long a worker holds a job without saying that it still works on it."""
+"""Lifetime of a worker's lease of a job unless it is renewed."""
 
 MAX_ATTEMPTS: Final = 3
 """A job whose worker died this often is not tried again."""
 
 
 class ExportType(StrEnum):
-    """What an export contains: ``type`` in the API."""
+    """Content of an export: ``type`` in the API."""
 
     EVENTS = "events"
     USERS = "users"

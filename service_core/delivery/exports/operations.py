@@ -39,7 +39,7 @@ _UNKNOWN_SECRET: Final = secrets.token_bytes(32)
 
 
 class CreateExportRequest(BodyModel):
-    """What to export."""
+    """Type, range and format of an export."""
 
     required_params: ClassVar = ("start_date", "end_date")
     type: ExportType
@@ -60,7 +60,7 @@ class ExportParams(ResponseModel):
 
 
 class _ExportBase(ResponseModel):
-    """What every answer says of a job."""
+    """Fields of a job in every answer."""
 
     id: UUID
     status: ExportStatus
@@ -116,7 +116,7 @@ class ExportPath(BaseModel):
 
 
 class LinkQuery(QueryModel):
-    """What a download link carries."""
+    """Parameters of a download link."""
 
     required_params: ClassVar = ("expires", "sig")
     expires: str | None = Field(default=None, description="Unix time at which the link ends.")

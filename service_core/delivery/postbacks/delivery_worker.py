@@ -29,13 +29,13 @@ from service_core.delivery.postbacks.postback import Postback, PostbackQueue, Sk
 from service_core.kernel.clock import Clock
 
 QUEUE_LEASE: Final = timedelta(minutes=5)
-"""How long a queue is held without a sign of life; each call is one."""
+"""Lifetime of the lease of a queue; each request renews it."""
 RETRY_DELAY: Final = timedelta(minutes=1)
-"""How soon a queue is looked at again that could not be sent."""
+"""Pause before a queue that could not be sent is tried again."""
 MAX_POSTBACKS: Final = 250
 """Conversions that are read, and sent by one call, at most."""
 MAX_BATCHES: Final = 20
-"""Such readings of one turn; then others have theirs."""
+"""Batches of one account before the next account has its turn."""
 
 _SENDABLE: Final = frozenset({ConnectionStatus.CONNECTED, ConnectionStatus.PENDING})
 _log: Final = logging.getLogger("touchpoint.postbacks")

@@ -184,7 +184,7 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _OrderOutcome:
-    """What becomes of the postbacks of an order that wait for it."""
+    """Decision on the waiting postbacks of an order."""
 
     order: _Order
     rule: ConversionRule

@@ -61,7 +61,7 @@ class SendLimits:
 
 @runtime_checkable
 class ConversionSender(Protocol):
-    """What sends conversions to one ad platform, built once per deployment; whose account it is arrives with each call.
+    """Sends conversions to one ad platform. Built once per deployment; each call names the account.
 
     It is stateless, waits for nothing but its own request, and ends that within 30 seconds.
     """
@@ -72,11 +72,11 @@ class ConversionSender(Protocol):
 
     @property
     def platform(self) -> PostbackPlatform:
-        """What a rule may name: assets, events, and the masked address conversions go to."""
+        """Returns what a rule may name: assets, events, and the masked address of the platform."""
 
     @property
     def limits(self) -> SendLimits:
-        """How its platform takes them."""
+        """Returns the limits and formats of the platform."""
 
     async def send(
         self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]

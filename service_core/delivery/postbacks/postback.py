@@ -15,7 +15,7 @@ RETRY_DELAYS: Final = (
     timedelta(hours=6),
     timedelta(hours=24),
 )
-"""How long after each attempt the next one comes; the one after the last pause is the last."""
+"""Pause after each attempt; the attempt after the last pause is the last one."""
 
 
 class PostbackStatus(StrEnum):

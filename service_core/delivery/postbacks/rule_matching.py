@@ -25,7 +25,7 @@ from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT
 from service_core.workspace.rules.schemas import ANY_SOURCE
 
 MAX_SETTLE_TIME: Final = timedelta(minutes=10)
-"""How long after its first report an order is sent at the latest."""
+"""Longest time between the first report of an order and its postback."""
 
 _CODE: Final = "invalid_filter"
 

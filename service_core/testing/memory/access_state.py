@@ -1,4 +1,4 @@
-"""What the memory stores of `access` share: their content, and their base."""
+"""Shared content and base class of the memory stores of `access`."""
 
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar

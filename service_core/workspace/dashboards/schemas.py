@@ -57,7 +57,7 @@ class ReorderDashboard(VersionedBody, DryRunBody):
 
 
 class RunOverrides(BodyModel):
-    """What one run does differently."""
+    """Overrides of one run."""
 
     date_range: DateRange | None = Field(None, description="In place of the dashboard's.")
     filters: list[FilterBody] | None = Field(None, description="In place of the dashboard's, at most 10.")

@@ -124,7 +124,7 @@ class ReportAnswer(Report):
 
 
 class ReportSummary(ResponseModel):
-    """What a card says of its report."""
+    """Fields of the report that a card shows."""
 
     id: UUID
     name: str

@@ -65,7 +65,7 @@ _WRITE_TIMEOUT_SECONDS: Final = 300
 """Timeout of a write, or of a piece of an export."""
 
 _TIMEOUT_MARGIN_SECONDS: Final = 10
-"""How much longer than the time budget the client waits for the server."""
+"""Time the client waits for the server beyond the time budget."""
 
 _CANCELLED_ERRORS: Final = ("code: 159", "code: 394", "timeout_exceeded", "query_was_cancelled")
 _MIN_INSTANT: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it

@@ -14,7 +14,7 @@ BILLING_REASON: Final = "BILLING_ERROR"
 
 
 class NotificationKind(StrEnum):
-    """What a message is about."""
+    """Kind of a message."""
 
     INITIAL_PURCHASE = "initial_purchase"
     RENEWAL = "renewal"
@@ -75,7 +75,7 @@ class AppStoreNotification:
 
     @property
     def occurred_at(self) -> datetime:
-        """When it happened: a store charges first and tells later, or tells first what it will charge."""
+        """Returns the instant of the charge: a store may report it after or before it charges."""
         if self.kind in PURCHASE_KINDS and self.purchased_at is not None:
             return min(self.purchased_at, self.notified_at)
         return self.notified_at
@@ -99,7 +99,7 @@ class AppStoreNotification:
 
     @property
     def paid_amount(self) -> int | None:
-        """What was paid, in minor units; None when nothing was."""
+        """Returns the amount paid, in minor units; None when nothing was paid."""
         if self.price is None or self.price <= 0 or self.currency is None:
             return None
         return to_minor(self.price, self.currency)
