@@ -31,6 +31,7 @@ from service_core.api.render import (
     json_response_with_default_headers,
     render_json_or_file_stream,
 )
+from service_core.api.render_table import JSON_MEDIA_TYPE, choose_media_type, render_table
 from service_core.api.routes import V1_PREFIX, RouteMatch, Routes
 from service_core.ingestion.sanitize_json import replace_nul_and_surrogates, sanitize_json_bytes
 from service_core.kernel.clock import Clock
@@ -45,6 +46,7 @@ from service_core.kernel.errors import (
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import (
     CredentialRequirement,
+    HandlerResponse,
     Operation,
     RateLimitClass,
     RoutePrefix,
@@ -129,13 +131,19 @@ class Dispatcher:
         content = self._decode_body_up_to_1_mb(request.body, operation)
         inputs = self._parse_handler_arguments(operation, request, match.path_values, content)
         caller = self._build_caller(subject, request, operation, content)
-        return await self._call_handler_and_cut_rows_above_16_mb(match.bound_operation, inputs, caller, state)
+        media_type = (
+            choose_media_type(request.headers.get("accept", "")) if operation.table else JSON_MEDIA_TYPE
+        )
+        return await self._call_handler_and_cut_rows_above_16_mb(
+            match.bound_operation, inputs, caller, media_type, state
+        )
 
     async def _call_handler_and_cut_rows_above_16_mb(
         self,
         bound_operation: BoundOperation,
         handler_arguments: Mapping[str, Any],
         caller: Caller | SignupCaller | AnonymousCaller,
+        media_type: str,
         state: _RequestState,
     ) -> ApiResponse:
         """Calls the handler, again with a smaller ``limit`` while the answer of a read is too large.
@@ -146,9 +154,7 @@ class Dispatcher:
         previous_bytes = None
         while True:
             result = await bound_operation.call_handler_and_wrap_result(handler_arguments, caller)
-            response = render_json_or_file_stream(
-                self._codec, result.status, result.body, {**state.headers, **result.headers}
-            )
+            response = self._render_result(bound_operation.operation, result, media_type, state)
             answer_bytes = len(response.body)
             if answer_bytes <= MAX_ANSWER_BYTES or state.is_mutation:
                 return response
@@ -156,6 +162,14 @@ class Dispatcher:
                 raise answer_too_large_error()
             handler_arguments = arguments_with_fewer_rows(handler_arguments, result.body, answer_bytes)
             previous_bytes = answer_bytes
+
+    def _render_result(
+        self, operation: Operation, result: HandlerResponse[Any], media_type: str, state: _RequestState
+    ) -> ApiResponse:
+        headers = {**state.headers, **result.headers}
+        if operation.table is None or media_type == JSON_MEDIA_TYPE:
+            return render_json_or_file_stream(self._codec, result.status, result.body, headers)
+        return render_table(self._codec, result.status, operation.table(result.body), media_type, headers)
 
     async def _authenticate_and_consume_request_limit(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState

@@ -252,7 +252,8 @@ def _remove_null_choice_and_default(schema: dict[str, Any]) -> dict[str, Any]:
 def _response_content(op: Operation, schemas: _OperationSchemas, answer: Any) -> dict[str, Any]:
     if op.answer is FileResponse:
         return {kind: _media_type({"type": "string"}, answer) for kind in FILE_MEDIA_TYPES}
-    return {"application/json": _media_type(schemas.body_schema("answer", op), answer)}
+    files = {kind: _media_type({"type": "string"}, None) for kind in FILE_MEDIA_TYPES} if op.table else {}
+    return {"application/json": _media_type(schemas.body_schema("answer", op), answer), **files}
 
 
 def _describe_responses(

@@ -27,6 +27,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args, g
 
 from pydantic import BaseModel
 
+from service_core.kernel.answer_table import AnswerTable
 from service_core.kernel.errors import ApiError
 
 
@@ -122,6 +123,7 @@ class Operation:
         raw: the handler takes the body as bytes.
         tool: name of its MCP tool; None for the id.
         tool_title: title of its MCP tool; None for the name in words.
+        table: returns the rows of an answer, which a client may have as CSV or NDJSON; None for JSON only.
     """
 
     method: str
@@ -146,6 +148,7 @@ class Operation:
     raw: bool = False
     tool: str | None = None
     tool_title: str | None = None
+    table: Callable[[Any], AnswerTable] | None = None
 
     @property
     def is_refused_without_limit_store(self) -> bool:
@@ -201,6 +204,7 @@ def operation(
     credential: CredentialRequirement | None = None,
     tool: str | None = None,
     tool_title: str | None = None,
+    table: Callable[[Any], AnswerTable] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declares an endpoint from its handler.
 
@@ -219,6 +223,7 @@ def operation(
         credential: the required credential; None means an agent key or named key, or no credential if ``scope`` is None.
         tool: name of the MCP tool; None for the handler's name.
         tool_title: title of the MCP tool; None for its name in words.
+        table: returns the rows of an answer, which a client may have as CSV or NDJSON.
 
     Raises:
         TypeError: at import, if the route or the handler's signature breaks the rules above.
@@ -254,6 +259,7 @@ def operation(
             credential=required_credential,
             tool=tool,
             tool_title=tool_title,
+            table=table,
         )
 
     return declare

@@ -16,6 +16,7 @@ from service_core.analytics.reads.metric_values import (
     resolve_comparison_range,
     resolve_date_range_or_all_time,
 )
+from service_core.analytics.reads.query.answer_table import answer_table_with_missing_values_in_headers
 from service_core.analytics.reads.query.response import (
     OrderByBody,
     QueryMeta,
@@ -40,7 +41,13 @@ from service_core.kernel.operations import operation
 from service_core.kernel.paging import OffsetCursor, decode_offset_cursor, encode_offset_cursor
 
 
-@operation("POST /query", tag="query", tool="analytics_query", tool_title="Query")
+@operation(
+    "POST /query",
+    tag="query",
+    tool="analytics_query",
+    tool_title="Query",
+    table=answer_table_with_missing_values_in_headers,
+)
 async def post_query(
     body: QueryRequest,
     *,
@@ -53,6 +60,9 @@ async def post_query(
 
     `top` keeps the largest groups with their complete series: what a line chart is drawn from.
     `totals` cover the whole range. A value that is not measured is null and listed in `meta.unavailable`.
+    With `Accept: text/csv` or `application/x-ndjson` the rows come as CSV or NDJSON; the headers `X-Complete`,
+    `X-Truncated`, `X-Next-Cursor` and `X-Unavailable` (`metric=reason`) tell what they lack, as does the last NDJSON
+    record, which holds the rest of the JSON answer.
     """
     started = perf_counter()
     cursor = (

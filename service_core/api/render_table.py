@@ -1,0 +1,109 @@
+"""Renders tables as CSV and NDJSON, and chooses the format by the header ``Accept``."""
+
+import csv
+import io
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from service_core.api.http_messages import ApiResponse, JsonCodec
+from service_core.api.render import DEFAULT_HEADERS, json_default
+from service_core.kernel.answer_table import AnswerTable
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.file_response import CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE
+from service_core.kernel.timestamps import format_timestamp
+
+JSON_MEDIA_TYPE: Final = "application/json"
+_OFFERED: Final = (JSON_MEDIA_TYPE, CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE)
+_EXPOSED: Final = "Access-Control-Expose-Headers"
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of a text that a spreadsheet may run as a formula."""
+
+
+def choose_media_type(accept: str) -> str:
+    """Returns the offered media type that an ``Accept`` header prefers; JSON for equal preference and for none.
+
+    Args:
+        accept: the value of the header; empty without one.
+    """
+    preference = _preference_by_media_range(accept)
+    qualities = {offered: _quality(offered.partition(";")[0], preference) for offered in _OFFERED}
+    return max(_OFFERED, key=lambda offered: qualities[offered])
+
+
+def _preference_by_media_range(accept: str) -> dict[str, float]:
+    preferences: dict[str, float] = {}
+    for part in accept.split(","):
+        name, *parameters = (text.strip().lower() for text in part.split(";"))
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        try:
+            preferences[name] = min(max(float(quality), 0.0), 1.0)
+        except ValueError:
+            preferences[name] = 0.0
+    return preferences
+
+
+def _quality(media_type: str, preference: Mapping[str, float]) -> float:
+    """Returns the preference of the most specific range that a media type matches; 0 without one."""
+    ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
+    return next((preference[name] for name in ranges if name in preference), 0.0)
+
+
+def render_table(
+    codec: JsonCodec, status: int, table: AnswerTable, media_type: str, headers: Mapping[str, str]
+) -> ApiResponse:
+    """Returns the response with the rows in a format of files.
+
+    Args:
+        codec: writes the records of NDJSON.
+        status: the status of the answer.
+        table: the rows.
+        media_type: `CSV_MEDIA_TYPE` or `NDJSON_MEDIA_TYPE`.
+        headers: further headers.
+
+    Raises:
+        BadRequest: ``invalid_parameter``, when a CSV file cannot hold a part of the answer.
+    """
+    is_csv = media_type == CSV_MEDIA_TYPE
+    exposed = ", ".join((DEFAULT_HEADERS[_EXPOSED], *table.headers))
+    described = {"Content-Type": media_type, "X-Content-Type-Options": "nosniff"}
+    return ApiResponse(
+        status,
+        {**described, **DEFAULT_HEADERS, _EXPOSED: exposed, **table.headers, **headers},
+        _csv_bytes(table) if is_csv else _ndjson_bytes(codec, table),
+    )
+
+
+def _csv_bytes(table: AnswerTable) -> bytes:
+    if table.field_without_csv is not None:
+        raise BadRequest(
+            f"A CSV file has no place for {table.field_without_csv}",
+            "invalid_parameter",
+            field=table.field_without_csv,
+            hint="Leave it out, or accept application/x-ndjson or application/json.",
+        )
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(map(_csv_cell, table.columns))
+    writer.writerows(map(_csv_cell, row) for row in table.rows)
+    return out.getvalue().encode()
+
+
+def _csv_cell(value: Any) -> str:
+    """Returns a value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return format_timestamp(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return format(Decimal(str(value)), "f")
+    text = str(value)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def _ndjson_bytes(codec: JsonCodec, table: AnswerTable) -> bytes:
+    records = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return b"".join(codec.dumps(record, json_default) + b"\n" for record in (*records, table.last_record))
