@@ -420,6 +420,7 @@ from service_core.ingestion.event_names import is_system_event as is_system_even
 from service_core.ingestion.event_source import WEB as WEB
 from service_core.ingestion.models import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as COLUMNS
+from service_core.ingestion.models import COMPUTED_COLUMNS as COMPUTED_COLUMNS
 from service_core.ingestion.models import REENRICHED_COLUMNS as REENRICHED_COLUMNS
 from service_core.ingestion.models import REPORTED_TOUCH_COLUMNS as REPORTED_TOUCH_COLUMNS
 from service_core.ingestion.models import TOUCH_POSITIONS as TOUCH_POSITIONS
@@ -451,6 +452,8 @@ from service_core.ingestion.ports import UserAgentParser as UserAgentParser
 from service_core.ingestion.property_addresses import ADDRESS_PATTERNS as ADDRESS_PATTERNS
 from service_core.ingestion.property_addresses import POSSIBLE_ADDRESS_PATTERN as POSSIBLE_ADDRESS_PATTERN
 from service_core.ingestion.property_addresses import truncate_addresses_in_json as truncate_addresses_in_json
+from service_core.ingestion.visit_columns import HOSTNAME_PATTERN as HOSTNAME_PATTERN
+from service_core.ingestion.visit_columns import SCREEN_CLASSES as SCREEN_CLASSES
 from service_core.kernel.call_batching import CallBatcher as CallBatcher
 from service_core.kernel.call_batching import (
     gather_results_or_expected_errors as gather_results_or_expected_errors,

@@ -141,6 +141,7 @@ def _event_rows(events: list[Event], history: WorkspaceEvents, scope: QueryScope
                 "person": person,
                 "identified": user_id_of_person(person) is not None,
                 "visitor_is_new": is_in_span(scope.span, history.first_seen(event.visitor_id)),
+                "exit_page": history.exit_page(event),
             },
             event,
             entry,
@@ -160,6 +161,7 @@ def _session_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[Relat
                     events, (last.timestamp - first.timestamp).total_seconds(), history.repeated_order_seqs
                 ),
                 "engaged": _is_engaged(events, history),
+                "exit_page": history.exit_page(first),
             },
             entry=history.entry_event(first),
         )

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from service_core.plugin import (
     CHARGE,
+    PAGE_VIEWS,
     REFUND,
     REFUND_EVENTS,
     ConversionSet,
@@ -116,6 +117,19 @@ class WorkspaceEvents:
     def entry_event(self, event: Event) -> Event | None:
         """Returns the event that describes how an event's session began; None where no visit event has its session id."""
         return self._entry_event_by_session.get(session_id_of(event))
+
+    def exit_page(self, event: Event) -> str | None:
+        """Returns the path of the last page view of an event's session; None without a page view."""
+        return self._exit_page_by_session.get(session_id_of(event))
+
+    @cached_property
+    def _exit_page_by_session(self) -> dict[SessionId, str | None]:
+        return {
+            session: view.page_path
+            for session, events in self.events_by_session.items()
+            for view in events
+            if view.event_name in PAGE_VIEWS
+        }
 
     @cached_property
     def _entry_event_by_session(self) -> dict[SessionId, Event]:

@@ -159,18 +159,18 @@ class Relation(StrEnum):
 
     ``EVENTS``
         One row per event in the span. Columns: those of `ingestion.models.Event`; `entry_column`, the same
-        columns of the event that describes how its session began (session = workspace, visitor, session id;
+        columns and `ingestion.models.COMPUTED_COLUMNS` of the event that describes how its session began (session = workspace, visitor, session id;
         over all history, without bots unless they are included; see `event_rules.visits.choose_entry_event`),
         absent where no visit event has the session id; `property_column`;
         ``session`` (distinct key of the session); ``person``; ``identified`` (the person has a user id, from
-        this or any other event); ``visitor_is_new`` (the first visit event ever of the visitor is in the range;
+        this or any other event); ``exit_page`` (path of the last page view of the session); ``visitor_is_new`` (the first visit event ever of the visitor is in the range;
         the first event of any kind without one). With `event_rules.visits.IS_VISIT_EVENT` visitors and sessions are
         counted without the events of revenue providers.
     ``SESSIONS``
         One row per session whose first event is in the span; facts cover the whole session, without the
         events of revenue providers. Columns:
         `entry_column`, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``, ``duration`` (seconds),
-        ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``. A session without a page view is neither
+        ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``, ``exit_page``. A session without a page view is neither
         bounced nor engaged. Any event that `is_conversion` makes a session with a page view engaged, unless it repeats
         an order (`find_repeated_order_reports`); nor is a repeat a purchase. A tracked event whose order a revenue
         provider reports, too, is no repeat.

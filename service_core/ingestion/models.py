@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 from uuid import UUID
 
+from service_core.ingestion.visit_columns import hostname_of_url, screen_class_of_width
+
 
 class IngestEndpoint(StrEnum):
     """The endpoint that received an event; the ledger counts each one separately."""
@@ -229,6 +231,16 @@ class Event:
     rules_version: Annotated[int, "Version of the rules it was enriched by."] = 1
 
     @property
+    def hostname(self) -> str | None:
+        """The host of the page, in lower case without ``www.``."""
+        return hostname_of_url(self.page_url)
+
+    @property
+    def screen_class(self) -> str | None:
+        """The class of the screen by its width."""
+        return screen_class_of_width(self.screen_width)
+
+    @property
     def weak_ids_joined_to_strong_id(self) -> tuple[str, ...]:
         """Returns the weak ids joined to the strong id, the device id first; empty without a strong id."""
         if self.strong_id is None:
@@ -260,6 +272,12 @@ COLUMNS: Final = tuple(
     EventColumn(name, *get_args(hint)) for name, hint in get_type_hints(Event, include_extras=True).items()
 )
 """Every column of the event row, in order."""
+
+COMPUTED_COLUMNS: Final = (
+    EventColumn("hostname", str | None, "Host of `page_url` in lower case without `www.`."),
+    EventColumn("screen_class", str | None, "Class of the screen by `screen_width`."),
+)
+"""The columns that are computed from others where they are read."""
 
 WIRE_COLUMNS: Final = tuple(f.name for f in COLUMNS[: [f.name for f in COLUMNS].index("event_data") + 1])
 """The columns an answer shows, in the order of the contract."""

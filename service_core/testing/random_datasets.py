@@ -76,6 +76,18 @@ _EVENT_PROPERTIES: Final[Sequence[Mapping[str, Any]]] = (
     {"traits": {"email": "ada@example.com"}, "name": "Ada"},
 )
 _COUNTRIES: Final = (None, "DE", "US", "fr")
+_ADDRESSES: Final = (
+    None,
+    "https://shop.example/",
+    "https://www.shop.example:8443/sale?from=https://ads.example",
+    "HTTPS://ann:secret@Blog.Example#top",
+    "/relative",
+    "app-1://www.screen/home",
+    "https://[::1]/",
+    "mailto:ann@shop.example",
+    "https://",
+)
+_SCREEN_WIDTHS: Final = (None, 0, -1, 1, 575, 576, 991, 992, 1439, 1440, 3840)
 _PATHS: Final = (None, "/", "/Zebra", "/apple", "/éclair", "/日本")
 
 
@@ -133,6 +145,8 @@ def _add_random_event(random: Random, dataset: RandomDataset) -> None:
         "country": random.choice(_COUNTRIES),
         "device_type": random.choice(("desktop", "mobile", None)),
         "page_path": random.choice(_PATHS),
+        "page_url": random.choice(_ADDRESSES),
+        "screen_width": random.choice(_SCREEN_WIDTHS),
         "event_data": random.choice(_EVENT_PROPERTIES),
         "is_bot": random.random() < 0.1,
         "is_test": random.random() < 0.05,

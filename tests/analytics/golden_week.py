@@ -60,8 +60,9 @@ def add_week_of_visits(story, items=()):
         campaign_columns("facebook", "paid_social", "reels"),
     )
     story.add_event(
-        "page_view", at="2026-07-01T15:00:00", visitor="V1", session="s1", page_path="/", **google
-    )
+        "page_view", at="2026-07-01T15:00:00", visitor="V1", session="s1", page_path="/",
+        page_url="https://www.shop.example/", screen_width=390, **google,
+    )  # fmt: skip
     story.add_event("add_to_cart", at="2026-07-01T15:00:05", visitor="V1", session="s1", page_path="/shop")
     story.add_event(
         "purchase",
@@ -74,10 +75,14 @@ def add_week_of_visits(story, items=()):
         event_data={"items": list(items)},
     )
     story.add_event(
-        "page_view", at="2026-07-02T15:00:00", visitor="V2", session="s2", page_path="/", **facebook
-    )
+        "page_view", at="2026-07-02T15:00:00", visitor="V2", session="s2", page_path="/",
+        page_url="https://Shop.example:8443/", screen_width=1440, **facebook,
+    )  # fmt: skip
     story.add_event("signup", at="2026-07-02T15:00:02", visitor="V2", session="s2", page_path="/join")
-    story.add_event("page_view", at="2026-07-02T16:00:00", visitor="V3", session="s3", page_path="/")
+    story.add_event(
+        "page_view", at="2026-07-02T16:00:00", visitor="V3", session="s3", page_path="/",
+        page_url="https://blog.example/", screen_width=1024,
+    )  # fmt: skip
     story.add_event("page_view", at="2026-07-05T16:00:00", visitor="V3", session="s4", page_path="/")
     story.add_event(
         "refund", at="2026-07-06T16:00:00", visitor="V1", session="s5", revenue=-2050, order_id="1"

@@ -204,7 +204,14 @@ class EventRows(RelationRows):
         if name in {"person", "identified"}:
             id_text = join_person_id_text(self, self.person_no)
             return id_text if name == "person" else fn.TextStartsWith(id_text, sa.literal("u:"))
-        return require_column(self.table, name)
+        return self._session_exit_page() if name == "exit_page" else require_column(self.table, name)
+
+    def _session_exit_page(self) -> Expression:
+        """Returns the last page of the session; joins the sessions."""
+        entry = self.outer_join_once(
+            "entry", lambda: session_entries(self.scope), lambda s: s.c.session_no == self.table.c.session_no
+        )
+        return require_column(entry, "exit_page")
 
 
 class SessionRows(RelationRows):
@@ -238,7 +245,7 @@ class SessionRows(RelationRows):
         if name == "engaged":
             converted = sa.and_(self.table.c.viewed_and_converted, self._has_besides_repeats("converts"))
             return sa.or_(self.table.c.engaged_by_visit, converted)
-        if name not in {"visitor_id", "pageviews", "events", "duration", "bounced", "has_cart"}:
+        if name not in {"visitor_id", "pageviews", "events", "duration", "bounced", "has_cart", "exit_page"}:
             return super().column_or_joined_fact(name)
         return require_column(self.table, name)
 

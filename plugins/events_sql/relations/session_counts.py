@@ -27,6 +27,7 @@ from service_core.plugin import (
 
 _NUMBER_COLUMNS: Final = {VISITOR_ID: "visitor_no", Column("session"): "session_no"}
 _VISITOR_IS_NEW: Final = Column("visitor_is_new")
+_EXIT_PAGE: Final = Column("exit_page")
 
 
 def is_countable_from_sessions(plan: AggregateQuery, aggregation: Aggregation) -> bool:
@@ -46,7 +47,8 @@ def is_countable_from_sessions(plan: AggregateQuery, aggregation: Aggregation) -
 
 
 def _is_session_column(column: Column) -> bool:
-    return column == _VISITOR_IS_NEW or (column.owner is ColumnOwner.ENTRY and column.name in ENTRY_COLUMNS)
+    is_entry_column = column.owner is ColumnOwner.ENTRY and column.name in ENTRY_COLUMNS
+    return column in (_VISITOR_IS_NEW, _EXIT_PAGE) or is_entry_column
 
 
 class SessionCountRows(RelationRows):
@@ -75,14 +77,15 @@ class SessionCountRows(RelationRows):
         """Returns a column of the session's first event, or about its visitor."""
         if column == _VISITOR_IS_NEW:
             return self.join_and_test_first_seen_in_scope_span(self.table.c.visitor_no)
-        return self.table.c[ENTRY_PREFIX + column.name]
+        return self.table.c["exit_page" if column == _EXIT_PAGE else ENTRY_PREFIX + column.name]
 
 
 def _sessions_with_event_in_span() -> sa.CompoundSelect[Any]:
     c = SESSIONS.c
     of_visits = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.by_provider))
     conditions = (*of_visits, c.first_at < END, c.last_at >= START)
-    columns = [c.visitor_no, c.session_no, c.first_at, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]
+    facts = (c.visitor_no, c.session_no, c.first_at, c.exit_page)
+    columns = [*facts, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]
     settled = sa.select(*columns).where(*conditions, sa.or_(c.first_at >= START, c.last_at < END))
     reaching_over = (
         sa.select(*columns)

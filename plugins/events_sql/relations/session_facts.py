@@ -44,15 +44,12 @@ def session_entries(scope: QueryScope) -> sa.FromClause:
 
 def _entry_event_per_session_query(include_bots: bool) -> sa.Select[Any]:
     entry_columns = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
-    columns = [SESSIONS.c.session_no, SESSIONS.c.entry_at, SESSIONS.c.entry_seq, *entry_columns]
+    facts = (SESSIONS.c.session_no, SESSIONS.c.entry_at, SESSIONS.c.entry_seq)
+    columns = [*facts, SESSIONS.c.exit_page, *entry_columns]
     if not include_bots:
         return sa.select(*columns).where(*_workspace_conditions(include_bots))
-    numbered = (
-        sa.select(*columns, _rank_in_session().label("place"))
-        .where(*_workspace_conditions(include_bots))
-        .subquery()
-    )
-    return sa.select(*(numbered.c[c.name] for c in columns)).where(numbered.c.place == 1)
+    merged = _sessions_merged_with_bot_rows()
+    return sa.select(*(merged.c[c.name] for c in columns))
 
 
 def _rank_in_session() -> Expression:
@@ -133,7 +130,7 @@ def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any
     facts = sa.select(
         *(c[name] for name in ("session_no", "visitor_no", "visitor_id", "first_at", "first_seq")),
         *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS),
-        *(c[name] for name in ("pageviews", "events", "has_cart", "has_purchase")),
+        *(c[name] for name in ("pageviews", "events", "has_cart", "has_purchase", "exit_page")),
         lasted.label("duration"),
         sa.and_(c.pageviews == 1, c.others == 0).label("bounced"),
         engaged.label("engaged_by_visit"),
@@ -164,12 +161,22 @@ def _sessions_merged_with_bot_rows() -> sa.FromClause:
         "is_bot": sa.func.bool_and(SESSIONS.c.is_bot, type_=sa.Boolean).over(**together),
     }
     columns = [merged[c.name].label(c.name) if c.name in merged else c for c in SESSIONS.columns]
-    numbered = (
-        sa.select(*columns, _rank_in_session().label("place"))
+    last_view = sa.func.max(SESSIONS.c.exit_at).over(**together).label("last_view_at")
+    ranked = (
+        sa.select(*columns, _rank_in_session().label("place"), last_view)
         .where(*_workspace_conditions(include_bots=True))
         .subquery()
     )
-    return sa.select(numbered).where(numbered.c.place == 1).subquery("merged")
+    return _first_rows_with_latest_exit_page(ranked.c).subquery("merged")
+
+
+def _first_rows_with_latest_exit_page(ranked: Any) -> sa.Select[Any]:
+    """Selects the first of the rows of each session, with the exit page of the row that has the last page view."""
+    latest = sa.case((ranked.exit_at == ranked.last_view_at, ranked.exit_page))
+    latest_by_session = sa.func.max(latest).over(partition_by=ranked.session_no).label("exit_page")
+    columns = [latest_by_session if c.name == "exit_page" else c for c in ranked]
+    numbered = sa.select(*columns).subquery()
+    return sa.select(numbered).where(numbered.c.place == 1)
 
 
 def _bool_or(condition: Expression) -> Any:

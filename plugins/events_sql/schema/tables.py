@@ -4,7 +4,7 @@
 ``id_numbers`` numbers every visitor (``v:<visitor id>``) and strong id (``u:<strong id>``) of a workspace, because
 exact distinct counts of numbers are three to five times cheaper than of texts. ``sessions`` has one row per
 session, bot flag and whether revenue providers sent the events (``by_provider``: no visit), with its first event, first
-page view and the one of them that is its entry event, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
+page view and the one of them that is its entry event, and the path of its last page view, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
 reported, ``weak_links`` the links of secondary weak ids and of distinct ids sent alone, ``visitor_id_pairs`` the strong ids seen with each visitor,
 ``email_digests`` who owns and who seeks which e-mail, ``visitor_owners`` who owns a visitor's events from when on,
 ``person_merges`` the ids that are merged into another person. ``store_version`` holds `VERSION`.
@@ -18,7 +18,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from service_core.plugin import CAMPAIGN_COLUMNS, COLUMNS, REPORTED_TOUCH_COLUMNS
+from service_core.plugin import CAMPAIGN_COLUMNS, COLUMNS, COMPUTED_COLUMNS, REPORTED_TOUCH_COLUMNS
 
 
 class Json(sa.Text):
@@ -54,7 +54,7 @@ def sql_type(declared: Any) -> sa.types.TypeEngine[Any]:
     return _SQL_TYPES.get(without_none(declared), Json)()
 
 
-_EVENT_FIELD_TYPES: Final = {f.name: f.type for f in COLUMNS}
+_EVENT_FIELD_TYPES: Final = {f.name: f.type for f in (*COLUMNS, *COMPUTED_COLUMNS)}
 METADATA: Final = sa.MetaData()
 POSITION_TYPE: Final = sa.Numeric(38, 0)
 """The position of an event in the order of all events: its microsecond, then its sequence number."""
@@ -68,6 +68,7 @@ ENTRY_COLUMNS: Final = (
     *("attribution_source", "attribution_medium", "channel"),
     *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"),
     *("device_type", "browser", "os", "language", "app_version", "country", "region", "city"),
+    *(f.name for f in COMPUTED_COLUMNS),
 )
 """Columns of a session's entry event that its row copies for dimensions; others are read from that event."""
 
@@ -117,6 +118,8 @@ SESSIONS: Final = sa.Table(
     sa.Column("touch_at", POSITION_TYPE),
     sa.Column("campaign", sa.ARRAY(sa.Text)),
     sa.Column("campaign_at", POSITION_TYPE),
+    sa.Column("exit_page", sa.Text),
+    sa.Column("exit_at", POSITION_TYPE),
     *(sa.Column(ENTRY_PREFIX + name, sql_type(_EVENT_FIELD_TYPES[name])) for name in ENTRY_COLUMNS),
 )
 

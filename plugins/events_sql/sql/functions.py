@@ -208,6 +208,10 @@ class TryCastWholeNumber(_WideFunction):
     """The exact whole number that a text represents by a pattern; NULL for other texts."""
 
 
+class UrlHostname(_TextFunction):
+    """The host of an address by a pattern for small ASCII letters; NULL without one."""
+
+
 class TextContains(_BooleanFunction):
     """Whether a text contains another one, case-sensitive."""
 

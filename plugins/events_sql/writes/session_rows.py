@@ -13,10 +13,12 @@ from service_core.plugin import (
     ADD_TO_CART_EVENTS,
     CAMPAIGN_COLUMNS,
     ENTRY_VIEW_WINDOW,
+    HOSTNAME_PATTERN,
     PAGE_VIEWS,
     PAID_EVENTS,
     PURCHASE_EVENTS,
     REFUND_EVENTS,
+    SCREEN_CLASSES,
     TRACKED_SOURCES,
 )
 
@@ -24,7 +26,7 @@ _TOUCH_VALUES: Final = ("attribution_source", "attribution_medium", "channel")
 SESSION_KEY: Final = ("session_no", "is_bot", "by_provider")
 _SESSION_EVENT_COLUMNS: Final = (
     *("session_no", "is_bot", "timestamp", "seq", "event_name", "is_test", "revenue", "interactive"),
-    *("touchable", *_TOUCH_VALUES, *CAMPAIGN_COLUMNS),
+    *("page_path", "touchable", *_TOUCH_VALUES, *CAMPAIGN_COLUMNS),
 )
 
 
@@ -34,12 +36,29 @@ def session_rows(source: sa.FromClause) -> sa.Select[Any]:
     at_entry = (entry.c.timestamp == facts.c.entry_at, entry.c.seq == facts.c.entry_seq)
     same = (entry.c[name] == facts.c[name] for name in ("session_no", "is_bot"))
     joined = facts.join(entry, sa.and_(*same, *at_entry))
-    copied = {ENTRY_PREFIX + name: entry.c[name].label(ENTRY_PREFIX + name) for name in ENTRY_COLUMNS}
+    copied = {
+        ENTRY_PREFIX + name: entry.c[name].label(ENTRY_PREFIX + name)
+        for name in ENTRY_COLUMNS
+        if name in entry.c
+    }
     copied["entry_landing_page"] = sa.case(
         (_entry_is_first_view(facts.c), entry.c.page_path), else_=entry.c.landing_page
     ).label("entry_landing_page")
+    copied |= {name: value.label(name) for name, value in _computed_entry_columns(entry.c).items()}
     columns = {**{c.name: c for c in entry.c}, **{c.name: c for c in facts.c}, **copied}
     return sa.select(*(columns[c.name] for c in SESSIONS.columns)).select_from(joined)
+
+
+def _computed_entry_columns(event_columns: Any) -> dict[str, Expression]:
+    """Returns the host of the page and the class of the screen, as `Event.hostname` and `Event.screen_class` do."""
+    width = event_columns.screen_width
+    bounded = [(width < below, name) for name, below in SCREEN_CLASSES if below is not None]
+    return {
+        "entry_hostname": fn.UrlHostname(event_columns.page_url, sa.literal(HOSTNAME_PATTERN)),
+        "entry_screen_class": sa.case(
+            (sa.func.coalesce(width, 0) < 1, sa.null()), *bounded, else_=SCREEN_CLASSES[-1][0]
+        ),
+    }
 
 
 def _entry_is_first_view(session_columns: Any) -> Expression:
@@ -100,6 +119,8 @@ def _facts_per_session_key(source: sa.FromClause) -> sa.Subquery:
             sa.func.max(position).filter(c.touchable).label("touch_at"),
             fn.LatestBy(fn.TupleKey(*campaign), *place, has_campaign).label("campaign"),
             sa.func.max(position).filter(has_campaign).label("campaign_at"),
+            fn.SingleElement(fn.LatestBy(fn.TupleKey(c.page_path), *place, viewed)).label("exit_page"),
+            sa.func.max(position).filter(viewed).label("exit_at"),
         )
         .group_by(*(c[name] for name in SESSION_KEY))
         .subquery("f")
@@ -118,8 +139,9 @@ def merge_session_rows(batch_rows: sa.FromClause, stored_rows: sa.FromClause) ->
     )
     chosen = sa.select(first, in_batch.label("entry_in_batch")).subquery("p")
     p, b = chosen.c, stored_rows.c
-    later_touch, later_campaign = (
-        sa.func.coalesce(b[name] > p[name], p[name].is_(None)) for name in ("touch_at", "campaign_at")
+    later_touch, later_campaign, later_exit = (
+        sa.func.coalesce(b[name] > p[name], p[name].is_(None))
+        for name in ("touch_at", "campaign_at", "exit_at")
     )
     is_stored = b.session_no.is_not(None)
     merged: dict[str, Expression] = {
@@ -139,6 +161,8 @@ def merge_session_rows(batch_rows: sa.FromClause, stored_rows: sa.FromClause) ->
         "touch_at": sa.func.greatest(p.touch_at, b.touch_at),
         "campaign": sa.case((later_campaign, b.campaign), else_=p.campaign),
         "campaign_at": sa.func.greatest(p.campaign_at, b.campaign_at),
+        "exit_page": sa.case((later_exit, b.exit_page), else_=p.exit_page),
+        "exit_at": sa.func.greatest(p.exit_at, b.exit_at),
     }
     columns = [
         merged.get(c.name, sa.case((p.entry_in_batch, p[c.name]), else_=b[c.name])).label(c.name)

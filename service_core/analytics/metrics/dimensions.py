@@ -55,6 +55,21 @@ _LOCATION_AND_DEVICE_DIMENSIONS: Final = (
     ("language", "Language", "Language of the browser or application."),
     ("app_version", "App version", "Version of the application."),
 )
+_VISIT_DIMENSIONS: Final = (
+    ("exit_page", "Exit page", "Path of the last page view of the session.", Column("exit_page")),
+    (
+        "hostname",
+        "Hostname",
+        "Host of the page on which the session began, without `www.`.",
+        entry_column("hostname"),
+    ),
+    (
+        "screen_class",
+        "Screen size",
+        "Width of the screen: `small` below 576 pixels, `medium` below 992, `large` below 1440, else `wide`.",
+        entry_column("screen_class"),
+    ),
+)
 _SUBSCRIPTION_DIMENSIONS: Final = (
     ("product", "Product", "Product, where the revenue provider reports it."),
     ("plan", "Plan", "Subscription plan, where the revenue provider reports it."),
@@ -105,6 +120,15 @@ CORE_DIMENSIONS: Final = (
         Dimension(id_, label, text, _make_session_columns(id_))
         for id_, label, text in _LOCATION_AND_DEVICE_DIMENSIONS
     ),
+    *(
+        Dimension(
+            id_,
+            label,
+            text,
+            MappingProxyType(dict.fromkeys((Relation.EVENTS, Relation.SESSIONS), column)),
+        )
+        for id_, label, text, column in _VISIT_DIMENSIONS
+    ),
     Dimension(
         "new_vs_returning",
         "New or returning",
@@ -145,6 +169,9 @@ EVENT_DIMENSIONS: Final = ("page_path", "event_name", "source")
 
 LOCATION_AND_DEVICE_DIMENSIONS: Final = tuple(id_ for id_, _, _ in _LOCATION_AND_DEVICE_DIMENSIONS)
 """Location and device of the session."""
+
+VISIT_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in _VISIT_DIMENSIONS)
+"""How the session ended, on which site and on which screen; for traffic and engagement."""
 
 NEW_OR_RETURNING: Final = ("new_vs_returning",)
 PAYMENT_DIMENSIONS: Final = ("product", "provider", "currency", "plan")

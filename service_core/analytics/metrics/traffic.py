@@ -22,6 +22,7 @@ from service_core.analytics.metrics.dimensions import (
     LOCATION_AND_DEVICE_DIMENSIONS,
     NEW_OR_RETURNING,
     SESSION_SOURCE_DIMENSIONS,
+    VISIT_DIMENSIONS,
 )
 from service_core.analytics.query.catalog import Additivity, Metric, MetricUnit
 from service_core.ingestion import event_names
@@ -34,6 +35,11 @@ _EVENT_DIMENSIONS: Final = (
     *LOCATION_AND_DEVICE_DIMENSIONS,
     *NEW_OR_RETURNING,
 )
+
+
+def _visit_dimensions_of_category(category: str) -> tuple[str, ...]:
+    """Returns the dimensions of visits for traffic and engagement; none for conversions."""
+    return () if category == "conversion" else VISIT_DIMENSIONS
 
 
 def _match_event_names(names: Iterable[str]) -> Predicate:
@@ -52,7 +58,8 @@ _WITH_CART: Final = count_rows(Relation.SESSIONS, Predicate("has_cart", value=Tr
 
 
 def _define_count(id_: str, label: str, measure: Aggregation, text: str, category: str = "traffic") -> Metric:
-    dimensions = _SESSION_DIMENSIONS if measure.relation is Relation.SESSIONS else _EVENT_DIMENSIONS
+    own = _SESSION_DIMENSIONS if measure.relation is Relation.SESSIONS else _EVENT_DIMENSIONS
+    dimensions = (*own, *_visit_dimensions_of_category(category))
     additivity = Additivity.DISTINCT if measure.distinct else Additivity.ADDITIVE
     return Metric(id_, label, MetricUnit.COUNT, category, additivity, measure, dimensions, text)
 
@@ -67,7 +74,7 @@ def _define_session_rate(
         category,
         Additivity.RATIO,
         measure,
-        _SESSION_DIMENSIONS,
+        (*_SESSION_DIMENSIONS, *_visit_dimensions_of_category(category)),
         description,
         is_rate=True,
     )
@@ -75,7 +82,8 @@ def _define_session_rate(
 
 def _define_session_mean(id_: str, label: str, unit: MetricUnit, column: str, text: str) -> Metric:
     measure = Ratio(sum_column(column, Relation.SESSIONS, _HAS_PAGEVIEW), _SESSIONS_WITH_PAGEVIEW)
-    return Metric(id_, label, unit, "engagement", Additivity.RATIO, measure, _SESSION_DIMENSIONS, text)
+    dimensions = (*_SESSION_DIMENSIONS, *VISIT_DIMENSIONS)
+    return Metric(id_, label, unit, "engagement", Additivity.RATIO, measure, dimensions, text)
 
 
 def _define_active_users_of_trailing_days(days: int) -> Metric:

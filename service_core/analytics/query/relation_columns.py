@@ -16,7 +16,7 @@ from service_core.analytics.measures import (
     entry_column,
     touch_column,
 )
-from service_core.ingestion.models import CAMPAIGN_COLUMNS
+from service_core.ingestion.models import CAMPAIGN_COLUMNS, COMPUTED_COLUMNS
 from service_core.ingestion.models import COLUMNS as EVENT_COLUMNS
 
 
@@ -25,8 +25,10 @@ def _row_columns(*names: str) -> frozenset[Column]:
 
 
 _EVENT: Final = frozenset(Column(column.name) for column in EVENT_COLUMNS)
-_ENTRY: Final = frozenset(entry_column(column.name) for column in EVENT_COLUMNS)
-_EVENTS: Final = _EVENT | _ENTRY | _row_columns("session", "person", "identified", "visitor_is_new")
+_ENTRY: Final = frozenset(entry_column(column.name) for column in (*EVENT_COLUMNS, *COMPUTED_COLUMNS))
+_EVENTS: Final = (
+    _EVENT | _ENTRY | _row_columns("session", "person", "identified", "visitor_is_new", "exit_page")
+)
 _TOUCH: Final = frozenset(
     touch_column(name)
     for name in (
@@ -40,7 +42,7 @@ EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     Relation.CONVERSIONS: _EVENTS,
     Relation.SESSIONS: _ENTRY | _row_columns(
         "visitor_id", "visitor_is_new", "pageviews", "events", "duration", "bounced", "engaged",
-        "has_cart", "has_purchase",
+        "has_cart", "has_purchase", "exit_page",
     ),
     Relation.PAYMENTS: _row_columns(
         "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",

@@ -138,6 +138,35 @@ class Visits(EventStoreKit):
         by_path = await measure_by_columns(store, late.query_scope(SPAN), SESSIONS, entry_column("page_path"))
         assert {(key,): count for key, count in by_path.items()} == path
 
+    async def test_a_session_has_its_last_page_and_the_host_and_screen_of_its_entry(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """The exit page is that of the last page view, also when it arrives first; host and screen are of the entry event."""
+        first: dict[str, Any] = {"page_url": "HTTPS://www.Shop.example:8443/a?b=/c", "screen_width": 991}
+        last: dict[str, Any] = {"page_url": "https://pay.example/", "screen_width": 1440}
+        builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1", page_path="/a", **first)
+        builder.add_event("pageview", at="2026-03-02T10:05", visitor="A1", page_path="/z", **last)
+        builder.add_event("page_view", at="2026-03-02T10:03", visitor="A1", page_path="/m", **last)
+        builder.add_event("click", at="2026-03-02T10:09", visitor="A1", page_path="/click", **last)
+        bot: dict[str, Any] = {"visitor": "A1", "page_path": "/bot", "is_bot": True}
+        builder.add_event("page_view", at="2026-03-02T10:07", **bot)
+        builder.add_event("click", at="2026-03-02T11:00", visitor="A2", page_url="mailto:a@b", screen_width=0)
+        columns = [Column("exit_page"), entry_column("hostname"), entry_column("screen_class")]
+        scope = builder.query_scope(SPAN)
+        for event in reversed(builder.events):
+            await store.append([event])
+        expected = {("/z", "shop.example", "medium"): 1, (None, None, None): 1}
+        for measure in (VISITORS, SESSIONS, SESSION_STARTS):
+            assert await measure_by_columns(store, scope, measure, *columns) == expected
+        events = {("/z", "shop.example", "medium"): 4, (None, None, None): 1}
+        assert await measure_by_columns(store, scope, EVENTS, *columns) == events
+        with_bots = replace(scope, include_bots=True)
+        expected = {("/bot", "shop.example", "medium"): 1, (None, None, None): 1}
+        for measure in (SESSIONS, SESSION_STARTS):
+            assert await measure_by_columns(store, with_bots, measure, *columns) == expected
+        at_z = replace(scope, filters=(Predicate("exit_page", value="/z"),))
+        assert await measure_value_or_row(store, at_z, VISITORS, EVENTS, SESSION_STARTS) == (1, 4, 1)
+
     async def test_a_repeat_of_an_order_makes_no_session_engaged_and_no_purchase(
         self, store: Store, builder: EventBuilder
     ) -> None:

@@ -42,6 +42,24 @@ async def test_response_matches_the_documented_example(query_client):
     assert answer["totals"] == {"visitors": 3, "attributed_revenue": 120.5}
 
 
+@pytest.mark.parametrize(
+    ("dimension", "rows"),
+    [
+        ("exit_page", [("/", 3, 0.5), ("(not set)", 1, None)]),
+        ("hostname", [("(not set)", 2, 1.0), ("shop.example", 2, 0.0), ("blog.example", 1, 1.0)]),
+        ("screen_class", [("(not set)", 2, 1.0), ("large", 1, 1.0), ("small", 1, 0.0), ("wide", 1, 0.0)]),
+    ],
+)
+async def test_visits_by_last_page_host_and_screen_have_golden_values(query_client, dimension, rows):
+    answer = await query_client.query(
+        {"metrics": ["visitors", "bounce_rate"], "dimensions": [dimension], "format": "compact"}
+    )
+    assert [tuple(row) for row in answer["rows"]] == rows
+    label, visitors, _ = rows[1]
+    filtered = {"metrics": ["visitors"], "filters": [{"dimension": dimension, "value": label}]}
+    assert (await query_client.query(filtered))["totals"] == {"visitors": visitors}
+
+
 async def test_metrics_by_dimension_have_golden_values(query_client):
     answer = await query_client.query(
         {"metrics": ["visitors", "sessions", "attributed_revenue"], "dimensions": ["utm_source"]}

@@ -233,6 +233,7 @@ fn.register_compilations(
         fn.Median: "quantileExactInclusive(0.5)({}) FILTER (WHERE {})",
         fn.TryCastNumber: "if(match({0}, {1}), toFloat64OrNull({0}), NULL)",
         fn.TryCastWholeNumber: "if(match({0}, {1}), toInt128OrNull({0}), NULL)",
+        fn.UrlHostname: "nullIf(extract(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), {}), '')",
         fn.TextContains: "(position({}, {}) > 0)",
         fn.TextStartsWith: "startsWith({}, {})",
         fn.TextEndsWith: "endsWith({}, {})",

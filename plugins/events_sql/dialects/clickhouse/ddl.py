@@ -27,7 +27,7 @@ from plugins.events_sql.schema.tables import (
     VISITOR_OWNERS,
     WEAK_LINKS,
 )
-from service_core.plugin import COLUMNS
+from service_core.plugin import COLUMNS, COMPUTED_COLUMNS
 
 _SORTING_KEYS: Final = {
     STORE_VERSION: "version",
@@ -155,7 +155,7 @@ def _create_local_table_statement(table: sa.Table, cluster: str) -> str:
     )
 
 
-_NULLABLE_COLUMNS: Final = {f.name for f in COLUMNS if type(None) in get_args(f.type)}
+_NULLABLE_COLUMNS: Final = {f.name for f in (*COLUMNS, *COMPUTED_COLUMNS) if type(None) in get_args(f.type)}
 """Event columns that may be NULL."""
 
 
@@ -166,7 +166,7 @@ def clickhouse_column_type(table: sa.Table, column: sa.Column[Any]) -> str:
     spelled, name = type_name(column.type), column.name.removeprefix(ENTRY_PREFIX)
     of_event = table in {EVENTS, TOUCH_CANDIDATES, REPORTED_TOUCHES} or column.name != name
     if (
-        column.name in {"strong_no", "campaign_at"}
+        column.name in {"strong_no", "campaign_at", "exit_page", "exit_at"}
         and table not in {VISITOR_OWNERS, VISITOR_ID_PAIRS, WEAK_LINKS}
     ) or (of_event and name in _NULLABLE_COLUMNS):
         spelled = f"Nullable({spelled})"
