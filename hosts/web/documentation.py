@@ -18,6 +18,7 @@ from service_core.documentation.site import Documentation
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 _SUFFIX: Final = ".md"
 _STYLE: Final = "style.css"
+_FAVICON: Final = "favicon.svg"
 _NO_CACHE_HEADERS: Final = HEADERS | {"Cache-Control": "no-cache"}
 
 _PICTURE_HEADERS: Final = _NO_CACHE_HEADERS | {
@@ -33,7 +34,7 @@ def create_documentation_blueprint(documentation: Documentation) -> Blueprint:
         documentation: the pages.
     """
     blueprint = Blueprint("handbook", __name__, url_prefix="/docs", template_folder="templates")
-    style = (files("hosts.web") / "static" / _STYLE).read_bytes()
+    style, favicon = ((files("hosts.web") / "static" / name).read_bytes() for name in (_STYLE, _FAVICON))
 
     @blueprint.get("")
     async def redirect_to_index() -> Response:
@@ -46,6 +47,10 @@ def create_documentation_blueprint(documentation: Documentation) -> Blueprint:
     @blueprint.get(f"/{_STYLE}")
     async def send_stylesheet() -> Response:
         return _text_response(style, "text/css")
+
+    @blueprint.get(f"/{_FAVICON}")
+    async def send_favicon() -> Response:
+        return _text_response(favicon, "image/svg+xml")
 
     @blueprint.get("/llms.txt")
     async def send_llms_txt() -> Response:

@@ -34,6 +34,7 @@ ROLE_LABELS: Final[Mapping[Role, str]] = MappingProxyType(
 CONFIRMATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "saved": "Saved.",
+        "repeated": "This form was already sent. Nothing was created twice.",
         "revoked": "Key revoked. It stopped working immediately.",
         "removed": "Removed. Access ended immediately.",
         "claimed": "Added. Verify it to use it.",

@@ -36,6 +36,10 @@ from service_core.workspace.share_links.ttl_cache import TtlCache
 
 _Component = TypeVar("_Component")
 
+THEME_COOKIE: Final = "touchpoint-theme"
+THEMES: Final = ("light", "dark")
+"""Themes that a browser may ask for instead of that of its system."""
+
 MAX_CACHED_PAGES: Final = 50
 """Public pages kept as they were drawn: a large one has half a megabyte."""
 
@@ -94,8 +98,8 @@ class PageContext:
         self.base: Final = urlsplit(self.web_url).path.rstrip("/")
         self.drawn: Final = TtlCache[Hashable, str](RESULT_LIFETIME, self.clock, MAX_CACHED_PAGES)
         self._addresses = addresses
-        self._secure = self.web_url.startswith("https://")
-        self._cookie = "__Host-touchpoint" if self._secure else "touchpoint"
+        self.is_secure: Final = self.web_url.startswith("https://")
+        self._cookie = "__Host-touchpoint" if self.is_secure else "touchpoint"
 
     def component(self, kind: type[_Component]) -> _Component:
         """The deployment's one value of a type."""
@@ -188,6 +192,8 @@ class PageContext:
             "error": error,
             "done": CONFIRMATIONS.get(request.args.get("done", "")),
             "here": self.current_path(),
+            "theme": self._chosen_theme(),
+            "once": new_token(),
             "navigation": await self._navigation_of_workspace_page(values),
         }
         body = await render_template(template, **{**shared, **values})
@@ -268,7 +274,7 @@ class PageContext:
 
     def without_session_cookie(self, answer: Response) -> Response:
         """The answer that takes the session's cookie away."""
-        answer.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="Lax")
+        answer.delete_cookie(self._cookie, path="/", secure=self.is_secure, httponly=True, samesite="Lax")
         return answer
 
     async def require_workspace(
@@ -287,6 +293,10 @@ class PageContext:
                     raise Forbidden("Your role does not allow this", "role_required")
                 return workspace, member
         raise NotFound
+
+    def _chosen_theme(self) -> str | None:
+        theme = request.cookies.get(THEME_COOKIE)
+        return theme if theme in THEMES else None
 
     async def list_memberships(self) -> list[tuple[Workspace, Member]]:
         """Returns the workspaces of whoever is signed in, read once per request.
@@ -327,7 +337,7 @@ class PageContext:
             secret,
             max_age=max_age_seconds,
             path="/",
-            secure=self._secure,
+            secure=self.is_secure,
             httponly=True,
             samesite="Lax",
         )

@@ -37,6 +37,7 @@ from hosts.web import (
     share_links,
     sign_in,
     signup,
+    theme,
     tracking,
 )
 from hosts.web.local_dates import format_local_date
@@ -46,7 +47,7 @@ from hosts.web.workspace_view import ApiRequestFailed
 from service_core.kernel.errors import ApiError, NotFound
 from service_core.kernel.ids import new_id
 
-_ASSET_TYPES: Final = {"css": "text/css", "js": "text/javascript"}
+_ASSET_TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 _log: Final = logging.getLogger("touchpoint.web")
 
@@ -77,6 +78,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *signup.PAGES,
     *public_pages.PAGES,
     *share_links.PAGES,
+    *theme.PAGES,
 )
 
 

@@ -48,6 +48,12 @@ class SharedPage:
     parts: Sequence[tuple[Markup, Card | None]] = ()
     notes: Sequence[str] = ()
 
+    @property
+    def description(self) -> str:
+        """The sentence that previews of the link show below the title."""
+        owner = f"Shared by {self.workspace}" if self.workspace else "Shared with Touchpoint"
+        return f"{owner}: {self.range}" if self.range else owner
+
 
 async def render_shared_page_and_count_view(context: PageContext, token: str) -> Response:
     """The page of a token."""

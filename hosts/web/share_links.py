@@ -6,6 +6,13 @@ from typing import Final, NamedTuple, cast
 from quart import Response, request
 
 from hosts.web.forms import parse_id_or_raise_not_found
+from hosts.web.one_time import (
+    ShownSecret,
+    delete_secret_cookie,
+    is_first_submission,
+    read_secret_of_cookie,
+    redirect_with_secret,
+)
 from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
@@ -58,18 +65,23 @@ class ShareableObjects(NamedTuple):
 
 
 async def show_share_links(context: PageContext, public_id: str) -> Response:
-    """Every share link, newest first."""
+    """Every share link, newest first, and once the address of the link that was just created."""
     workspace, member = await context.require_workspace(public_id)
-    return await _share_links_page(context, workspace, member)
+    shown = read_secret_of_cookie(context)
+    page = await _share_links_page(context, workspace, member, shown=shown)
+    return page if shown is None else delete_secret_cookie(context, f"/w/{public_id}/shared", page)
 
 
-async def publish_object_and_show_link_once(context: PageContext, public_id: str) -> Response:
-    """Share something, and show its address once."""
+async def publish_object_once(context: PageContext, public_id: str) -> Response:
+    """Share something unless the form was sent before, and lead to the page that shows the address once."""
     workspace, member = await context.require_workspace(public_id)
     caller, change_executor = (
         _require_sharing_caller(context, workspace, member),
         context.component(ChangeExecutor),
     )
+    path = f"/w/{public_id}/shared"
+    if not await is_first_submission(context):
+        return context.redirect_to(path, done="repeated")
     try:
         body = CreateShareLink(share_link=_read_new_share_link_from_form(context), dry_run=False)
         created = await create_share_link(
@@ -77,7 +89,8 @@ async def publish_object_and_show_link_once(context: PageContext, public_id: str
         )
     except Unprocessable as refusal:
         return await _share_links_page(context, workspace, member, refusal=refusal)
-    return await _share_links_page(context, workspace, member, new_share_link=created.body.data)
+    link = created.body.data
+    return redirect_with_secret(context, path, ShownSecret(link["object_name"], link["url"]))
 
 
 async def revoke_link(context: PageContext, public_id: str, link_id: str) -> Response:
@@ -117,7 +130,7 @@ async def _share_links_page(
     workspace: Workspace,
     member: Member,
     *,
-    new_share_link: object = None,
+    shown: ShownSecret | None = None,
     refusal: ApiError | None = None,
 ) -> Response:
     caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
@@ -138,7 +151,7 @@ async def _share_links_page(
         if _may_share(caller)
         else None,
         days=EXPIRY_LABELS,
-        made=new_share_link,
+        shown=shown,
     )
 
 
@@ -189,6 +202,6 @@ def _require_sharing_caller(context: PageContext, workspace: Workspace, member: 
 
 PAGES: Final = (
     Page("GET /w/<public_id>/shared", show_share_links),
-    Page("POST /w/<public_id>/shared", publish_object_and_show_link_once),
+    Page("POST /w/<public_id>/shared", publish_object_once),
     Page("POST /w/<public_id>/shared/<link_id>", revoke_link),
 )

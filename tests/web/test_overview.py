@@ -79,6 +79,15 @@ async def test_front_page_redirects_members_and_asks_others_for_a_key(deployment
     assert (await ann.get("/app/")).location == "/app/w/k3Jx9QmZ2aPr"
 
 
+async def test_front_page_leads_strangers_to_sign_in_and_names_what_needs_javascript(deployment):
+    page = await deployment.person().get("/app/")
+    assert "Sign in to Touchpoint" in visible_words(page)
+    assert '<a class="button primary" href="/app/sign-in">' in page.body
+    assert re.search(
+        r"<noscript>.*needs JavaScript.*</noscript>\s*<form id=\"key-form\"[^>]* hidden>", page.body
+    )
+
+
 async def test_overview_is_not_found_for_non_members(deployment):
     answer = await deployment.person().get("/app/w/k3Jx9QmZ2aPr")
     assert (answer.status, answer.location.partition("?")[0]) == (303, "/app/sign-in")

@@ -126,6 +126,18 @@ async def test_public_page_forbids_scripts_and_sends_no_referrer(shared_objects)
     assert not {name for name in tags.attributes if name.startswith("on")} | (tags.attributes & {"style"})
 
 
+@pytest.mark.parametrize("named", [True, False])
+async def test_public_page_describes_itself_for_previews_of_the_link(shared_objects, named):
+    report = await shared_objects.report('Visitors "of" the week')
+    link = await shared_objects.share("report", report, show_workspace_name=named)
+    page = (await open_public_page(shared_objects, link)).body
+    assert '<meta property="og:title" content="Visitors &#34;of&#34; the week">' in page
+    owner = "Shared by Example Shop" if named else "Shared with Touchpoint"
+    assert f'<meta property="og:description" content="{owner}: 2 to 8 March 2026, America/New_York">' in page
+    assert ("Example Shop" in page) is named
+    assert 'rel="icon" href="data:image/svg+xml,' in page
+
+
 async def test_revoked_link_returns_410_and_unknown_tokens_404(shared_objects):
     report = await shared_objects.report()
     revoked, expired = [await shared_objects.share("report", report, expires_in_days=1) for _ in range(2)]

@@ -37,7 +37,7 @@ def visible_words(answer):
 async def test_member_creates_a_share_link_shown_once(deployment):
     report = await deployment.gallery.report("Weekly visitors")
     ann = await sign_in_member(deployment, "member")
-    made = await ann.send(PAGE, PAGE, object=f"report:{report}", days="7", named="1")
+    made = await ann.follow(await ann.send(PAGE, PAGE, object=f"report:{report}", days="7", named="1"))
     assert made.status == 200
     url = re.search(r'class="secret"[^>]*>([^<]+)<', made.body).group(1)
     page = await deployment.person().get("/app" + url.partition("/app")[2])

@@ -38,6 +38,7 @@ function enter() {
   if (key) show();
 }
 
+byId("key-form").hidden = false;
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   key = byId("key").value.trim();
