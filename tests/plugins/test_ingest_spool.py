@@ -237,6 +237,32 @@ async def test_failed_commit_stores_nothing_and_releases_claims(tmp_path: Path) 
         assert (await read_only_ledger_row(queue)).received == 20
 
 
+async def test_rejections_counted_while_the_file_is_locked_come_with_the_next_commit(tmp_path: Path) -> None:
+    async with open_spool(tmp_path, busy_seconds=0.05) as queue:
+        with closing(sqlite3.connect(tmp_path / "ingest.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for _ in range(2):
+                await queue.count_rejected(
+                    WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON
+                )
+            with pytest.raises(EnqueueFailed):
+                await queue.offer(make_arrival("a"))
+            other.execute("ROLLBACK")
+        assert await queue.offer(make_arrival("b")) is EnqueueResult.QUEUED
+        row = await read_only_ledger_row(queue)
+    assert (row.received, row.rejected_by_reason) == (3, {RejectionReason.NO_BODY: 2})
+
+
+async def test_an_offer_whose_caller_went_away_holds_up_no_other(tmp_path: Path) -> None:
+    async with asyncio.timeout(30), open_spool(tmp_path) as queue:
+        gone, other = (asyncio.create_task(queue.offer(make_arrival(name))) for name in ("gone", "other"))
+        await asyncio.sleep(0)
+        gone.cancel()
+        assert await other is EnqueueResult.QUEUED
+        assert gone.cancelled()
+        assert await queue.offer(make_arrival("later")) is EnqueueResult.QUEUED
+
+
 async def test_unstorable_event_fails_alone(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue:
         good, bad = await asyncio.gather(
