@@ -81,6 +81,16 @@ async def test_earlier_person_fields_complete_the_event(postback_workspace):
     assert (customer.user_id, customer.visitor_id, customer.anonymous_id) == ("u1", "A1", "A1")
 
 
+async def test_person_fields_said_after_an_event_without_settle_time_are_not_sent(postback_workspace):
+    await postback_workspace.sells("o1", user="u1")
+    postback_workspace.later(seconds=1)
+    await postback_workspace.happens("$identify", user="u1", traits={"phone": "+1 555", "first_name": "Ada"})
+    await postback_workspace.send()
+    ((_, (conversion,)),) = postback_workspace.sender.calls
+    assert (conversion.customer.email, conversion.customer.phone) == ("ada@example.com", None)
+    assert conversion.customer.first_name is None
+
+
 async def test_person_fields_without_consent_are_not_used(postback_workspace):
     await postback_workspace.happens("$identify", user="u1", traits={"phone": "+1 555"}, consent="denied")
     await postback_workspace.happens("$identify", user="u1", traits={"first_name": "Ada"})
