@@ -9,10 +9,15 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
+from hosts.edge import click_writer
+from hosts.edge.app import create_edge_app
+from hosts.edge.redirect_dependencies import redirect_dependencies
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.ports import ClickCount
-from tests.hosts.edge.conftest import CHROME, GUARD_SECONDS, IPHONE, PIXEL, serve_edge
+from tests.hosts.edge.conftest import CHROME, GUARD_SECONDS, IPHONE, PIXEL, EdgeClient, serve_edge
+from tests.hosts.http.conftest import run_server
+from tests.workspace.conftest import WorkspaceApi
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 SLACK = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
@@ -229,6 +234,53 @@ async def test_pending_clicks_are_stored_on_shutdown(tmp_path):
     async with serve_edge(tmp_path) as edge:
         counts = await edge.office.service.ports.workspace.clicks.count_clicks(UUID(made["workspace_id"]))
     assert counts == {UUID(made["id"]): ClickCount(50, 1)}
+
+
+async def test_shutdown_waits_for_a_click_that_is_being_written(tmp_path, monkeypatch):
+    workspace_api, store_answers = WorkspaceApi(tmp_path), asyncio.Event()
+    ports, settings = workspace_api.service.ports, workspace_api.service.settings
+    clicks = ports.workspace.clicks
+    record = clicks.record_clicks
+
+    async def record_when_the_store_answers(batch):
+        await store_answers.wait()
+        await record(batch)
+
+    monkeypatch.setattr(clicks, "record_clicks", record_when_the_store_answers)
+    async with workspace_api.service:
+        async with redirect_dependencies(settings, ports, lambda peer, _: peer) as door:
+            await workspace_api.open()
+            async with run_server(create_edge_app(door), "hypercorn") as live:
+                edge = EdgeClient(workspace_api, f"127.0.0.1:{live.port}", door)
+                made = await create_reel_link(edge)
+                assert (await edge.follow("/spring")).status == 302
+            asyncio.get_running_loop().call_later(0.2, store_answers.set)
+        counts = await clicks.count_clicks(UUID(made["workspace_id"]))
+    assert counts == {UUID(made["id"]): ClickCount(1, 1)}
+
+
+async def test_clicks_above_the_queue_bound_are_reported_once_when_the_store_is_back(
+    edge, monkeypatch, caplog
+):
+    await create_reel_link(edge)
+    clicks, is_away = edge.office.service.ports.workspace.clicks, True
+    record = clicks.record_clicks
+
+    async def record_unless_away(batch):
+        if is_away:
+            raise OSError("the disk is away")
+        await record(batch)
+
+    monkeypatch.setattr(clicks, "record_clicks", record_unless_away)
+    monkeypatch.setattr(click_writer, "MAX_QUEUED", 2)
+    for _ in range(5):
+        assert (await edge.follow("/spring")).status == 302
+    is_away = False
+    assert await edge.wait_for_counts(2, 1)
+    await edge.follow("/spring")
+    assert await edge.wait_for_counts(3, 1)
+    lost = [entry.clicks for entry in caplog.records if "were not kept" in entry.message]
+    assert lost == [3]
 
 
 async def test_click_records_request_fields_and_marks_bots(edge, tmp_path):
