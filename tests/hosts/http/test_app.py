@@ -182,6 +182,22 @@ async def test_header_error_is_json_and_closes_connection(served, echo, name):
     assert echo.requests == []
 
 
+async def test_headers_of_earlier_requests_do_not_count_for_the_size_of_later_ones(served, echo):
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    async with asyncio.timeout(GUARD_SECONDS):
+        for _ in range(20):
+            writer.write(GET + b"x-a: " + b"a" * 4_000)
+            await writer.drain()
+            await asyncio.sleep(0.02)  # the server reads the header in two parts
+            writer.write(b"\r\n\r\n")
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+            await reader.readexactly(int(length.partition(b":")[2]))
+    writer.close()
+    assert len(echo.requests) == 20
+
+
 async def test_http2_upgrade_is_answered_with_http1(served):
     offer = (
         b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n"

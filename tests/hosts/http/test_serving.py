@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 from quart import Blueprint
@@ -34,6 +36,17 @@ def test_address_in_use_is_named():
 def test_a_server_that_is_not_installed_is_named():
     with pytest.raises(StartupError, match=r"pip install touchpoint-analytics\[gunicorn\]"):
         require_server_installed("gunicorn")
+
+
+@pytest.mark.parametrize(("soft", "hard", "expected"), [(64, 128, 128), (128, 128, 128)])
+def test_a_process_may_open_as_many_files_as_the_system_allows(soft, hard, expected):
+    script = (
+        "import resource; from hosts.asgi_runner import raise_open_file_limit\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))\n"
+        "raise_open_file_limit(); print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert ran.stdout.split() == [str(expected), str(hard)]
 
 
 @pytest.mark.timeout(200, method="thread")  # the loop hears no alarm
