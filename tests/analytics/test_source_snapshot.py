@@ -1,10 +1,14 @@
 """A request reads the state of its sources once, so that an answer never mixes moments."""
 
+import asyncio
+
 import pytest
 
+from service_core.analytics.query.shared_snapshot import SharedQueueState
 from service_core.analytics.query.sources import EventSource
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.subscriptions.source import SubscriptionSource
+from service_core.ingestion.ports import QueueState
 from tests.analytics.deployment import run_deployment
 from tests.fixtures.state_reads import count_state_reads
 
@@ -43,6 +47,23 @@ def state_reads(monkeypatch):
 async def test_a_read_reads_the_state_of_each_source_once(client, state_reads, path, parameters):
     await client.get(path, **parameters)
     assert set(state_reads.values()) == {1}
+
+
+async def test_concurrent_reads_of_the_queue_state_share_one_read():
+    class Queue:
+        reads = 0
+
+        async def state(self):
+            self.reads += 1
+            read = QueueState(self.reads, None)
+            await asyncio.sleep(0)
+            return read
+
+    queue = Queue()
+    shared = SharedQueueState(queue)
+    states = await asyncio.gather(*(shared.state() for _ in range(5)))
+    assert [state.waiting_count for state in states] == [1] * 5
+    assert queue.reads == 1
 
 
 async def test_metrics_with_a_comparison_read_the_state_of_each_source_once(client, state_reads):

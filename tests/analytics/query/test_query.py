@@ -226,6 +226,13 @@ async def test_filter_on_an_unknown_value_returns_no_rows_and_a_suggestion(query
     among = {"dimension": "utm_source", "op": "in", "value": ["googel", "yahoo"]}
     several = await query_client.query(plan | {"filters": [among]})
     assert several["meta"]["did_you_mean"] == answer["meta"]["did_you_mean"]
+    misspelt = {
+        "dimension": "utm_source",
+        "op": "in",
+        "value": ["googel", "gogle", "googl", "ggoogle", "googlee"],
+    }
+    suggested = (await query_client.query(plan | {"filters": [misspelt]}))["meta"]["did_you_mean"]
+    assert [each["value"] for each in suggested] == ["googel", "gogle", "googl"]
     known = {"metrics": ["refunds"], "filters": [{"dimension": "currency", "value": "USD"}],
              "date_range": {"from": "2026-07-01", "to": "2026-07-02"}}  # fmt: skip
     assert (await query_client.query(known))["meta"]["did_you_mean"] == []
