@@ -169,9 +169,12 @@ class AppendEvents(EventStoreKit):
         builder.add_event(
             "order_paid", at="2026-03-02T09:00", visitor="A1", source="till", landing_page="/till"
         )
+        builder.add_event("order_paid", at="2026-03-02T09:00", visitor="A2", session="s2", source="till")
         key = builder.workspace_id, "A1", "s1"
         await store.append(builder.events)
-        (state,) = (await store.session_states([key])).values()
+        paid = builder.workspace_id, "A2", "s2"
+        assert await store.session_states([paid]) == {}
+        (state,) = (await store.session_states([key, paid])).values()
         assert (state.first_at, state.landing_page) == (utc_instant("2026-03-02T10:00"), None)
         assert (state.attribution_source, state.attribution_medium, state.channel) == (None, None, None)
         builder.add_event(

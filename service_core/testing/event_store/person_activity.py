@@ -80,6 +80,22 @@ class PersonActivityKit(EventStoreKit):
         nobody = PersonActivity(None, None, Profile((), {}, {}), None, (), ())
         assert await store.read_activity(replace(plan, person="u:U9")) == nobody
 
+    async def test_session_revenue_is_that_of_its_charges_whatever_is_refunded_in_it(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A session has the amounts of its charges; refunds, also in another currency, change neither sum nor flag."""
+        for name, amount, currency in (
+            ("purchase", 500, "USD"),
+            ("refund", -200, "USD"),
+            ("refund", -9, "EUR"),
+        ):
+            at = f"2026-03-03T09:0{len(builder.events)}"
+            builder.add_event(name, at=at, visitor="A1", order_id="O1", revenue=amount, currency=currency)
+        await store.append(builder.events)
+        plan = PersonActivityQuery(builder.query_scope(SPAN), "v:A1", timedelta(days=1), 3)
+        (session,) = (await store.read_activity(plan)).sessions
+        assert (session.revenue, session.foreign_money, session.events) == (500, False, 3)
+
     async def test_person_reads_with_a_limit_return_the_latest_touches_events_and_sessions(
         self, store: Store, builder: EventBuilder
     ) -> None:

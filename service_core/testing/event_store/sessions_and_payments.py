@@ -1,6 +1,7 @@
 """Conformance tests of sessions, engagement, conversions, payments, sorting and filters."""
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from service_core.analytics.measures import (
     Aggregation,
@@ -16,6 +17,8 @@ from service_core.analytics.measures import (
 )
 from service_core.analytics.people.ports import PeoplePageQuery
 from service_core.analytics.ports import AggregateQuery, ColumnSort
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import BucketUnit
 from service_core.testing.event_builder import EventBuilder, campaign_columns, conversion_set, whole_utc_days
 from service_core.testing.event_store.kit import (
     CONVERTED,
@@ -197,6 +200,21 @@ class SessionsAndPayments(EventStoreKit):
             2,
             3,
         )
+
+    async def test_trailing_active_persons_of_each_day_look_back_from_that_day(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Each day counts the persons of its own last days, before the range included and after the day not."""
+        for i, day in enumerate(("2026-03-01", "2026-03-02", "2026-03-04T23:59", "2026-03-05")):
+            builder.add_event("x", at=day, visitor=f"A{i}")
+        await store.append(builder.events)
+        scope = builder.query_scope(whole_utc_days("2026-03-02", "2026-03-05"))
+        buckets = buckets_covering(scope.span, BucketUnit.DAY, ZoneInfo("UTC"))
+        counts = {}
+        for days in (1, 2, 3):
+            query = AggregateQuery(scope, (trailing_active_persons(days),), buckets=buckets)
+            counts[days] = [row[-1] for row in sorted((await store.aggregate(query)).rows)]
+        assert counts == {1: [1, 1, 1], 2: [2, 1, 1, 2], 3: [2, 2, 2, 2]}
 
     async def test_a_visitor_is_new_only_in_the_range_of_its_first_event(
         self, store: Store, builder: EventBuilder
