@@ -128,12 +128,16 @@ async def test_a_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug
     assert await workspace_api.links() == [undone["data"]]
 
 
-async def test_undo_is_refused_when_the_slug_is_taken(workspace_api):
+async def test_undo_is_refused_and_changes_nothing_when_the_slug_is_taken(workspace_api):
     made = (await workspace_api.link(slug="spring"))["data"]
     gone = (await workspace_api.ask("DELETE", f"/links/{made['id']}", {"dry_run": False})).json
-    await workspace_api.link(slug="spring")
-    refused = await workspace_api.ask("POST", f"/audit/{gone['audit_id']}/undo")
-    assert refused.refusal == (409, "slug_taken", "link.slug")
+    taken = (await workspace_api.link(slug="spring"))["data"]
+    for body in ({"dry_run": True}, None):
+        refused = await workspace_api.ask("POST", f"/audit/{gone['audit_id']}/undo", body)
+        assert refused.refusal == (409, "slug_taken", "link.slug")
+    assert await workspace_api.links() == [taken]
+    await workspace_api.ask("DELETE", f"/links/{taken['id']}")
+    assert (await workspace_api.ask("POST", f"/audit/{gone['audit_id']}/undo")).status == 200
 
 
 @pytest.mark.parametrize("sent", [{"body": {"dry_run": True}}, {"query": "?dry_run=true"}])

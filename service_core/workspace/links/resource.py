@@ -7,6 +7,7 @@ from uuid import UUID
 from service_core.access.models import Caller
 from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.optimistic_locking import sent_fields
+from service_core.changes.ports import ResourceRepository
 from service_core.changes.resource import RecordReader, ResourceType, Serializer, State
 from service_core.changes.resource_definition import Listing, WriteContext, resource
 from service_core.kernel.errors import Conflict, Unprocessable
@@ -58,7 +59,7 @@ async def create_link(new: NewLink, write: WriteContext[Settings]) -> Change:
     slug = new.slug or None
     if slug:
         validate_slug(slug)
-        await _refuse_slug_of_path_link(write, slug, domain_id)
+        await _refuse_slug_of_other_shared_host(write.records, write.prepared, slug, domain_id)
     elif domain_id is not None:
         slug = await _generate_unused(write, new_slug, lambda text: slug_key(domain_id, text))
     identifier = await _generate_unused(
@@ -125,15 +126,21 @@ def _choose_redirect_domain(new: NewLink, settings: Settings, hosts: LinkHosts) 
     return domain_id
 
 
-async def _refuse_slug_of_path_link(write: WriteContext[Settings], slug: str, domain_id: UUID | None) -> None:
-    """Refuses a slug of the shared domain that a link made before the deployment had the domain redirects from.
+async def _refuse_slug_of_other_shared_host(
+    records: ResourceRepository, settings: Settings, slug: str, domain_id: UUID | None
+) -> None:
+    """Refuses a slug of the shared domain or of the path that the other one of both redirects from.
+
+    Links that were made before the deployment had the domain redirect from both.
 
     Raises:
         Conflict: ``slug_taken``.
     """
-    shared_domain = shared_link_domain(write.prepared)
-    is_shared = shared_domain is not None and domain_id == shared_domain.id
-    if is_shared and await write.records.is_key_in_use(slug_key(PATH_LINK_DOMAIN.id, slug)):
+    shared_domain = shared_link_domain(settings)
+    if shared_domain is None or domain_id not in {shared_domain.id, PATH_LINK_DOMAIN.id}:
+        return
+    other = PATH_LINK_DOMAIN if domain_id == shared_domain.id else shared_domain
+    if await records.is_key_in_use(slug_key(other.id, slug)):
         raise Conflict("This slug is taken", "slug_taken", field="link.slug")
 
 
@@ -209,14 +216,16 @@ async def update_redirect_cache(
     await write_changed_redirect_to_cache(cache, None if host is None else host.host, prior, new)
 
 
-async def refuse_restore_without_domain(
-    records: RecordReader, link: TrackingLink, *, settings: Settings
+async def refuse_restore_of_lost_redirect(
+    records: ResourceRepository, link: TrackingLink, *, settings: Settings
 ) -> None:
-    """Refuses to restore a link whose domain is gone.
+    """Refuses to restore a link whose domain is gone, or whose slug redirects elsewhere by now.
 
     Raises:
-        Conflict: ``resource_changed``.
+        Conflict: ``resource_changed``, ``slug_taken``.
     """
+    if link.slug:
+        await _refuse_slug_of_other_shared_host(records, settings, link.slug, link.domain_id)
     if link.domain_id and link.domain_id not in await load_link_hosts(records, settings):
         raise Conflict("The domain of this link is not set up any more", "resource_changed")
 
@@ -233,7 +242,7 @@ LINKS: Final = resource(
         effects=describe_redirect_effect,
         serializer=load_link_serializer,
         on_change=update_redirect_cache,
-        check_restorable=refuse_restore_without_domain,
+        check_restorable=refuse_restore_of_lost_redirect,
     ),
     "/links/{linkId}",
     label="trackable link",

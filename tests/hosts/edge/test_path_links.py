@@ -46,6 +46,24 @@ async def test_path_of_a_link_redirects_after_a_domain_is_named_and_its_url_has_
         assert {(await edge.follow(path)).status for path in ("/spring", "/l/spring")} == {404}
 
 
+async def test_undo_is_refused_and_changes_nothing_when_the_domain_redirects_from_the_slug(tmp_path):
+    async with serve_edge(tmp_path, links={"domain": ""}) as edge:
+        link = (await edge.office.link(slug="spring"))["data"]
+        gone = (await edge.office.ask("DELETE", f"/links/{link['id']}")).json
+        keys, workspaces = edge.office.keys, edge.office.workspaces
+    async with serve_edge(tmp_path) as edge:
+        edge.office.keys, edge.office.workspaces = keys, workspaces
+        taken = (await edge.office.link(slug="spring"))["data"]
+        for body in ({"dry_run": True}, None):
+            refused = await edge.office.ask("POST", f"/audit/{gone['audit_id']}/undo", body)
+            assert refused.refusal == (409, "slug_taken", "link.slug")
+        assert [found["id"] for found in await edge.office.links()] == [taken["id"]]
+        assert (await edge.follow("/spring")).location.endswith(f"lyr={taken['tracking_identifier']}")
+        await edge.office.ask("DELETE", f"/links/{taken['id']}")
+        assert (await edge.office.ask("POST", f"/audit/{gone['audit_id']}/undo")).status == 200
+        assert (await edge.follow("/spring")).location.endswith(f"lyr={link['tracking_identifier']}")
+
+
 async def test_slug_of_a_host_that_is_no_link_domain_is_not_found(tmp_path):
     async with serve_edge(tmp_path) as edge:
         await edge.office.link(slug="spring")
