@@ -29,7 +29,7 @@ from service_core.ingestion.batch import (
     find_active_workspace_named_in_body,
 )
 from service_core.ingestion.models import RejectionReason
-from service_core.ingestion.track import IngestResponse, TrackHeaders
+from service_core.ingestion.track import IngestResponse
 from service_core.ingestion.validation import REJECTION_MESSAGES
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.workspace.scripts.build_container import EMPTY_CONTAINER
@@ -89,8 +89,6 @@ async def _send_route_response_with_cors(
     except ClientGone:
         await send_malformed_request(scope, send)
         return
-    except UnknownEncoding:
-        answer = track.REJECTION_RESPONSES[RejectionReason.UNSUPPORTED_ENCODING].response
     except ServiceUnavailable as away:
         answer = IngestResponse(away.status, away.body(), {"retry-after": "5"})
     except Exception as fault:  # noqa: BLE001 - every fault has an answer
@@ -109,28 +107,28 @@ async def _run_handler_for_json_post(
         return track.WRONG_METHOD
     headers = scope["headers"]
     sent = track.parse_ingest_headers(headers)
-    document = await _read_json_object_or_error(dependencies, receive, sent)
-    if isinstance(document, IngestResponse):
-        return document
-    peer = scope.get("client")
-    return await handler(
-        dependencies,
-        BatchRequest(
-            document,
-            sent,
-            origin,
-            dependencies.addresses.resolve_nearest_untrusted(peer and peer[0], headers),
-        ),
-    )
-
-
-async def _read_json_object_or_error(
-    dependencies: BrowserRouteDependencies, receive: Receive, sent: TrackHeaders
-) -> Mapping[str, Any] | IngestResponse:
-    """Returns the JSON object of a body, whatever its content type: beacons send any."""
     with dependencies.read_timeout:
         body = await read_body_or_none_if_too_long(receive, track.MAX_BODY_BYTES, sent.content_length)
-    body = inflate_body(body, sent.content_encoding, track.MAX_BODY_BYTES)
+    peer = scope.get("client")
+    client_ip = dependencies.addresses.resolve_nearest_untrusted(peer and peer[0], headers)
+    try:
+        document = _parse_json_object_or_error(
+            inflate_body(body, sent.content_encoding, track.MAX_BODY_BYTES)
+        )
+    except UnknownEncoding:
+        document = _parse_json_object_or_error(body)
+        if handler is _accept_batch and not isinstance(document, IngestResponse):
+            return await dependencies.batches.count_unsupported_encoding_and_answer(
+                BatchRequest(document, sent, origin, client_ip)
+            )
+        return track.REJECTION_RESPONSES[RejectionReason.UNSUPPORTED_ENCODING].response
+    if isinstance(document, IngestResponse):
+        return document
+    return await handler(dependencies, BatchRequest(document, sent, origin, client_ip))
+
+
+def _parse_json_object_or_error(body: bytes | None) -> Mapping[str, Any] | IngestResponse:
+    """Returns the JSON object of a body, whatever its content type: beacons send any."""
     if body is None:
         return _TOO_LARGE
     if not body or body.isspace():

@@ -16,7 +16,13 @@ from service_core.ingestion import cors
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
 from service_core.ingestion.sanitize_json import sanitize_json_value
-from service_core.ingestion.track import INVALID_KEY, IngestResponse, TrackHeaders, enqueue_failed_response
+from service_core.ingestion.track import (
+    INVALID_KEY,
+    REJECTION_RESPONSES,
+    IngestResponse,
+    TrackHeaders,
+    enqueue_failed_response,
+)
 from service_core.ingestion.validation import (
     REJECTION_MESSAGES,
     read_event_id_or_hash_of_long_one,
@@ -100,6 +106,19 @@ class BatchEndpoint:
             await rejections.count_rejected_in_ledger(RejectionReason.RATE_LIMITED, len(events))
             return _RATE_LIMITED
         return await self._enqueue_valid_events(events, request, workspace.public_id, rejections)
+
+    async def count_unsupported_encoding_and_answer(self, request: BatchRequest) -> IngestResponse:
+        """Refuses a batch whose encoding is unknown; counts its events when the body is readable all the same.
+
+        Without a readable body there is no workspace in whose ledger it could be counted.
+        """
+        workspace = await find_active_workspace_named_in_body(self.workspaces, request.document)
+        if workspace is not None and cors.is_origin_listed_or_none_listed(request.origin, workspace):
+            events = request.document.get("events")
+            count = len(events) if isinstance(events, list) and events else 1
+            rejections = _Rejections(self.queue, workspace.id, self.clock())
+            await rejections.count_rejected_in_ledger(RejectionReason.UNSUPPORTED_ENCODING, count)
+        return REJECTION_RESPONSES[RejectionReason.UNSUPPORTED_ENCODING].response
 
     async def _enqueue_valid_events(
         self, events: list[Any], request: BatchRequest, public_id: str, rejections: "_Rejections"

@@ -76,6 +76,16 @@ async def test_an_unknown_encoding_is_415(host, path):
     assert (status, told) == (415, {"error": "Unsupported content encoding"})
 
 
+@pytest.mark.parametrize("path", ["/batch", "/"])
+async def test_an_unknown_encoding_of_a_readable_batch_is_counted_in_the_ledger_of_its_workspace(host, path):
+    events = [page_view(event_id) for event_id in ("a", "b")]
+    body = json.dumps({"workspace_id": host.client.workspace.public_id, "events": events}).encode()
+    status, told, _ = await host.ask(body, path=path, headers=[("content-encoding", "utf-8")])
+    assert (status, told) == (415, {"error": "Unsupported content encoding"})
+    totals = await host.ledger_rows(2)
+    assert (totals["rejected_by_reason"], totals["stored"]) == ({"unsupported_encoding": 2}, 0)
+
+
 async def test_an_unknown_encoding_is_counted_in_the_ledger_of_the_key(host):
     key = await create_write_or_agent_key(
         host.ports.workspace.credentials, host.client.workspace, CredentialKind.WRITE, host.served.now
