@@ -432,6 +432,7 @@ from service_core.ingestion.models import QuarantinedEvent as QuarantinedEvent
 from service_core.ingestion.models import QueuedEvent as QueuedEvent
 from service_core.ingestion.models import ReceivedEvent as ReceivedEvent
 from service_core.ingestion.models import RejectionReason as RejectionReason
+from service_core.ingestion.models import SupersededEvent as SupersededEvent
 from service_core.ingestion.parse_event import ExternalIdEvent as ExternalIdEvent
 from service_core.ingestion.ports import NOTHING_IGNORED as NOTHING_IGNORED
 from service_core.ingestion.ports import Device as Device

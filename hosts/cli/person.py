@@ -126,5 +126,5 @@ async def _collect_personal_data(config: Path, public_id: str | None, person: st
 
     async with open_existing_deployment(config, "queue", "events") as ports:
         chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
-        requests = AccessRequests(ports.events, ports.queue, ports.workspace.personal_records)
+        requests = AccessRequests(ports.events, ports.events, ports.queue, ports.workspace.personal_records)
         return await requests.collect(chosen, person, ports.clock())

@@ -56,6 +56,7 @@ from service_core.ingestion.ports import (
     PublicSuffixList,
     Quarantine,
     ReenrichableStore,
+    SupersededEventStore,
     UserAgentParser,
 )
 from service_core.kernel.clock import Clock
@@ -80,6 +81,7 @@ class EventDatabase(
     RowStreams,
     PersonalDataStore,
     ReenrichableStore,
+    SupersededEventStore,
     Protocol,
 ):
     """Everything an adapter of the port ``events`` implements."""

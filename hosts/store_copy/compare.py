@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from hosts.store_copy.copy_events import Store, build_scope_of_all_events, count_events
+from hosts.store_copy.copy_events import (
+    Store,
+    build_scope_of_all_events,
+    count_events,
+    count_superseded_events,
+)
 from hosts.store_copy.spans import split_into_local_months
 from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.models import Workspace
@@ -23,6 +28,8 @@ METRICS_PER_QUERY: Final = 25
 """Metrics of one question."""
 
 EVENT_COUNT: Final = "events of everybody, bots included"
+SUPERSEDED_COUNT: Final = "superseded events"
+ALL_MONTHS: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,7 @@ class Difference:
 
     Attributes:
         workspace: its public id.
-        month: as in ``2026-07``, of the workspace's zone.
+        month: as in ``2026-07``, of the workspace's zone; `ALL_MONTHS` for what is counted at once.
         metric: id of the metric, with what was included besides.
         source, target: what each of them says.
     """
@@ -69,6 +76,9 @@ async def find_metric_differences_by_month(
         now: the instant both are asked at.
         on_month: hears each month before it is compared.
     """
+    superseded = [await count_superseded_events(workspace, store) for store in (source, target)]
+    if superseded[0] != superseded[1]:
+        yield Difference(workspace.public_id, ALL_MONTHS, SUPERSEDED_COUNT, *map(str, superseded))
     for month, span in await _months_from_first_to_last_event(workspace, source, target):
         on_month(month)
         before = await _format_month_metrics_with_and_without_bots(workspace, source, registry, span, now)

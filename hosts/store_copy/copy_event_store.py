@@ -16,6 +16,7 @@ from hosts.store_copy.copy_events import (
     Store,
     build_scope_of_all_events,
     copy_incomplete_days_of_workspace,
+    copy_superseded_events,
     count_events,
 )
 from service_core.access.models import Workspace
@@ -93,6 +94,7 @@ async def copy_event_store_and_find_differences(
 async def _copy_workspace_events_and_revocations(
     workspace: Workspace, source: Store, target: Store, transactions: Transactions, progress: CopyProgress
 ) -> None:
+    await copy_superseded_events(workspace, source, target)
     bounds = await source.first_and_last_event_time(workspace.id)
     if bounds is None:
         return

@@ -18,7 +18,7 @@ from service_core.analytics.ports import (
     QueryScope,
     TouchPathReader,
 )
-from service_core.ingestion.ports import EventStore
+from service_core.ingestion.ports import EventStore, SupersededEventStore
 from service_core.kernel.time_ranges import TimeRange
 
 EVENTS_PER_BATCH: Final = 5_000
@@ -27,7 +27,7 @@ EVENTS_PER_BATCH: Final = 5_000
 _NO_CONVERSIONS: Final = ConversionSet(frozenset(), any_revenue=False)
 
 
-class Store(EventStore, EventReader, AggregateReader, TouchPathReader, Protocol):
+class Store(EventStore, SupersededEventStore, EventReader, AggregateReader, TouchPathReader, Protocol):
     """Methods of an event store that a copy uses."""
 
 
@@ -49,6 +49,17 @@ async def copy_incomplete_days_of_workspace(
             await _copy_events_in_batches(scan, source, target)
         on_copied(wanted)
     await target.maintain()
+
+
+async def copy_superseded_events(workspace: Workspace, source: Store, target: Store) -> None:
+    """Copies the superseded events of a workspace; those that are there are not doubled."""
+    async for piece in source.stream_superseded_events(workspace.id):
+        await target.store_superseded_events(piece)
+
+
+async def count_superseded_events(workspace: Workspace, store: Store) -> int:
+    """Returns the number of superseded events of a workspace."""
+    return sum([len(piece) async for piece in store.stream_superseded_events(workspace.id)])
 
 
 async def days_from_first_to_last_event(workspace: Workspace, source: Store) -> Iterator[TimeRange]:

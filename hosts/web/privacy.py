@@ -44,7 +44,7 @@ async def download_personal_data(context: PageContext, public_id: str) -> Respon
     """Everything about one person, as a JSON file."""
     workspace, _ = await context.require_workspace(public_id, Permission.OWN)
     ports = context.service.ports
-    requests = AccessRequests(ports.events, ports.queue, context.store.personal_records)
+    requests = AccessRequests(ports.events, ports.events, ports.queue, context.store.personal_records)
     found = await requests.collect(workspace, _person_id(), context.clock())
     return _json_file(context, found, "person.json")
 

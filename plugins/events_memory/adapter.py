@@ -50,6 +50,7 @@ from service_core.plugin import (
     RowBatch,
     SessionKey,
     SessionState,
+    SupersededEvent,
     Touch,
     TouchPath,
     TouchPathQuery,
@@ -70,37 +71,53 @@ class MemoryEventStore:
     def __init__(self) -> None:
         self._events: list[Event] = []
         self._received_at: defaultdict[tuple[UUID, str], list[datetime]] = defaultdict(list)
+        self._superseded: dict[tuple[UUID, int], SupersededEvent] = {}
         self._revoked_links: set[tuple[UUID, str]] = set()
 
     async def append(self, events: Sequence[Event]) -> int:
         """Stores the new events of a batch atomically and returns how many were new.
 
         An event repeats a stored one of its workspace and event id that was received less than 7 days before or after.
+        With a key it supersedes a stored one of a sender without.
         """
         added: set[int] = set()
         for event in events:
             received = self._received_at[event.workspace_id, event.event_id]
             if received and event.source != WEB:
-                added -= await self._delete_superseded(event)
-                received = self._received_at[event.workspace_id, event.event_id]
+                added -= self._move_superseded(event)
             if all(abs(event.received_at - at) >= _REPEAT_WINDOW for at in received):
                 received.append(event.received_at)
                 self._events.append(event)
                 added.add(event.seq)
         return len(added)
 
-    async def _delete_superseded(self, event: Event) -> set[int]:
-        """Deletes the events of senders without a key that an event with a key supersedes; returns their numbers."""
-        seqs = {
-            e.seq
+    def _move_superseded(self, event: Event) -> set[int]:
+        """Moves the events of senders without a key that an event with a key supersedes; returns their numbers."""
+        old = [
+            e
             for e in self._events
             if e.source == WEB
             and (e.workspace_id, e.event_id) == (event.workspace_id, event.event_id)
             and abs(e.received_at - event.received_at) < _REPEAT_WINDOW
-        }
-        if seqs:
-            await self.delete_events(event.workspace_id, seqs)
-        return seqs
+        ]
+        for e in old:
+            self._events.remove(e)
+            self._received_at[e.workspace_id, e.event_id].remove(e.received_at)
+            self._superseded[e.workspace_id, e.seq] = SupersededEvent(e, event.seq)
+        return {e.seq for e in old}
+
+    async def stream_superseded_events(
+        self, workspace_id: UUID
+    ) -> AsyncGenerator[Sequence[SupersededEvent], None]:
+        """Yields the superseded events of a workspace, by sequence number."""
+        own = [each for (workspace, _), each in sorted(self._superseded.items()) if workspace == workspace_id]
+        if own:
+            yield own
+
+    async def store_superseded_events(self, superseded: Sequence[SupersededEvent]) -> None:
+        """Stores superseded events as another store kept them."""
+        for each in superseded:
+            self._superseded.setdefault((each.event.workspace_id, each.event.seq), each)
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """Returns the states of the sessions, without events of bots and of revenue providers."""
@@ -218,11 +235,21 @@ class MemoryEventStore:
             if (since or event.received_at) <= event.received_at < before:
                 self._events[place] = _with_truncated_addresses(event)
                 changed += self._events[place] != event
+        for key, each in self._superseded.items():
+            if (since or each.event.received_at) <= each.event.received_at < before:
+                self._superseded[key] = replace(each, event=_with_truncated_addresses(each.event))
+                changed += self._superseded[key] != each
         return changed
+
+    async def first_event_time_with_superseded(self, workspace_id: UUID) -> datetime | None:
+        """Returns the timestamp of the first event, superseded ones and bots included."""
+        stored = (*self._events, *(each.event for each in self._superseded.values()))
+        return min((e.timestamp for e in stored if e.workspace_id == workspace_id), default=None)
 
     async def delete_events_before(self, workspace_id: UUID, before: datetime) -> int:
         """Deletes the events of a workspace that happened before a time."""
-        old = [e.seq for e in self._events if e.workspace_id == workspace_id and e.timestamp < before]
+        stored = (*self._events, *(each.event for each in self._superseded.values()))
+        old = [e.seq for e in stored if e.workspace_id == workspace_id and e.timestamp < before]
         return (await self.delete_events(workspace_id, old))["events"]
 
     async def delete_events(self, workspace_id: UUID, seqs: Collection[int]) -> Mapping[str, int]:
@@ -234,7 +261,14 @@ class MemoryEventStore:
         for event in gone:
             self._received_at.pop((workspace_id, event.event_id), None)
             self._revoked_links.discard((workspace_id, event.event_id))
-        return {"events": len(gone)}
+        superseded = [
+            key
+            for key, each in self._superseded.items()
+            if key[0] == workspace_id and not chosen.isdisjoint((key[1], each.superseded_by))
+        ]
+        for key in superseded:
+            del self._superseded[key]
+        return {"events": len(gone), "superseded_events": len(superseded)}
 
     async def update_enriched_columns(self, workspace_id: UUID, events: Sequence[Event]) -> None:
         """Replaces the enriched columns of stored events."""
@@ -251,9 +285,12 @@ class MemoryEventStore:
     async def list_ids(self, workspace_id: UUID) -> list[str]:
         """Returns every visitor id and user id that events carry."""
         own = [e for e in self._events if e.workspace_id == workspace_id]
-        return list(
-            {id_ for e in own for id_ in (e.visitor_id, e.strong_id, *e.weak_ids_joined_to_strong_id) if id_}
-        )
+        ids = {id_ for e in own for id_ in (e.visitor_id, e.strong_id, *e.weak_ids_joined_to_strong_id)}
+        for each in self._superseded.values():
+            if each.event.workspace_id == workspace_id:
+                e = each.event
+                ids |= {e.visitor_id, e.strong_id, e.sent_visitor_id, e.distinct_id}
+        return [id_ for id_ in ids if id_]
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes, activity and revenue."""

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.path_counts import count_touch_paths
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor
-from plugins.events_sql.reads import event_queries, export_batches, session_states
+from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
 from plugins.events_sql.reads.aggregate import evaluate_aggregate
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
@@ -53,6 +53,7 @@ from service_core.plugin import (
     SessionKey,
     SessionState,
     StartupError,
+    SupersededEvent,
     Touch,
     TouchPath,
     TouchPathQuery,
@@ -319,7 +320,28 @@ class SqlEventStore:
         """Returns every visitor id and user id that events carry."""
         query = sa.select(ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == workspace_id)
         rows = await self._engine.run_write_to_its_end(lambda writer: writer.fetch_rows(query))
-        return list({id_.partition(":")[2] for (id_,) in rows})
+        superseded = await self._engine.run_write_to_its_end(
+            lambda writer: superseded_events.list_ids_of_superseded_events(workspace_id, writer)
+        )
+        return list({id_.partition(":")[2] for (id_,) in rows} | superseded)
+
+    async def first_event_time_with_superseded(self, workspace_id: UUID) -> datetime | None:
+        """Returns the timestamp of the first event, superseded ones and bots included."""
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: superseded_events.first_event_time_with_superseded(workspace_id, runner)
+        )
+
+    def stream_superseded_events(self, workspace_id: UUID) -> AsyncGenerator[Sequence[SupersededEvent], None]:
+        """Yields the superseded events of a workspace, by sequence number."""
+        return self._engine.stream_without_time_limit(
+            lambda runner: superseded_events.stream_superseded_events(workspace_id, runner)
+        )
+
+    async def store_superseded_events(self, superseded: Sequence[SupersededEvent]) -> None:
+        """Stores superseded events as another store kept them."""
+        await self._engine.run_write_to_its_end(
+            lambda writer: self.backend.writes.store_superseded_events(writer, superseded)
+        )
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes, activity and revenue."""

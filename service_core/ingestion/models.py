@@ -260,6 +260,19 @@ class Event:
         return self.distinct_id if is_alone else None
 
 
+@dataclass(frozen=True, slots=True)
+class SupersededEvent:
+    """A stored event of a sender without a key that is kept and counts nowhere.
+
+    Attributes:
+        event: the event as it was stored.
+        superseded_by: sequence number of the event with a key and the same event id that counts instead.
+    """
+
+    event: Event
+    superseded_by: int
+
+
 class EventColumn(NamedTuple):
     """Name, Python type and description of a column of the event row."""
 

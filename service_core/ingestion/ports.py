@@ -1,6 +1,6 @@
 """Ports of ingestion: the durable queue, the write side of the event store, and look-ups."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -16,6 +16,7 @@ from service_core.ingestion.models import (
     QueuedEvent,
     ReceivedEvent,
     RejectionReason,
+    SupersededEvent,
 )
 
 NOTHING_IGNORED: Final[Mapping[int, Sequence[str]]] = MappingProxyType({})
@@ -202,6 +203,9 @@ class EventStore(Protocol):
     async def append(self, events: Sequence[Event]) -> int:
         """Stores a batch atomically; idempotent by workspace and event id within 7 days of receipt.
 
+        An event of a sender with a key supersedes one of a sender without, of the same id: the latter is kept and
+        counts nowhere (`SupersededEventStore`).
+
         Returns:
             How many events were new.
         """
@@ -220,8 +224,24 @@ class EventStore(Protocol):
         """Compacts the store; called from time to time while the service runs."""
 
 
+class SupersededEventStore(Protocol):
+    """The events of senders without a key that events with a key superseded. No read counts them."""
+
+    def stream_superseded_events(self, workspace_id: UUID) -> AsyncGenerator[Sequence[SupersededEvent], None]:
+        """Yields the superseded events of a workspace, by sequence number."""
+
+    async def store_superseded_events(self, superseded: Sequence[SupersededEvent]) -> None:
+        """Stores superseded events as another store kept them; idempotent by workspace and sequence number."""
+
+
 class PersonalDataStore(Protocol):
-    """Removes personal data from the event store. Nothing that is removed comes back, also after a rebuild."""
+    """Removes personal data from the event store. Nothing that is removed comes back, also after a rebuild.
+
+    Superseded events are cut and deleted like all others.
+    """
+
+    async def first_event_time_with_superseded(self, workspace_id: UUID) -> datetime | None:
+        """Returns the timestamp of the first event of a workspace, superseded ones and bots included; None without any."""
 
     async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
         """Cuts the IP addresses of events received in a time range to their /24 or /48, in properties, too.
@@ -247,6 +267,7 @@ class PersonalDataStore(Protocol):
         """Deletes events by sequence number, with everything derived from them; idempotent.
 
         Ids that no other event carries are forgotten. The remaining events count as if the others were never sent.
+        What a deleted event superseded is deleted with it.
 
         Returns:
             How many rows were deleted, by table; ``events`` is always among them.

@@ -8,8 +8,13 @@ from typing import Any, Final
 from service_core.access.models import Workspace
 from service_core.analytics.people.ports import PersonReader
 from service_core.ingestion.models import Event
-from service_core.ingestion.ports import Quarantine
-from service_core.privacy.find_person import MAX_EVENTS, all_time_scope, find_person_with_events
+from service_core.ingestion.ports import Quarantine, SupersededEventStore
+from service_core.privacy.find_person import (
+    MAX_EVENTS,
+    all_time_scope,
+    find_person_with_events,
+    list_superseded_events_of_person,
+)
 from service_core.privacy.ports import PersonalRecords
 from service_core.privacy.received_events import parse_body_or_none
 
@@ -20,8 +25,15 @@ _DERIVED_COLUMNS: Final = frozenset({"workspace_id", "seq", "rules_version"})
 class AccessRequests:
     """Collects what is stored about a person."""
 
-    def __init__(self, people: PersonReader, quarantine: Quarantine, records: PersonalRecords) -> None:
+    def __init__(
+        self,
+        people: PersonReader,
+        superseded_events: SupersededEventStore,
+        quarantine: Quarantine,
+        records: PersonalRecords,
+    ) -> None:
         self._people = people
+        self._superseded_events = superseded_events
         self._quarantine = quarantine
         self._records = records
 
@@ -42,12 +54,14 @@ class AccessRequests:
             for event in await self._quarantine.list_quarantined(workspace.id, _MAX_QUARANTINED)
             if found.subject.is_mentioned_in(body := parse_body_or_none(event.queued.arrival.body))
         ]
+        superseded = await list_superseded_events_of_person(self._superseded_events, workspace, found.subject)
         content = {
             "workspace_id": workspace.public_id,
             "collected_at": now,
             "persons": list(found.persons),
             "ids": sorted(found.subject.ids) if found.persons else [],
             "events": [_event_to_json(event) for event in found.events],
+            "superseded_events": [_event_to_json(each.event) for each in superseded],
             "touches": touches,
             "quarantined_events": quarantined,
             **await self._records.find_personal_records(workspace.id, found.subject),

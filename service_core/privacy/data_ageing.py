@@ -6,7 +6,6 @@ from typing import Final
 from uuid import UUID
 
 from service_core.access.ports import CredentialStore
-from service_core.analytics.ports import EventReader
 from service_core.ingestion.ports import PersonalDataStore, Quarantine
 from service_core.kernel.clock import Clock
 from service_core.privacy.received_events import truncate_addresses
@@ -42,14 +41,12 @@ class PersonalDataAgeing:
         self,
         *,
         store: PersonalDataStore,
-        events: EventReader,
         quarantine: Quarantine,
         clicks: ClickStore,
         credentials: CredentialStore,
         clock: Clock,
     ) -> None:
         self._store = store
-        self._events = events
         self._quarantine = quarantine
         self._clicks = clicks
         self._credentials = credentials
@@ -79,7 +76,7 @@ class PersonalDataAgeing:
             if days is None:
                 continue
             before = today - timedelta(days=days)
-            time_range = await self._events.first_and_last_event_time(workspace.id)
-            if time_range is not None and time_range[0] < before:
+            first = await self._store.first_event_time_with_superseded(workspace.id)
+            if first is not None and first < before:
                 deleted[workspace.id] = await self._store.delete_events_before(workspace.id, before)
         return deleted

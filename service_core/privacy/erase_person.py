@@ -16,10 +16,15 @@ from service_core.analytics.people.ports import PersonReader
 from service_core.analytics.ports import AggregateQuery, AggregateReader
 from service_core.delivery.exports.models import ACTIVE_STATES, ExportStatus
 from service_core.delivery.exports.ports import ExportJobs, Exports, ExportStorage
-from service_core.ingestion.models import ReceivedEvent
-from service_core.ingestion.ports import PersonalDataStore, Quarantine
+from service_core.ingestion.models import Event, ReceivedEvent
+from service_core.ingestion.ports import PersonalDataStore, Quarantine, SupersededEventStore
 from service_core.kernel.clock import Clock
-from service_core.privacy.find_person import FoundPerson, all_time_scope, find_person_with_events
+from service_core.privacy.find_person import (
+    FoundPerson,
+    all_time_scope,
+    find_person_with_events,
+    list_superseded_events_of_person,
+)
 from service_core.privacy.models import Erasure, ErasureStatus, PersonSubject, digest_id
 from service_core.privacy.ports import Erasures, PersonalRecords
 from service_core.privacy.received_events import parse_body_or_none
@@ -61,6 +66,7 @@ class PersonErasure:
         people: PersonReader,
         numbers: AggregateReader,
         store: PersonalDataStore,
+        superseded_events: SupersededEventStore,
         queue: QueueStateReader,
         quarantine: Quarantine,
         records: PersonalRecords,
@@ -75,6 +81,7 @@ class PersonErasure:
         self._people = people
         self._numbers = numbers
         self._store = store
+        self._superseded_events = superseded_events
         self._queue = queue
         self._quarantine = quarantine
         self._records = records
@@ -114,10 +121,9 @@ class PersonErasure:
         before = await self._measure(workspace)
         found = await self._find(workspace, erasure)
         subject = found.subject
+        events = (*found.events, *await self._list_superseded_events(workspace, erasure, subject))
         removed: dict[str, Mapping[str, int]] = {
-            "event_store": await self._store.delete_events(
-                workspace.id, [event.seq for event in found.events]
-            ),
+            "event_store": await self._store.delete_events(workspace.id, [event.seq for event in events]),
             "workspace_store": await self._records.erase_personal_records(workspace.id, subject),
             "quarantine": {"events": await self._erase_quarantined(workspace, subject)},
             "export_files": {"files": await self._delete_export_files(workspace)},
@@ -149,8 +155,10 @@ class PersonErasure:
             return await find_person_with_events(self._people, workspace, erasure.person_id)
         digests = frozenset(erasure.id_digests)
         persons: dict[str, FoundPerson] = {}
+        ids: set[str] = set()
         for id_ in await self._store.list_ids(workspace.id):
             if digest_id(erasure.salt, id_) in digests:
+                ids.add(id_)
                 found = await find_person_with_events(self._people, workspace, id_)
                 persons |= dict.fromkeys(found.persons, found)
         events = {
@@ -159,7 +167,7 @@ class PersonErasure:
             for event in found.events
             if event.received_at <= erasure.requested_at
         }
-        ids = frozenset().union(*(found.subject.ids for found in persons.values()))
+        ids = ids.union(*(found.subject.ids for found in persons.values()))
         return FoundPerson(
             tuple(persons),
             tuple(events.values()),
@@ -169,6 +177,17 @@ class PersonErasure:
                 frozenset(event.ip for event in events.values() if event.ip is not None),
             ),
         )
+
+    async def _list_superseded_events(
+        self, workspace: Workspace, erasure: Erasure, subject: PersonSubject
+    ) -> list[Event]:
+        """Returns the superseded events of a person; for a tombstone those received before it was requested."""
+        superseded = await list_superseded_events_of_person(self._superseded_events, workspace, subject)
+        return [
+            each.event
+            for each in superseded
+            if erasure.person_id is not None or each.event.received_at <= erasure.requested_at
+        ]
 
     async def _measure(self, workspace: Workspace) -> dict[str, Any]:
         scope = replace(all_time_scope(workspace), include_bots=False)

@@ -8,7 +8,8 @@ from service_core.access.models import Workspace
 from service_core.analytics.people.ports import PeoplePageQuery, PersonReader
 from service_core.analytics.ports import QueryScope
 from service_core.analytics.scope import scope_for_workspace_without_bots
-from service_core.ingestion.models import Event
+from service_core.ingestion.models import Event, SupersededEvent
+from service_core.ingestion.ports import SupersededEventStore
 from service_core.kernel.time_ranges import TimeRange
 from service_core.privacy.models import PersonSubject, subject_of_events
 
@@ -47,6 +48,18 @@ async def find_person_with_events(
             events[event.seq] = event
     found = tuple(events.values())
     return FoundPerson(persons, found, subject_of_events(person_id, found))
+
+
+async def list_superseded_events_of_person(
+    store: SupersededEventStore, workspace: Workspace, subject: PersonSubject
+) -> list[SupersededEvent]:
+    """Returns the superseded events that carry an id of a person. They count nowhere, so that no person has them."""
+    return [
+        superseded
+        async for piece in store.stream_superseded_events(workspace.id)
+        for superseded in piece
+        if not subject.ids.isdisjoint(subject_of_events(None, [superseded.event]).ids)
+    ]
 
 
 def all_time_scope(workspace: Workspace) -> QueryScope:

@@ -127,11 +127,11 @@ def test_cluster_tables_are_replicated_and_sharded_by_workspace():
     texts = list(ddl.create_if_missing_statements("shop"))
     made = [text for text in texts if text.startswith("CREATE")]
     local, spread = made[::2], made[1::2]
-    assert len(local) == len(spread) == 12
+    assert len(local) == len(spread) == 13
     assert all("ReplicatedReplacingMergeTree" in text and "ON CLUSTER shop" in text for text in local)
     assert all("Distributed(shop, currentDatabase()" in text for text in spread)
     assert (
-        sum("cityHash64(workspace_id)" in text for text in spread) == 11
+        sum("cityHash64(workspace_id)" in text for text in spread) == 12
     )  # all but the version of the others
     assert [text for text in texts if text not in made] == [INSERT_VERSION]
 

@@ -7,7 +7,12 @@ import pytest
 
 from hosts.roles.tasks import age_personal_data, build_data_ageing
 from service_core.access.analytics_settings import AnalyticsSettings
-from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, ReceivedEvent
+from service_core.ingestion.models import (
+    IngestEndpoint,
+    QuarantinedEvent,
+    ReceivedEvent,
+    SupersededEvent,
+)
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
 from tests.commerce.providers.webhook_client import open_webhook_client
 
@@ -68,6 +73,20 @@ async def test_addresses_of_quarantined_events_are_cut_at_every_depth(deployment
     assert '"2001:db8:1::"' in body
     assert '"198.51.100.0"' in body
     assert '"1.2.3.4"' in body
+
+
+async def test_superseded_events_past_the_age_of_their_workspace_are_deleted(deployment):
+    workspace = (await deployment.served.workspace(timezone="UTC")).workspace
+    settings = replace(workspace, rules=AnalyticsSettings(event_retention_days=30))
+    await deployment.ports.workspace.workspace_settings.save_workspace(settings)
+    builder = EventBuilder(workspace.id)
+    for days in (32, 29):
+        at = deployment.served.now - timedelta(days=days)
+        claimed = builder.add_event("purchase", at=at, visitor="A1", source="web")
+        await deployment.ports.events.store_superseded_events([SupersededEvent(claimed, claimed.seq + 100)])
+    await age_personal_data(build_data_ageing(deployment.ports))
+    pieces = deployment.ports.events.stream_superseded_events(workspace.id)
+    assert [each.event async for piece in pieces for each in piece] == [claimed]
 
 
 async def test_events_past_the_age_of_their_workspace_are_deleted(deployment):

@@ -1,13 +1,21 @@
 """An owner erases a person: everywhere, with a certificate, and again in a restored backup."""
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from hosts.composition.ports import start_adapters
 from hosts.roles.tasks import build_person_erasure, complete_requested_erasures
-from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, ReceivedEvent
+from service_core.ingestion.models import (
+    IngestEndpoint,
+    QuarantinedEvent,
+    ReceivedEvent,
+    SupersededEvent,
+)
 from service_core.privacy.erase_person import digest_certificate
+from service_core.privacy.models import digest_id, request_erasure
 from service_core.testing.event_builder import EventBuilder
 from tests.fixtures.composed_deployment import running_deployment
 
@@ -35,6 +43,22 @@ async def deployment(request, tmp_path):
             await ports.events.append(builder.events)
             deployment.page = f"{deployment.settings}/privacy"
             yield deployment
+
+
+async def supersede_event_of(deployment, visitor):
+    """Stores a purchase of a page that its server reports again, for another visitor."""
+    builder = EventBuilder(deployment.workspace.id)
+    view = builder.add_event("purchase", at="2026-07-02T07:00", visitor=visitor, source="web", revenue=1)
+    claimed = replace(view, seq=view.seq + sum(visitor.encode()) * 10, event_id=f"order-{visitor}")
+    real = replace(claimed, seq=claimed.seq + 1, source="api", visitor_id="device-bob", strong_id="user-bob")
+    for event in (claimed, real):
+        await deployment.service.ports.events.append([event])
+    return claimed
+
+
+async def list_superseded_events(deployment):
+    pieces = deployment.service.ports.events.stream_superseded_events(deployment.workspace.id)
+    return [each.event async for piece in pieces for each in piece]
 
 
 async def quarantine_body(deployment, body):
@@ -104,8 +128,34 @@ async def test_access_request_has_everything_about_the_person_and_nobody_else(de
     assert [event["event_name"] for event in found["events"]] == ["page_view", "$identify", "purchase"]
     assert found["ids"] == ["ada@example.com", "device-ada", "user-ada"]
     assert found["quarantined_events"] == [{"id": "q1", "user_id": "user-ada"}]
-    assert "bob" not in answer.body
+    assert "-bob" not in answer.body
     assert "attachment" in answer.headers["Content-Disposition"]
+
+
+async def test_superseded_events_of_the_person_are_exported_and_erased(deployment):
+    await supersede_event_of(deployment, "device-ada")
+    other = await supersede_event_of(deployment, "device-eve")
+    ann = await deployment.signed_in("ann", "owner")
+    found = json.loads((await ann.get(f"{deployment.page}/person?person=user-ada")).body)
+    assert [event["visitor_id"] for event in found["superseded_events"]] == ["device-ada"]
+    fields = {"person": "user-ada", "confirmation": "user-ada"}
+    await ann.send(f"{deployment.page}?person=user-ada", deployment.page, **fields)
+    (erasure,) = await build_person_erasure(deployment.service.ports).complete_requested()
+    assert erasure.certificate["removed"]["event_store"]["superseded_events"] == 1
+    assert await list_superseded_events(deployment) == [other]
+
+
+async def test_tombstone_erases_superseded_events_of_a_visitor_without_other_events(deployment):
+    ports = deployment.service.ports
+    claimed = await supersede_event_of(deployment, "device-eve")
+    requested = claimed.received_at + timedelta(days=1)
+    erasure = request_erasure(deployment.workspace.id, "device-eve", "command line", requested)
+    tombstone = replace(erasure, person_id=None, id_digests=(digest_id(erasure.salt, "device-eve"),))
+    later = replace(claimed, seq=claimed.seq + 900, received_at=requested + timedelta(days=1))
+    await ports.events.store_superseded_events([SupersededEvent(later, claimed.seq + 901)])
+    await ports.workspace.erasures.save_erasure(tombstone)
+    await build_person_erasure(ports).complete_requested()
+    assert await list_superseded_events(deployment) == [later]
 
 
 async def test_only_an_owner_sees_the_page(deployment):

@@ -25,7 +25,7 @@ from plugins.events_sql.execution.statement_cache import (
 )
 from plugins.events_sql.execution.statement_templates import ParameterValues
 from plugins.events_sql.settings import SqlSettings
-from service_core.plugin import Event, QueryTimeout, StoreUnavailable
+from service_core.plugin import Event, QueryTimeout, StoreUnavailable, SupersededEvent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -97,6 +97,11 @@ class StoreWrites(StoredEventWrites, Protocol):
 
     def append_new_and_update_derived(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
         """Stores the new events of a batch atomically and returns how many were new."""
+
+    def store_superseded_events(
+        self, writer: "StatementRunner", superseded: Sequence[SupersededEvent]
+    ) -> None:
+        """Stores superseded events that are not stored yet."""
 
     def revoke_links_and_recompute_owners(
         self, writer: "StatementRunner", workspace_id: UUID, event_id: str

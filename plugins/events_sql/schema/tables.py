@@ -7,7 +7,8 @@ session, bot flag and whether revenue providers sent the events (``by_provider``
 page view and the one of them that is its entry event, and the path of its last page view, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
 reported, ``weak_links`` the links of secondary weak ids and of distinct ids sent alone, ``visitor_id_pairs`` the strong ids seen with each visitor,
 ``email_digests`` who owns and who seeks which e-mail, ``visitor_owners`` who owns a visitor's events from when on,
-``person_merges`` the ids that are merged into another person. ``store_version`` holds `VERSION`.
+``person_merges`` the ids that are merged into another person. ``superseded_events`` keeps the events of senders without a
+key that count nowhere; no read of numbers uses it. ``store_version`` holds `VERSION`.
 """
 
 from collections.abc import Mapping
@@ -213,9 +214,17 @@ REVOKED_LINKS: Final = sa.Table(
     sa.Column("event_id", sa.Text),
 )
 
+SUPERSEDED_EVENTS: Final = sa.Table(
+    "superseded_events",
+    METADATA,
+    *(sa.Column(f.name, sql_type(f.type)) for f in COLUMNS),
+    sa.Column("superseded_by", sa.BigInteger),
+)
+"""Events of senders without a key whose id came from a sender with one; ``superseded_by`` is the number of that event."""
+
 STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-VERSION: Final = 4
+VERSION: Final = 5
 """The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(

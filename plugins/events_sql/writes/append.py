@@ -25,7 +25,7 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.writes import append_statements as step
 from plugins.events_sql.writes import deletion, derived_tables, reenrichment, superseded_events
-from service_core.plugin import ORDER_DEDUP_WINDOW, Event, has_email
+from service_core.plugin import ORDER_DEDUP_WINDOW, Event, SupersededEvent, has_email
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,23 @@ class TransactionalWrites:
     after_insert: Callable[[StatementRunner], None] = lambda _: None
 
     def append_new_and_update_derived(self, writer: StatementRunner, events: Sequence[Event]) -> int:
-        """Stores the new events of a batch in one transaction and returns how many were new."""
+        """Stores the new events of a batch in one transaction and returns how many were new.
+
+        What an event of the batch supersedes within it is stored in a second transaction.
+        """
         from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
         received = [event.received_at for event in events]
         session = transactional_session(writer)
         with session.exclusive_write_transaction():
-            batch = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+            batch, superseded = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
             session.expose_batch_as_table(batch)
             span = (
                 to_naive_utc(min(received) - ORDER_DEDUP_WINDOW),
                 to_naive_utc(max(received) + ORDER_DEDUP_WINDOW),
             )
             new = _select_and_count_new_events(writer, *span)
-            if new < len(batch) and _remove_superseded_if_any(writer, *span):
+            if new < len(batch) and _move_superseded_if_any(writer, *span):
                 new = _select_and_count_new_events(writer, *span)
             if new:
                 _number_and_insert_events(writer)
@@ -63,7 +66,16 @@ class TransactionalWrites:
                     has_emails=any(map(has_email, events)),
                     has_lone_ids=any(event.lone_distinct_id for event in events),
                 )
+        self.store_superseded_events(writer, superseded)
         return new
+
+    def store_superseded_events(self, writer: StatementRunner, superseded: Sequence[SupersededEvent]) -> None:
+        """Stores superseded events that are not stored yet in one transaction; does nothing without any."""
+        if superseded:
+            session = transactional_session(writer)
+            with session.exclusive_write_transaction():
+                session.expose_batch_as_table([each.event for each in superseded])
+                superseded_events.insert_events_of_batch(writer, superseded)
 
     def revoke_links_and_recompute_owners(
         self, writer: StatementRunner, workspace_id: UUID, event_id: str
@@ -130,13 +142,13 @@ def _select_and_count_new_events(writer: StatementRunner, since: datetime, until
     return int(writer.fetch_rows(step.COUNT_NEW_EVENTS)[0][0])
 
 
-def _remove_superseded_if_any(writer: StatementRunner, since: datetime, until: datetime) -> bool:
-    """Removes stored events of senders without a key whose id an event of the batch has; returns whether there were any."""
-    writer.create_temp_table(step.SUPERSEDED_EVENTS.name, step.select_superseded_events(since, until))
+def _move_superseded_if_any(writer: StatementRunner, since: datetime, until: datetime) -> bool:
+    """Moves stored events of senders without a key whose id an event of the batch has; returns whether there were any."""
+    writer.create_temp_table(step.NEWLY_SUPERSEDED.name, step.select_superseded_events(since, until))
     workspaces = superseded_events.superseded_workspaces(writer)
     if workspaces:
         writer.create_temp_table("changed_visitors", superseded_events.SELECT_LINKED_VISITORS)
-        superseded_events.remove_superseded_events(writer)
+        superseded_events.move_superseded_events(writer)
         _recompute_changed_owners_if_any(writer)
         recompute_and_store_person_merges(writer, workspaces)
     return bool(workspaces)

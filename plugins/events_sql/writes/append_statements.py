@@ -107,21 +107,22 @@ def delete_events_stored_within_week(received_since: Any, received_until: Any) -
     return sa.delete(NEW_EVENTS).where(NEW_EVENTS.c.row_no.in_(stored))
 
 
-SUPERSEDED_EVENTS: Final = sa.table(
-    "superseded_events",
+NEWLY_SUPERSEDED: Final = sa.table(
+    "newly_superseded",
     sa.column("workspace_id", sa.Uuid),
-    *(sa.column(name, _INT) for name in ("seq", "visitor_no", "strong_no", "session_no")),
+    *(sa.column(name, _INT) for name in ("seq", "visitor_no", "strong_no", "session_no", "superseded_by")),
 )
-"""Stored events of senders without a key that an event of the batch supersedes by its id."""
+"""Stored events of senders without a key that an event of the batch, ``superseded_by``, supersedes by its id."""
 
 
 def select_superseded_events(received_since: Any, received_until: Any) -> sa.Select[Any]:
-    """Selects the stored events with the columns of `SUPERSEDED_EVENTS`."""
+    """Selects the stored events with the columns of `NEWLY_SUPERSEDED`."""
     e, b = EVENTS.c, BATCH.c
     apart = fn.EpochMicroseconds(e.received_at) - fn.EpochMicroseconds(b.received_at)
     week = sa.literal(microseconds(ORDER_DEDUP_WINDOW))
+    numbers = [e[name] for name in ("workspace_id", "seq", "visitor_no", "strong_no", "session_no")]
     return (
-        sa.select(*(e[column.name] for column in SUPERSEDED_EVENTS.c))
+        sa.select(*numbers, sa.func.min(b.seq).label("superseded_by"))
         .join_from(EVENTS, BATCH, sa.and_(e.workspace_id == b.workspace_id, e.event_id == b.event_id))
         .where(
             e.received_at > sa.literal(received_since),
@@ -131,7 +132,7 @@ def select_superseded_events(received_since: Any, received_until: Any) -> sa.Sel
             e.source == WEB,
             b.source != WEB,
         )
-        .distinct()
+        .group_by(*numbers)
     )
 
 

@@ -14,7 +14,12 @@ from plugins.events_sql.identity.person_merges import recompute_and_store_person
 from plugins.events_sql.schema.tables import PERSON_MERGES
 from plugins.events_sql.writes.append_statements import insert_rows
 from plugins.events_sql.writes.derived_tables import workspace_rebuild_queries
-from plugins.events_sql.writes.event_conditions import HAS_WHOLE_ADDRESS, received_between
+from plugins.events_sql.writes.event_conditions import (
+    HAS_WHOLE_ADDRESS,
+    TABLES_OF_EVENTS,
+    received_between,
+    superseded_with,
+)
 from service_core.plugin import ADDRESS_PATTERNS, POSSIBLE_ADDRESS_PATTERN
 
 _TRUNCATED_ADDRESS: Final = r"""
@@ -50,19 +55,36 @@ def truncate_day_of_addresses(
         How many were cut, and the start of the rest of the range; None when nothing is left.
     """
     due = f"{received_between(since, before)} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})"
-    ((first,),) = writer.execute_text(f"SELECT min(received_at) FROM events WHERE {due}")  # noqa: S608 - no input
+    first = _earliest_receipt(writer, due)
     if first is None:
         return 0, None
     day = first.replace(tzinfo=UTC)
     end = min(day + timedelta(days=1), before)
-    on_day = received_between(day, end)
-    count = _count(writer, f"events WHERE {on_day} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})")
+    count = sum(_truncate_addresses_in(writer, name, received_between(day, end)) for name in TABLES_OF_EVENTS)
+    return count, end if end < before else None
+
+
+def _earliest_receipt(writer: StatementRunner, condition: str) -> datetime | None:
+    """Returns the earliest receipt of the events that meet a condition, superseded ones included."""
+    found = (
+        writer.execute_text(f"SELECT min(received_at) FROM {name} WHERE {condition}")[0][0]  # noqa: S608 - no input
+        for name in TABLES_OF_EVENTS
+    )
+    return min(filter(None, found), default=None)
+
+
+def _truncate_addresses_in(writer: StatementRunner, table: str, received: str) -> int:
+    """Cuts the addresses of the received events of a table and returns how many had whole ones."""
+    count = _count(
+        writer, f"{table} WHERE {received} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})"
+    )
     for column, value, is_whole in (
         ("ip", _TRUNCATED_ADDRESS, HAS_WHOLE_ADDRESS),
         ("event_data", f"CAST({_TRUNCATED_PROPERTIES} AS JSON)", _HAS_ADDRESS_IN_PROPERTIES),
     ):
-        writer.execute_text(f"UPDATE events SET {column} = {value} WHERE {on_day} AND {is_whole}")  # noqa: S608 - no input
-    return count, end if end < before else None
+        if count:
+            writer.execute_text(f"UPDATE {table} SET {column} = {value} WHERE {received} AND {is_whole}")  # noqa: S608 - no input
+    return count
 
 
 def delete_events(writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]) -> Counter[str]:
@@ -71,11 +93,12 @@ def delete_events(writer: StatementRunner, workspace_id: UUID, conditions: Seque
     deleted = Counter(events=0)
     for condition in conditions:
         deleted += Counter(
+            superseded_events=_delete(writer, f"superseded_events WHERE {superseded_with(own, condition)}"),
             revoked_links=_delete(
                 writer,
                 f"revoked_links WHERE {own} AND event_id IN "  # noqa: S608 - no input
                 f"(SELECT event_id FROM events WHERE {own} AND {condition})",
-            )
+            ),
         )
         deleted["events"] += _delete(writer, f"events WHERE {own} AND {condition}")
     if not deleted["events"]:

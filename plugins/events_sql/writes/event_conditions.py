@@ -12,6 +12,21 @@ HAS_WHOLE_ADDRESS: Final = "ip IS NOT NULL AND ip NOT LIKE '%/%'"
 """A cut address has the length of its prefix at its end."""
 
 
+TABLES_OF_EVENTS: Final = ("events", "superseded_events")
+"""The tables that hold events as they were sent."""
+
+
+def superseded_with(own: str, condition: str) -> str:
+    """Returns the condition of superseded events that meet a condition, or whose superseding event meets it.
+
+    Args:
+        own: condition of the workspace.
+        condition: condition of events.
+    """
+    superseding = f"SELECT seq FROM events WHERE {own} AND {condition}"  # noqa: S608 - no input
+    return f"{own} AND ({condition} OR superseded_by IN ({superseding}))"
+
+
 def happened_before(moment: datetime) -> str:
     """Returns the condition of events that happened before a time."""
     return f"timestamp < {timestamp_literal(moment)}"

@@ -6,7 +6,7 @@ Polars is imported with this module, at the first append, so an idle store does 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import polars as pl
@@ -14,7 +14,7 @@ import polars as pl
 from plugins.events_sql.identity.identity_links import read_identity_links
 from plugins.events_sql.schema.row_mapping import to_column_value
 from plugins.events_sql.schema.tables import BATCH, JSON_COLUMNS, without_none
-from service_core.plugin import COLUMNS, WEB, Event
+from service_core.plugin import COLUMNS, WEB, Event, SupersededEvent
 
 _POLARS_TYPES: Final[Mapping[Any, Any]] = {int: pl.Int64, bool: pl.Boolean}
 
@@ -32,12 +32,20 @@ def events_to_frame(events: Sequence[Event]) -> pl.DataFrame:
 _IDENTITY_SCHEMA: Final = {"previous_id": pl.String, "web_visitor_id": pl.String, "carries": pl.Boolean}
 
 
-def drop_ids_repeated_within(events: Iterable[Event], window_seconds: float) -> list[Event]:
+class UniqueEvents(NamedTuple):
+    """The events of a batch without repeats, and those that an event of the batch supersedes."""
+
+    events: list[Event]
+    superseded: list[SupersededEvent]
+
+
+def drop_ids_repeated_within(events: Iterable[Event], window_seconds: float) -> UniqueEvents:
     """Returns the events, in order of receipt, without those whose id was received less than ``seconds`` before.
 
     A dropped event counts as received, too: a chain of repeats is one event. The first of a sender with a key takes the
-    place of one without.
+    place of one without, and supersedes it.
     """
+    superseded: list[SupersededEvent] = []
     latest: dict[tuple[UUID, str], datetime] = {}
     places: dict[tuple[UUID, str], int] = {}
     unique: list[Event] = []
@@ -47,9 +55,10 @@ def drop_ids_repeated_within(events: Iterable[Event], window_seconds: float) -> 
             places[key] = len(unique)
             unique.append(event)
         elif unique[places[key]].source == WEB != event.source:
+            superseded.append(SupersededEvent(unique[places[key]], event.seq))
             unique[places[key]] = event
         latest[key] = event.received_at
-    return unique
+    return UniqueEvents(unique, superseded)
 
 
 def _column_series(field_name: str, field_type: Any, field_values: list[Any]) -> pl.Series:

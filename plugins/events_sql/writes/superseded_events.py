@@ -1,9 +1,10 @@
-"""Removes stored events of senders without a key that an event of the same id, sent with a key, supersedes.
+"""Moves events of senders without a key that an event of the same id, sent with a key, supersedes to their own table.
 
-Runs within the transaction of an append. Only the sessions, visitors and ids of the removed events are recomputed: both a
+Runs within the transaction of an append. Only the sessions, visitors and ids of the moved events are recomputed: both a
 page and its server may report each order under one id.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,15 +15,16 @@ from plugins.events_sql.schema.tables import (
     EVENTS,
     REPORTED_TOUCHES,
     SESSIONS,
+    SUPERSEDED_EVENTS,
     TOUCH_CANDIDATES,
     WEAK_LINKS,
 )
 from plugins.events_sql.writes import derived_tables
-from plugins.events_sql.writes.append_statements import SUPERSEDED_EVENTS, insert_rows
+from plugins.events_sql.writes.append_statements import NEWLY_SUPERSEDED, insert_rows
 from plugins.events_sql.writes.session_rows import session_rows
-from service_core.plugin import WEB
+from service_core.plugin import COLUMNS, WEB, SupersededEvent
 
-_SUPERSEDED: Final = SUPERSEDED_EVENTS.c
+_SUPERSEDED: Final = NEWLY_SUPERSEDED.c
 _WORKSPACES: Final = sa.select(_SUPERSEDED.workspace_id)
 _SESSIONS: Final = sa.select(_SUPERSEDED.session_no)
 _NUMBERS: Final = sa.union(
@@ -40,12 +42,13 @@ SELECT_LINKED_VISITORS: Final = sa.union(
 
 
 def superseded_workspaces(writer: StatementRunner) -> list[Any]:
-    """Returns the workspaces with superseded events."""
+    """Returns the workspaces with newly superseded events."""
     return [workspace for (workspace,) in writer.fetch_rows(_WORKSPACES.distinct())]
 
 
-def remove_superseded_events(writer: StatementRunner) -> None:
-    """Removes the events in ``superseded_events`` and recomputes sessions, touches, links and e-mails of the rest."""
+def move_superseded_events(writer: StatementRunner) -> None:
+    """Moves the events in ``newly_superseded`` and recomputes sessions, touches, links and e-mails of the rest."""
+    writer.fetch_rows(insert_rows(SUPERSEDED_EVENTS, _events_to_move()))
     for table in (EVENTS, WEAK_LINKS, REPORTED_TOUCHES):
         writer.fetch_rows(_delete_rows(table))
     rest = sa.select(EVENTS).where(EVENTS.c.session_no.in_(_SESSIONS)).subquery("rest_of_sessions")
@@ -56,6 +59,31 @@ def remove_superseded_events(writer: StatementRunner) -> None:
         writer.fetch_rows(sa.delete(table).where(table.c.session_no.in_(_SESSIONS)))
         writer.fetch_rows(insert_rows(table, rows))
     _recompute_email_digests(writer)
+
+
+def insert_events_of_batch(writer: StatementRunner, superseded: Sequence[SupersededEvent]) -> None:
+    """Inserts the events, which the table ``batch`` holds in this order, unless they are there."""
+    names = ", ".join(f.name for f in COLUMNS)
+    numbers = ", ".join(f"({place}, {each.superseded_by})" for place, each in enumerate(superseded))
+    writer.execute_text(
+        f"INSERT INTO superseded_events ({names}, superseded_by) "  # noqa: S608 - names and numbers
+        f"SELECT {', '.join(f'b.{f.name}' for f in COLUMNS)}, n.superseded_by FROM batch b "
+        f"JOIN (VALUES {numbers}) AS n(row_no, superseded_by) ON n.row_no = b.row_no "
+        "WHERE NOT EXISTS (SELECT 1 FROM superseded_events s "
+        "WHERE s.workspace_id = b.workspace_id AND s.seq = b.seq)"
+    )
+
+
+def _events_to_move() -> sa.Select[Any]:
+    """Selects the newly superseded events that are not in their table yet."""
+    e, kept = EVENTS.c, SUPERSEDED_EVENTS.c
+    same = sa.and_(_SUPERSEDED.workspace_id == e.workspace_id, _SUPERSEDED.seq == e.seq)
+    is_kept = sa.exists().where(kept.workspace_id == e.workspace_id, kept.seq == e.seq)
+    return (
+        sa.select(*(e[f.name] for f in COLUMNS), _SUPERSEDED.superseded_by)
+        .join_from(EVENTS, NEWLY_SUPERSEDED, same)
+        .where(e.source == WEB, ~is_kept)
+    )
 
 
 def _delete_rows(table: sa.Table) -> sa.Delete:

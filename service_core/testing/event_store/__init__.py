@@ -33,6 +33,7 @@ from service_core.testing.event_store.personal_data import PersonalData
 from service_core.testing.event_store.reenrichment import Reenrichment
 from service_core.testing.event_store.refund_amounts import RefundAmounts
 from service_core.testing.event_store.sessions_and_payments import SessionsAndPayments
+from service_core.testing.event_store.superseded_events import SupersededEvents
 from service_core.testing.event_store.touch_paths import TouchPaths
 from service_core.testing.event_store.visits import Visits
 
@@ -41,6 +42,7 @@ __all__ = ("EventStoreConformance", "Store")
 
 class EventStoreConformance(
     AppendEvents,
+    SupersededEvents,
     PersonalData,
     Reenrichment,
     SessionsAndPayments,

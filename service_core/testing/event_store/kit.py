@@ -18,7 +18,12 @@ from service_core.analytics.ports import (
     QueryScope,
     TouchPathReader,
 )
-from service_core.ingestion.ports import EventStore, PersonalDataStore, ReenrichableStore
+from service_core.ingestion.ports import (
+    EventStore,
+    PersonalDataStore,
+    ReenrichableStore,
+    SupersededEventStore,
+)
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.reference_store import open_reference_event_store
 
@@ -35,6 +40,7 @@ class Store(
     LineItemReader,
     PersonalDataStore,
     ReenrichableStore,
+    SupersededEventStore,
     Protocol,
 ):
     """Combines all ports of an event store."""

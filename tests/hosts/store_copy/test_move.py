@@ -18,7 +18,7 @@ from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
-from hosts.store_copy.compare import EVENT_COUNT, find_metric_differences_by_month
+from hosts.store_copy.compare import EVENT_COUNT, SUPERSEDED_COUNT, find_metric_differences_by_month
 from hosts.store_copy.copy_events import copy_incomplete_days_of_workspace
 from hosts.store_copy.spans import split_into_local_months
 from plugins.events_memory.adapter import MemoryEventStore
@@ -221,6 +221,29 @@ async def test_killed_move_can_be_repeated(deployment, tmp_path):
         one, other = [await read_rows(store, workspace) for store in stores]
     assert [event.seq for event in one] == [event.seq for event in other]
     assert one == other
+
+
+async def test_superseded_events_are_moved_and_compared(deployment, tmp_path):
+    config, workspace = deployment
+    story = EventBuilder(workspace.id)
+    claimed = story.add_event("purchase", at="2026-07-01", visitor="A1", source="web")
+    await append_events(config, workspace, [claimed, replace(claimed, seq=claimed.seq + 1, source="api")])
+    done = await asyncio.to_thread(run_move, config, "--to", "duckdb:///new.duckdb")
+    assert "is the same on both sides" in done.output
+    stores = [
+        load_installed_registry_once().open_adapter(
+            "events", f"duckdb:///{name}.duckdb", base_folder=tmp_path
+        )
+        for name in ("events", "new")
+    ]
+    async with start_adapters(stores):
+        for store in stores:
+            pieces = [piece async for piece in store.stream_superseded_events(workspace.id)]
+            assert [each.event for piece in pieces for each in piece] == [claimed]
+        without = MemoryEventStore()
+        await copy_incomplete_days_of_workspace(workspace, stores[0], without)
+        (difference,) = await all_differences(workspace, stores[0], without)
+    assert (difference.metric, difference.source, difference.target) == (SUPERSEDED_COUNT, "1", "0")
 
 
 async def test_revoked_identity_links_stay_revoked_after_a_move(deployment, tmp_path):

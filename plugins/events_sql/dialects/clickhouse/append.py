@@ -26,7 +26,8 @@ from plugins.events_sql.dialects.clickhouse.replacing_rows import (
 )
 from plugins.events_sql.dialects.clickhouse.superseded_events import (
     find_superseded_events,
-    remove_events_and_recompute_sessions,
+    insert_superseded_events,
+    move_events_and_recompute_sessions,
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, read_identity_links
@@ -50,7 +51,7 @@ from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.append import visitors_linked_by_event
 from plugins.events_sql.writes.session_rows import session_rows
-from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, has_email
+from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, SupersededEvent, has_email
 
 _BATCH_EVENT_IDS: Final = sa.table(
     "batch_event_ids",
@@ -83,9 +84,10 @@ class ReplacingWrites:
         """Stores the new events of a batch and returns how many were new."""
         from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
-        batch = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+        batch, superseded = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
+        insert_superseded_events(writer, superseded)
         new = _events_not_received_within_week(writer, batch)
-        if len(new) < len(batch) and self._delete_superseded_if_any(writer, batch):
+        if len(new) < len(batch) and self._move_superseded_if_any(writer, batch):
             new = _events_not_received_within_week(writer, batch)
         numbered_ids = [
             (workspace, name, id_number(workspace, name))
@@ -105,12 +107,16 @@ class ReplacingWrites:
             )
         return len(new)
 
-    def _delete_superseded_if_any(self, writer: StatementRunner, batch: Sequence[Event]) -> bool:
-        """Deletes stored events of senders without a key whose id an event of the batch has, sent with a key."""
+    def store_superseded_events(self, writer: StatementRunner, superseded: Sequence[SupersededEvent]) -> None:
+        """Stores superseded events that are not stored yet."""
+        insert_superseded_events(writer, superseded)
+
+    def _move_superseded_if_any(self, writer: StatementRunner, batch: Sequence[Event]) -> bool:
+        """Moves stored events of senders without a key whose id an event of the batch has, sent with a key."""
         superseded = find_superseded_events(writer, batch, _BATCH_EVENT_IDS)
         for workspace, events in superseded.items():
             version = _next_version(writer)
-            visitors = remove_events_and_recompute_sessions(writer, self._cluster, version, workspace, events)
+            visitors = move_events_and_recompute_sessions(writer, self._cluster, version, workspace, events)
             _recompute_visitor_owners(writer, version, workspace, visitors)
             _recompute_person_merges(writer, version, workspace)
         return bool(superseded)

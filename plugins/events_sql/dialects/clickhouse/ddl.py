@@ -22,6 +22,7 @@ from plugins.events_sql.schema.tables import (
     REVOKED_LINKS,
     SESSIONS,
     STORE_VERSION,
+    SUPERSEDED_EVENTS,
     TOUCH_CANDIDATES,
     VISITOR_ID_PAIRS,
     VISITOR_OWNERS,
@@ -42,6 +43,7 @@ _SORTING_KEYS: Final = {
     EMAIL_DIGESTS: "workspace_id, digest, number, source",
     PERSON_MERGES: "workspace_id, number",
     REVOKED_LINKS: "workspace_id, event_id",
+    SUPERSEDED_EVENTS: "workspace_id, seq",
 }
 DERIVED_TABLES: Final = (
     SESSIONS,
@@ -164,7 +166,7 @@ def clickhouse_column_type(table: sa.Table, column: sa.Column[Any]) -> str:
     if column.name in {"touch", "campaign"}:
         return "Array(Nullable(String))"
     spelled, name = type_name(column.type), column.name.removeprefix(ENTRY_PREFIX)
-    of_event = table in {EVENTS, TOUCH_CANDIDATES, REPORTED_TOUCHES} or column.name != name
+    of_event = table in {EVENTS, SUPERSEDED_EVENTS, TOUCH_CANDIDATES, REPORTED_TOUCHES} or column.name != name
     if (
         column.name in {"strong_no", "campaign_at", "exit_page", "exit_at"}
         and table not in {VISITOR_OWNERS, VISITOR_ID_PAIRS, WEAK_LINKS}

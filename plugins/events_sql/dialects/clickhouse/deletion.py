@@ -18,8 +18,10 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.writes.event_conditions import (
     HAS_WHOLE_ADDRESS,
+    TABLES_OF_EVENTS,
     has_sequence_number,
     received_between,
+    superseded_with,
 )
 from service_core.plugin import ADDRESS_PATTERNS, POSSIBLE_ADDRESS_PATTERN
 
@@ -58,18 +60,23 @@ def truncate_addresses(
 ) -> int:
     """Cuts the IP addresses of events received in a time range."""
     span = received_between(since, before)
-    count = _count(writer, f"events WHERE {span} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})")
+    return sum(_truncate_addresses_in(writer, cluster, table, span) for table in TABLES_OF_EVENTS)
+
+
+def _truncate_addresses_in(writer: StatementRunner, cluster: str, table: str, span: str) -> int:
+    """Cuts the addresses of the received events of a table and returns how many had whole ones."""
+    count = _count(writer, f"{table} WHERE {span} AND ({HAS_WHOLE_ADDRESS} OR {_HAS_ADDRESS_IN_PROPERTIES})")
     if count:
         _mutate(
             writer,
             cluster,
-            "events",
+            table,
             f"UPDATE ip = {_TRUNCATED_ADDRESS} WHERE {span} AND {HAS_WHOLE_ADDRESS}",
         )
         properties = (
             f"UPDATE event_data = {_TRUNCATED_PROPERTIES} WHERE {span} AND {_HAS_ADDRESS_IN_PROPERTIES}"
         )
-        _mutate(writer, cluster, "events", properties)
+        _mutate(writer, cluster, table, properties)
     return count
 
 
@@ -80,6 +87,7 @@ def delete_events(
     own = f"workspace_id = '{workspace_id}'"
     deleted = Counter(events=0)
     for condition in conditions:
+        deleted += _delete_superseded_events(writer, cluster, own, condition)
         rows = writer.execute_text(f"SELECT event_id FROM events WHERE {own} AND {condition}")  # noqa: S608 - no input
         if not rows:
             continue
@@ -98,6 +106,16 @@ def delete_events(
             deleted["revoked_links"] += 1
         _mutate(writer, cluster, "events", f"DELETE WHERE {own} AND {condition}")
     return deleted
+
+
+def _delete_superseded_events(
+    writer: StatementRunner, cluster: str, own: str, condition: str
+) -> Counter[str]:
+    """Deletes the superseded events that meet a condition, or whose superseding event does; it is not deleted yet."""
+    rows = writer.execute_text(f"SELECT seq FROM superseded_events WHERE {superseded_with(own, condition)}")  # noqa: S608 - no input
+    for of_numbers in has_sequence_number([seq for (seq,) in rows]):
+        _mutate(writer, cluster, "superseded_events", f"DELETE WHERE {own} AND {of_numbers}")
+    return Counter(superseded_events=len(rows))
 
 
 def delete_events_by_seq(

@@ -1,6 +1,6 @@
-"""Removes events of senders without a key that keyed events of the same id supersede, on ClickHouse.
+"""Moves events of senders without a key that keyed events of the same id supersede to their own table, on ClickHouse.
 
-Only the sessions, visitors and ids of the removed events are recomputed: both a page and its server may report each order
+Only the sessions, visitors and ids of the moved events are recomputed: both a page and its server may report each order
 under one id, so a rebuild of the workspace would come with every order.
 """
 
@@ -14,32 +14,35 @@ import sqlalchemy as sa
 from plugins.events_sql.dialects.clickhouse import deletion
 from plugins.events_sql.dialects.clickhouse.replacing_rows import (
     CHANGED_NUMBERS,
+    insert_block,
     insert_versioned_and_mark_deleted,
     set_changed_numbers,
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.row_mapping import row_to_event, to_column_value, to_naive_utc
 from plugins.events_sql.schema.tables import (
     EMAIL_DIGESTS,
     EVENTS,
     REPORTED_TOUCHES,
     SESSIONS,
+    SUPERSEDED_EVENTS,
     TOUCH_CANDIDATES,
     WEAK_LINKS,
 )
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.session_rows import session_rows
-from service_core.plugin import ORDER_DEDUP_WINDOW, WEB, Event
+from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, WEB, Event, SupersededEvent
 
 _NUMBERS: Final = sa.select(CHANGED_NUMBERS.c.number)
 _REST: Final = sa.table("rest_of_sessions", *(sa.column(c.name, c.type) for c in EVENTS.columns))
 """The events that remain in the changed sessions, or of the changed ids."""
 
 
-class SupersededEvent(NamedTuple):
-    """A stored event that a keyed event supersedes."""
+class NewlySuperseded(NamedTuple):
+    """The numbers of a stored event that a keyed event of a batch, ``superseded_by``, supersedes."""
 
+    superseded_by: int
     seq: int
     visitor_no: int
     strong_no: int | None
@@ -48,7 +51,7 @@ class SupersededEvent(NamedTuple):
 
 def find_superseded_events(
     writer: StatementRunner, batch: Sequence[Event], batch_event_ids: sa.TableClause
-) -> dict[UUID, list[SupersededEvent]]:
+) -> dict[UUID, list[NewlySuperseded]]:
     """Returns by workspace the stored events of senders without a key whose id an event of the batch has, sent with a key.
 
     Args:
@@ -67,22 +70,36 @@ def find_superseded_events(
             ),
         )
     )
-    keyed = {(event.workspace_id, event.event_id) for event in batch if event.source != WEB}
-    superseded: defaultdict[UUID, list[SupersededEvent]] = defaultdict(list)
+    keyed: dict[tuple[UUID, str], int] = {}
+    for event in batch:
+        if event.source != WEB:
+            keyed.setdefault((event.workspace_id, event.event_id), event.seq)
+    superseded: defaultdict[UUID, list[NewlySuperseded]] = defaultdict(list)
     for workspace, event_id, *numbers in stored:
         if (workspace, event_id) in keyed:
-            superseded[workspace].append(SupersededEvent(*numbers))
+            superseded[workspace].append(NewlySuperseded(keyed[workspace, event_id], *numbers))
     return superseded
 
 
-def remove_events_and_recompute_sessions(
+def insert_superseded_events(writer: StatementRunner, superseded: Iterable[SupersededEvent]) -> None:
+    """Inserts superseded events; one that is there is replaced by itself."""
+    rows = [
+        [*(to_column_value(f.name, getattr(each.event, f.name)) for f in COLUMNS), each.superseded_by]
+        for each in superseded
+    ]
+    insert_block(writer, SUPERSEDED_EVENTS, rows)
+
+
+def move_events_and_recompute_sessions(
     writer: StatementRunner,
     cluster: str,
     version: int,
     workspace: UUID,
-    superseded: Sequence[SupersededEvent],
+    superseded: Sequence[NewlySuperseded],
 ) -> set[int]:
-    """Removes events and recomputes the sessions, touches and e-mails they were part of.
+    """Moves events to the superseded ones and recomputes the sessions, touches and e-mails they were part of.
+
+    They are inserted there before they are deleted, so that an append that was interrupted loses none.
 
     Returns:
         The numbers of the visitors whose owner may change.
@@ -90,6 +107,7 @@ def remove_events_and_recompute_sessions(
     seqs = [event.seq for event in superseded]
     visitors = {event.visitor_no for event in superseded}
     visitors |= _visitors_of_weak_links(writer, workspace, seqs)
+    insert_superseded_events(writer, _read_superseded_events(writer, workspace, superseded))
     deletion.delete_events_by_seq(writer, cluster, workspace, seqs)
     set_changed_numbers(writer, {event.session_no for event in superseded})
     own_sessions = (EVENTS.c.workspace_id == workspace, EVENTS.c.session_no.in_(_NUMBERS))
@@ -106,6 +124,19 @@ def remove_events_and_recompute_sessions(
         insert_versioned_and_mark_deleted(writer, version, table, nothing, _has_seq(table, workspace, seqs))
     _recompute_email_digests(writer, version, workspace, superseded)
     return visitors
+
+
+def _read_superseded_events(
+    writer: StatementRunner, workspace: UUID, superseded: Iterable[NewlySuperseded]
+) -> list[SupersededEvent]:
+    superseded_by = {each.seq: each.superseded_by for each in superseded}
+    columns = [EVENTS.c[f.name] for f in COLUMNS]
+    rows = writer.fetch_rows(
+        sa.select(*columns).where(
+            EVENTS.c.workspace_id == workspace, _is_any_seq(EVENTS.c.seq, superseded_by)
+        )
+    )
+    return [SupersededEvent(event, superseded_by[event.seq]) for event in map(row_to_event, rows)]
 
 
 def _visitors_of_weak_links(writer: StatementRunner, workspace: UUID, seqs: Iterable[int]) -> set[int]:
@@ -128,7 +159,7 @@ def _is_any_seq(column: Expression, seqs: Iterable[int]) -> Expression:
 
 
 def _recompute_email_digests(
-    writer: StatementRunner, version: int, workspace: UUID, superseded: Iterable[SupersededEvent]
+    writer: StatementRunner, version: int, workspace: UUID, superseded: Iterable[NewlySuperseded]
 ) -> None:
     numbers = {no for event in superseded for no in (event.visitor_no, event.strong_no) if no is not None}
     set_changed_numbers(writer, numbers)
