@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 from hosts.web.cards.card import DisplayContext
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.cards.reports import build_report_card_by_answer_fields
-from hosts.web.charts.curve import monotone_curve_svg_path
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Series
+from hosts.web.charts.polyline import straight_svg_path
 from hosts.web.charts.proportion_charts import (
     build_bars_relative_to_longest,
     build_gauge,
@@ -41,16 +42,12 @@ def test_scale_covers_zero_and_every_value_with_few_round_ticks(values, whole):
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=30))
-def test_curve_stays_within_the_range_of_its_points(heights):
+def test_line_leads_straight_from_each_point_to_the_next(heights):
     points = [(float(index), round(height, 2)) for index, height in enumerate(heights)]
-    steps = re.findall(r"C([^C]+)", monotone_curve_svg_path(points))
-    assert len(steps) == len(points) - 1
-    for step, (_, start), (_, end) in zip(steps, points, points[1:], strict=False):
-        _, first, _, second, _, last = map(float, step.split())
-        low, high = min(start, end) - 0.011, max(start, end) + 0.011
-        assert low <= first <= high
-        assert low <= second <= high
-        assert last == pytest.approx(end, abs=0.005)
+    path = straight_svg_path(points)
+    assert re.fullmatch(r"M[^ML]+(L[^ML]+)+", path)
+    drawn = [tuple(map(float, step.split())) for step in re.split("[ML]", path)[1:]]
+    assert drawn == [pytest.approx(point, rel=1e-4) for point in points]
 
 
 @given(st.lists(st.none() | VALUES, min_size=1, max_size=40), st.sampled_from(["line", "area", "bar"]))
@@ -62,7 +59,7 @@ def test_every_measured_value_is_drawn_once(values, style):
         assert len(drawn.bars) == sum(value != 0 for value in known)
     else:
         (trace,) = drawn.traces
-        joined = trace.line.count("C") + trace.line.count("M")
+        joined = trace.line.count("L") + trace.line.count("M")
         assert joined + len(trace.dots) == len(known)
     assert sum(len(stop.dots) for stop in drawn.stops) == len(known)
     assert "nan" not in repr(drawn)
@@ -71,9 +68,32 @@ def test_every_measured_value_is_drawn_once(values, style):
 def test_segment_to_the_current_bucket_is_drawn_separately():
     buckets = [Bucket("a", "a"), Bucket("b", "b"), Bucket("c", "c", partial=True)]
     (trace,) = build_plot("x", buckets, [Series("a", (1, 2, 3))], unit=ValueFormat(), style="line").traces
-    assert (trace.line.count("C"), trace.tail.count("C")) == (1, 1)
+    assert (trace.line.count("L"), trace.tail.count("L")) == (1, 1)
     bars = build_plot("x", buckets, [Series("a", (1, 2, 3))], unit=ValueFormat(), style="bar").bars
     assert [bar.partial for bar in bars] == [False, False, True]
+
+
+def test_comparison_is_a_dashed_whole_line_that_names_its_own_days():
+    buckets = [Bucket("a", "A"), Bucket("b", "B", partial=True)]
+    compared = Series("before", (4, None), titles=("Y", "Z"))
+    drawn = build_plot("x", buckets, [Series("now", (1, 2)), compared], unit=ValueFormat(), style="area")
+    assert [(trace.compared, bool(trace.area), bool(trace.tail)) for trace in drawn.traces] == [
+        (False, True, True),
+        (True, False, False),
+    ]
+    assert drawn.stops[1].title == "B (so far)"
+    assert drawn.stops[1].values == ((1, "now", "2"), (2, "Z", "—"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 7, 30, 31, 90, 365])
+def test_axis_labels_the_first_and_the_last_bucket(count):
+    buckets = [Bucket(str(index), str(index)) for index in range(count)]
+    marks = build_plot("x", buckets, [Series("a", (1,) * count)], unit=ValueFormat(), style="line").marks
+    assert [marks[0].text, marks[-1].text] == ["0", str(count - 1)]
+    assert len(marks) <= 7
+    gaps = [after.x - before.x for before, after in pairwise(marks)]
+    assert not marks[-1].minor
+    assert min(gaps, default=100) > 6
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Final, Literal
 
-from hosts.web.charts.curve import Point, monotone_curve_svg_path
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.charts.plot_model import AxisLabel, Bar, Bucket, HoverTarget, Plot, Series, Tick, Trace
+from hosts.web.charts.polyline import Point, straight_svg_path
 from hosts.web.charts.scale import Scale, build_scale_including_zero
 
 Style = Literal["line", "area", "bar"]
@@ -37,6 +37,7 @@ def build_plot(
         style: bars of several series stand side by side; an area is filled for a single series only.
     """
     known = (value for line in series for value in line.values if value is not None)
+    several = sum(not line.titles for line in series) > 1
     scale = build_scale_including_zero(known, whole_ticks_only=unit.is_whole)
     spots = _bucket_positions_in_percent(len(buckets), style)
     return Plot(
@@ -48,7 +49,7 @@ def build_plot(
         if style == "bar"
         else tuple(
             _build_line_with_partial_tail(
-                number, line, buckets, spots, scale, filled=style == "area" and len(series) == 1
+                number, line, buckets, spots, scale, filled=style == "area" and number == 1 and not several
             )
             for number, line in enumerate(series, 1)
         ),
@@ -70,12 +71,16 @@ def _bucket_positions_in_percent(count: int, style: Style) -> tuple[float, ...]:
 def _build_about_six_axis_labels(
     buckets: Sequence[Bucket], x_positions: Sequence[float]
 ) -> tuple[AxisLabel, ...]:
-    """About six labels, the first one under the first bucket."""
-    every = max(1, -(-len(buckets) // AXIS_LABELS))
-    chosen = range(0, len(buckets), every)
+    """About six labels, one under the first and one under the last bucket."""
+    every, last = max(1, -(-len(buckets) // AXIS_LABELS)), len(buckets) - 1
+    spaced = [index for index in range(0, last, every) if last - index > every / 2]
+    chosen = [*spaced, last]
     return tuple(
         AxisLabel(
-            x_positions[index], buckets[index].label, _label_anchor(x_positions[index]), minor=place % 2 == 1
+            x_positions[index],
+            buckets[index].label,
+            _label_anchor(x_positions[index]),
+            minor=place % 2 == 1 and index != last,
         )
         for place, index in enumerate(chosen)
     )
@@ -98,14 +103,15 @@ def _build_line_with_partial_tail(
 ) -> Trace:
     runs = _split_at_gaps(series, x_positions, scale)
     last = len(buckets) - 1
-    open_end = last > 0 and buckets[last].partial and series.values[last] is not None
+    open_end = last > 0 and buckets[last].partial and not series.titles and series.values[last] is not None
     solid, tail = _split_partial_bucket(runs) if open_end and len(runs[-1]) > 1 else (runs, [])
     return Trace(
         series_number,
-        "".join(monotone_curve_svg_path(run) for run in solid),
-        monotone_curve_svg_path(tail),
+        "".join(straight_svg_path(run) for run in solid),
+        straight_svg_path(tail),
         "".join(_area_path(run, scale.y(0)) for run in (*solid, tail)) if filled else "",
         tuple(run[0] for run in runs if len(run) == 1),
+        compared=bool(series.titles),
     )
 
 
@@ -127,7 +133,7 @@ def _split_partial_bucket(runs: list[list[Point]]) -> tuple[list[list[Point]], l
 
 def _area_path(run: Sequence[Point], zero: float) -> str:
     """What lies between a line and zero."""
-    line = monotone_curve_svg_path(run)
+    line = straight_svg_path(run)
     return f"{line}L{run[-1][0]:g} {zero:g}L{run[0][0]:g} {zero:g}Z" if line else ""
 
 
@@ -161,26 +167,32 @@ def _build_hover_targets(
             left=round(edges[index], 3),
             width=round(edges[index + 1] - edges[index], 3),
             x=x_positions[index],
-            text=_hover_text(bucket, index, series, unit),
+            title=bucket.title + (" (so far)" if bucket.partial else ""),
+            values=_hover_values(index, series, unit),
             anchor=_hover_anchor(x_positions[index]),
             dots=tuple(
                 (scale.y(value), number)
                 for number, line in enumerate(series, 1)
                 if (value := line.values[index]) is not None
             ),
+            first_day=bucket.first_day,
         )
         for index, bucket in enumerate(buckets)
     )
 
 
-def _hover_text(bucket: Bucket, index: int, series: Sequence[Series], unit: ValueFormat) -> str:
-    values = (
-        f"{line.name} {unit.format_in_full_or_dash(line.values[index])}"
-        if len(series) > 1
-        else unit.format_in_full_or_dash(line.values[index])
-        for line in series
+def _hover_values(
+    index: int, series: Sequence[Series], unit: ValueFormat
+) -> tuple[tuple[int, str, str], ...]:
+    """Number, name and value of each series in a bucket; a single series goes without its name."""
+    return tuple(
+        (
+            number,
+            (line.titles[index] if line.titles else line.name) if len(series) > 1 else "",
+            unit.format_in_full_or_dash(line.values[index]),
+        )
+        for number, line in enumerate(series, 1)
     )
-    return " · ".join((bucket.title + (" (so far)" if bucket.partial else ""), *values))
 
 
 def _hover_anchor(x: float) -> str:

@@ -2,24 +2,34 @@
 
 from dataclasses import dataclass
 
-from hosts.web.charts.curve import Point
+from hosts.web.charts.polyline import Point
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A step of the x axis: in short, in full, and whether it is not over yet or cut off."""
+    """A step of the x axis: in short, in full, and whether it is not over yet or cut off.
+
+    Attributes:
+        first_day: its first local day in ISO 8601.
+    """
 
     label: str
     title: str
     partial: bool = False
+    first_day: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line: its name and a value per bucket; None where nothing was measured."""
+    """A line: its name and a value per bucket; None where nothing was measured.
+
+    Attributes:
+        titles: per bucket the bucket it was measured in, where that is another one: of a comparison.
+    """
 
     name: str
     values: tuple[float | None, ...]
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +52,18 @@ class AxisLabel:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A line as path data: the run of whole buckets, the run that is not over, the area below, single points."""
+    """A line as path data: the run of whole buckets, the run that is not over, the area below, single points.
+
+    Attributes:
+        compared: whether it shows the period the others are compared with.
+    """
 
     number: int
     line: str
     tail: str
     area: str
     dots: tuple[Point, ...]
+    compared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +80,22 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class HoverTarget:
-    """What a pointer on a bucket shows."""
+    """What a pointer on a bucket shows.
+
+    Attributes:
+        title: the bucket in words.
+        values: number of the series, its name or the bucket it is compared with, and its value in words.
+        first_day: first local day of the bucket in ISO 8601.
+    """
 
     left: float
     width: float
     x: float
-    text: str
+    title: str
+    values: tuple[tuple[int, str, str], ...]
     anchor: str
     dots: tuple[tuple[float, int], ...]
+    first_day: str = ""
 
 
 @dataclass(frozen=True, slots=True)

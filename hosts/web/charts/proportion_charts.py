@@ -32,12 +32,17 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a bar list: the bar is in per cent of the longest one."""
+    """A line of a bar list: the bar is in per cent of the longest one.
+
+    Attributes:
+        link: query string of the page that is filtered by the row; empty where a click does nothing.
+    """
 
     name: str
     text: str
     share: str
     width: float
+    link: str = ""
 
 
 def build_ring_of_first_six_parts(

@@ -35,16 +35,21 @@ def build_labelled_bucket(
         partial: whether it is cut off or not over yet.
     """
     local = start.astimezone(zone)
+    label, title = _bucket_label_and_title(local, bucket_interval)
+    return Bucket(label, title, partial, local.date().isoformat())
+
+
+def _bucket_label_and_title(local: datetime, bucket_interval: str) -> tuple[str, str]:
     day, month = f"{local.day} {local:%b}", f"{local:%B %Y}"
     if bucket_interval == "hour":
-        return Bucket(f"{local:%H:%M}" if local.hour else day, f"{local:%a} {day}, {local:%H:%M}", partial)
+        return f"{local:%H:%M}" if local.hour else day, f"{local:%a} {day}, {local:%H:%M}"
     if bucket_interval == "month":
-        return Bucket(f"{local:%b %Y}", month, partial)
+        return f"{local:%b %Y}", month
     if bucket_interval == "quarter":
         quarter = f"Q{(local.month + 2) // 3} {local.year}"
-        return Bucket(quarter, quarter, partial)
+        return quarter, quarter
     title = f"{local:%a} {local.day} {month}"
-    return Bucket(day, f"Week of {title}" if bucket_interval == "week" else title, partial)
+    return day, f"Week of {title}" if bucket_interval == "week" else title
 
 
 def format_inclusive_range(start: datetime, end: datetime, zone: ZoneInfo) -> str:
