@@ -1,16 +1,15 @@
 """Values of dimensions in words for people."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from hosts.web.value_words import humanize
 from service_core.analytics.measures import NOT_SET
 from service_core.analytics.reads.countries import COUNTRIES
 from service_core.analytics.reads.query.top_groups import OTHER_GROUP_LABEL
 from service_core.ingestion.event_names import PAGE_VIEWS
 
-_SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _DEVICE_TYPES: Final = {
     "desktop": "Desktop",
     "mobile": "Mobile",
@@ -22,8 +21,11 @@ _LABELS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
         "country": COUNTRIES,
         "device_type": _DEVICE_TYPES,
+        "screen_class": {"small": "Small", "medium": "Medium", "large": "Large", "wide": "Wide"},
         "new_vs_returning": {"new": "New", "returning": "Returning"},
         "referrer_host": {"(direct)": "Direct (no referrer)"},
+        "attribution_source": {"(direct)": "Direct"},
+        "attribution_medium": {"(none)": "None"},
     }
 )
 _UNKNOWN_LABELS: Final[Mapping[str, str]] = MappingProxyType(
@@ -35,6 +37,7 @@ _UNKNOWN_LABELS: Final[Mapping[str, str]] = MappingProxyType(
         "attribution_medium": "Direct",
         "page_path": "No page",
         "landing_page": "No page",
+        "exit_page": "No page",
         "click_id_type": "No click id",
         "lyr": "No link",
     }
@@ -55,6 +58,8 @@ def label_dimension_value(dimension: str, value: object) -> str:
     text = str(value)
     if dimension == "event_name":
         return label_event_name(text)
+    if dimension == "channel":
+        return humanize(text)
     return _LABELS.get(dimension, {}).get(text, text)
 
 
@@ -62,4 +67,4 @@ def label_event_name(name: str) -> str:
     """The name of an event as a sentence begins: ``product_viewed`` as "Product viewed"; other spellings as sent."""
     if name in PAGE_VIEWS:
         return "Page view"
-    return name.replace("_", " ").capitalize() if _SNAKE_CASE.fullmatch(name) else name
+    return humanize(name)

@@ -1,4 +1,4 @@
-"""The period before and after a range of local days, as the arrows beside a range lead to."""
+"""Ranges of local days: in words, and the periods before and after, as the arrows beside a range lead to."""
 
 from datetime import date, timedelta
 from typing import Final
@@ -46,3 +46,14 @@ def _count_whole_months(first_day: date, last_day: date) -> int:
 def _add_months(first_of_month: date, months: int) -> date:
     month = first_of_month.year * 12 + first_of_month.month - 1 + months
     return date(month // 12, month % 12 + 1, 1)
+
+
+def format_days(first_day: date, last_day: date) -> str:
+    """First and last day, included, in words: ``1 to 7 Jul 2026``."""
+    end = f"{last_day.day} {last_day:%b} {last_day.year}"
+    if first_day == last_day:
+        return end
+    start = f"{first_day.day} {first_day:%b}"
+    if first_day.year != last_day.year:
+        return f"{start} {first_day.year} to {end}"
+    return f"{first_day.day} to {end}" if first_day.month == last_day.month else f"{start} to {end}"

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Protocol, cast, get_args
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from hosts.web.view_periods import shift_period
+from hosts.web.view_periods import format_days, shift_period
 from service_core.analytics.query.parse_filters import MAX_FILTERS
 from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
 from service_core.ingestion.sanitize_json import replace_nul_and_surrogates
@@ -139,14 +139,8 @@ class ViewState:
 
     @property
     def dates_label(self) -> str:
-        """First and last day in words: ``1 to 7 July 2026``."""
-        first, last = self.first_day, self.last_day
-        end = f"{last.day} {last:%b} {last.year}"
-        if first == last:
-            return end
-        if first.year != last.year:
-            return f"{first.day} {first:%b} {first.year} to {end}"
-        return f"{first.day} to {end}" if first.month == last.month else f"{first.day} {first:%b} to {end}"
+        """First and last day in words: ``1 to 7 Jul 2026``."""
+        return format_days(self.first_day, self.last_day)
 
     @property
     def offered_intervals(self) -> tuple[str, ...]:
@@ -214,6 +208,11 @@ class ViewState:
     def query_string(self) -> str:
         """The state as the query string of an address; it begins with ``?``."""
         return f"?{urlencode(self.parameters())}"
+
+    @property
+    def selection_query(self) -> str:
+        """The query string without a range, for a script that adds the days selected on a chart."""
+        return urlencode(self.parameters("range", "from", "to"))
 
     def with_preset(self, preset: str) -> "ViewState":
         """The state with another preset range."""

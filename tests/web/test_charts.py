@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hosts.web.cards.card import DisplayContext
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.cards.reports import build_report_card_by_answer_fields
+from hosts.web.cards.tiles import describe_change
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Series
@@ -117,6 +118,36 @@ def test_values_are_formatted_with_their_unit(unit, value, full, brief):
     assert unit.format_in_full_or_dash(None) == "—"
 
 
+@pytest.mark.parametrize(
+    ("unit", "value", "text"),
+    [
+        ("currency", 999.5, "$999.50"),
+        ("currency", -1234.5, "-$1,234"),
+        ("count", 12480, "12,480"),
+        ("ratio", None, "—"),
+    ],
+)
+def test_amounts_on_tiles_have_no_decimals_from_a_thousand_on(unit, value, text):
+    assert ValueFormat(unit, "USD").format_for_tile(value) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "value", "before", "text", "verdict"),
+    [
+        ("visitors", "count", 9, 8, "+12.5 %", "good"),
+        ("visitors", "count", 6, 8, "-25.0 %", "bad"),
+        ("visitors", "count", 8, 8, "No change", "same"),
+        ("visitors", "count", 8, 0, "New", "good"),
+        ("bounce_rate", "ratio", 0.3, 0.35, "-5.0 points", "good"),
+        ("revenue", "currency", 5, -5, "New", "good"),
+        ("visitors", "count", 10**9, 1, "+over 9,999 %", "good"),
+    ],
+)
+def test_change_is_in_points_for_ratios_and_else_in_per_cent(metric, unit, value, before, text, verdict):
+    change = describe_change(metric, unit, value, before, "x")
+    assert (change.text.replace("\N{MINUS SIGN}", "-"), change.verdict) == (text, verdict)
+
+
 def test_bucket_sizes_follow_from_their_starts_across_a_clock_change():
     midnight = datetime(2026, 3, 27, 23, tzinfo=UTC)
     daily = [midnight, midnight + timedelta(hours=24), midnight + timedelta(hours=47)]
@@ -191,7 +222,7 @@ def test_only_the_largest_series_are_drawn_with_a_note():
         for index in range(8)
     ]
     card = build_query_card_by_columns("x", daily_response(listed), DisplayContext(ZoneInfo("UTC"), "USD"))
-    assert card.figure.names == ("c7", "c6", "c5", "c4", "c3")
+    assert card.figure.names == ("C7", "C6", "C5", "C4", "C3")
     assert "Top 5 of 8." in card.notes
     assert len(card.table.rows) == 8
     assert not math.isnan(card.figure.zero)

@@ -2,28 +2,26 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 
+from hosts.composition.compose import Service
+from hosts.web.overview_tabs import list_tab_groups
 from hosts.web.pages import create_root_redirect_blueprint
+from hosts.web.value_labels import label_dimension_value
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
-from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
-from tests.fixtures.shared_objects import AFTER_WEEK, SharedObjects
+from service_core.analytics.query.catalog import Catalog
+from service_core.api.http_messages import ApiResponse
 from tests.screenshot import HEADINGS, PICTURE, ROOT
+
+ADDRESS = "/app/w/k3Jx9QmZ2aPr"
+WEEK = "?from=2026-03-02&to=2026-03-08"
 
 
 @pytest.fixture
-async def deployment(tmp_path):
-    clock = ManualClock()
-    clock.now = AFTER_WEEK
-    service, letters = compose_deployment(
-        tmp_path, clock=clock, settings={"storage": {"events": "memory://"}}
-    )
-    async with service:
-        gallery = await SharedObjects(service).open(clock.now)
-        deployment = Deployment(service, create_application(service), clock, letters, None, None)
-        deployment.gallery = gallery
-        yield deployment
+def deployment(shop_deployment):
+    return shop_deployment
 
 
 async def sign_in_member(deployment, role="viewer"):
@@ -36,25 +34,180 @@ def visible_words(answer):
     return " ".join(answer.text.split())
 
 
+async def query(deployment, **body):
+    given = {"metrics": ["visitors"], "date_range": {"from": "2026-03-02", "to": "2026-03-08"}}
+    status, answer = await deployment.api("POST", "/v1/query", await deployment.gallery.key(), given | body)
+    assert status == 200, answer
+    return answer
+
+
+def tile(answer, label):
+    """The words of a tile, without its label."""
+    found = re.search(rf'<li class="tile[^>]*>\s*<(?:a|span)[^>]*>{label}</.*?</li>', answer.body, re.DOTALL)
+    return " ".join(re.sub("<[^>]+>", " ", found[0]).split()).removeprefix(label).strip()
+
+
 async def test_a_member_sees_the_numbers_of_the_workspace(deployment):
     ann = await sign_in_member(deployment)
-    answer = await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")
+    answer = await ann.get(ADDRESS + WEEK)
     assert answer.status == 200
-    _, overview = await deployment.api(
-        "GET", "/v1/overview?start_date=2026-02-11&end_date=2026-03-12", await deployment.gallery.key()
-    )
-    for number in ("visitors_total", "pageviews_total", "sessions_total", "custom_events_total"):
-        assert f"{overview[number]:,}" in visible_words(answer)
+    totals = (await query(deployment, metrics=["visitors", "sessions", "pageviews", "conversions"]))["totals"]
+    for label, metric in (("Visitors", "visitors"), ("Sessions", "sessions"), ("Page views", "pageviews")):
+        assert tile(answer, label).startswith(f"{totals[metric]:,} "), label
     assert "Germany" in visible_words(answer)
-    assert 'aria-current="true">30 days' in answer.body
+    assert "2 to 8 Mar 2026 · America/New York time" in visible_words(answer)
+
+
+async def test_tile_shows_the_change_against_the_chosen_comparison(deployment):
+    ann = await sign_in_member(deployment)
+    days = "?from=2026-03-03&to=2026-03-03"
+    compared = await query(
+        deployment,
+        metrics=["pageviews"],
+        date_range={"from": "2026-03-03", "to": "2026-03-03"},
+        compare="previous_period",
+    )
+    now, before = compared["totals"]["pageviews"], compared["comparison"]["totals"]["pageviews"]
+    assert now != before
+    percent = f"{(now - before) / before * 100:+,.1f} %".replace("-", "\N{MINUS SIGN}")
+    answer = await ann.get(ADDRESS + days)
+    assert tile(answer, "Page views") == f"{now} {percent} , from {before}"
+    assert "compared with 2 Mar 2026" in visible_words(answer)
+    alone = await ann.get(f"{ADDRESS}{days}&compare=none")
+    assert tile(alone, "Visitors") == str(now)
+    assert "compared" not in alone.body.split('<div class="board">')[0].split("</nav>")[-1].replace(
+        "aria", ""
+    )
+
+
+async def test_click_on_a_tile_chooses_the_metric_of_chart_and_cards(deployment):
+    ann = await sign_in_member(deployment)
+    first = await ann.get(ADDRESS + WEEK)
+    (link,) = re.findall(r'<a href="([^"]+)">Page views</a>', first.body)
+    answer = await ann.get(ADDRESS + unescape(link))
+    assert 'aria-label="Page views by day"' in answer.body
+    channels = await query(deployment, metrics=["pageviews"], dimensions=["channel"])
+    assert f'<span class="amount">{channels["rows"][0]["pageviews"]:,}</span>' in answer.body
+
+
+async def test_click_on_a_row_filters_every_number(deployment):
+    ann = await sign_in_member(deployment)
+    first = await ann.get(ADDRESS + WEEK)
+    (link,) = re.findall(r'<a href="([^"]+)">Germany</a>', first.body)
+    answer = await ann.get(ADDRESS + unescape(link))
+    german = {"dimension": "country", "op": "eq", "value": "DE"}
+    totals = (await query(deployment, filters=[german], metrics=["visitors", "sessions"]))["totals"]
+    assert tile(answer, "Visitors").startswith(f"{totals['visitors']} ")
+    assert tile(answer, "Sessions").startswith(f"{totals['sessions']} ")
+    assert "Country is Germany" in visible_words(answer)
+    assert tile(answer, "Revenue") == "— Not with this filter"
+    (without,) = re.findall(r'<a class="remove" href="([^"]+)"', answer.body)
+    assert tile(await ann.get(ADDRESS + unescape(without)), "Visitors") == tile(first, "Visitors")
+
+
+async def test_each_tab_shows_the_ranking_of_its_dimension(deployment):
+    ann = await sign_in_member(deployment)
+    for group in list_tab_groups(deployment.service.component(Catalog)):
+        for tab in group.tabs:
+            part = await ann.get(f"{ADDRESS}{WEEK}&{group.id}={tab.id}&part={group.id}")
+            whole = await ann.get(f"{ADDRESS}{WEEK}&{group.id}={tab.id}") if tab is group.tabs[-1] else None
+            filters = [{"dimension": tab.dimension, "op": "is_set"}] if tab.only_set else []
+            answer = await query(
+                deployment, metrics=[tab.metric or "visitors"], dimensions=[tab.dimension], filters=filters
+            )
+            labels = [label_dimension_value(tab.dimension, row[tab.dimension]) for row in answer["rows"][:8]]
+            shown = re.findall(r'<span class="name"><a [^>]+>([^<]*)</a>', part.body)
+            if labels not in ([], ["Unknown"]):
+                assert [unescape(label) for label in shown] == labels, tab.label
+            assert f">{tab.label}</" in part.body
+            assert whole is None or part.body.strip() in whole.body
+
+
+async def test_tabs_of_every_card_are_in_the_catalog_or_not_offered(deployment):
+    known = deployment.service.component(Catalog).dimensions
+    offered = [tab for group in list_tab_groups(deployment.service.component(Catalog)) for tab in group.tabs]
+    assert all(tab.dimension in known for tab in offered)
+    assert {"channel", "page_path", "country", "device_type", "event_name"} <= {
+        tab.dimension for tab in offered
+    }
+
+
+async def test_chart_is_broken_down_by_the_largest_groups_and_the_rest(deployment):
+    ann = await sign_in_member(deployment)
+    answer = await ann.get(f"{ADDRESS}{WEEK}&by=channel")
+    top = await query(deployment, dimensions=["channel"], interval="auto", top={"limit": 5, "other": True})
+    chart = answer.body.split("<figcaption>")[1].split("</figcaption>")[0]
+    names = {label_dimension_value("channel", row["channel"]) for row in top["rows"]}
+    assert {name for name in names if f"</svg>{name}</span>" in chart} == names
+    assert "By channel" in visible_words(answer)
+
+
+async def test_overview_spends_seven_requests_of_the_account_and_a_tab_one(deployment, monkeypatch):
+    ann = await sign_in_member(deployment)
+    await ann.get(ADDRESS)
+    sent = []
+    dispatch = Service.dispatch
+    monkeypatch.setattr(
+        Service, "dispatch", lambda self, asked: sent.append(asked.path) or dispatch(self, asked)
+    )
+    await ann.get(ADDRESS)
+    assert sorted(sent) == [*["/v1/query"] * 6, "/v1/realtime"]
+    sent.clear()
+    await ann.get(f"{ADDRESS}?places=cities&part=places")
+    assert sent == ["/v1/query"]
+    sent.clear()
+    await ann.get(f"{ADDRESS}?by=channel")
+    assert len(sent) == 8
+
+
+async def test_card_that_fails_says_so_and_the_others_show_their_numbers(deployment, monkeypatch):
+    ann = await sign_in_member(deployment)
+    dispatch = Service.dispatch
+
+    async def fail_countries(self, asked):
+        if b'"dimensions":["country"]' in asked.body:
+            return ApiResponse(503, {}, b'{"error": "The event store is unavailable"}')
+        return await dispatch(self, asked)
+
+    monkeypatch.setattr(Service, "dispatch", fail_countries)
+    answer = await ann.get(ADDRESS + WEEK)
+    assert answer.status == 200
+    assert "The event store is unavailable. Reload the page in a minute." in visible_words(answer)
+    totals = (await query(deployment))["totals"]
+    assert tile(answer, "Visitors").startswith(f"{totals['visitors']} ")
+    assert "Chrome" in (await ann.get(f"{ADDRESS}{WEEK}&devices=browsers")).body
+
+
+async def test_spent_request_limit_is_explained_and_shows_no_zeros(deployment, monkeypatch):
+    ann = await sign_in_member(deployment)
+
+    async def refuse(*_):
+        return ApiResponse(429, {}, b'{"error": "Too many requests"}')
+
+    monkeypatch.setattr(Service, "dispatch", refuse)
+    answer = await ann.get(ADDRESS)
+    assert answer.status == 200
+    assert "Too many requests in the last minute." in visible_words(answer)
+    assert tile(answer, "Visitors") == "—"
+
+
+async def test_range_without_events_says_so_and_leads_on(deployment):
+    ann = await sign_in_member(deployment)
+    answer = await ann.get(f"{ADDRESS}?from=2024-01-01&to=2024-01-31")
+    assert "Nothing was recorded in this range." in visible_words(answer)
+    assert tile(answer, "Visitors").startswith("0")
+    assert '<div class="board">' not in answer.body
 
 
 async def test_readme_picture_shows_the_headings_of_the_page(deployment):
     ann = await sign_in_member(deployment)
-    page = (await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")).body
+    page = (await ann.get(ADDRESS)).body
     _, *recorded = HEADINGS.read_text().splitlines()
+    cards = re.findall('<section class="card.*?</section>', page, re.DOTALL)
     headings = [
-        re.sub("<[^>]+>", "", heading).strip() for heading in re.findall(r"<h2.*?</h2>", page, re.DOTALL)
+        re.sub("<[^>]+>", "", heading).strip()
+        for card in cards
+        for heading in re.findall(r"<h2.*?</h2>", card, re.DOTALL)
     ]
     assert headings == recorded, "take it again: nox -s screenshot -- --write"
 
@@ -68,9 +221,7 @@ def test_readme_shows_a_small_picture():
 
 async def test_unknown_range_falls_back_to_the_default(deployment):
     ann = await sign_in_member(deployment)
-    assert (await ann.get("/app/w/k3Jx9QmZ2aPr?days=4000")).body == (
-        await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")
-    ).body
+    assert (await ann.get(f"{ADDRESS}?range=4000")).body == (await ann.get(ADDRESS)).body
 
 
 async def test_front_page_redirects_members_and_asks_others_for_a_key(deployment):
@@ -102,13 +253,15 @@ async def test_overview_is_not_found_for_non_members(deployment):
 
 async def test_key_holder_sees_the_overview_of_a_member(deployment):
     ann = await sign_in_member(deployment)
-    shown = await ann.get("/app/w/k3Jx9QmZ2aPr?days=7")
+    shown = await ann.get(f"{ADDRESS}?range=last_7_days")
     seen = await deployment.person().get(
-        "/app/look?days=7", Authorization=f"Bearer {await deployment.gallery.key()}"
+        "/app/look?range=last_7_days", Authorization=f"Bearer {await deployment.gallery.key()}"
     )
     assert (seen.status, seen.headers["Cache-Control"]) == (200, "no-store")
-    board = '<div class="board">'
-    assert seen.body.split(board)[1].strip() == shown.body.split(board)[1].split("</main>")[0].strip()
+    without_details = re.sub(r'\s*<p class="card-foot">.*?</p>', "", shown.body)
+    assert seen.body.count('<section class="card') == 6
+    for card in re.findall('<section class="card.*?</section>', seen.body, re.DOTALL):
+        assert " ".join(card.split()) in " ".join(without_details.split())
     assert "Set-Cookie" not in seen.headers
 
 

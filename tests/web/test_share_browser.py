@@ -1,5 +1,7 @@
 """Public pages in a real browser: texts of strangers stay text, and everything can be reached without a mouse."""
 
+from urllib.parse import urlencode
+
 import pytest
 
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
@@ -171,10 +173,21 @@ async def test_public_page_cannot_be_framed_and_sets_no_cookie(browser_deploymen
 async def test_event_texts_are_escaped_on_the_overview(browser_deployment):
     address = f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}"
     async with browser_deployment.watched_pages(browser_deployment.eve) as assert_page_shows:
-        for days in ("1", "7", "30", "90"):
-            await assert_page_shows(
-                f"{address}?days={days}", ["Visitors and page views", "Referrers", "Countries"]
+        for query in ("range=today", "range=last_7_days", "by=browser", "metric=pageviews&pages=entry"):
+            await assert_page_shows(f"{address}?{query}", ["Visitors", "Channels", "Countries"])
+        for payload in PAYLOADS[:25]:
+            chosen = urlencode(
+                {"f": f"page_path:is:{payload}", "sources": "campaigns", "devices": "browsers"}
             )
+            await assert_page_shows(f"{address}?{chosen}", [f"Page is {payload}"])
+        for dimension in ("page_path", "landing_page", "utm_campaign", "browser", "event_name"):
+            shown = PAYLOADS if dimension == "page_path" else []
+            details = (
+                f"{address}/details/{dimension}?q=%3C"
+                if dimension == "event_name"
+                else f"{address}/details/{dimension}"
+            )
+            await assert_page_shows(details, [one for one in shown[:5] if one])
 
 
 async def test_key_in_the_url_fragment_opens_the_overview_and_is_removed(browser_deployment):
@@ -188,13 +201,18 @@ async def test_key_in_the_url_fragment_opens_the_overview_and_is_removed(browser
     )
     async with browser_deployment.page(signed_in=False) as page:
         await page.add_init_script(WATCH)
-        await page.goto(f"{browser_deployment.app}/#key={key.secret}&days=7")
-        await page.wait_for_selector(".board figure svg")
+        await page.goto(f"{browser_deployment.app}/#key={key.secret}&range=last_7_days")
+        await page.wait_for_selector("figure.plot svg")
         assert key.secret not in page.url
-        assert await page.inner_text(".ranges [aria-current]") == "7 days"
-        await page.click("text=90 days")
-        await page.wait_for_selector(".ranges [aria-current]:has-text('90 days')")
-        assert await page.evaluate("document.activeElement.innerText") == "90 days"
+        chosen = page.locator(".range-bar summary").first
+        assert (await chosen.inner_text()).endswith("Last 7 days")
+        await chosen.click()
+        await page.click("text=Last 90 days")
+        await page.wait_for_selector(".range-bar summary:has-text('Last 90 days')")
+        assert (await page.evaluate("document.activeElement.innerText")).endswith("Last 90 days")
+        await page.click(".tile a:has-text('Sessions')")
+        await page.wait_for_selector("h2:has-text('Sessions')")
+        assert await page.evaluate("document.activeElement.innerText") == "Sessions"
         assert await page.evaluate("[window.seen, window.owned]") == [[], None]
 
 

@@ -151,7 +151,8 @@ def test_chip_names_dimension_and_values_and_leads_to_the_state_without_it():
         ("device_type", "desktop", "Desktop"), ("event_name", "product_viewed", "Product viewed"),
         ("event_name", "$pageview", "Page view"), ("event_name", "Signed Up", "Signed Up"),
         ("referrer_host", "(direct)", "Direct (no referrer)"), ("utm_campaign", None, "No campaign"),
-        ("browser", "(other)", "Everything else"),
+        ("browser", "(other)", "Everything else"), ("channel", "paid_search", "Paid search"),
+        ("channel", "My Channel", "My Channel"), ("attribution_source", "(direct)", "Direct"),
     ],
 )  # fmt: skip
 def test_values_are_shown_in_words(dimension, value, words):

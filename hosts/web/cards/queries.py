@@ -11,7 +11,6 @@ from hosts.web.cards.card import (
     DisplayContext,
     Number,
     Table,
-    dimension_label,
     message_card,
     parse_instant,
 )
@@ -19,6 +18,7 @@ from hosts.web.charts.plot import Style, build_plot
 from hosts.web.charts.plot_model import Bucket, Series
 from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
 from hosts.web.charts.time_labels import build_labelled_bucket
+from hosts.web.value_labels import label_dimension_value
 from service_core.analytics.reads.query.top_groups import OTHER_GROUP_LABEL
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
@@ -44,7 +44,7 @@ def build_query_card_by_columns(
         setting: of the workspace.
         style: of series over time; None for an area of one series and lines of several.
     """
-    answer = _QueryAnswer(title, data, setting)
+    answer = QueryAnswer(title, data, setting)
     if not data["rows"] and (answer.bucketed or answer.dimensions):
         return message_card(title, "No data in this range.")
     if answer.bucketed:
@@ -55,7 +55,7 @@ def build_query_card_by_columns(
         return Card(
             title,
             "rows",
-            _bar_list_rows_with_shares(answer),
+            bar_list_rows_with_shares(answer),
             table=answer.formatted_rows_table(),
             notes=answer.notes_on_missing_data(),
         )
@@ -70,7 +70,7 @@ def build_table_card(title: str, data: Answer, setting: DisplayContext) -> Card:
         data: the answer.
         setting: of the workspace.
     """
-    answer = _QueryAnswer(title, data, setting)
+    answer = QueryAnswer(title, data, setting)
     if not data["rows"]:
         return message_card(title, "No data in this range.")
     return Card(
@@ -83,8 +83,8 @@ def build_table_card(title: str, data: Answer, setting: DisplayContext) -> Card:
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryAnswer:
-    """An answer and what is needed to read it."""
+class QueryAnswer:
+    """An answer of `POST /query` and what is needed to read it."""
 
     title: str
     data: Answer
@@ -92,18 +92,22 @@ class _QueryAnswer:
 
     @property
     def metrics(self) -> list[Answer]:
+        """The columns of metrics."""
         return [column for column in self.data["columns"] if column["kind"] == "metric"]
 
     @property
     def dimensions(self) -> list[str]:
+        """Ids of the dimensions."""
         return [column["id"] for column in self.data["columns"] if column["kind"] == "dimension"]
 
     @property
     def bucketed(self) -> bool:
+        """Whether the rows are by time."""
         return any(column["kind"] == _BUCKET for column in self.data["columns"])
 
     @property
     def size(self) -> str:
+        """The bucket size."""
         size: str = self.data["meta"]["resolved"]["interval"]
         return size
 
@@ -130,14 +134,18 @@ class _QueryAnswer:
             for metric, value in metric_totals
         )
 
-    def notes_on_missing_data(self) -> tuple[str, ...]:
-        """What is missing."""
+    def notes_on_missing_data(self, *, with_truncation: bool = True) -> tuple[str, ...]:
+        """What is missing.
+
+        Args:
+            with_truncation: whether rows after the last one count.
+        """
         missing = [
             self.setting.label(unavailable["metric"]) for unavailable in self.data["meta"]["unavailable"]
         ]
         return (
             *([f"Not available here: {', '.join(missing)}."] if missing else []),
-            *(["More rows are not shown."] if self.data["meta"]["truncated"] else []),
+            *(["More rows are not shown."] if with_truncation and self.data["meta"]["truncated"] else []),
         )
 
     def notes_on_kept_groups(self) -> list[str]:
@@ -163,24 +171,23 @@ class _QueryAnswer:
             return self.setting.format_for(column["unit"]).format_in_full_or_dash(value)
         if column["kind"] == _BUCKET:
             return build_labelled_bucket(parse_instant(value), self.setting.zone, self.size).title
-        return dimension_label(value)
+        return label_dimension_value(column["id"], value)
 
 
-def _plot_card_of_top_series(answer: _QueryAnswer, style: Style | None) -> Card:
+def _plot_card_of_top_series(answer: QueryAnswer, style: Style | None) -> Card:
     starts = answer.bucket_starts_up_to_data()
-    all_series = (
-        _series_by_dimension_largest_first(answer, starts)
+    named, rest = (
+        _series_by_dimension_largest_first_and_rest(answer, starts)
         if answer.dimensions
-        else _series_of_metrics_sharing_first_unit(answer, starts)
+        else (_series_of_metrics_sharing_first_unit(answer, starts), [])
     )
-    named = [series for series in all_series if series.name != OTHER_GROUP_LABEL]
-    drawn = [*named[:MAX_LINES], *(series for series in all_series if series.name == OTHER_GROUP_LABEL)]
+    drawn = [*named[:MAX_LINES], *rest]
     picture = build_plot(
         f"{answer.title}, by {answer.size}",
-        _label_buckets_marking_last_partial(answer, starts),
+        label_buckets_marking_last_partial(answer, starts),
         drawn,
         unit=answer.setting.format_for(answer.metrics[0]["unit"]),
-        style=style or ("area" if len(all_series) == 1 else "line"),
+        style=style or ("area" if len(named) + len(rest) == 1 else "line"),
     )
     more = [f"Top {MAX_LINES} of {len(named)}."] if len(named) > MAX_LINES else answer.notes_on_kept_groups()
     return Card(
@@ -193,7 +200,7 @@ def _plot_card_of_top_series(answer: _QueryAnswer, style: Style | None) -> Card:
     )
 
 
-def _label_buckets_marking_last_partial(answer: _QueryAnswer, starts: Sequence[str]) -> list[Bucket]:
+def label_buckets_marking_last_partial(answer: QueryAnswer, starts: Sequence[str]) -> list[Bucket]:
     """The x axis; the last bucket is not over while the range is not."""
     lasting = answer.data["meta"]["resolved"]["date_range"]["partial"]
     zone, last = answer.setting.zone, starts[-1]
@@ -203,7 +210,7 @@ def _label_buckets_marking_last_partial(answer: _QueryAnswer, starts: Sequence[s
     ]
 
 
-def _series_of_metrics_sharing_first_unit(answer: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
+def _series_of_metrics_sharing_first_unit(answer: QueryAnswer, starts: Sequence[str]) -> list[Series]:
     """A line per metric that shares the first one's unit: two units have no axis in common."""
     alike = [metric for metric in answer.metrics if metric["unit"] == answer.metrics[0]["unit"]]
     row_by_bucket = {row[_BUCKET]: row for row in answer.data["rows"]}
@@ -216,29 +223,36 @@ def _series_of_metrics_sharing_first_unit(answer: _QueryAnswer, starts: Sequence
     ]
 
 
-def _series_by_dimension_largest_first(answer: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
-    """A line per combination of names, the largest first.
+def _series_by_dimension_largest_first_and_rest(
+    answer: QueryAnswer, starts: Sequence[str]
+) -> tuple[list[Series], list[Series]]:
+    """A line per combination of names, the largest first, and that of all others if the answer has one.
 
     A name without a row in a bucket had nothing to count there, unless rows were left out.
     """
-    metric, value_by_bucket = answer.metrics[0], dict[str, dict[str, float | None]]()
+    metric, value_by_bucket = answer.metrics[0], dict[tuple[Any, ...], dict[str, float | None]]()
     for row in answer.data["rows"]:
-        name = " · ".join(dimension_label(row[dimension]) for dimension in answer.dimensions)
-        value_by_bucket.setdefault(name, {})[row[_BUCKET]] = row[metric["id"]]
+        values = tuple(row[dimension] for dimension in answer.dimensions)
+        value_by_bucket.setdefault(values, {})[row[_BUCKET]] = row[metric["id"]]
     nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not answer.data["meta"]["truncated"] else None
-    largest = sorted(
-        value_by_bucket,
-        key=lambda name: (
-            name == OTHER_GROUP_LABEL,
-            -sum(value or 0 for value in value_by_bucket[name].values()),
-        ),
+    rest = value_by_bucket.pop((OTHER_GROUP_LABEL,), None)
+    largest = sorted(value_by_bucket.items(), key=lambda item: -sum(value or 0 for value in item[1].values()))
+
+    def build_series(values: tuple[Any, ...], counted: dict[str, float | None]) -> Series:
+        names = zip(answer.dimensions, values, strict=True)
+        return Series(
+            " · ".join(label_dimension_value(dimension, value) for dimension, value in names),
+            tuple(counted.get(start, nothing) for start in starts),
+        )
+
+    return (
+        [build_series(values, counted) for values, counted in largest],
+        [] if rest is None else [build_series((OTHER_GROUP_LABEL,), rest)],
     )
-    return [
-        Series(name, tuple(value_by_bucket[name].get(start, nothing) for start in starts)) for name in largest
-    ]
 
 
-def _bar_list_rows_with_shares(answer: _QueryAnswer) -> tuple[Row, ...]:
+def bar_list_rows_with_shares(answer: QueryAnswer) -> tuple[Row, ...]:
+    """The rows of one dimension as bars; counts and amounts with their share of the total."""
     metric, (dimension,) = answer.metrics[0], answer.dimensions
     unit, total = answer.setting.format_for(metric["unit"]), answer.data["totals"].get(metric["id"])
     parts = []
@@ -247,5 +261,12 @@ def _bar_list_rows_with_shares(answer: _QueryAnswer) -> tuple[Row, ...]:
         share = (
             f"{100 * value / total:.1f} %" if metric["unit"] in _ADDITIVE_UNITS and value and total else ""
         )
-        parts.append((dimension_label(row[dimension]), value, unit.format_in_full_or_dash(value), share))
+        parts.append(
+            (
+                label_dimension_value(dimension, row[dimension]),
+                value,
+                unit.format_in_full_or_dash(value),
+                share,
+            )
+        )
     return build_bars_relative_to_longest(parts)

@@ -48,6 +48,12 @@ class ValueFormat:
             return self._add_currency_sign(f"{abs(value):,.{currency_decimals(self.currency)}f}", value)
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
+    def format_for_tile(self, value: float | None) -> str:
+        """A value for a narrow place: from 1,000 on amounts go without their decimals."""
+        if value is None or not self.name.startswith("currency") or abs(value) < 1000:  # noqa: PLR2004
+            return self.format_in_full_or_dash(value)
+        return self._add_currency_sign(f"{abs(value):,.0f}", value)
+
     def format_for_axis(self, value: float) -> str:
         """A value for an axis: ``12k``, ``3 %``, ``$1.2k``."""
         if self.name == "ratio":

@@ -8,7 +8,7 @@ const takesText = (target) =>
 
 /** @param {Element | null} except */
 function closeMenus(except) {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
+  for (const menu of document.querySelectorAll("details.dropdown[open]")) {
     if (!except || !menu.contains(except)) menu.removeAttribute("open");
   }
 }
@@ -32,7 +32,7 @@ function openKeys() {
 /** @param {KeyboardEvent} event */
 function pressKey(event) {
   if (event.key === "Escape") {
-    const open = document.querySelector("details.menu[open] > summary");
+    const open = document.querySelector("details.dropdown[open] > summary");
     closeMenus(null);
     if (open instanceof HTMLElement) open.focus();
     return;

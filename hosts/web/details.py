@@ -1,0 +1,242 @@
+"""All rows of one dimension: searched, sorted, paged and downloaded."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from quart import Response, request
+
+from hosts.web.api_reader import ApiReader, MemberReader, explain_failure, successful_answer
+from hosts.web.cards.card import Answer, DisplayContext
+from hosts.web.cards.json_values import build_display_context
+from hosts.web.overview_tabs import (
+    DEFAULT_METRIC,
+    TILE_METRICS,
+    Tab,
+    filterable_dimensions,
+    find_tab,
+    list_accepted_metrics,
+)
+from hosts.web.page_context import Page, PageContext
+from hosts.web.page_security import uncached_page_headers
+from hosts.web.range_bar import RangeBar
+from hosts.web.value_labels import label_dimension_value
+from hosts.web.view_state import ViewState, read_view_state
+from service_core.analytics.measures import NOT_SET
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.parse_filters import MAX_FILTERS
+from service_core.analytics.reads.countries import COUNTRIES
+from service_core.kernel.errors import NotFound, ServiceUnavailable
+
+_PAGE_PARAMETERS: Final = ("q", "sort", "direction")
+_ROWS_OF_PAGE: Final = 100
+_ROWS_OF_DOWNLOAD: Final = 1000
+_MAX_DOWNLOADED_ROWS: Final = 50_000
+_MAX_LISTED_VALUES: Final = 100
+_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
+_GOAL_METRICS: Final = ("conversions", "visitors", "events")
+
+
+@dataclass(frozen=True, slots=True)
+class SortLink:
+    """A column of numbers, and the query string that sorts by it.
+
+    Attributes:
+        direction: ``ascending``, ``descending`` or empty where it is not sorted by.
+    """
+
+    label: str
+    link: str
+    direction: str
+
+
+@dataclass(frozen=True, slots=True)
+class DetailRow:
+    """A value of the dimension with its numbers in words, and the query string of the overview filtered by it."""
+
+    label: str
+    link: str
+    numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DetailRequest:
+    """What a page of details asks for.
+
+    Attributes:
+        tab: of the dimension.
+        state: range and filters.
+        metrics: columns that accept dimension and filters.
+        search: text that values contain.
+        sorted_by: a metric or the dimension.
+        descending: the order.
+    """
+
+    tab: Tab
+    state: ViewState
+    metrics: Sequence[str]
+    search: str
+    sorted_by: str
+    descending: bool
+
+    def body(self, limit: int, cursor: str | None) -> dict[str, Any]:
+        """The body of `POST /query`."""
+        parts = self.state.query_body_parts(with_comparison=False)
+        if self.search and len(parts["filters"]) < MAX_FILTERS:
+            parts["filters"] = [*parts["filters"], _search_filter(self.tab.dimension, self.search)]
+        return {
+            "metrics": [*self.metrics],
+            "dimensions": [self.tab.dimension],
+            "order_by": [{"field": self.sorted_by, "direction": "desc" if self.descending else "asc"}],
+            "limit": limit,
+            **({"cursor": cursor} if cursor else {}),
+            **parts,
+        }
+
+    def sort_link(self, column: str, label: str) -> SortLink:
+        """The link that sorts by a column, the other way round when it is sorted by it already."""
+        current = column == self.sorted_by
+        to_ascending = self.descending if current else column == self.tab.dimension
+        return SortLink(
+            label,
+            self.state.link(sort=column, direction="asc" if to_ascending else None),
+            ("descending" if self.descending else "ascending") if current else "",
+        )
+
+
+async def render_details(context: PageContext, public_id: str, dimension: str) -> Response:
+    """A page of rows of a dimension."""
+    workspace, member = await context.require_workspace(public_id)
+    caller = context.caller(workspace, member)
+    asked = _read_request(context.component(Catalog), dimension, workspace.zone, context)
+    setting = build_display_context(context.component(Catalog), workspace)
+    response = await MemberReader(context, caller).post(
+        "/query", asked.body(_ROWS_OF_PAGE, request.args.get("cursor"))
+    )
+    data = successful_answer(response)
+    cursor = data["meta"]["next_cursor"] if data else None
+    overview = f"{context.base}/w/{public_id}"
+    catalog = context.component(Catalog)
+    return await context.render_page(
+        "details.html",
+        workspace=workspace,
+        member=member,
+        navigation_path="",
+        title=asked.tab.label,
+        bar=RangeBar(asked.state, "", filterable_dimensions(catalog), frozenset({"filters"})),
+        search=asked.search,
+        name=asked.sort_link(dimension, setting.label(dimension)),
+        columns=[asked.sort_link(metric, setting.label(metric)) for metric in asked.metrics],
+        rows=_build_rows(asked, data, setting) if data else [],
+        failure=None if data else explain_failure(response),
+        overview=overview,
+        overview_query=_overview_state(asked.state).query_string,
+        download=f"{overview}/details/{dimension}/csv{asked.state.query_string}",
+        following=asked.state.link(cursor=cursor) if cursor else None,
+        is_first=not request.args.get("cursor"),
+    )
+
+
+async def download_details(context: PageContext, public_id: str, dimension: str) -> Response:
+    """All rows of a dimension as CSV."""
+    workspace, member = await context.require_workspace(public_id)
+    reader = MemberReader(context, context.caller(workspace, member))
+    asked = _read_request(context.component(Catalog), dimension, workspace.zone, context)
+    columns = (dimension, *asked.metrics)
+    text = _rows_as_csv(columns, await _read_all_rows(reader, asked))
+    name = f"{dimension}_{asked.state.first_day}_{asked.state.last_day}.csv"
+    headers = {**uncached_page_headers(), "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, 200, headers, content_type="text/csv; charset=utf-8")
+
+
+def _read_request(catalog: Catalog, dimension: str, zone: ZoneInfo, context: PageContext) -> DetailRequest:
+    """What the address asks for.
+
+    Raises:
+        NotFound: no tab of the overview shows the dimension.
+    """
+    tab = find_tab(catalog, dimension)
+    if tab is None:
+        raise NotFound
+    state = read_view_state(request.args, zone, context.clock(), _PAGE_PARAMETERS)
+    given = dict(state.page_parameters)
+    offered = _GOAL_METRICS if tab.metric else TILE_METRICS
+    metrics = list_accepted_metrics(catalog, offered, state, dimension) or [DEFAULT_METRIC]
+    wanted = given.get("sort", "")
+    sorted_by = wanted if wanted in (*metrics, dimension) else metrics[0]
+    return DetailRequest(
+        tab, state, metrics, given.get("q", "").strip(), sorted_by, descending=given.get("direction") != "asc"
+    )
+
+
+def _search_filter(dimension: str, text: str) -> dict[str, Any]:
+    """The filter of a search; countries are found by their names, which the store does not know."""
+    if dimension != "country":
+        return {"dimension": dimension, "op": "contains", "value": text}
+    wanted = text.casefold()
+    codes = [
+        code for code, name in COUNTRIES.items() if wanted in name.casefold() or wanted == code.casefold()
+    ]
+    return {"dimension": dimension, "op": "in", "value": codes[:_MAX_LISTED_VALUES] or [text]}
+
+
+def _build_rows(asked: DetailRequest, data: Answer, setting: DisplayContext) -> list[DetailRow]:
+    units = {column["id"]: column["unit"] for column in data["columns"] if column["kind"] == "metric"}
+    dimension, overview = asked.tab.dimension, _overview_state(asked.state)
+    return [
+        DetailRow(
+            label_dimension_value(dimension, row[dimension]),
+            overview.with_filter(dimension, str(row[dimension] or NOT_SET)).query_string,
+            tuple(
+                setting.format_for(units[metric]).format_in_full_or_dash(row[metric])
+                for metric in asked.metrics
+            ),
+        )
+        for row in data["rows"]
+    ]
+
+
+def _overview_state(state: ViewState) -> ViewState:
+    """The state without search and order."""
+    return replace(state, page_parameters=())
+
+
+async def _read_all_rows(reader: ApiReader, asked: DetailRequest) -> list[Answer]:
+    """Every row, a thousand at a time.
+
+    Raises:
+        ServiceUnavailable: the API refused a request.
+    """
+    rows: list[Answer] = []
+    cursor = None
+    while True:
+        response = await reader.post("/query", asked.body(_ROWS_OF_DOWNLOAD, cursor))
+        data = successful_answer(response)
+        if data is None:
+            raise ServiceUnavailable(explain_failure(response).rstrip("."))
+        rows += data["rows"]
+        cursor = data["meta"]["next_cursor"]
+        if cursor is None or len(rows) >= _MAX_DOWNLOADED_ROWS:
+            return rows
+
+
+def _rows_as_csv(columns: Sequence[str], rows: Sequence[Answer]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([_csv_cell(row[column]) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    """A value of a cell; a text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_SIGNS) else value
+
+
+PAGES: Final = (
+    Page("GET /w/<public_id>/details/<dimension>", render_details),
+    Page("GET /w/<public_id>/details/<dimension>/csv", download_details),
+)

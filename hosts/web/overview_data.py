@@ -1,0 +1,220 @@
+"""What the overview shows, read with few requests: one for tiles and chart, one for each card, one for live visitors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from hosts.web.api_reader import ApiReader, explain_failure, successful_answer
+from hosts.web.cards.card import Answer, Card, DisplayContext, message_card, parse_instant
+from hosts.web.cards.queries import build_query_card_by_columns
+from hosts.web.cards.rankings import build_ranking_card
+from hosts.web.cards.tiles import Tile, build_tiles
+from hosts.web.cards.trends import build_trend_card
+from hosts.web.overview_tabs import (
+    BREAKDOWN_DIMENSIONS,
+    DEFAULT_METRIC,
+    TILE_METRICS,
+    Tab,
+    TabGroup,
+    chosen_breakdown,
+    chosen_metric,
+    list_accepted_metrics,
+    list_tab_groups,
+)
+from hosts.web.range_bar import Choice, RangeBar
+from hosts.web.view_periods import format_days
+from hosts.web.view_state import ViewState
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.parse_filters import MAX_FILTERS
+from service_core.api.http_messages import ApiResponse
+from service_core.kernel.async_gather import gather_or_cancel
+
+_MAX_RANKED: Final = 8
+_MAX_LINES: Final = 5
+_MAX_BUCKETS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TabLink:
+    """A tab of a card.
+
+    Attributes:
+        link: query string of the page with the tab open.
+        current: whether it is open.
+    """
+
+    label: str
+    link: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TabbedCard:
+    """A card with tabs.
+
+    Attributes:
+        id: of the group of tabs.
+        details: dimension and query string of the page with all rows.
+    """
+
+    id: str
+    tabs: tuple[TabLink, ...]
+    card: Card
+    details: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewPage:
+    """What the overview shows.
+
+    Attributes:
+        bar: range and filters.
+        tiles: metrics with their change.
+        compared_with: the compared days in words; empty without a comparison.
+        chart: the chosen metric over time.
+        breakdowns: what the chart can be broken down by.
+        cards: rankings.
+        live: active visitors of the last five minutes; None when they could not be counted.
+        failure: the answer that is an error, when the totals could not be read.
+        is_empty: nothing happened in the range, whatever the filters.
+    """
+
+    bar: RangeBar
+    tiles: Sequence[Tile]
+    compared_with: str
+    chart: Card
+    breakdowns: Sequence[Choice]
+    cards: Sequence[TabbedCard]
+    live: int | None
+    failure: ApiResponse | None
+    is_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewReader:
+    """Reads the overview of one state.
+
+    Attributes:
+        reader: sends the requests.
+        catalog: of metrics and dimensions.
+        setting: of the workspace.
+        bar: with the state.
+    """
+
+    reader: ApiReader
+    catalog: Catalog
+    setting: DisplayContext
+    bar: RangeBar
+
+    @property
+    def state(self) -> ViewState:
+        """Range, comparison and filters."""
+        return self.bar.state
+
+    async def load_page(self) -> OverviewPage:
+        """Everything the overview shows; what cannot be read is said where it would stand."""
+        metric = chosen_metric(self.catalog, self.state)
+        by = chosen_breakdown(self.catalog, self.state, metric)
+        metrics = list_accepted_metrics(self.catalog, TILE_METRICS, self.state) or [DEFAULT_METRIC]
+        (totals, chart, live), cards = await gather_or_cancel(
+            gather_or_cancel(
+                self.reader.post("/query", self._totals_body(metrics)),
+                self.reader.post("/query", self._breakdown_body(metric, by)) if by else _no_answer(),
+                self.reader.get("/realtime"),
+            ),
+            gather_or_cancel(*(self.load_card(group) for group in list_tab_groups(self.catalog))),
+        )
+        data, realtime = successful_answer(totals), successful_answer(live)
+        return OverviewPage(
+            self.bar,
+            build_tiles(
+                TILE_METRICS,
+                data,
+                self.setting,
+                drawn=metric,
+                link_of=lambda id_: self.state.link(metric=None if id_ == DEFAULT_METRIC else id_),
+            ),
+            _describe_compared_days(data, self.setting),
+            self._chart_card(metric, totals if chart is None else chart, is_broken_down=chart is not None),
+            self._breakdown_choices(metric, by),
+            cards,
+            realtime["active_visitors"] if realtime else None,
+            None if data else totals,
+            data is not None and not self.state.filters and not any(data["totals"].values()),
+        )
+
+    async def load_card(self, group: TabGroup) -> TabbedCard:
+        """One card with its chosen tab."""
+        tab = group.chosen(self.state)
+        response = await self.reader.post("/query", self._ranking_body(tab))
+        data = successful_answer(response)
+        card = (
+            message_card(tab.label, explain_failure(response))
+            if data is None
+            else build_ranking_card(
+                tab.label,
+                data,
+                self.setting,
+                empty=tab.empty,
+                link_of=lambda value: self.state.with_filter(tab.dimension, value).query_string,
+            )
+        )
+        first = group.tabs[0]
+        tabs = (
+            TabLink(one.label, self.state.link(**{group.id: None if one is first else one.id}), one is tab)
+            for one in group.tabs
+        )
+        details = replace(self.state, page_parameters=()).query_string
+        return TabbedCard(group.id, tuple(tabs), card, (tab.dimension, details))
+
+    def _totals_body(self, metrics: Sequence[str]) -> dict[str, Any]:
+        return {
+            "metrics": [*metrics],
+            "interval": self.state.interval,
+            "limit": _MAX_BUCKETS,
+            **self.state.query_body_parts(),
+        }
+
+    def _breakdown_body(self, metric: str, dimension: str | None) -> dict[str, Any]:
+        return {
+            "metrics": [metric],
+            "dimensions": [dimension],
+            "interval": self.state.interval,
+            "top": {"limit": _MAX_LINES, "other": True},
+            **self.state.query_body_parts(with_comparison=False),
+        }
+
+    def _ranking_body(self, tab: Tab) -> dict[str, Any]:
+        parts = self.state.query_body_parts(with_comparison=False)
+        if tab.only_set and len(parts["filters"]) < MAX_FILTERS:
+            parts["filters"] = [*parts["filters"], {"dimension": tab.dimension, "op": "is_set"}]
+        metric = tab.metric or chosen_metric(self.catalog, self.state, tab.dimension)
+        return {"metrics": [metric], "dimensions": [tab.dimension], "limit": _MAX_RANKED, **parts}
+
+    def _chart_card(self, metric: str, response: ApiResponse, *, is_broken_down: bool) -> Card:
+        data, title = successful_answer(response), self.setting.label(metric)
+        if data is None:
+            return message_card(title, explain_failure(response), "lg")
+        if is_broken_down:
+            return replace(build_query_card_by_columns(title, data, self.setting), numbers=(), size="lg")
+        return build_trend_card(metric, data, self.setting)
+
+    def _breakdown_choices(self, metric: str, current: str | None) -> list[Choice]:
+        offered = [one for one in BREAKDOWN_DIMENSIONS if one in self.catalog.metrics[metric].dimensions]
+        return [
+            Choice("Total", self.state.link(by=None), current is None),
+            *(Choice(self.setting.label(one), self.state.link(by=one), one == current) for one in offered),
+        ]
+
+
+def _describe_compared_days(data: Answer | None, setting: DisplayContext) -> str:
+    """The compared days in words; empty without any."""
+    if data is None or data["comparison"] is None:
+        return ""
+    covered = data["comparison"]["range"]
+    first, last = (parse_instant(covered[end]).astimezone(setting.zone).date() for end in ("from", "to"))
+    return format_days(first, last)
+
+
+async def _no_answer() -> None:
+    return None
