@@ -38,6 +38,7 @@ from hosts.web import (
     share_links,
     sign_in,
     signup,
+    start,
     theme,
     tracking,
 )
@@ -80,6 +81,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *signup.PAGES,
     *public_pages.PAGES,
     *share_links.PAGES,
+    *start.PAGES,
     *theme.PAGES,
 )
 
@@ -95,6 +97,7 @@ def create_web_blueprint(service: Service, addresses: ClientAddressResolver) -> 
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
     blueprint.add_app_template_filter(format_local_date, "local_date")
     _add_static_asset_route(blueprint)
+    blueprint.add_url_rule("", "front_page", partial(_redirect_to_front_page, context))
     _add_pages_with_visitor_loading(blueprint, context, PAGES)
     _add_error_handlers(blueprint, context)
     return blueprint
@@ -110,6 +113,11 @@ def create_root_redirect_blueprint(service: Service) -> Blueprint:
         return Response("", 303, {**HEADERS, "Location": app_url}, mimetype="text/plain")
 
     return blueprint
+
+
+async def _redirect_to_front_page(context: PageContext) -> Response:
+    """Lead from the address without a slash to the front page; browsers would resolve its links elsewhere."""
+    return context.redirect_to("/")
 
 
 def _add_static_asset_route(blueprint: Blueprint) -> None:
@@ -130,7 +138,11 @@ def _add_static_asset_route(blueprint: Blueprint) -> None:
 def _add_pages_with_visitor_loading(
     blueprint: Blueprint, context: PageContext, pages: Sequence[Page]
 ) -> None:
-    public_endpoints = {"web.send_asset", *(f"web.{page.route}" for page in pages if page.is_public)}
+    public_endpoints = {
+        "web.send_asset",
+        "web.front_page",
+        *(f"web.{page.route}" for page in pages if page.is_public),
+    }
 
     @blueprint.before_request
     async def load_visitor_unless_public() -> None:

@@ -239,6 +239,10 @@ async def test_front_page_leads_strangers_to_sign_in_and_names_what_needs_javasc
     )
 
 
+async def test_application_address_without_a_slash_leads_to_the_front_page(deployment):
+    assert (await deployment.person().get("/app")).location == "/app/"
+
+
 async def test_overview_is_not_found_for_non_members(deployment):
     answer = await deployment.person().get("/app/w/k3Jx9QmZ2aPr")
     assert (answer.status, answer.location.partition("?")[0]) == (303, "/app/sign-in")

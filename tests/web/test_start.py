@@ -1,0 +1,87 @@
+"""The first steps of a workspace: the script, the first event once it is stored, and the checklist."""
+
+import pytest
+
+from hosts.web.start import STEPS
+from service_core.testing.event_builder import EventBuilder
+from service_core.workspace.onboarding import NOTHING_OUTSTANDING
+from tests.fixtures.browser_deployment import IN_BROWSER
+from tests.fixtures.composed_deployment import running_deployment
+
+
+@pytest.fixture
+async def deployment(tmp_path):
+    async with running_deployment(tmp_path, {"storage": {"events": "memory://"}}) as deployment:
+        yield deployment
+
+
+async def append_page_view(service, workspace, at, page="/pricing"):
+    story = EventBuilder(workspace.id)
+    story.add_event("$pageview", at=at, visitor="first-visitor", page_path=page)
+    await service.ports.events.append(story.events)
+
+
+def visible_words(answer):
+    return " ".join(answer.text.split())
+
+
+async def test_start_page_shows_script_and_all_steps_of_an_empty_workspace(deployment):
+    ann = await deployment.signed_in("ann", "owner")
+    page = await ann.get(f"{deployment.settings}/start")
+    words = visible_words(page)
+    address = deployment.service.settings.http.effective_ingest_url
+    assert f'src="{address}/t.js" data-workspace-id="{deployment.workspace.public_id}"' in words
+    assert "Waiting for your first event" in words
+    assert words.count("To do:") == len(STEPS)
+    assert "Done:" not in words
+
+
+async def test_steps_are_those_of_the_onboarding_operation(deployment):
+    key = deployment.initialized_deployment.agent_key.secret
+    _, onboarding = await deployment.api("GET", "/v1/onboarding", key)
+    assert onboarding["next_steps"] == [step.sentence for step in STEPS]
+    assert NOTHING_OUTSTANDING not in onboarding["next_steps"]
+
+
+async def test_first_event_is_shown_with_page_moment_and_visitor(deployment):
+    ann = await deployment.signed_in("ann", "viewer")
+    path = f"{deployment.settings}/start"
+    assert "Waiting" in (await ann.get(f"{path}/first-event")).text
+    for at, page in (("2026-07-08T14:00:00Z", "/pricing"), ("2026-07-08T14:30:00Z", "/later")):
+        await append_page_view(deployment.service, deployment.workspace, at, page)
+    for shown in (await ann.get(f"{path}/first-event"), await ann.get(path)):
+        words = visible_words(shown)
+        assert "Your first event arrived Page view on /pricing · 8 Jul 2026, 14:00:00 (UTC)" in words
+        assert "/later" not in words
+    assert "Done: Add the script to your site" in visible_words(await ann.get(path))
+
+
+async def test_unreadable_events_are_said_and_not_shown_as_waiting(tmp_path):
+    async with running_deployment(tmp_path) as deployment:  # its event store is not started
+        ann = await deployment.signed_in("ann", "owner")
+        words = visible_words(await ann.get(f"{deployment.settings}/start"))
+    assert "Events cannot be read right now" in words
+    assert "Waiting" not in words
+    assert "To do:" not in words
+
+
+async def test_start_page_is_not_found_for_others(deployment):
+    await deployment.enrol("eve", "owner", deployment.other)
+    eve = await deployment.person().sign_in("eve@example.com")
+    for path in ("start", "start/first-event"):
+        assert (await eve.get(f"{deployment.settings}/{path}")).status == 404
+
+
+class TestInBrowser:
+    pytestmark = IN_BROWSER
+
+    async def test_first_event_appears_without_a_reload_by_hand(self, browser_deployment):
+        workspace = browser_deployment.initialized_deployment.workspace
+        async with browser_deployment.page(viewport={"width": 390, "height": 800}) as page:
+            await page.goto(f"{browser_deployment.settings}/start")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+            events = await browser_deployment.service.ports.events.first_and_last_event_time(workspace.id)
+            if events is None:
+                await append_page_view(browser_deployment.service, workspace, "2026-07-01T10:00:00Z")
+            await page.wait_for_selector("h2:has-text('Your first event arrived')", timeout=10_000)
+            await page.get_by_role("button", name="Copy").wait_for()
