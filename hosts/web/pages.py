@@ -14,6 +14,7 @@ from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
 from hosts.web import (
     account,
+    analyses,
     approve,
     audit,
     change_preview,
@@ -26,6 +27,7 @@ from hosts.web import (
     explore,
     identity,
     keys,
+    links,
     members,
     my_workspaces,
     overview,
@@ -75,8 +77,10 @@ PAGES: Final[tuple[Page, ...]] = (
     *audit.PAGES,
     *change_preview.PAGES,
     *dashboards.PAGES,
+    *analyses.PAGES,
     *explore.PAGES,
     *reports.PAGES,
+    *links.PAGES,
     *privacy.PAGES,
     *signup.PAGES,
     *public_pages.PAGES,
