@@ -114,8 +114,11 @@ from service_core.analytics.event_rules.custom_properties import json_type_name 
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms as list_event_synonyms
 from service_core.analytics.event_rules.order_deduplication import CHARGE as CHARGE
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS as CHARGE_COLUMNS
+from service_core.analytics.event_rules.order_deduplication import DEVICE_REPORTER as DEVICE_REPORTER
 from service_core.analytics.event_rules.order_deduplication import ORDER_DEDUP_WINDOW as ORDER_DEDUP_WINDOW
+from service_core.analytics.event_rules.order_deduplication import PROVIDER_REPORTER as PROVIDER_REPORTER
 from service_core.analytics.event_rules.order_deduplication import REFUND as REFUND
+from service_core.analytics.event_rules.order_deduplication import SERVER_REPORTER as SERVER_REPORTER
 from service_core.analytics.event_rules.order_deduplication import TRACKED as TRACKED
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES as TRACKED_SOURCES
 from service_core.analytics.event_rules.order_deduplication import (

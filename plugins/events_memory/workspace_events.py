@@ -180,9 +180,9 @@ class WorkspaceEvents:
 
     @cached_property
     def repeated_order_seqs(self) -> set[int]:
-        """Sequence numbers of conversions and orders that repeat an earlier report of the same order and name."""
+        """Sequence numbers of conversions and orders that repeat another report of the same order and name."""
         reports = (e for e in self.all_events if self._may_report_order(e))
-        return {e.seq for e in find_repeated_order_reports(reports, _repeat_keys)}
+        return {e.seq for e in find_repeated_order_reports(reports, _repeat_keys, _conversion_lookup_key)}
 
     def _may_report_order(self, event: Event) -> bool:
         if event.is_bot or event.is_test or event.event_name in REFUND_EVENTS:
@@ -264,7 +264,7 @@ def _repeat_keys(event: Event) -> frozenset[Hashable]:
     return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_ids_of_repeats(event))
 
 
-def _conversion_lookup_key(event: Event) -> Hashable:
+def _conversion_lookup_key(event: Event) -> frozenset[Hashable]:
     return frozenset(
         (canonical_event_name(event.event_name), id_) for id_ in order_payment_and_message_ids(event)
     )

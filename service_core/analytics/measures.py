@@ -165,15 +165,15 @@ class Relation(StrEnum):
         ``session`` (distinct key of the session); ``person``; ``identified`` (the person has a user id, from
         this or any other event); ``exit_page`` (path of the last page view of the session); ``visitor_is_new`` (the first visit event ever of the visitor is in the range;
         the first event of any kind without one). With `event_rules.visits.IS_VISIT_EVENT` visitors and sessions are
-        counted without the events of revenue providers.
+        counted without events that no device sent, such as those of revenue providers.
     ``SESSIONS``
-        One row per session whose first event is in the span; facts cover the whole session, without the
-        events of revenue providers. Columns:
+        One row per session whose first event is in the span; facts cover the whole session, without events that
+        no device sent. Columns:
         `entry_column`, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``, ``duration`` (seconds),
         ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``, ``exit_page``. A session without a page view is neither
         bounced nor engaged. Any event that `is_conversion` makes a session with a page view engaged, unless it repeats
-        an order (`find_repeated_order_reports`); nor is a repeat a purchase. A tracked event whose order a revenue
-        provider reports, too, is no repeat.
+        an order (`find_repeated_order_reports`); nor is a repeat a purchase. A device's event whose order a server or a
+        revenue provider reports, too, is no repeat.
     ``CONVERSIONS``
         Events that `is_conversion`, one per (`canonical_event_name`, order id) within 7 days
         (`deduplicate_order_reports_within_7_days`, over all history). Columns as EVENTS. Events of bots are never conversions.

@@ -30,19 +30,15 @@ from service_core.ingestion.device_columns import (
     names_app,
     sdk_reported_device_columns,
 )
-from service_core.ingestion.event_names import (
-    APP_OPENINGS,
-    PAGE_VIEWS,
-    PAYMENT_FEE_EVENT,
-    SESSION_START,
-    is_system_event,
-)
+from service_core.ingestion.event_names import PAYMENT_FEE_EVENT, is_system_event
 from service_core.ingestion.event_source import (
     API,
     BROWSER,
     MOBILE_APP,
+    TOUCH_EVENTS,
     WEB,
     SdkUserAgents,
+    is_from_device,
     reported_or_connection_ip,
     webhook_provider,
 )
@@ -59,7 +55,6 @@ from service_core.ingestion.traffic_source_columns import (
 )
 from service_core.ingestion.validation import text_of_string_or_number
 
-TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
 _BROWSER_SOURCES: Final = frozenset({BROWSER, WEB})
 LOCATED_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 ORDER_ID_PROPERTIES: Final = ("order_id", "orderId", "transaction_id")
@@ -159,8 +154,9 @@ class Enricher:
             interactive=properties.get("interactive") is not False and not is_system_event(parsed.name),
             rules_version=RULES_VERSION,
         )
-        imported = arrival.headers.get(IMPORTED_COLUMNS_HEADER)
-        return replace(event, **decode_imported_columns(imported)) if imported else event
+        if imported := arrival.headers.get(IMPORTED_COLUMNS_HEADER):
+            event = replace(event, **decode_imported_columns(imported))
+        return event if is_from_device(event) else replace(event, from_device=False)
 
     def _classify_bot_unless_webhook(
         self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str, page: PageContext, *, high_rate: bool

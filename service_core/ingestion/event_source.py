@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-from service_core.ingestion.models import PROVIDER_HEADER, IngestEndpoint, ReceivedEvent
+from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, SESSION_START
+from service_core.ingestion.models import (
+    CAMPAIGN_COLUMNS,
+    PROVIDER_HEADER,
+    Event,
+    IngestEndpoint,
+    ReceivedEvent,
+)
 from service_core.kernel.settings import IngestSettings
 
 API: Final = "api"
@@ -14,6 +21,15 @@ MOBILE_APP: Final = "mobile_app"
 WEB: Final = "web"
 """Source of events of the browser batch, whose senders have no key: they never take the id of an event with a key."""
 
+TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
+"""Events that only devices have; they may be touches without campaign values."""
+
+CLIENT_SESSION: Final = "client"
+"""The ``session_origin`` of an event whose session id the client sent."""
+
+_DEVICE_SOURCES: Final = frozenset({BROWSER, MOBILE_APP, WEB})
+_DEVICE_SIGN_COLUMNS: Final = ("device_type", "browser", "os", "page_url", "referrer", *CAMPAIGN_COLUMNS)
+"""Columns of an `API` event that only a device's event has."""
 _DEFAULTS: Final = IngestSettings()
 _BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")
 
@@ -61,6 +77,26 @@ def _is_mobile_http_client(agent: str, names_app: Callable[[], bool]) -> bool:
 def webhook_provider(arrival: ReceivedEvent) -> str | None:
     """Returns the revenue provider whose webhook the event is; None for any other event."""
     return arrival.headers.get(PROVIDER_HEADER) if arrival.channel is IngestEndpoint.WEBHOOK else None
+
+
+def is_from_device(event: Event) -> bool:
+    """Returns whether a device of the visitor sent an event, itself or through a server.
+
+    A revenue provider has no device. A server passes a device's event on when it names the device, its session, page,
+    user agent or campaign, or the event is one that only devices have, such as a page view.
+    """
+    if event.source != API:
+        return event.source in _DEVICE_SOURCES
+    names_device = event.anonymous_id is not None or event.visitor_id not in {
+        event.distinct_id,
+        event.user_id,
+    }
+    return (
+        names_device
+        or event.session_origin == CLIENT_SESSION
+        or event.event_name in TOUCH_EVENTS
+        or any(getattr(event, column) is not None for column in _DEVICE_SIGN_COLUMNS)
+    )
 
 
 def reported_or_connection_ip(

@@ -216,6 +216,10 @@ class Event:
         "Whether a storefront reported it, whose report of an order precedes those of payment providers.",
     ] = False
     touchable: Annotated[bool, "Whether it may make a touch."] = False
+    from_device: Annotated[
+        bool,
+        "Whether a device of the visitor sent it, itself or through a server; no other event is part of a visit.",
+    ] = True
     own_source: Annotated[
         str | None,
         "Source by everything the event itself carries: campaign values, click ids, link tag, external referrer; "

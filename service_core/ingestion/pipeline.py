@@ -13,7 +13,7 @@ from uuid import UUID
 from service_core.access.models import Workspace
 from service_core.ingestion.campaign import link_tag_without_utm
 from service_core.ingestion.enrichment import Enricher
-from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB, webhook_provider
+from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB
 from service_core.ingestion.ignored_values import ignored_values
 from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.models import (
@@ -284,7 +284,7 @@ class IngestPipeline:
             high_rate=self._count_and_check_minute_rate(arrival.parsed),
             utm_by_tag=utm_by_workspace.get(arrival.workspace.id, {}),
         )
-        if not event.is_bot and webhook_provider(arrival.queued.arrival) is None:
+        if not event.is_bot and event.from_device:
             self._sessions.put(key, session_state_after_event(event, known))
             if latest := latest_campaign(campaign, campaign_of_event(event)):
                 self._campaigns.put(visitor, latest)

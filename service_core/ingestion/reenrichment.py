@@ -16,8 +16,8 @@ from service_core.ingestion.bot_detection import INFORMATIONAL_REASONS, REFERRER
 from service_core.ingestion.campaign import Campaign, parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules import RULES_VERSION
 from service_core.ingestion.consent import is_consent_denied
-from service_core.ingestion.enrichment import LOCATED_SOURCES, TOUCH_EVENTS
-from service_core.ingestion.event_source import API, BROWSER, MOBILE_APP, WEB
+from service_core.ingestion.enrichment import LOCATED_SOURCES
+from service_core.ingestion.event_source import API, BROWSER, MOBILE_APP, TOUCH_EVENTS, WEB
 from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.models import CLASSIFICATION_COLUMNS, Event
 from service_core.ingestion.page_context import PageContext, parse_page_context
@@ -74,7 +74,7 @@ class EventReenricher:
         campaign = latest_campaign(campaign_of_state(session), self._campaigns.get(key[:2]))
         known = session_state_before_event(session, campaign, event.timestamp)
         again = event if is_consent_denied(event.event_data) else self._enrich_again(event, known)
-        if not again.is_bot and event.source in _CLIENT_SOURCES:
+        if not again.is_bot and event.from_device:
             self._sessions.put(key, session_state_after_event(again, session))
             if latest := latest_campaign(campaign, campaign_of_event(again)):
                 self._campaigns.put(key[:2], latest)

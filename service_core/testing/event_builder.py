@@ -12,11 +12,9 @@ from uuid import UUID, uuid4
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
 from service_core.analytics.ports import ConversionSet, QueryScope
-from service_core.ingestion.event_names import PAGE_VIEWS
+from service_core.ingestion.event_source import TOUCH_EVENTS
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
 from service_core.kernel.time_ranges import TimeRange
-
-TOUCH_EVENTS: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
 
 STOREFRONT: Final = "shop"
 """The source that marks an event as reported by a storefront."""
@@ -136,6 +134,7 @@ class EventBuilder:
             and columns.get("source", "browser") in TRACKED_SOURCES
             and (name in TOUCH_EVENTS or has_campaign),
             "is_storefront": columns.get("source") == STOREFRONT,
+            "from_device": columns.get("source", "browser") in TRACKED_SOURCES,
             **currency,
             **self._latest_attribution_by_session.get((visitor, session), _DIRECT),
             **columns,

@@ -67,6 +67,7 @@ EVENT_EXPRESSIONS = {
     "seq": "i",
     "strong_id": "CASE WHEN k = 1 AND known AND luck % 2 = 0 THEN 'user-' || md5((v // 2)::VARCHAR) END",
     "touchable": "k IN (0, 1) OR (k = 2 AND luck % 4 <> 0)",
+    "from_device": "true",
     "own_source": "CASE WHEN k = 0 THEN csp_origin_or_scheme END",
     "own_medium": "CASE WHEN k = 0 THEN medium_of END",
     "own_channel": "CASE WHEN k = 0 THEN channel_of END",

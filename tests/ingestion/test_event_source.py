@@ -2,8 +2,9 @@
 
 import pytest
 
-from service_core.ingestion.event_source import SdkUserAgents, reported_or_connection_ip
+from service_core.ingestion.event_source import SdkUserAgents, is_from_device, reported_or_connection_ip
 from service_core.ingestion.models import IngestEndpoint
+from service_core.testing.event_builder import EventBuilder
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,33 @@ def test_sent_ip_address_overrides_the_connection_and_zero_is_none(sent, source,
 def test_a_connection_without_an_address_gives_none():
     assert reported_or_connection_ip(None, None, "browser") is None
     assert reported_or_connection_ip(None, "unix", "browser") is None
+
+
+SERVER = {"source": "api", "session_origin": "generated"}
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "from_device"),
+    [
+        ("purchase", {"user_id": "U1"}, False),
+        ("purchase", {"distinct_id": "U1"}, False),
+        ("$identify", {"distinct_id": "U1", "user_id": "U1"}, False),
+        ("purchase", {"user_id": "U1", "anonymous_id": "A1"}, True),
+        ("purchase", {"user_id": "U2"}, True),
+        ("page_view", {"user_id": "U1"}, True),
+        ("session_start", {"user_id": "U1"}, True),
+        ("purchase", {"user_id": "U1", "session_origin": "client"}, True),
+        ("purchase", {"user_id": "U1", "browser": "Firefox"}, True),
+        ("purchase", {"user_id": "U1", "page_url": "https://example.com/thanks"}, True),
+        ("purchase", {"user_id": "U1", "referrer": "https://example.org/"}, True),
+        ("purchase", {"user_id": "U1", "utm_source": "google"}, True),
+        ("purchase", {"user_id": "U1", "lyr": "k7m2q9xa"}, True),
+        ("purchase", {"user_id": "U1", "source": "browser"}, True),
+        ("purchase", {"user_id": "U1", "source": "mobile_app"}, True),
+        ("purchase", {"user_id": "U1", "source": "web"}, True),
+        ("page_view", {"user_id": "U1", "anonymous_id": "A1", "source": "stripe"}, False),
+    ],
+)
+def test_event_of_a_server_is_from_a_device_if_it_names_one(name, columns, from_device):
+    event = EventBuilder().add_event(name, at="2026-07-01", visitor="U1", **SERVER | columns)
+    assert is_from_device(event) is from_device

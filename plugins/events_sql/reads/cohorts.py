@@ -14,12 +14,11 @@ from plugins.events_sql.reads.active_sessions import (
     create_session_interval_tables,
 )
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
-from plugins.events_sql.relations.order_deduplication import can_report_orders
+from plugins.events_sql.relations.order_repeats import can_report_orders, repeated_order_seqs
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
     EventRows,
     conversions_once_per_order,
-    repeated_order_seqs,
     span_conditions,
 )
 from plugins.events_sql.schema.tables import EVENTS

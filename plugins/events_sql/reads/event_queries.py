@@ -10,7 +10,6 @@ from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.reads.property_keys import frequent_property_keys_query, row_to_property_key
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
-from plugins.events_sql.relations.order_deduplication import is_tracked
 from plugins.events_sql.relations.relation_rows import EventRows
 from plugins.events_sql.schema.row_mapping import row_to_event, to_naive_utc, to_utc
 from plugins.events_sql.schema.tables import EVENTS
@@ -148,7 +147,7 @@ def list_active_visitors_latest_first(
     where = [*where, EVENTS.c.received_at >= sa.literal(to_naive_utc(received_since))]
     by_visitor: Any = {"partition_by": EVENTS.c.visitor_no}
     at = EVENTS.c.timestamp
-    is_visit = is_tracked(EVENTS.c)
+    is_visit = EVENTS.c.from_device
     viewed = sa.case((sa.and_(is_visit, name_in(EVENTS.c.event_name, PAGE_VIEWS)), 1), else_=0)
     visit_first = sa.case((is_visit, 0), else_=1)
     paid = _charges_with_missing_rate_flag(scope)
@@ -164,7 +163,7 @@ def list_active_visitors_latest_first(
         sa.func.row_number().over(**by_visitor, order_by=(visit_first, *NEWEST_FIRST)).label("place"),
     )
     facts_of_events = facts.select_from(joined).where(*where).subquery()
-    latest = sa.select(facts_of_events).where(facts_of_events.c.place == 1, is_tracked(facts_of_events.c))
+    latest = sa.select(facts_of_events).where(facts_of_events.c.place == 1, facts_of_events.c.from_device)
     ordered = latest.order_by(facts_of_events.c.timestamp.desc(), facts_of_events.c.visitor_id).limit(limit)
     return [_to_live_visitor(row) for row in runner.fetch_rows(ordered)]
 

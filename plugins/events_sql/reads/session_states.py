@@ -71,7 +71,7 @@ def _visit_sessions_of_visitors(keys: Sequence[SessionKey], *columns: Any) -> sa
         sa.select(*columns)
         .join_from(ID_NUMBERS, SESSIONS, same)
         .where(fn.InArray(ID_NUMBERS.c.workspace_id, workspaces), fn.InArray(ID_NUMBERS.c.id, visitors))
-        .where(sa.not_(c.is_bot), sa.not_(c.by_provider))
+        .where(sa.not_(c.is_bot), c.from_device)
     )
 
 

@@ -4,7 +4,6 @@ Repeats of tracked events are found by comparing with the previous report. Repor
 none, so superseded events are searched starting from them, which costs other workspaces little.
 """
 
-from collections.abc import Iterable
 from functools import reduce
 from operator import add
 from typing import Any, Final
@@ -15,9 +14,7 @@ from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
     END_WITH_REPEATS,
-    START,
     WORKSPACE,
-    CompiledSource,
     compiled_source,
     declare_parameter,
 )
@@ -26,7 +23,6 @@ from plugins.events_sql.sql.event_kinds import (
     canonical_name,
     charge_or_refund_kind,
     is_conversion,
-    is_order_event,
     name_in,
 )
 from plugins.events_sql.sql.time_buckets import microseconds
@@ -34,14 +30,11 @@ from service_core.plugin import (
     CHARGE,
     CHARGE_COMPONENTS,
     ORDER_DEDUP_WINDOW,
-    REFUND_EVENTS,
     TRACKED_SOURCES,
-    ConversionSet,
-    is_revenue_event,
 )
-from service_core.plugin import is_order_event as is_order_event_name
 
-_REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
+REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
+"""Reports of an order within this time are repeats."""
 
 ORDER_NAME_COLUMNS: Final = ("order_id", "payment_id")
 """Columns by which an event names its order."""
@@ -73,7 +66,7 @@ def unnested_order_ids(c: Any) -> sa.Label[Any]:
 def is_within_repeat_window(first: Any, second: Any) -> Expression:
     """Returns whether two events are less than 7 days apart."""
     apart = sa.func.abs(fn.EpochMicroseconds(first.timestamp) - fn.EpochMicroseconds(second.timestamp))
-    return apart < _REPEAT_MICROSECONDS
+    return apart < REPEAT_MICROSECONDS
 
 
 def superseded_money_events(since_parameter: str | None) -> sa.Select[Any]:
@@ -102,7 +95,7 @@ def superseded_conversions(events: Any, since_parameter: str | None, *, any_reve
 
 def _superseded_money_query(since_parameter: str | None) -> sa.CompoundSelect[Any]:
     c = EVENTS.c
-    reports = _report_rows(c, charge_or_refund_kind(c), since_parameter).where(c.revenue.is_not(None))
+    reports = event_reports(c, charge_or_refund_kind(c), since_parameter).where(c.revenue.is_not(None))
     return superseded_reports(materialized_cte(reports, "reports"), only_kind_with_repeats=CHARGE)
 
 
@@ -111,7 +104,7 @@ def _superseded_conversions_query(
 ) -> sa.CompoundSelect[Any]:
     """Reads events by each order id separately: few events have one, and engines skip rows without it."""
     c = events.c
-    reports = _report_rows(c, canonical_name(c.event_name), since_parameter).where(
+    reports = event_reports(c, canonical_name(c.event_name), since_parameter).where(
         is_conversion(c, any_revenue_converts=any_revenue)
     )
     if events is not EVENTS:
@@ -127,8 +120,18 @@ def _superseded_conversions_query(
     return superseded_reports(materialized_cte(sa.union_all(*queries), "reports"))
 
 
-def _report_rows(c: Any, kind: Expression, since_parameter: str | None) -> sa.Select[Any]:
-    query = sa.select(*report_columns(c, kind)).where(c.workspace_id == WORKSPACE)
+def event_reports(
+    c: Any, kind: Expression, since_parameter: str | None, *extra_columns: Expression
+) -> sa.Select[Any]:
+    """Selects the events of the workspace with the columns of `report_columns`.
+
+    Args:
+        c: the columns of the events.
+        kind: as in `report_columns`.
+        since_parameter: as in `superseded_money_events`.
+        extra_columns: further columns to select.
+    """
+    query = sa.select(*report_columns(c, kind), *extra_columns).where(c.workspace_id == WORKSPACE)
     if since_parameter is None:
         return query
     return query.where(
@@ -178,59 +181,6 @@ def superseded_reports(
     return sa.union_all(
         *(query.where(superseded) for query in queries),
         _recently_repeated_tracked_events(reports, only_kind_with_repeats),
-    )
-
-
-def repeated_order_reports(any_revenue: bool) -> CompiledSource:
-    """Returns the source of repeats as `find_repeated_order_reports` finds them in the core, with the column ``seq``.
-
-    It reads events from its parameter `START` on, which lies a week before the first event that matters.
-    """
-    return compiled_source(_repeated_order_reports_query, any_revenue)
-
-
-def can_report_orders(names: Iterable[str], conversions: ConversionSet) -> bool:
-    """Returns whether an event of one of these names may be a conversion or an order."""
-    return any(
-        name in conversions.names
-        or is_order_event_name(name, conversions)
-        or (conversions.any_revenue and is_revenue_event(name, conversions))
-        for name in names
-    )
-
-
-def _repeated_order_reports_query(any_revenue: bool) -> sa.CompoundSelect[Any]:
-    c = EVENTS.c
-    reports = _report_rows(c, canonical_name(c.event_name), START.key).where(
-        sa.or_(is_conversion(c, any_revenue_converts=any_revenue), is_order_event(c.event_name)),
-        sa.not_(c.is_bot),
-        sa.not_(c.is_test),
-        sa.not_(name_in(c.event_name, REFUND_EVENTS)),
-    )
-    queries = (
-        reports.where(c.order_id.is_not(None)),
-        reports.where(c.order_id.is_(None), c.payment_id.is_not(None)),
-    )
-    rows = materialized_cte(sa.union_all(*queries), "order_reports")
-    return sa.union_all(_recently_repeated_tracked_events(rows, None), _repeated_provider_reports(rows))
-
-
-def _repeated_provider_reports(reports: sa.CTE) -> sa.Select[Any]:
-    """Selects reports of revenue providers that repeat one of the same order id or payment id within 7 days."""
-    c = reports.c
-    ids = sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_NAME_COLUMNS))), sa.Text)
-    keyed = sa.select(c.seq, c.timestamp, c.what, ids.label("key")).where(c.standing != "")
-    table = materialized_cte(keyed, "provider_reports")
-    later, earlier = table.alias("later").c, table.alias("earlier").c
-    before = sa.or_(
-        earlier.timestamp < later.timestamp,
-        sa.and_(earlier.timestamp == later.timestamp, earlier.seq < later.seq),
-    )
-    same = sa.and_(later.key == earlier.key, later.what == earlier.what)
-    return (
-        sa.select(later.seq)
-        .join_from(later.seq.table, earlier.seq.table, same)
-        .where(before, is_within_repeat_window(later, earlier))
     )
 
 
@@ -289,4 +239,4 @@ def _recently_repeated_tracked_events(reports: sa.CTE, only_kind: str | None) ->
     if only_kind is not None:
         query = query.where(c.what == only_kind)
     later = query.subquery("with_time_since_previous")
-    return sa.select(later.c.seq).where(later.c.after < _REPEAT_MICROSECONDS)
+    return sa.select(later.c.seq).where(later.c.after < REPEAT_MICROSECONDS)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.identity.identity_resolution import join_and_return_person_number, join_person_id_text
 from plugins.events_sql.identity.related_visitors import ORDER_EVENTS
-from plugins.events_sql.relations.order_deduplication import repeated_order_reports, superseded_conversions
+from plugins.events_sql.relations.order_deduplication import superseded_conversions
 from plugins.events_sql.relations.session_facts import (
     session_entries,
     session_facts,
@@ -261,7 +261,7 @@ class SessionRows(RelationRows):
 
 _MAX_COLUMN_SETS: Final = 512
 _ALWAYS_REQUIRED: Final = (
-    *("timestamp", "seq", "event_name", "revenue", "currency", "order_id", "source", "is_bot"),
+    *("timestamp", "seq", "event_name", "revenue", "currency", "order_id", "source", "is_bot", "from_device"),
     *("workspace_id", "visitor_id", "visitor_no", "strong_no", "session_no"),
     *("payment_id", "message_id", "is_storefront", *CHARGE_COMPONENTS),
 )
@@ -299,14 +299,6 @@ def conversions_once_per_order(
     return compiled_source(_conversions_once_per_order_query, *shape).as_subquery(
         "conversions", **bind_parameters(scope, span_with_repeats(span))
     )
-
-
-def repeated_order_seqs(scope: QueryScope, span: TimeRange) -> sa.Select[Any]:
-    """Selects the sequence numbers of a span's conversions and orders that repeat an earlier report."""
-    repeated = repeated_order_reports(scope.conversions.any_revenue).as_subquery(
-        "repeated_orders", **bind_parameters(scope, span_with_repeats(span))
-    )
-    return sa.select(repeated.c.seq)
 
 
 def _conversions_once_per_order_query(

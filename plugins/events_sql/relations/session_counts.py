@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.relations.order_deduplication import is_tracked
 from plugins.events_sql.relations.relation_rows import VISITOR_ID, RelationRows
 from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
 from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_parameters, compiled_source
@@ -82,7 +81,7 @@ class SessionCountRows(RelationRows):
 
 def _sessions_with_event_in_span() -> sa.CompoundSelect[Any]:
     c = SESSIONS.c
-    of_visits = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.by_provider))
+    of_visits = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.from_device)
     conditions = (*of_visits, c.first_at < END, c.last_at >= START)
     facts = (c.visitor_no, c.session_no, c.first_at, c.exit_page)
     columns = [*facts, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]
@@ -92,6 +91,6 @@ def _sessions_with_event_in_span() -> sa.CompoundSelect[Any]:
         .join_from(SESSIONS, EVENTS, EVENTS.c.session_no == c.session_no)
         .where(*conditions, c.first_at < START, c.last_at >= END)
         .where(EVENTS.c.workspace_id == WORKSPACE, sa.not_(EVENTS.c.is_bot))
-        .where(EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END, is_tracked(EVENTS.c))
+        .where(EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END, EVENTS.c.from_device)
     )
     return sa.union_all(settled, reaching_over)

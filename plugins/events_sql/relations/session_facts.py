@@ -1,17 +1,14 @@
 """Sessions of a scope: without bots, or with the events of bots and people merged into one row.
 
-Events of revenue providers are part of no session.
+Events that no device sent, such as those of revenue providers, are part of no session.
 """
 
 from typing import Any
 
 import sqlalchemy as sa
 
-from plugins.events_sql.relations.order_deduplication import (
-    is_tracked,
-    materialized_cte,
-    repeated_order_reports,
-)
+from plugins.events_sql.relations.order_deduplication import materialized_cte
+from plugins.events_sql.relations.order_repeats import repeated_order_reports
 from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
@@ -31,7 +28,7 @@ _ENGAGED_SECONDS = 10
 
 
 def _workspace_conditions(include_bots: bool) -> list[Expression]:
-    conditions = [SESSIONS.c.workspace_id == WORKSPACE, sa.not_(SESSIONS.c.by_provider)]
+    conditions = [SESSIONS.c.workspace_id == WORKSPACE, SESSIONS.c.from_device]
     return conditions if include_bots else [*conditions, sa.not_(SESSIONS.c.is_bot)]
 
 
@@ -67,7 +64,7 @@ def visitors_first_seen(scope: QueryScope) -> sa.FromClause:
 
 def _visitors_first_seen_query(include_bots: bool) -> sa.Select[Any]:
     c = SESSIONS.c
-    visit = sa.func.min(c.first_at).filter(sa.not_(c.by_provider))
+    visit = sa.func.min(c.first_at).filter(c.from_device)
     first = sa.select(c.visitor_no, sa.func.coalesce(visit, sa.func.min(c.first_at)).label("first_at"))
     bots = [] if include_bots else [sa.not_(c.is_bot)]
     return first.where(c.workspace_id == WORKSPACE, *bots).group_by(c.visitor_no)
@@ -103,7 +100,7 @@ def _sessions_with_repeats_query(include_bots: bool, any_revenue: bool) -> sa.Se
     bots = [] if include_bots else [sa.not_(c.is_bot)]
     events = (
         sa.select(*columns, name_in(c.event_name, PURCHASE_EVENTS).label("purchases"))
-        .where(*in_time, *bots, is_tracked(c), c.session_no.in_(sessions))
+        .where(*in_time, *bots, c.from_device, c.session_no.in_(sessions))
         .subquery("of_sessions")
     )
     counts = events.c.seq.not_in(sa.select(repeats.c.seq))

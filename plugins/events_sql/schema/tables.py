@@ -3,7 +3,7 @@
 ``events`` holds the facts; all other tables are derived from it, in the same transaction, and can be rebuilt.
 ``id_numbers`` numbers every visitor (``v:<visitor id>``) and strong id (``u:<strong id>``) of a workspace, because
 exact distinct counts of numbers are three to five times cheaper than of texts. ``sessions`` has one row per
-session, bot flag and whether revenue providers sent the events (``by_provider``: no visit), with its first event, first
+session, bot flag and whether a device sent the events (``from_device``: a visit), with its first event, first
 page view and the one of them that is its entry event, and the path of its last page view, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
 reported, ``weak_links`` the links of secondary weak ids and of distinct ids sent alone, ``visitor_id_pairs`` the strong ids seen with each visitor,
 ``email_digests`` who owns and who seeks which e-mail, ``visitor_owners`` who owns a visitor's events from when on,
@@ -95,7 +95,7 @@ SESSIONS: Final = sa.Table(
     METADATA,
     sa.Column("session_no", IdNumber),
     sa.Column("is_bot", sa.Boolean),
-    sa.Column("by_provider", sa.Boolean),
+    sa.Column("from_device", sa.Boolean),
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("visitor_no", IdNumber),
     sa.Column("visitor_id", sa.Text),
@@ -224,7 +224,7 @@ SUPERSEDED_EVENTS: Final = sa.Table(
 
 STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-VERSION: Final = 5
+VERSION: Final = 6
 """The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(

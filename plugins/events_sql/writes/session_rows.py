@@ -19,14 +19,13 @@ from service_core.plugin import (
     PURCHASE_EVENTS,
     REFUND_EVENTS,
     SCREEN_CLASSES,
-    TRACKED_SOURCES,
 )
 
 _TOUCH_VALUES: Final = ("attribution_source", "attribution_medium", "channel")
-SESSION_KEY: Final = ("session_no", "is_bot", "by_provider")
+SESSION_KEY: Final = ("session_no", "is_bot", "from_device")
 _SESSION_EVENT_COLUMNS: Final = (
-    *("session_no", "is_bot", "timestamp", "seq", "event_name", "is_test", "revenue", "interactive"),
-    *("page_path", "touchable", *_TOUCH_VALUES, *CAMPAIGN_COLUMNS),
+    *("session_no", "is_bot", "from_device", "timestamp", "seq", "event_name", "is_test", "revenue"),
+    *("interactive", "page_path", "touchable", *_TOUCH_VALUES, *CAMPAIGN_COLUMNS),
 )
 
 
@@ -82,8 +81,7 @@ def _facts_with_entry_position(source: sa.FromClause) -> sa.Subquery:
 
 
 def _facts_per_session_key(source: sa.FromClause) -> sa.Subquery:
-    by_provider = sa.not_(name_in(source.c.source, TRACKED_SOURCES)).label("by_provider")
-    c = sa.select(*(source.c[name] for name in _SESSION_EVENT_COLUMNS), by_provider).subquery("visited").c
+    c = sa.select(*(source.c[name] for name in _SESSION_EVENT_COLUMNS)).subquery("visited").c
     place = (c.timestamp, c.seq)
     viewed, names = name_in(c.event_name, PAGE_VIEWS), fn.SortedArrayAgg(c.event_name, sa.not_(c.is_test))
     no_system = sa.or_(sa.not_(fn.TextStartsWith(c.event_name, sa.literal("$"))), viewed)

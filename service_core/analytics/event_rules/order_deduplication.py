@@ -27,6 +27,13 @@ TRACKED_SOURCES: Final = frozenset({"browser", "mobile_app", "api", "web"})
 ORDER_DEDUP_WINDOW: Final = timedelta(days=7)
 """Reports of one order within this time count once."""
 
+DEVICE_REPORTER: Final = 0
+"""A device of the person reported the order; lower numbers precede higher ones among reports of one order."""
+SERVER_REPORTER: Final = 1
+"""A server of the site reported the order by the tracking API."""
+PROVIDER_REPORTER: Final = 2
+"""A revenue provider reported the order."""
+
 
 def event_time_key(event: Event) -> tuple[datetime, int]:
     """Returns the position of an event in time."""
@@ -132,27 +139,66 @@ def deduplicate_order_reports_within_7_days(
     return [event for event, keys in events_with_keys if has_no_preceding_report(event, keys)]
 
 
-def find_repeated_order_reports(
-    events: Iterable[Event], keys_of: Callable[[Event], frozenset[Hashable]]
-) -> list[Event]:
-    """Returns the events that repeat an earlier report of the same order, less than 7 days before.
+def order_reporter(event: Event) -> int:
+    """Returns who reported an order: `DEVICE_REPORTER`, `SERVER_REPORTER` or `PROVIDER_REPORTER`."""
+    if event.from_device:
+        return DEVICE_REPORTER
+    return SERVER_REPORTER if provider_of_payment(event) == TRACKED else PROVIDER_REPORTER
 
-    Tracked events repeat tracked events, and events of revenue providers those of revenue providers: a page that
-    reports an order keeps its event, although the amount is that of the provider's report.
+
+def find_repeated_order_reports(
+    events: Iterable[Event],
+    keys_of: Callable[[Event], frozenset[Hashable]],
+    match_keys_of: Callable[[Event], frozenset[Hashable]],
+) -> list[Event]:
+    """Returns the events that repeat another report of the same order, so that each order is one event of its person.
+
+    An event repeats an earlier one of its kind of reporter less than 7 days before, and one of a preferred reporter
+    less than 7 days before or after: a page that reports an order keeps its event, although the amount is that of the
+    provider's report.
 
     Args:
         events: in order of `event_time_key`.
-        keys_of: returns the keys of the order that an event reports.
+        keys_of: returns the keys of the order among reports of one kind of reporter.
+        match_keys_of: returns the keys of the order among reports of different kinds.
     """
+    reports = list(events)
+    repeated = _seqs_of_later_reports(reports, keys_of) | _seqs_of_less_preferred_reports(
+        reports, match_keys_of
+    )
+    return [event for event in reports if event.seq in repeated]
+
+
+def _seqs_of_later_reports(
+    reports: Iterable[Event], keys_of: Callable[[Event], frozenset[Hashable]]
+) -> set[int]:
+    """Returns the numbers of reports within 7 days after one of the same kind of reporter."""
     latest: dict[Hashable, datetime] = {}
-    repeated = []
-    for event in events:
-        tracked = provider_of_payment(event) == TRACKED
-        keys = [(tracked, key) for key in keys_of(event)]
+    repeated = set()
+    for event in reports:
+        keys = [(order_reporter(event), key) for key in keys_of(event)]
         if any(event.timestamp - latest[key] < ORDER_DEDUP_WINDOW for key in keys if key in latest):
-            repeated.append(event)
+            repeated.add(event.seq)
         latest |= dict.fromkeys(keys, event.timestamp)
     return repeated
+
+
+def _seqs_of_less_preferred_reports(
+    reports: Iterable[Event], match_keys_of: Callable[[Event], frozenset[Hashable]]
+) -> set[int]:
+    """Returns the numbers of reports whose order a preferred reporter reports less than 7 days before or after."""
+    by_key: defaultdict[Hashable, list[Event]] = defaultdict(list)
+    for event in reports:
+        for key in match_keys_of(event):
+            by_key[key].append(event)
+    return {
+        report.seq
+        for same_order in by_key.values()
+        for report in same_order
+        for other in same_order
+        if order_reporter(other) < order_reporter(report)
+        and abs(other.timestamp - report.timestamp) < ORDER_DEDUP_WINDOW
+    }
 
 
 def order_ids_of_repeats(event: Event) -> frozenset[str]:

@@ -6,21 +6,21 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Final
 
-from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES, event_time_key
-from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.event_rules.order_deduplication import event_time_key
+from service_core.analytics.measures import Predicate
 from service_core.ingestion.event_names import PAGE_VIEWS, is_system_event
 from service_core.ingestion.models import Event
 
-IS_VISIT_EVENT: Final = Predicate("source", FilterOperator.IN, tuple(sorted(TRACKED_SOURCES)))
-"""The condition of events that count as visitors and sessions: those of the tracking API, not of revenue providers."""
+IS_VISIT_EVENT: Final = Predicate("from_device", value=True)
+"""The condition of events that count as visitors and sessions: not of revenue providers, nor of servers alone."""
 
 ENTRY_VIEW_WINDOW: Final = timedelta(minutes=30)
 """A session that begins with a system event is described by its first page view within this time."""
 
 
 def is_visit_event(event: Event) -> bool:
-    """Returns whether an event counts as a visitor and a session; events of revenue providers do not."""
-    return event.source in TRACKED_SOURCES
+    """Returns whether an event counts as a visitor and a session; one of a revenue provider or a server alone does not."""
+    return event.from_device
 
 
 def choose_entry_event(visit_events: Sequence[Event]) -> Event:

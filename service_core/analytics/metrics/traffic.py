@@ -102,7 +102,7 @@ TRAFFIC_METRICS: Final = (
         "visitors",
         "Visitors",
         VISITORS,
-        "Distinct visitors with an event; events of revenue providers are no visit.",
+        "Distinct visitors with an event; events of revenue providers, or of a server without a device, are no visit.",
     ),
     _define_count(
         "new_visitors",
@@ -120,7 +120,7 @@ TRAFFIC_METRICS: Final = (
         "sessions",
         "Sessions",
         count_distinct("session", Relation.EVENTS, IS_VISIT_EVENT),
-        "Distinct sessions with an event; events of revenue providers are no visit.",
+        "Distinct sessions with an event; events of revenue providers, or of a server without a device, are no visit.",
     ),
     _define_count(
         "identified_users",

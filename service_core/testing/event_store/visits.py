@@ -6,6 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from service_core.analytics.cohorts.ports import CohortReaderQuery
+from service_core.analytics.funnels.ports import FunnelOrder
 from service_core.analytics.measures import Column, Predicate, Relation, count_rows, entry_column, sum_column
 from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQuery
 from service_core.kernel.bucket_series import buckets_covering
@@ -221,3 +222,87 @@ class Visits(EventStoreKit):
         nothing = conversion_set(())
         unset = replace(twice, scope=replace(twice.scope, conversions=nothing))
         assert units_per_step(await store.read_funnel(unset)) == [3, 1]
+
+    async def test_an_order_reported_by_page_server_and_provider_is_one_event_of_its_person(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """In funnels and returns the report of the page counts, else that of the server, whichever comes first.
+
+        ``A1`` has a page and a provider, ``A2`` a server first and a page, ``A3`` a server with a payment id and a
+        provider, ``A4`` a page that names the message of a provider, ``A5`` two orders, ``A6`` reports a week apart.
+        """
+        till: dict[str, Any] = {"source": "till", "strong_id": None}
+        server: dict[str, Any] = {"source": "api", "from_device": False}
+        reports: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            ("A1", "02T10", {"order_id": "O1"}),
+            ("A1", "02T11", {"order_id": "O1", **till}),
+            ("A2", "03T10", {"order_id": "O2", **server}),
+            ("A2", "09T10", {"order_id": "O2"}),
+            ("A3", "02T10", {"payment_id": "P3", **till}),
+            ("A3", "08T10", {"order_id": "O3", "payment_id": "P3", **server}),
+            ("A4", "02T10", {"message_id": "M4", **till}),
+            ("A4", "02T09", {"order_id": "M4"}),
+            ("A5", "02T10", {"order_id": "O5"}),
+            ("A5", "02T11", {"order_id": "O6", "payment_id": "P6", **till}),
+            ("A6", "02T10", {"order_id": "O7"}),
+            ("A6", "09T10", {"order_id": "O7", **till}),
+        )
+        for visitor, at, columns in reports:
+            name = "purchase" if columns.get("source") != "till" else "order_paid"
+            builder.add_event(name, at=f"2026-03-{at}:00", visitor=visitor, revenue=900, **columns)
+        await store.append(builder.events)
+        names = frozenset({"purchase", "order_paid"})
+        twice = three_step_funnel_query(builder, steps=(names, names))
+        assert units_per_step(await store.read_funnel(twice)) == [6, 2]
+        strict = replace(twice, order=FunnelOrder.STRICT)
+        assert units_per_step(await store.read_funnel(strict)) == [6, 2]
+        by_session = replace(twice, by_session=True)
+        assert units_per_step(await store.read_funnel(by_session)) == [5, 0]
+        scope = builder.query_scope(whole_utc_days("2026-03-02", "2026-03-15"))
+        weeks = buckets_covering(scope.span, BucketUnit.WEEK, ZoneInfo("UTC"))
+        table = await store.read_cohorts(CohortReaderQuery(scope, weeks, weeks, event_names=names))
+        assert {(c.cohort, c.bucket): c.active for c in table.cells if c.active} == {(0, 0): 5, (0, 1): 2}
+
+    async def test_a_server_event_without_a_device_is_no_visit(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """It counts as an event, a conversion and money of its person, and in no visitor and no session.
+
+        Its report of an order repeats that of the page, so that the session of the page has the purchase.
+        """
+        order: dict[str, Any] = {"revenue": 900, "order_id": "O1"}
+        server: dict[str, Any] = {"source": "api", "from_device": False}
+        builder.add_event("page_view", at="2026-03-02T10:00:00", visitor="A1", strong_id="U1", country="DE")
+        builder.add_event("add_to_cart", at="2026-03-02T10:00:01", visitor="A1")
+        builder.add_event(
+            "purchase",
+            at="2026-03-02T10:00:05",
+            visitor="U1",
+            session="hour",
+            strong_id="U1",
+            **order,
+            **server,
+        )
+        builder.add_event("purchase", at="2026-03-02T10:00:06", visitor="A1", **order)
+        builder.add_event(
+            "renewed", at="2026-03-03T10:00:00", visitor="U1", session="other", strong_id="U1", **server
+        )
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        visits = (VISITORS, SESSIONS, SESSION_STARTS, ENGAGED, HAS_PURCHASE)
+        assert await measure_value_or_row(store, scope, *visits) == (1, 1, 1, 1, 1)
+        assert await measure_value_or_row(store, scope, EVENTS, CONVERTED, PERSONS, REVENUE) == (5, 1, 1, 900)
+        assert await measure_value_or_row(store, scope, VISITORS.with_conditions(NEW)) == 1
+        assert await measure_by_columns(store, scope, SESSIONS, entry_column("country")) == {"DE": 1}
+        persons, _ = await store.list_people_and_total(PeoplePageQuery(scope, 9, 0, "events"))
+        assert [(p.person, p.sessions, p.events, p.orders) for p in persons] == [("u:U1", 1, 5, 1)]
+        activity = await store.read_activity(PersonActivityQuery(scope, "u:U1", timedelta(days=30), 9))
+        assert [(s.first_event.event_name, s.events) for s in activity.sessions] == [("page_view", 3)]
+        active = await store.list_visitors_with_recently_received_events(scope, SPAN.start, 9)
+        assert [(visitor.latest_event.seq, visitor.events) for visitor in active] == [
+            (builder.events[3].seq, 3)
+        ]
+        states = await store.session_states(
+            [(builder.workspace_id, "U1", "hour"), (builder.workspace_id, "A1", "s1")]
+        )
+        assert [key[1] for key in states] == ["A1"]

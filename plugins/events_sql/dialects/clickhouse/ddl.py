@@ -34,7 +34,7 @@ _SORTING_KEYS: Final = {
     STORE_VERSION: "version",
     EVENTS: "workspace_id, timestamp, seq, event_id",
     ID_NUMBERS: "workspace_id, number",
-    SESSIONS: "workspace_id, session_no, is_bot, by_provider",
+    SESSIONS: "workspace_id, session_no, is_bot, from_device",
     TOUCH_CANDIDATES: "workspace_id, timestamp, seq, session_no",
     VISITOR_OWNERS: "workspace_id, visitor_no, since, since_seq",
     REPORTED_TOUCHES: "workspace_id, visitor_no, timestamp, seq, side",

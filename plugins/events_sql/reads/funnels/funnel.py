@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.reads.funnels.funnel_scan import FunnelScan, scan_funnel
 from plugins.events_sql.reads.funnels.funnel_sql import funnel_events_table, ordered_funnel_statement
-from plugins.events_sql.relations.order_deduplication import can_report_orders, is_tracked
-from plugins.events_sql.relations.relation_rows import EventRows, repeated_order_seqs, span_conditions
+from plugins.events_sql.relations.order_repeats import can_report_orders, repeated_order_seqs
+from plugins.events_sql.relations.relation_rows import EventRows, span_conditions
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
@@ -80,7 +80,7 @@ def _funnel_events_query(
         sa.select(*columns)
         .select_from(rows.source)
         .where(*rows.where, rows.at < sa.literal(to_naive_utc(read_span.end)))
-        .where(*([is_tracked(rows.table.c)] if plan.by_session else []))
+        .where(*([rows.table.c.from_device] if plan.by_session else []))
     )
     if has_repeats:
         statement = statement.where(rows.table.c.seq.not_in(sa.select(_REPEATED_ORDERS.c.seq)))

@@ -22,7 +22,6 @@ from plugins.events_sql.identity.related_visitors import (
 )
 from plugins.events_sql.reads.people.person_profile import latest_identify_payloads_per_person, row_to_touch
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
-from plugins.events_sql.relations.order_deduplication import is_tracked
 from plugins.events_sql.relations.order_events import create_order_events_table
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
@@ -297,7 +296,7 @@ def _counts_and_last_event_per_person(scope: QueryScope) -> sa.Select[Any]:
     source, number, where = _events_of_page_in_scope(scope)
     c = SELECTED_EVENTS.c
     facts = (
-        sa.func.count(c.session_no.distinct()).filter(is_tracked(c)).label("sessions"),
+        sa.func.count(c.session_no.distinct()).filter(c.from_device).label("sessions"),
         sa.func.count().filter(name_in(c.event_name, PAGE_VIEWS)).label("pageviews"),
         sa.func.count().label("events"),
         sa.func.max(c.timestamp).label("last_seen"),

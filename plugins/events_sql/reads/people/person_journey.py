@@ -36,7 +36,6 @@ from plugins.events_sql.reads.people.person_profile import (
     row_to_touch,
 )
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
-from plugins.events_sql.relations.order_deduplication import is_tracked
 from plugins.events_sql.relations.order_events import create_order_events_table
 from plugins.events_sql.relations.relation_rows import conversions_once_per_order, span_conditions
 from plugins.events_sql.schema.row_mapping import row_to_event, to_utc
@@ -150,7 +149,7 @@ def _newest_sessions(max_sessions: int, source: Any, where: list[Any]) -> sa.Sel
         sa.func.count().label("events"),
         fn.SingleElement(last_view).label("exit_page"),
     )
-    visits = facts.select_from(source).where(*where, is_tracked(c))
+    visits = facts.select_from(source).where(*where, c.from_device)
     sessions = visits.group_by(c.session_no).subquery("session_rows")
     newest = (sessions.c.first_at.desc(), sessions.c.first_seq.desc())
     return (
