@@ -145,6 +145,19 @@ def test_names_inside_properties_of_another_tool_become_fields(tmp_path):
     assert mapping.unused == ()
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_columns_fill_what_the_objects_of_a_row_do_not_have(tmp_path, reverse):
+    file = tmp_path / "other.ndjson"
+    columns = [
+        ("event", "Viewed"), ("user_id", "u1"), ("url", "https://a.example/column"), ("utm_source", "bing"),
+        ("event_properties", {"url": "https://a.example/object", "plan": "pro"}),
+    ]  # fmt: skip
+    file.write_text(json.dumps(dict(reversed(columns) if reverse else columns)) + "\n")
+    mapping = map_columns(read_event_file_by_suffix(file, ""), {})
+    (body,) = (mapping.to_entry(entry).body for entry in read_event_file_by_suffix(file, ""))
+    assert body["properties"] == {"url": "https://a.example/object", "plan": "pro", "utm_source": "bing"}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
