@@ -13,6 +13,7 @@ from sqlalchemy import create_engine
 
 from plugins import workspace_sql
 from plugins.workspace_sql.records import METADATA
+from plugins.workspace_sql.schema import require_database_file_of_known_version
 from service_core.access.api_keys import (
     create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
@@ -208,3 +209,13 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(open_direc
         assert [workspace.name for workspace in await directory.credentials.list_workspaces()] == [
             "Example Shop"
         ]
+
+
+async def test_newer_version_in_the_log_of_an_open_file_is_seen(open_directory, tmp_path):
+    file = tmp_path / "store" / "workspace.db"
+    async with open_directory():
+        require_database_file_of_known_version(file)
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("UPDATE alembic_version SET version_num = '9999'")
+            with pytest.raises(StartupError, match="9999"):
+                require_database_file_of_known_version(file)
