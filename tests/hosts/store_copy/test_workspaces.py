@@ -133,6 +133,29 @@ async def test_non_empty_target_is_refused_and_unchanged(config, tmp_path, works
         assert await other.credentials.list_workspaces() == [kept.workspace]
 
 
+async def test_one_changed_record_of_many_is_reported_with_its_kind(config, workspace_adapter, monkeypatch):
+    async with start_adapters([workspace_adapter]):
+        await fill_store(workspace_adapter)
+    transfer = type(workspace_adapter.transfer)
+    import_rows = transfer.import_rows_into_empty_store
+
+    async def import_with_a_wrong_rate(self, pages):
+        async def with_a_wrong_rate():
+            async for kind, rows in pages:
+                wrong = (
+                    [rows[0] | {"per_euro": rows[1]["per_euro"]}, *rows[1:]]
+                    if kind == "exchange_rates"
+                    else rows
+                )
+                yield kind, wrong
+
+        await import_rows(self, with_a_wrong_rate())
+
+    monkeypatch.setattr(transfer, "import_rows_into_empty_store", import_with_a_wrong_rate)
+    with pytest.raises(StartupError, match="says something else of: exchange_rates\\."):
+        await copy_and_compare_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
+
+
 async def test_failed_copy_leaves_the_target_empty(config, tmp_path, workspace_adapter):
     async with start_adapters([workspace_adapter]):
         await fill_store(workspace_adapter)
