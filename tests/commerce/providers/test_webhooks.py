@@ -292,6 +292,23 @@ async def test_message_the_plugin_raises_on_is_stored_raw_and_accepted_again_aft
     assert len(await webhook_client.events(workspace_client)) == 1
 
 
+async def test_reason_of_a_plugin_is_stored_without_characters_that_stores_refuse_and_cut(
+    webhook_client, workspace_client, monkeypatch
+):
+    provider = webhook_client.ports.registry.revenue_providers["stripe"]
+
+    def refuse(*_):
+        raise ValueError("plan 'a\0b\ud800' is " + "very " * 100 + "unknown")
+
+    monkeypatch.setattr(type(provider), "map_message", refuse)
+    assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
+    assert await webhook_client.events(workspace_client) == []
+    (kept,) = await webhook_client.ports.queue.list_quarantined(workspace_client.workspace.id, 10)
+    reason = kept.reason.removeprefix("ValueError: ")
+    assert reason.startswith("stripe: plan 'a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}' is very")
+    assert len(reason) == 200
+
+
 async def test_subscription_state_has_the_person_ids_of_its_event(webhook_client, workspace_client):
     await webhook_client.stripe(workspace_client, STARTED)
     (state,) = await webhook_client.subscriptions(workspace_client)
