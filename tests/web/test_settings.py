@@ -167,6 +167,20 @@ async def test_only_owners_change_roles_and_the_last_owner_stays(deployment):
     assert len(await deployment.store.members.list_members(deployment.workspace.id)) == 2
 
 
+@pytest.mark.parametrize(
+    ("form", "status"), [({}, 401), ({"keep_keys": "no"}, 401), ({"keep_keys": "yes"}, 200)]
+)
+async def test_keys_of_a_removed_member_end_unless_the_owner_keeps_them(deployment, form, status):
+    ann, bob = await deployment.signed_in("ann", "owner"), await deployment.signed_in("bob", "admin")
+    keys, members = f"{deployment.settings}/keys", f"{deployment.settings}/members"
+    created = await bob.follow(await bob.send(keys, keys, name="Report key", scope="service:read"))
+    [secret] = AGENT_KEY.findall(created.body)
+    listed = await deployment.store.members.list_members(deployment.workspace.id)
+    admin = next(member.account_id for member in listed if member.role == "admin")
+    assert (await ann.send(members, f"{members}/{admin}", action="remove", **form)).status == 303
+    assert (await deployment.api("GET", "/v1/workspace", secret))[0] == status
+
+
 async def test_admin_cannot_invite_an_owner(deployment):
     bob = await deployment.signed_in("bob", "admin")
     page = f"{deployment.settings}/members"
