@@ -6,6 +6,7 @@ from datetime import timedelta
 from time import process_time
 
 import pytest
+from pydantic import ValidationError
 
 from service_core.access.key_requests.create import poll_and_collect_approved_key_once
 from service_core.access.key_requests.models import RequestStatus
@@ -21,6 +22,7 @@ from service_core.access.signup.models import (
     SignupStatus,
 )
 from service_core.access.signup.ports import SignupLookup
+from service_core.access.signup.schemas import SignupBody
 from service_core.kernel.errors import (
     BadRequest,
     Conflict,
@@ -48,6 +50,25 @@ async def test_unpaid_signup_creates_no_account_or_workspace(deployment):
     assert await deployment.store.credentials.list_workspaces() == []
     assert await deployment.store.accounts.find_account_by_email("ann@example.com") is None
     assert deployment.mail.messages == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "domain"),
+    [
+        ("shop.example", "shop.example"),
+        ("https://Shop.Example/", "shop.example"),
+        ("http://shop.example.", "shop.example"),
+        ("https://shop.example./", "shop.example"),
+        ("shop.example/path", None),
+        ("shop", None),
+    ],
+)
+def test_domain_of_a_signup_is_its_host_alone(sent, domain):
+    if domain is None:
+        with pytest.raises(ValidationError, match="must be a host name"):
+            SignupBody(email="ann@example.com", domain=sent)
+    else:
+        assert SignupBody(email="ann@example.com", domain=sent).domain == domain
 
 
 async def test_payment_creates_account_workspace_membership_and_keys(deployment):
