@@ -65,6 +65,18 @@ async def test_data_driven_models_split_conversions_and_revenue(
     assert credit_by_key(answer.campaigns, "utm_source") == expected
 
 
+@pytest.mark.parametrize("model", DATA_DRIVEN_MODELS)
+async def test_groups_of_a_data_driven_model_are_cut_to_the_limit_and_channels_are_not(
+    get_attribution_report, event_builder, model
+):
+    add_three_paths(event_builder)
+    answer = await get_attribution_report(model=model, floor=1, limit="1")
+    assert ([row.utm_source for row in answer.campaigns], answer.truncated) == (["A"], True)
+    assert [row.channel for row in answer.channels] == ["A", "B", "direct"]
+    whole = await get_attribution_report(model=model, floor=1)
+    assert ([row.utm_source for row in whole.campaigns][:2], whole.truncated) == (["A", "B"], False)
+
+
 @pytest.mark.parametrize(
     ("model", "a", "b"), [("shapley", (1, 1000, 900), (1, 1, 1)), ("markov", (1, Decimal("500.5"), Decimal("450.5")), (1, Decimal("500.5"), Decimal("450.5")))]
 )  # fmt: skip
