@@ -11,6 +11,7 @@ from service_core.testing.event_store.kit import (
     CREDITED_ORDERS,
     EventStoreKit,
     Store,
+    measure_by_columns,
     measure_value_or_row,
 )
 from service_core.testing.event_store.sessions_and_payments import (
@@ -62,3 +63,16 @@ class PaidAmounts(EventStoreKit):
         ):
             scope = builder.query_scope(SPAN, conversions=conversions)
             assert await measure_value_or_row(store, scope, *counts, credit=LAST) == expected
+
+    async def test_bot_events_before_the_range_keep_a_payer_new_unless_include_bots(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """The payment of a person with only bot events before the range is that of a new person."""
+        builder.add_event("page_view", at="2026-03-01", visitor="A1", is_bot=True)
+        builder.add_event("purchase", at="2026-03-02", visitor="A1", session="s2", order_id="O1", revenue=500)
+        builder.add_event("page_view", at="2026-03-01", visitor="A2", session="s3")
+        builder.add_event("purchase", at="2026-03-02", visitor="A2", session="s4", order_id="O2", revenue=70)
+        await store.append(builder.events)
+        for include_bots, expected in ((False, {True: 500, False: 70}), (True, {False: 570})):
+            scope = builder.query_scope(SPAN, include_bots=include_bots)
+            assert await measure_by_columns(store, scope, REVENUE, "person_is_new") == expected
