@@ -1,0 +1,56 @@
+"""The endpoints that a resource declares: what each needs, and which limit it counts against."""
+
+import pytest
+from pydantic import Field
+
+from service_core.changes.pagination import ListQuery
+from service_core.changes.resource_definition import Listing, resource
+from service_core.kernel.operations import RateLimitClass, Scope
+from service_core.kernel.schemas import BodyModel
+from tests.fixtures.notes import NOTE_TYPE, Note
+
+
+class NewNote(BodyModel):
+    """A note to create."""
+
+    name: str = Field(description="Its name.")
+
+
+async def create_note(body: NewNote, write) -> Note:
+    """Make a note."""
+    raise NotImplementedError
+
+
+async def update_note(note: Note, body: NewNote, write) -> Note:
+    """Rename a note."""
+    raise NotImplementedError
+
+
+@pytest.fixture(scope="module")
+def notes():
+    return resource(
+        NOTE_TYPE,
+        "/notes/{noteId}",
+        listing=Listing("Notes, newest first.", query=ListQuery),
+        get="One note.",
+        create=create_note,
+        update=update_note,
+        delete="Remove a note.",
+    )
+
+
+def test_a_resource_has_one_endpoint_for_each_declared_action(notes):
+    assert {each.id: (each.method, each.path) for each in notes.operations} == {
+        "list_notes": ("GET", "/notes"),
+        "get_note": ("GET", "/notes/{noteId}"),
+        "create_note": ("POST", "/notes"),
+        "update_note": ("PATCH", "/notes/{noteId}"),
+        "delete_note": ("DELETE", "/notes/{noteId}"),
+    }
+
+
+def test_every_write_needs_the_scope_of_the_resource_and_counts_as_a_mutation(notes):
+    for each in notes.operations:
+        is_write = each.method != "GET"
+        assert each.scope is (Scope.WRITE_REPORTS if is_write else Scope.READ), each.id
+        assert (each.rate_limit is RateLimitClass.MUTATION) is is_write, each.id
