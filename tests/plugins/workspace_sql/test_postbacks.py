@@ -87,6 +87,20 @@ async def test_duplicate_postbacks_are_detected_within_and_across_batches(direct
     assert counts == [PostbackCount(0, "adhub", "skipped", 2)]
 
 
+async def test_postbacks_are_duplicates_for_less_than_the_window_in_both_directions(directory, workspace_id):
+    window, moment = WINDOWS[RULE], timedelta(microseconds=1)
+    offsets = (timedelta(), window, moment - window, window - moment, -window, window + moment)
+    for number, offset in enumerate(offsets):
+        one = make_postback(workspace_id, event_id=f"e{number}", event_at=NOW + offset)
+        await directory.postback_outbox.add_postbacks_skipping_duplicates([one], WINDOWS)
+    stored = await directory.postbacks.list_postbacks_by_event(
+        workspace_id, {f"e{number}" for number in range(len(offsets))}
+    )
+    assert [stored[f"e{number}"][0].status for number in range(len(offsets))] == [
+        "queued", "queued", "skipped", "skipped", "queued", "skipped",
+    ]  # fmt: skip
+
+
 async def test_postbacks_that_wait_for_an_order_are_duplicates_only_of_settled_ones(directory, workspace_id):
     waiting = [
         make_postback(workspace_id, event_id=f"e{number}", order_settles_by=NOW + timedelta(minutes=10))
