@@ -187,10 +187,12 @@ from service_core.analytics.measures import NOT_SET as NOT_SET
 from service_core.analytics.measures import Aggregation as Aggregation
 from service_core.analytics.measures import Column as Column
 from service_core.analytics.measures import ColumnOwner as ColumnOwner
+from service_core.analytics.measures import Condition as Condition
 from service_core.analytics.measures import DailyMean as DailyMean
 from service_core.analytics.measures import Difference as Difference
 from service_core.analytics.measures import FilterOperator as FilterOperator
 from service_core.analytics.measures import Measure as Measure
+from service_core.analytics.measures import NotAll as NotAll
 from service_core.analytics.measures import Operand as Operand
 from service_core.analytics.measures import Predicate as Predicate
 from service_core.analytics.measures import Ratio as Ratio
@@ -257,6 +259,7 @@ from service_core.analytics.query.catalog import Additivity as Additivity
 from service_core.analytics.query.catalog import Dimension as Dimension
 from service_core.analytics.query.catalog import Metric as Metric
 from service_core.analytics.query.catalog import MetricUnit as MetricUnit
+from service_core.analytics.query.evaluate_predicate import condition_matches as condition_matches
 from service_core.analytics.query.evaluate_predicate import (
     lower_case_letter_by_letter as lower_case_letter_by_letter,
 )

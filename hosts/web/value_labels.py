@@ -6,8 +6,8 @@ from typing import Final
 
 from hosts.web.value_words import humanize
 from service_core.analytics.measures import NOT_SET
+from service_core.analytics.query.models import OTHER_GROUP_LABEL
 from service_core.analytics.reads.countries import COUNTRIES
-from service_core.analytics.reads.query.top_groups import OTHER_GROUP_LABEL
 from service_core.ingestion.event_names import PAGE_VIEWS
 
 _DEVICE_TYPES: Final = {

@@ -18,18 +18,18 @@ from service_core.plugin import (
     Aggregation,
     Column,
     ColumnOwner,
+    Condition,
     Event,
-    Predicate,
     QueryScope,
     Relation,
     TimeRange,
     TouchEvent,
     charge_components_zero_if_tracked,
+    condition_matches,
     fee_of_charge,
     is_system_event,
     provider_of_payment,
     user_id_of_person,
-    value_matches,
 )
 
 
@@ -52,9 +52,9 @@ class RelationRow:
         """
         return first_set_value(column, self._value_without_fallback)
 
-    def matches(self, predicates: tuple[Predicate, ...]) -> bool:
-        """Returns whether the row meets all predicates."""
-        return all(value_matches(self.value_or_first_fallback(p.column), p.op, p.value) for p in predicates)
+    def matches(self, conditions: tuple[Condition, ...]) -> bool:
+        """Returns whether the row meets all conditions."""
+        return all(condition_matches(condition, self.value_or_first_fallback) for condition in conditions)
 
     def _value_without_fallback(self, column: Column) -> Any:
         if column.owner is ColumnOwner.ROW and column.name in self.facts:

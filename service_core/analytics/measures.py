@@ -145,6 +145,27 @@ class Predicate:
         object.__setattr__(self, "op", op)
         object.__setattr__(self, "value", value)
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The column, as `NotAll.columns`."""
+        return (self.column,)
+
+
+@dataclass(frozen=True, slots=True)
+class NotAll:
+    """The rows that fail at least one of several conditions: those outside of one group of several dimensions."""
+
+    conditions: tuple[Predicate, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the conditions."""
+        return tuple(condition.column for condition in self.conditions)
+
+
+Condition: TypeAlias = Predicate | NotAll
+"""A condition of rows."""
+
 
 def _as_column(column: str | Column) -> Column:
     return Column(column) if isinstance(column, str) else column
@@ -270,18 +291,18 @@ class Aggregation:
     relation: Relation
     column: Column | None = None
     distinct: bool = False
-    where: tuple[Predicate, ...] = ()
+    where: tuple[Condition, ...] = ()
     trailing_days: int | None = None
     use_default_attribution: bool = False
     use_builtin_conversions: bool = False
     non_additive_dimension: str | None = None
-    unknown_if: tuple[Predicate, ...] = ()
+    unknown_if: tuple[Condition, ...] = ()
     unknown_reason: UnavailableReason = UnavailableReason.INSUFFICIENT_DATA
 
-    def with_conditions(self, *predicates: Predicate) -> "Aggregation":
-        """Returns the same aggregation over the rows that also meet the predicates."""
-        gaps = (*self.unknown_if, *predicates) if self.unknown_if else ()
-        return replace(self, where=(*self.where, *predicates), unknown_if=gaps)
+    def with_conditions(self, *conditions: Condition) -> "Aggregation":
+        """Returns the same aggregation over the rows that also meet the conditions."""
+        gaps = (*self.unknown_if, *conditions) if self.unknown_if else ()
+        return replace(self, where=(*self.where, *conditions), unknown_if=gaps)
 
     def aggregations(self) -> Iterator["Aggregation"]:
         """Yields the aggregation itself."""

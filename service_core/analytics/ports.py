@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from service_core.access.analytics_settings import FeeRate
-from service_core.analytics.measures import Aggregation, Column, Measure, Predicate
+from service_core.analytics.measures import Aggregation, Column, Condition, Measure
 from service_core.ingestion.models import Event
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.exchange_rates import ExchangeRates
@@ -75,7 +75,7 @@ class QueryScope:
     currency: str
     zone: str
     conversions: ConversionSet
-    filters: tuple[Predicate, ...] = ()
+    filters: tuple[Condition, ...] = ()
     include_bots: bool = False
     order_refunds: bool = False
     rates: ExchangeRates | None = None

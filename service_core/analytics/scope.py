@@ -7,7 +7,7 @@ from functools import lru_cache
 from service_core.access.analytics_settings import AnalyticsSettings
 from service_core.access.models import Caller, Workspace
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET, list_event_synonyms
-from service_core.analytics.measures import Predicate
+from service_core.analytics.measures import Condition
 from service_core.analytics.ports import ConversionSet, QueryScope
 from service_core.kernel.time_ranges import TimeRange
 
@@ -35,7 +35,7 @@ def scope_for_caller(
     caller: Caller,
     span: TimeRange,
     *,
-    filters: Sequence[Predicate] = (),
+    filters: Sequence[Condition] = (),
     include_bots: bool = False,
     book_refunds_at_order: bool = False,
 ) -> QueryScope:

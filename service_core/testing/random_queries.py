@@ -17,9 +17,11 @@ from service_core.analytics.measures import (
     Aggregation,
     Column,
     ColumnOwner,
+    Condition,
     Difference,
     FilterOperator,
     Measure,
+    NotAll,
     Operand,
     Predicate,
     Ratio,
@@ -321,11 +323,13 @@ def _sometimes_add_dimension_filter(
     )
 
 
-def _random_dimension_filter(random: Random, dataset: RandomDataset, relation: Relation) -> Predicate:
-    """Returns a filter by a random dimension of a relation, with a value of the dataset."""
-    return _random_filter_by_existing_value(
-        random, dataset, random.choice([s[relation] for s in _DIMENSION_COLUMNS if relation in s])
-    )
+def _random_dimension_filter(random: Random, dataset: RandomDataset, relation: Relation) -> Condition:
+    """Returns a filter by a random dimension of a relation, or the rows outside of a group of several dimensions."""
+    columns = [s[relation] for s in _DIMENSION_COLUMNS if relation in s]
+    if random.random() < 0.3:
+        group = random.sample(columns, random.choice((2, 3)))
+        return NotAll(tuple(_random_filter_by_existing_value(random, dataset, column) for column in group))
+    return _random_filter_by_existing_value(random, dataset, random.choice(columns))
 
 
 def _random_event_filter(random: Random, dataset: RandomDataset) -> Predicate:
@@ -340,7 +344,8 @@ def _random_filter_by_existing_value(random: Random, dataset: RandomDataset, col
     name = column.name
     if name.endswith("_is_new"):
         return Predicate(column, random.choice(_EQUALITY_OPERATORS), random.random() < 0.5)
-    values = {value for event in dataset.builder.events if (value := getattr(event, name, None))}
+    event_column = "page_path" if name == "exit_page" else name
+    values = {value for event in dataset.builder.events if (value := getattr(event, event_column, None))}
     return _random_filter_of_any_text_operator(random, column, sorted(values) or ["none"])
 
 

@@ -19,7 +19,7 @@ from hosts.web.charts.plot_model import Bucket, Series
 from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
 from hosts.web.charts.time_labels import build_labelled_bucket
 from hosts.web.value_labels import label_dimension_value
-from service_core.analytics.reads.query.top_groups import OTHER_GROUP_LABEL
+from service_core.analytics.query.models import OTHER_GROUP_LABEL
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
 from service_core.kernel.timestamps import format_timestamp

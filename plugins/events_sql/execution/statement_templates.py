@@ -20,6 +20,7 @@ from service_core.plugin import (
     BucketRun,
     Buckets,
     CohortReaderQuery,
+    Condition,
     FilterOperator,
     PeoplePageQuery,
     Predicate,
@@ -218,7 +219,14 @@ class _Placeholders:
             currency=_PLACEHOLDER_CURRENCY,
             zone="",
             conversions=replace(own, names=frozenset({_PLACEHOLDER_NAME})),
-            filters=tuple(map(self._replace_equality_operands, scope.filters)),
+            filters=tuple(map(self._replace_operands_of_condition, scope.filters)),
+        )
+
+    def _replace_operands_of_condition(self, condition: Condition) -> Condition:
+        if isinstance(condition, Predicate):
+            return self._replace_equality_operands(condition)
+        return replace(
+            condition, conditions=tuple(map(self._replace_equality_operands, condition.conditions))
         )
 
     def _replace_equality_operands(self, predicate: Predicate) -> Predicate:

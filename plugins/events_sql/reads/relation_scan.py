@@ -27,7 +27,7 @@ from service_core.plugin import (
     AggregateQuery,
     Aggregation,
     Column,
-    Predicate,
+    Condition,
     QueryScope,
     Relation,
     TimeRange,
@@ -117,7 +117,7 @@ class RelationScan:
         ]
         counted = (self.aggregations[i].column for i in self.counted)
         grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
-        columns = (*(p.column for p in predicates), *counted, *grouped)
+        columns = (*(column for p in predicates for column in p.columns), *counted, *grouped)
         return any(part.name == column_name for column in columns if column for part in column.candidates)
 
     @cached_property
@@ -129,7 +129,7 @@ class RelationScan:
         ]
 
     @cached_property
-    def _common_predicates(self) -> tuple[Predicate, ...]:
+    def _common_predicates(self) -> tuple[Condition, ...]:
         """The predicates that all aggregations share, which become conditions of the scan."""
         first, *others = (self.aggregations[i].where for i in self.counted)
         return tuple(p for p in first if all(p in where for where in others))

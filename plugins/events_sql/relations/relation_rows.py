@@ -37,6 +37,7 @@ from service_core.plugin import (
     CHARGE_COMPONENTS,
     Column,
     ColumnOwner,
+    Condition,
     Predicate,
     QueryScope,
     TimeRange,
@@ -69,7 +70,7 @@ class RelationRows:
         self.where: list[Expression] = []
         self._from_clause: sa.FromClause = self.table
         self._joined_tables: dict[str, sa.FromClause] = {}
-        self._conditions: dict[tuple[Predicate, str], Expression] = {}
+        self._conditions: dict[tuple[Condition, str], Expression] = {}
 
     @property
     def source(self) -> sa.FromClause:
@@ -97,14 +98,20 @@ class RelationRows:
             return comparable_property(self.column_or_joined_fact("event_data"), column.name)
         return comparable_column(self.column_with_fallbacks(column))
 
-    def cached_condition_joining_its_tables(self, predicate: Predicate) -> Expression:
-        """Returns the condition of a predicate; the same one for an equal predicate, which is compiled once per statement."""
-        key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal in Python
+    def cached_condition_joining_its_tables(self, condition: Condition) -> Expression:
+        """Returns the SQL of a condition; the same one for an equal condition, which is compiled once per statement."""
+        key = condition, repr(condition)  # 1, 1.0 and true are equal in Python
         if key not in self._conditions:
-            self._conditions[key] = CachedText(
-                predicate_condition(self.predicate_value(predicate.column), predicate)
-            )
+            self._conditions[key] = CachedText(self._condition_joining_its_tables(condition))
         return self._conditions[key]
+
+    def _condition_joining_its_tables(self, condition: Condition) -> Expression:
+        if isinstance(condition, Predicate):
+            return predicate_condition(self.predicate_value(condition.column), condition)
+        parts = (
+            predicate_condition(self.predicate_value(part.column), part) for part in condition.conditions
+        )
+        return sa.not_(sa.func.coalesce(sa.and_(*parts), sa.false()))
 
     def column_without_fallback(self, column: Column) -> Expression:
         """Returns a column without its fallback."""
@@ -275,7 +282,8 @@ def required_columns(names: frozenset[str]) -> tuple[str, ...]:
 
 def filter_columns(scope: QueryScope) -> frozenset[str]:
     """Returns the event columns that the filters of a scope use."""
-    used = (part for p in scope.filters for part in p.column.candidates)
+    columns = (column for condition in scope.filters for column in condition.columns)
+    used = (part for column in columns for part in column.candidates)
     return frozenset("event_data" if part.owner is ColumnOwner.PROPERTY else part.name for part in used)
 
 

@@ -18,7 +18,7 @@ from service_core.plugin import (
     Aggregation,
     Column,
     ColumnOwner,
-    Predicate,
+    Condition,
     QueryScope,
     Relation,
     TimeRange,
@@ -41,7 +41,8 @@ def is_countable_from_sessions(plan: AggregateQuery, aggregation: Aggregation) -
     if aggregation.column not in _NUMBER_COLUMNS or plan.buckets or plan.scope.include_bots:
         return False
     predicates = (*plan.scope.filters, *(p for p in aggregation.where if p != IS_VISIT_EVENT))
-    columns = [p.column for p in predicates] + [d.get(Relation.EVENTS) for d in plan.dimensions]
+    compared = [column for condition in predicates for column in condition.columns]
+    columns = compared + [d.get(Relation.EVENTS) for d in plan.dimensions]
     return all(_is_session_column(part) for column in columns if column for part in column.candidates)
 
 
@@ -64,12 +65,12 @@ class SessionCountRows(RelationRows):
         """Returns the number of the visitor or session."""
         return self.table.c[_NUMBER_COLUMNS[column]]
 
-    def cached_condition_joining_its_tables(self, predicate: Predicate) -> Expression:
-        """Returns the condition of a predicate; all rows are of visits."""
+    def cached_condition_joining_its_tables(self, condition: Condition) -> Expression:
+        """Returns the SQL of a condition; all rows are of visits."""
         return (
             sa.true()
-            if predicate == IS_VISIT_EVENT
-            else super().cached_condition_joining_its_tables(predicate)
+            if condition == IS_VISIT_EVENT
+            else super().cached_condition_joining_its_tables(condition)
         )
 
     def column_without_fallback(self, column: Column) -> Expression:

@@ -20,7 +20,7 @@ from service_core.analytics.measures import (
     Aggregation,
     Column,
     ColumnOwner,
-    Predicate,
+    Condition,
     Relation,
     touch_column,
 )
@@ -32,7 +32,7 @@ from service_core.analytics.ports import (
     TouchPathQuery,
     TouchPathReader,
 )
-from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.evaluate_predicate import condition_matches
 from service_core.kernel.money import allocate_by_largest_remainder
 
 _DEFAULT_KEY_COLUMN: Final = touch_column("channel")
@@ -114,7 +114,10 @@ class _CreditSplit:
         """Every column of touches that is grouped by or filtered."""
         grouped = (column for column in self._dimension_columns if _is_touch_column(column))
         compared = (
-            p.column for aggregation in self.aggregations for p in self._touch_conditions(aggregation)
+            column
+            for aggregation in self.aggregations
+            for condition in self._touch_conditions(aggregation)
+            for column in condition.columns
         )
         return tuple(dict.fromkeys((*grouped, *compared))) or (_DEFAULT_KEY_COLUMN,)
 
@@ -147,8 +150,8 @@ class _CreditSplit:
                     strict=True,
                 ):
                     if share and all(
-                        value_matches(key[p.column], p.op, p.value)
-                        for p in self._touch_conditions(aggregation)
+                        condition_matches(condition, key.__getitem__)
+                        for condition in self._touch_conditions(aggregation)
                     ):
                         yield self._merge_result_key(group_key, key), aggregation, share
 
@@ -156,8 +159,8 @@ class _CreditSplit:
     def _dimension_columns(self) -> tuple[Column, ...]:
         return tuple(dimension[Relation.CREDITS] for dimension in self.query.dimensions)
 
-    def _touch_conditions(self, aggregation: Aggregation) -> tuple[Predicate, ...]:
-        return tuple(p for p in (*self.query.scope.filters, *aggregation.where) if _is_touch_column(p.column))
+    def _touch_conditions(self, aggregation: Aggregation) -> tuple[Condition, ...]:
+        return tuple(filter(_uses_touch_columns, (*self.query.scope.filters, *aggregation.where)))
 
     def _merge_result_key(self, totals_key: ResultKey, touch_key: Mapping[Column, str | None]) -> ResultKey:
         """Returns the result key from a key of the totals and a touch key."""
@@ -176,8 +179,12 @@ def _is_touch_column(column: Column) -> bool:
     return column.owner in {ColumnOwner.TOUCH, ColumnOwner.AD}
 
 
-def _without_touch_conditions(conditions: Sequence[Predicate]) -> tuple[Predicate, ...]:
-    return tuple(p for p in conditions if not _is_touch_column(p.column))
+def _uses_touch_columns(condition: Condition) -> bool:
+    return any(map(_is_touch_column, condition.columns))
+
+
+def _without_touch_conditions(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    return tuple(condition for condition in conditions if not _uses_touch_columns(condition))
 
 
 def _without_own_touch_conditions(aggregation: Aggregation) -> Aggregation:

@@ -1,10 +1,18 @@
 """Compiles dimension filters, whose values are labels, into predicates on the columns of a relation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from service_core.analytics.measures import Column, FilterOperator, Operand, Predicate, Relation, Scalar
+from service_core.analytics.measures import (
+    Column,
+    FilterOperator,
+    NotAll,
+    Operand,
+    Predicate,
+    Relation,
+    Scalar,
+)
 from service_core.analytics.query.catalog import Dimension
 from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.analytics.query.models import DimensionFilter
@@ -44,6 +52,45 @@ def compile_filters_or_none_if_unmatchable(
         else:
             predicates.append(Predicate(column, condition.op, _operand_as_text(condition.value)))
     return tuple(predicates)
+
+
+def conditions_outside_groups_or_none_if_unmatchable(
+    groups: Iterable[tuple[str, ...]], dimensions: Sequence[Dimension], relation: Relation
+) -> tuple[NotAll, ...] | None:
+    """Returns the conditions of rows of one relation that are in none of several groups.
+
+    Args:
+        groups: the labels of each group, one per dimension.
+        dimensions: the dimensions.
+        relation: the relation of the rows.
+
+    Returns:
+        `MATCHES_NOTHING` if every row is in one of the groups.
+    """
+    outside: list[NotAll] = []
+    for labels in sorted(groups):
+        inside = _conditions_of_group_or_none_without_rows(labels, dimensions, relation)
+        if inside == ():
+            return MATCHES_NOTHING
+        if inside is not None:
+            outside.append(NotAll(inside))
+    return tuple(outside)
+
+
+def _conditions_of_group_or_none_without_rows(
+    labels: tuple[str, ...], dimensions: Sequence[Dimension], relation: Relation
+) -> tuple[Predicate, ...] | None:
+    """Returns the conditions of the rows in a group; None if the relation has no such rows, () if all rows are such."""
+    conditions: list[Predicate] = []
+    for label, dimension in zip(labels, dimensions, strict=True):
+        column = dimension.columns.get(relation)
+        values = _column_values_of_label(label, dimension)
+        if column is None and label == dimension.null_label:
+            continue
+        if column is None or not values:
+            return None
+        conditions.append(_list_condition_or_comparison_if_single(column, FilterOperator.IN, values))
+    return tuple(conditions)
 
 
 def _column_values_meeting_condition(

@@ -10,7 +10,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
 
-from service_core.analytics.measures import FilterOperator, Scalar
+from service_core.analytics.measures import Column, Condition, FilterOperator, NotAll, Scalar
 
 _NUMBER_PATTERN: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WHOLE_NUMBER_PATTERN: Final = re.compile(r"-?[0-9]{1,37}")
@@ -34,6 +34,18 @@ _ORDER_OPERATORS: Final[Mapping[FilterOperator, Callable[[Any, Any], bool]]] = {
     FilterOperator.LT: lambda value, other: bool(value < other),
     FilterOperator.LTE: lambda value, other: bool(value <= other),
 }
+
+
+def condition_matches(condition: Condition, value_of: Callable[[Column], Any]) -> bool:
+    """Whether a row meets a condition.
+
+    Args:
+        condition: the condition.
+        value_of: returns the value of a column of the row.
+    """
+    if isinstance(condition, NotAll):
+        return not all(condition_matches(part, value_of) for part in condition.conditions)
+    return value_matches(value_of(condition.column), condition.op, condition.value)
 
 
 def value_matches(value: Any, op: FilterOperator, operand: Any = None) -> bool:

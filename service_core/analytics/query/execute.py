@@ -87,7 +87,8 @@ class QueryExecution:
         is_data_driven = any(
             credit is not None and credit.data_driven_model_id is not None for credit in rules
         )
-        return plan.is_single_query and not (has_labels or needs_empty_buckets or is_data_driven)
+        is_rest = self.query.groups_left_out is not None
+        return plan.is_single_query and not (has_labels or needs_empty_buckets or is_data_driven or is_rest)
 
     async def _execute_sorted_and_limited_in_store(self, source_query: SourceQuery) -> QueryResult:
         query = self.query
@@ -160,11 +161,11 @@ class QueryExecution:
         )
 
     def _add_zero_rows_unless_dimensions(self, accumulator: RowAccumulator) -> None:
-        """Adds a row for every bucket, or one row for the total, if there are no dimensions."""
-        if self.query.dimensions:
+        """Adds a row for every bucket, or one row for the total, if there are no dimensions or there is one group."""
+        if self.query.dimensions and self.query.groups_left_out is None:
             return
         for start in self.query.buckets.starts if self.query.buckets else (None,):
-            accumulator.get_or_add_zero_row((start, ()))
+            accumulator.get_or_add_zero_row((start, self.query.other_labels))
 
     async def _aggregate_source_into(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
         self._add_result_rows(
@@ -218,10 +219,12 @@ class QueryExecution:
         column_of = {aggregation: width + index for index, aggregation in enumerate(result.aggregations)}
         columns = [column_of[aggregation] for aggregation in source_query.aggregation_by_base.values()]
         for row in result.rows:
-            key = (
-                row[0] if has_bucket_column else None,
-                self._labels_of(source_query, row[has_bucket_column:width]),
-            )
+            labels = self._labels_of(source_query, row[has_bucket_column:width])
+            if self.query.groups_left_out is not None:
+                if source_query.sums_groups and labels in self.query.groups_left_out:
+                    continue
+                labels = self.query.other_labels
+            key = (row[0] if has_bucket_column else None, labels)
             accumulator.add(key, positions, [row[column] for column in columns])
 
     def _labels_of(self, source_query: SourceQuery, values: Sequence[Any]) -> tuple[str, ...]:

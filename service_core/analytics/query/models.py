@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from service_core.analytics.measures import FilterOperator, Operand
 from service_core.analytics.ports import CreditRule
@@ -30,6 +31,10 @@ class DimensionFilter:
         )
 
 
+OTHER_GROUP_LABEL: Final = "(other)"
+"""Label of the group of all rows that are in none of the largest groups, in each of its dimensions."""
+
+
 @dataclass(frozen=True, slots=True)
 class SortKey:
     """One sort key: a metric, a dimension or `BUCKET`. Unknown values sort last."""
@@ -54,6 +59,8 @@ class MetricQuery:
         default_credit_rule: rule by the default of the workspace, for metrics that always follow it.
         book_refunds_at_order: book refunds on the day of their order.
         include_bots: include events of bots.
+        groups_left_out: labels of the groups that are no part of the query; all other groups are counted as one, which
+            is labelled `OTHER_GROUP_LABEL`. None counts each group by itself.
     """
 
     metrics: tuple[str, ...]
@@ -68,6 +75,12 @@ class MetricQuery:
     default_credit_rule: CreditRule | None = None
     book_refunds_at_order: bool = False
     include_bots: bool = False
+    groups_left_out: frozenset[tuple[str, ...]] | None = None
+
+    @property
+    def other_labels(self) -> tuple[str, ...]:
+        """The labels of the group of all rows that are in no other group."""
+        return (OTHER_GROUP_LABEL,) * len(self.dimensions)
 
     @property
     def grouped_and_single_value_dimensions(self) -> Mapping[str, Operand]:
@@ -77,7 +90,8 @@ class MetricQuery:
             for condition in self.filters
             if condition.only_matching_value is not None
         }
-        return dict.fromkeys(self.dimensions) | filtered
+        grouped = self.dimensions if self.groups_left_out is None else ()
+        return dict.fromkeys(grouped) | filtered
 
 
 @dataclass(frozen=True, slots=True)

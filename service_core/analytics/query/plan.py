@@ -2,16 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from service_core.access.models import Caller, Workspace
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.measures import (
     Aggregation,
     ColumnOwner,
+    Condition,
     DailyMean,
     Difference,
     Measure,
-    Predicate,
     Ratio,
     Relation,
 )
@@ -20,6 +21,7 @@ from service_core.analytics.query.catalog import Catalog, Metric
 from service_core.analytics.query.compile_filters import (
     MATCHES_NOTHING,
     compile_filters_or_none_if_unmatchable,
+    conditions_outside_groups_or_none_if_unmatchable,
 )
 from service_core.analytics.query.compute import (
     aggregation_of,
@@ -47,6 +49,7 @@ class SourceQuery:
         use_builtin_conversions: whether conversions follow the built-in conversion set.
         aggregation_by_base: base measure to the aggregation the source evaluates, conditions included.
         filters: conditions that all aggregations share.
+        sums_groups: the groups of the rest are read one by one and added up, as their values are additive.
     """
 
     source: Source
@@ -54,8 +57,9 @@ class SourceQuery:
     is_daily_mean: bool
     use_default_attribution: bool
     use_builtin_conversions: bool
+    sums_groups: bool = False
     aggregation_by_base: dict[Aggregation | DailyMean, Aggregation] = field(default_factory=dict)
-    filters: tuple[Predicate, ...] = ()
+    filters: tuple[Condition, ...] = ()
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -88,25 +92,28 @@ def plan_query(
         not own_conversions_or_builtin_with_triggers(workspace.rules, workspace.triggers).names
         >= DEFAULT_CONVERSION_SET.names
     )
-    conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
-    plan: dict[tuple[int, tuple[int, ...], bool, bool, bool], SourceQuery] = {}
+    conditions: dict[tuple[Relation, bool], tuple[Condition, ...] | None] = {}
+    plan: dict[tuple[int, tuple[int, ...], bool, bool, bool, bool], SourceQuery] = {}
     has_unmatchable_filters = False
     for base_measure in _base_measures_and_incompleteness_counts(metrics, workspace.currency):
         aggregation = aggregation_of(base_measure)
         relation = aggregation.relation
-        if relation not in conditions:
-            conditions[relation] = compile_filters_or_none_if_unmatchable(
-                query.filters, catalog.dimensions, relation
+        sums_groups = query.groups_left_out is not None and _has_only_sums(aggregation)
+        if (relation, sums_groups) not in conditions:
+            conditions[relation, sums_groups] = _conditions_or_none_if_unmatchable(
+                query, catalog, relation, sums_groups=sums_groups
             )
-        if conditions[relation] is MATCHES_NOTHING:
+        if conditions[relation, sums_groups] is MATCHES_NOTHING:
             has_unmatchable_filters = True
             continue
         source = source_by_relation[relation]
-        present = _positions_of_relation_dimensions(query, catalog, relation)
+        is_whole_rest = query.groups_left_out is not None and not sums_groups
+        present = () if is_whole_rest else _positions_of_relation_dimensions(query, catalog, relation)
         options = (
             isinstance(base_measure, DailyMean),
             aggregation.use_default_attribution,
             aggregation.use_builtin_conversions and has_own_conversions,
+            sums_groups,
         )
         source_query = plan.setdefault(
             (id(source), present, *options), SourceQuery(source, present, *options)
@@ -123,6 +130,29 @@ def plan_query(
         tuple(plan.values()),
         is_single_query=len(plan) == 1 and can_sort_in_store and not has_unmatchable_filters,
     )
+
+
+_SUMMED_RELATIONS: Final = frozenset(Relation) - {
+    Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS, Relation.PAYMENTS,
+}  # fmt: skip
+"""Relations whose sources regroup rows themselves, so that they cannot leave out groups of several dimensions."""
+
+
+def _has_only_sums(aggregation: Aggregation) -> bool:
+    return aggregation.relation in _SUMMED_RELATIONS and not aggregation.distinct
+
+
+def _conditions_or_none_if_unmatchable(
+    query: MetricQuery, catalog: Catalog, relation: Relation, *, sums_groups: bool
+) -> tuple[Condition, ...] | None:
+    """Returns the filters of a query on one relation, and the conditions outside of the groups that are left out."""
+    filters = compile_filters_or_none_if_unmatchable(query.filters, catalog.dimensions, relation)
+    if filters is MATCHES_NOTHING or query.groups_left_out is None or sums_groups:
+        return filters
+    outside = conditions_outside_groups_or_none_if_unmatchable(
+        query.groups_left_out, [catalog.dimensions[id_] for id_ in query.dimensions], relation
+    )
+    return MATCHES_NOTHING if outside is MATCHES_NOTHING else (*filters, *outside)
 
 
 def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: Catalog) -> bool:
@@ -175,18 +205,21 @@ def _positions_of_relation_dimensions(
 
 
 def _set_shared_filters_or_per_aggregation(
-    source_query: SourceQuery, conditions_by_relation: Mapping[Relation, tuple[Predicate, ...] | None]
+    source_query: SourceQuery,
+    conditions_by_relation: Mapping[tuple[Relation, bool], tuple[Condition, ...] | None],
 ) -> None:
     """Sets the filters on the whole query if all aggregations share them, otherwise on each aggregation."""
     used = {
-        conditions_by_relation[aggregation.relation]
+        conditions_by_relation[aggregation.relation, source_query.sums_groups]
         for aggregation in source_query.aggregation_by_base.values()
     }
     if len(used) == 1:
         source_query.filters = used.pop() or ()
         return
     source_query.aggregation_by_base = {
-        base_measure: aggregation.with_conditions(*conditions_by_relation[aggregation.relation] or ())
+        base_measure: aggregation.with_conditions(
+            *conditions_by_relation[aggregation.relation, source_query.sums_groups] or ()
+        )
         for base_measure, aggregation in source_query.aggregation_by_base.items()
     }
 

@@ -109,7 +109,8 @@ def is_in_millionths(aggregation: Aggregation) -> bool:
 def messages_for_unknown_columns_of_measure(measure: Measure) -> Iterator[str]:
     """Yields a message for every column of a measure that its relation does not have."""
     for aggregation in [measure.aggregation] if isinstance(measure, DailyMean) else measure.aggregations():
-        for column in (aggregation.column, *(condition.column for condition in aggregation.where)):
+        compared = (column for condition in aggregation.where for column in condition.columns)
+        for column in (aggregation.column, *compared):
             if column is not None:
                 yield from messages_for_unknown_columns_with_hint(aggregation.relation, column)
 

@@ -5,9 +5,9 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
-from service_core.analytics.measures import Aggregation, Column, Predicate, Relation
+from service_core.analytics.measures import Aggregation, Column, Condition, Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult
-from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.evaluate_predicate import condition_matches
 
 Row: TypeAlias = Mapping[str, Any]
 """Values of a relation by column. ``rows`` is the number of rows the values are sums of; 1 where it is absent."""
@@ -49,7 +49,7 @@ class RowGrid:
         )
         columns = (
             *self.session_and_touch_columns_by_relation,
-            *(condition.column for condition in conditions),
+            *(column for condition in conditions for column in condition.columns),
             *(aggregation.column for aggregation in chosen if aggregation.column is not None),
         )
         return frozenset(part.name for column in columns for part in column.candidates)
@@ -121,10 +121,10 @@ def aggregate_row(row: Row, aggregation: Aggregation) -> Any:
     )
 
 
-def matches_all(row: Row, conditions: Iterable[Predicate]) -> bool:
+def matches_all(row: Row, conditions: Iterable[Condition]) -> bool:
     """Returns whether a row meets all conditions."""
     return all(
-        value_matches(_comparable(_column_value(row, condition.column)), condition.op, condition.value)
+        condition_matches(condition, lambda column: _comparable(_column_value(row, column)))
         for condition in conditions
     )
 

@@ -14,7 +14,7 @@ from service_core.analytics.measures import (
     Aggregation,
     Column,
     ColumnOwner,
-    Predicate,
+    Condition,
     Relation,
     touch_column,
 )
@@ -26,7 +26,7 @@ from service_core.analytics.ports import (
     TouchPathQuery,
     TouchPathReader,
 )
-from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.evaluate_predicate import condition_matches
 from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS, AdMatcher
 from service_core.commerce.ads.models import AdLevel
 from service_core.commerce.ads.ports import AdPlatforms, AdSpendStore
@@ -52,7 +52,8 @@ class UtmMatchedAdCredits:
         """Evaluates measures by UTM values and groups the result by the matching ads; other plans go to the event store."""
         leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
         grouped = tuple(columns.get(Relation.CREDITS) for columns in query.dimensions)
-        compared = (p.column for leaf in leaves for p in (*query.scope.filters, *leaf.where))
+        conditions = (c for leaf in leaves for c in (*query.scope.filters, *leaf.where))
+        compared = (column for condition in conditions for column in condition.columns)
         if not any(map(_is_ad_column, (*grouped, *compared))):
             return await self.events.aggregate(query)
         utm_query = _UtmQuery(query, leaves, grouped)
@@ -157,8 +158,8 @@ class _UtmQuery:
     def _aggregations_accepting_ad(self, ad_columns: Mapping[str, str | None]) -> Iterator[Aggregation]:
         """Yields the aggregations whose ad filters accept an ad."""
         for leaf in self.leaves:
-            conditions = (p for p in (*self.plan.scope.filters, *leaf.where) if _is_ad_column(p.column))
-            if all(value_matches(ad_columns.get(p.column.name), p.op, p.value) for p in conditions):
+            conditions = filter(_uses_ad_columns, (*self.plan.scope.filters, *leaf.where))
+            if all(condition_matches(c, lambda column: ad_columns.get(column.name)) for c in conditions):
                 yield leaf
 
     def _row_key_with_ad_columns(
@@ -175,8 +176,12 @@ class _UtmQuery:
         )
 
 
-def _without_ad_filters(conditions: Sequence[Predicate]) -> tuple[Predicate, ...]:
-    return tuple(p for p in conditions if not _is_ad_column(p.column))
+def _uses_ad_columns(condition: Condition) -> bool:
+    return any(map(_is_ad_column, condition.columns))
+
+
+def _without_ad_filters(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    return tuple(condition for condition in conditions if not _uses_ad_columns(condition))
 
 
 def _without_ad_columns(leaf: Aggregation) -> Aggregation:

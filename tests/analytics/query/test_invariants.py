@@ -123,6 +123,31 @@ async def test_pages_of_a_query_equal_one_large_page(served, drawn, limit, metri
 
 
 @generated_examples
+@given(drawn=random_datasets(40), limit=st.integers(1, 3), count=st.integers(2, 3))
+async def test_largest_groups_of_several_dimensions_and_the_rest_add_up_to_the_total(
+    served, drawn, limit, count
+):
+    asking = await load_dataset_client(served, drawn[0])
+    dimensions = drawn[1].sample(("utm_source", "channel", "event_name", "new_vs_returning"), count)
+    plan = {"metrics": ["events", "visitors", "attributed_conversions"], "dimensions": dimensions}
+    every = await asking.query(**plan, limit=1000)
+    answer = await asking.query(**plan, top={"limit": limit, "other": True})
+    other = ["(other)"] * count
+    kept = [row for row in answer["rows"] if [row[id_] for id_ in dimensions] != other]
+    assert all(row in every["rows"] for row in kept)
+    left_out = [row for row in every["rows"] if row not in kept]
+    assert len(kept) == min(limit, len(every["rows"]))
+    assert len(answer["rows"]) - len(kept) == (1 if left_out else 0)
+    for rest in (row for row in answer["rows"] if row not in kept):
+        assert rest["events"] == sum(row["events"] for row in left_out)
+        credited = sum(row["attributed_conversions"] for row in left_out)
+        assert rest["attributed_conversions"] == pytest.approx(credited)
+        visitors = [row["visitors"] for row in left_out]
+        assert max(visitors) <= rest["visitors"] <= sum(visitors)
+    assert answer["totals"] == every["totals"]
+
+
+@generated_examples
 @given(drawn=random_datasets(40), size=st.integers(3, 9))
 async def test_pages_of_events_and_persons_equal_one_large_page(served, drawn, size):
     asking = await load_dataset_client(served, drawn[0])

@@ -72,7 +72,6 @@ async def test_several_dimensions_keep_combinations(query_client):
     ("plan", "field"),
     [
         ({"top": {"limit": 3}}, "top"),
-        ({"dimensions": ["utm_source", "country"], "top": {"other": True}}, "top.other"),
     ],
 )
 async def test_top_without_groups_or_rest_is_refused(query_client, plan, field):
@@ -87,3 +86,42 @@ async def test_limit_of_top_is_clamped(query_client):
     )
     assert answer["meta"]["resolved"]["top"]["limit"] == 50
     assert sorted(values_by_label(answer)) == SOURCES
+
+
+async def test_the_rest_of_several_dimensions_is_one_group_that_counts_everybody_once(query_client):
+    plan = {"metrics": ["visitors", "pageviews"], "dimensions": ["hostname", "exit_page"]}
+    every = await query_client.query(plan)
+    answer = await query_client.query(plan | {"top": {"limit": 1, "other": True}})
+    rest, kept = answer["rows"]  # ties are ordered by label
+    assert (
+        kept
+        == every["rows"][0]
+        == {"hostname": "shop.example", "exit_page": "/", "visitors": 2, "pageviews": 2}
+    )
+    # V3 is in two groups of the rest, V1 in one of them and in the group that is kept.
+    assert rest == {"hostname": "(other)", "exit_page": "(other)", "visitors": 2, "pageviews": 2}
+    assert sum(row["visitors"] for row in every["rows"][1:]) == 3
+
+
+async def test_the_rest_of_several_dimensions_has_every_bucket_and_is_compared(query_client):
+    plan = {"metrics": ["pageviews"], "dimensions": ["utm_source", "event_name"], "interval": "day"}
+    top = plan | {"top": {"limit": 1, "other": True}, "compare": {"from": "2026-06-24", "to": "2026-06-30"}}
+    answer = await query_client.query(top)
+    rest = [row["pageviews"] for row in answer["rows"] if row["event_name"] == OTHER_GROUP_LABEL]
+    assert len(rest) == 7
+    assert sum(row["pageviews"] for row in answer["rows"]) == answer["totals"]["pageviews"]
+    assert {row["event_name"] for row in answer["comparison"]["rows"]} == {"page_view", OTHER_GROUP_LABEL}
+
+
+async def test_credits_of_the_rest_add_up_to_the_total(query_client):
+    plan = {
+        "metrics": ["attributed_conversions", "attributed_revenue"],
+        "dimensions": ["channel", "event_name", "new_vs_returning"],
+    }
+    every = await query_client.query(plan)
+    answer = await query_client.query(plan | {"top": {"limit": 1, "other": True}})
+    assert len(every["rows"]) > 1
+    rest, kept = answer["rows"]  # ties are ordered by label
+    assert kept == every["rows"][0]
+    for metric in plan["metrics"]:
+        assert rest[metric] == pytest.approx(sum(row[metric] for row in every["rows"][1:]))

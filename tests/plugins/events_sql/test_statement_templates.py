@@ -21,7 +21,7 @@ from plugins.events_sql.reads.people.people_list import (
 )
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from service_core.access.analytics_settings import AnalyticsSettings
-from service_core.analytics.measures import count_rows
+from service_core.analytics.measures import NotAll, count_rows
 from service_core.analytics.ports import AggregateQuery
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
@@ -70,11 +70,18 @@ def other_operand(operand):
     return f"other {operand}" if isinstance(operand, str) else operand
 
 
+def with_other_operands(condition):
+    """Returns the condition with other operands."""
+    if isinstance(condition, NotAll):
+        return NotAll(tuple(map(with_other_operands, condition.conditions)))
+    return replace(condition, value=other_operand(condition.value))
+
+
 def plan_with_other_values(random, plan):
     """Returns the plan with another workspace and other dates, longer or shorter."""
     moved, longer = timedelta(days=random.randint(-900, 900)), timedelta(hours=random.randint(0, 4000))
     span = TimeRange(plan.scope.span.start + moved, plan.scope.span.end + moved + longer)
-    filters = tuple(replace(each, value=other_operand(each.value)) for each in plan.scope.filters)
+    filters = tuple(map(with_other_operands, plan.scope.filters))
     scan = replace(
         plan.scope,
         workspace_id=OTHER,

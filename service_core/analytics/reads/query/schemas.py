@@ -71,7 +71,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
         catalog = queries.catalog
         ids = self.unique_known_metric_ids(catalog, _MAX_METRICS)
         dimensions = self._unique_accepted_dimensions(catalog, ids)
-        self._refuse_top_that_has_no_groups_or_no_rest(dimensions)
+        self._refuse_top_without_dimensions(dimensions)
         rules = self.credit_rules_needed_by_metrics(catalog, models, ids, workspace)
         query = MetricQuery(
             ids,
@@ -96,16 +96,9 @@ class AnalyticsQueryBase(MetricsRequestBase):
         require_dimensions_accepted_by_metrics(catalog, metric_ids, self.dimensions, "dimensions")
         return tuple(dict.fromkeys(self.dimensions))
 
-    def _refuse_top_that_has_no_groups_or_no_rest(self, dimensions: tuple[str, ...]) -> None:
+    def _refuse_top_without_dimensions(self, dimensions: tuple[str, ...]) -> None:
         if self.top is not None and not dimensions:
             raise BadRequest("top keeps groups of a dimension", "invalid_parameter", field="top")
-        if self.top is not None and self.top.other and len(dimensions) > 1:
-            raise BadRequest(
-                "other is the rest of one dimension",
-                "invalid_parameter",
-                field="top.other",
-                hint="Leave other out, or ask for one dimension.",
-            )
 
     def _started_buckets_or_none_without_interval(self, date_range: ResolvedRange) -> Buckets | None:
         if not self.interval:

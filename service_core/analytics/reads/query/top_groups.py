@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.query.models import DimensionFilter, MetricQuery, ResultRow
+from service_core.analytics.query.models import OTHER_GROUP_LABEL, DimensionFilter, MetricQuery, ResultRow
 from service_core.analytics.query.ordering import order_by_time_then_first_metric, sort_rows_unknown_last
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.schemas import BodyModel, Clamp
-
-OTHER_GROUP_LABEL: Final = "(other)"
-"""Label of the group of all rows that are in none of the largest groups."""
 
 
 class TopBody(BodyModel):
@@ -25,7 +22,7 @@ class TopBody(BodyModel):
     limit: Annotated[int, Clamp(1, 50)] = Field(default=10, description="How many of the largest groups.")
     other: bool = Field(
         default=False,
-        description=f"Adds the rest as one group labelled `{OTHER_GROUP_LABEL}`; with one dimension only.",
+        description=f"Adds the rest as one group labelled `{OTHER_GROUP_LABEL}` in each dimension.",
     )
 
 
@@ -57,7 +54,7 @@ async def rank_largest_groups(
         offset=0,
     )
     ranked = await queries.execute_marking_unfit_credits_unavailable(caller, ranking, snapshot)
-    labels = [row.labels for row in ranked.rows if not (top.other and row.labels == (OTHER_GROUP_LABEL,))]
+    labels = [row.labels for row in ranked.rows if not (top.other and row.labels == query.other_labels)]
     kept = tuple(labels[: top.limit])
     return TopGroups(kept, top.other and ranked.total_rows > len(kept))
 
@@ -106,13 +103,14 @@ async def _read_kept_groups(
 async def _read_rest(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot, groups: TopGroups
 ) -> Sequence[ResultRow]:
-    (dimension,) = query.dimensions
-    kept = tuple(labels[0] for labels in groups.labels)
-    excluded = (DimensionFilter(dimension, FilterOperator.NOT_IN, kept),) if kept else ()
-    result = await queries.execute_marking_unfit_credits_unavailable(
-        caller, replace(_unlimited(query, *excluded), dimensions=()), snapshot
-    )
-    return [replace(row, labels=(OTHER_GROUP_LABEL,)) for row in result.rows]
+    if len(query.dimensions) > 1:
+        rest = replace(_unlimited(query), groups_left_out=frozenset(groups.labels))
+    else:
+        kept = tuple(labels[0] for labels in groups.labels)
+        outside = [DimensionFilter(query.dimensions[0], FilterOperator.NOT_IN, kept)] if kept else []
+        rest = replace(_unlimited(query, *outside), dimensions=())
+    result = await queries.execute_marking_unfit_credits_unavailable(caller, rest, snapshot)
+    return [replace(row, labels=query.other_labels) for row in result.rows]
 
 
 def _unlimited(query: MetricQuery, *filters: DimensionFilter) -> MetricQuery:
