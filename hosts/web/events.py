@@ -189,7 +189,7 @@ def _list_values(events: ApiRead, state: ViewState, zone: ZoneInfo) -> dict[str,
     rows = events.data.get("events", [])
     return {
         "read": events,
-        "lines": [_build_event_line(row, zone) for row in rows],
+        "lines": [build_event_line(row, zone) for row in rows],
         "first": offset + 1,
         "last": offset + len(rows),
         "newer": state.link(offset=str(offset - PAGE_SIZE) if offset > PAGE_SIZE else None)
@@ -200,7 +200,8 @@ def _list_values(events: ApiRead, state: ViewState, zone: ZoneInfo) -> dict[str,
     }
 
 
-def _build_event_line(row: Mapping[str, Any], zone: ZoneInfo) -> EventLine:
+def build_event_line(row: Mapping[str, Any], zone: ZoneInfo) -> EventLine:
+    """The line of an event of an answer, with times by the wall clock of the workspace."""
     money = ValueFormat("currency", row["currency"] or "USD")
     known = {column: value for column, value in row.items() if value not in (None, [], {})}
     return EventLine(

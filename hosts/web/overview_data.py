@@ -145,7 +145,7 @@ class OverviewReader:
 
     async def load_card(self, group: TabGroup) -> TabbedCard:
         """One card with its chosen tab."""
-        tab = group.chosen(self.state)
+        tab = group.read_chosen_tab(self.state)
         response = await self.reader.post("/query", self._ranking_body(tab))
         data = successful_answer(response)
         card = (

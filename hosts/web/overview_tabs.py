@@ -45,7 +45,7 @@ class TabGroup:
     id: str
     tabs: tuple[Tab, ...]
 
-    def chosen(self, state: ViewState) -> Tab:
+    def read_chosen_tab(self, state: ViewState) -> Tab:
         """The tab that the address names, else the first."""
         wanted = dict(state.page_parameters).get(self.id, "")
         return next((tab for tab in self.tabs if tab.id == wanted), self.tabs[0])

@@ -252,6 +252,12 @@ class ViewState:
         return self.with_days(first, min(last, self.today) if direction > 0 else last)
 
 
+def today_view_state(zone: ZoneInfo, now: datetime) -> ViewState:
+    """The state of the current local day, for links of a page that has no range."""
+    today = local_date(now, zone)
+    return ViewState("today", today, today, today, zone)
+
+
 def read_view_state(
     args: QueryArguments, zone: ZoneInfo, now: datetime, page_parameters: Sequence[str] = ()
 ) -> ViewState:

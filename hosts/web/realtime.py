@@ -1,0 +1,191 @@
+"""The last 30 minutes of a workspace, drawn again by a script every few seconds."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from quart import Response, render_template, request
+
+from hosts.web.api_reader import MemberReader, explain_failure, successful_answer
+from hosts.web.cards.card import Answer, Card, DisplayContext, Number, Table, message_card, parse_instant
+from hosts.web.cards.json_values import build_display_context
+from hosts.web.cards.rankings import NO_PLACES
+from hosts.web.charts.plot import build_plot
+from hosts.web.charts.plot_model import Bucket, Series
+from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
+from hosts.web.events import EventLine, build_event_line
+from hosts.web.page_context import Page, PageContext
+from hosts.web.page_security import uncached_page_headers
+from hosts.web.value_labels import label_dimension_value
+from hosts.web.view_state import ViewState, today_view_state
+from service_core.access.models import Caller
+from service_core.analytics.measures import NOT_SET
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.reads.realtime import TIMELINE_MINUTES
+from service_core.api.http_messages import ApiResponse
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.timestamps import format_timestamp
+
+_RANKINGS: Final = (("page_path", "Pages"), ("attribution_source", "Sources"), ("country", "Places"))
+_MAX_RANKED: Final = 8
+_MAX_EVENTS: Final = 20
+_MAX_COMBINATIONS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimePage:
+    """What the page shows.
+
+    Attributes:
+        totals: active visitors and what happened in 30 minutes.
+        chart: page views by minute.
+        cards: page views by page, source and place.
+        lines: the newest events.
+        events_failure: why they could not be read.
+        updated: when, by the wall clock of the workspace.
+    """
+
+    totals: tuple[Number, ...]
+    chart: Card
+    cards: tuple[Card, ...]
+    lines: tuple[EventLine, ...]
+    events_failure: str | None
+    updated: str
+
+
+async def render_realtime(context: PageContext, public_id: str) -> Response:
+    """The page; with ``part=live`` in the query only what changes."""
+    workspace, member = await context.require_workspace(public_id)
+    caller = context.caller(workspace, member)
+    setting = build_display_context(context.component(Catalog), workspace)
+    state = today_view_state(workspace.zone, caller.now)
+    overview = f"{context.base}/w/{public_id}"
+    page = await _load_page(MemberReader(context, caller), caller, setting, state, overview)
+    if request.args.get("part") == "live":
+        body = await render_template(
+            "realtime_live.html", base=context.base, workspace=workspace, page=page, state=state
+        )
+        return Response(body, 200, uncached_page_headers(), mimetype="text/html")
+    return await context.render_page(
+        "realtime.html", workspace=workspace, member=member, page=page, state=state
+    )
+
+
+async def _load_page(
+    reader: MemberReader, caller: Caller, setting: DisplayContext, state: ViewState, overview: str
+) -> RealtimePage:
+    """Three requests: counts by minute, page views by page, source and place together, and the newest events."""
+    start = format_timestamp(caller.now - timedelta(minutes=TIMELINE_MINUTES))
+    end = format_timestamp(caller.now)
+    counted, ranked, listed = await gather_or_cancel(
+        reader.get("/realtime"),
+        reader.post("/query", _ranking_body(start, end)),
+        reader.get("/events", start_date=start, end_date=end, limit=str(_MAX_EVENTS)),
+    )
+    counts, events = successful_answer(counted), successful_answer(listed)
+    return RealtimePage(
+        _totals(counts, setting) if counts else (),
+        _timeline_card(counts, setting)
+        if counts
+        else message_card("By minute", explain_failure(counted), "lg"),
+        _ranking_cards(ranked, state, overview),
+        tuple(build_event_line(row, setting.zone) for row in events["events"]) if events else (),
+        None if events else explain_failure(listed),
+        f"{caller.now.astimezone(setting.zone):%H:%M:%S}",
+    )
+
+
+def _ranking_body(start: str, end: str) -> dict[str, Any]:
+    return {
+        "metrics": ["pageviews"],
+        "dimensions": [dimension for dimension, _ in _RANKINGS],
+        "date_range": {"from": start, "to": end},
+        "limit": _MAX_COMBINATIONS,
+    }
+
+
+def _totals(counts: Answer, setting: DisplayContext) -> tuple[Number, ...]:
+    money = setting.format_for("currency")
+    whole = setting.format_for("count")
+    return (
+        Number("Visitors in the last 5 minutes", whole.format_in_full_or_dash(counts["active_visitors"])),
+        Number("Page views in 30 minutes", whole.format_in_full_or_dash(counts["pageviews"])),
+        Number("Events in 30 minutes", whole.format_in_full_or_dash(counts["events"])),
+        Number(
+            "Revenue in 30 minutes",
+            money.format_in_full_or_dash(counts["revenue"]),
+            unknown=counts["revenue"] is None,
+        ),
+    )
+
+
+def _timeline_card(counts: Answer, setting: DisplayContext) -> Card:
+    """Page views and visitors by minute."""
+    points = counts["timeline"]
+    starts = [parse_instant(point["timestamp"]).astimezone(setting.zone) for point in points]
+    buckets = [Bucket(f"{start:%H:%M}", f"{start:%H:%M}", start == starts[-1]) for start in starts]
+    columns = (("pageviews", "Page views"), ("visitors", "Visitors"))
+    rows = tuple(
+        (bucket.title, *(f"{point[name]:,}" for name, _ in columns))
+        for bucket, point in zip(buckets, points, strict=True)
+    )
+    picture = build_plot(
+        "Page views by minute",
+        buckets,
+        [Series("Page views", tuple(point["pageviews"] for point in points))],
+        unit=setting.format_for("count"),
+        style="bar",
+    )
+    head = ("Minute", *(label for _, label in columns))
+    return Card("Page views by minute", "plot", picture, table=Table(head, rows), size="lg")
+
+
+def _ranking_cards(response: ApiResponse, state: ViewState, overview: str) -> tuple[Card, ...]:
+    data = successful_answer(response)
+    if data is None:
+        return tuple(message_card(title, explain_failure(response)) for _, title in _RANKINGS)
+    return tuple(
+        _ranking_card(title, _sum_pageviews_by(data, dimension), dimension, state, overview)
+        for dimension, title in _RANKINGS
+    )
+
+
+def _sum_pageviews_by(data: Answer, dimension: str) -> Counter[str]:
+    """Page views of each value; they add up, as every page view has one page, source and place."""
+    counted: Counter[str] = Counter()
+    for row in data["rows"]:
+        if row["pageviews"]:
+            counted[NOT_SET if row[dimension] is None else str(row[dimension])] += row["pageviews"]
+    return counted
+
+
+def _ranking_card(title: str, counted: Counter[str], dimension: str, state: ViewState, overview: str) -> Card:
+    if not counted:
+        return message_card(title, "No page views in the last 30 minutes.")
+    if dimension == "country" and set(counted) == {NOT_SET}:
+        return message_card(title, NO_PLACES)
+    largest, total = counted.most_common(_MAX_RANKED), counted.total()
+    bars = build_bars_relative_to_longest(
+        [
+            (label_dimension_value(dimension, value), count, f"{count:,}", f"{100 * count / total:.1f} %")
+            for value, count in largest
+        ]
+    )
+    return Card(
+        title,
+        "rows",
+        tuple(
+            Row(
+                bar.name,
+                bar.text,
+                bar.share,
+                bar.width,
+                overview + state.with_filter(dimension, value).query_string,
+            )
+            for bar, (value, _) in zip(bars, largest, strict=True)
+        ),
+    )
+
+
+PAGES: Final = (Page("GET /w/<public_id>/realtime", render_realtime),)

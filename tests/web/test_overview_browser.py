@@ -1,0 +1,135 @@
+"""The overview and Realtime in a real browser: by mouse, by keyboard, without scripts, on a phone and in the dark."""
+
+from urllib.parse import parse_qs, urlsplit
+
+from service_core.testing.event_builder import EventBuilder
+from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER, WATCH
+
+pytestmark = IN_BROWSER
+
+
+def gallery_address(browser_deployment, path=""):
+    return f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}{path}"
+
+
+def query_of(page):
+    return parse_qs(urlsplit(page.url).query)
+
+
+async def test_overview_is_read_on_a_phone_and_in_the_dark(browser_deployment):
+    async with browser_deployment.page(browser_deployment.eve) as page:
+        await page.add_init_script(WATCH)
+        for path in (
+            "",
+            "?f=page_path:contains:a&f=browser:is_not:x&by=browser",
+            "/details/page_path",
+            "/realtime",
+        ):
+            await page.goto(gallery_address(browser_deployment, path))
+            for width, scheme in ((1280, "light"), (390, "dark")):
+                await page.set_viewport_size({"width": width, "height": 800})
+                await page.emulate_media(color_scheme=scheme)
+                assert await page.evaluate(CONTRAST) == [], (path, scheme)
+                await page.evaluate(
+                    "document.querySelectorAll('.more').forEach((one) => { one.open = true; })"
+                )
+                assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+            assert await page.evaluate("[window.seen, window.owned]") == [[], None], path
+
+
+async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployment):
+    async with browser_deployment.page(browser_deployment.eve) as page:
+        await page.goto(gallery_address(browser_deployment))
+        await page.keyboard.press("?")
+        assert await page.locator("#keys").is_visible()
+        assert "Yesterday" in await page.inner_text("#keys")
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("w")
+        await page.wait_for_url("**?range=last_7_days")
+        await page.keyboard.press("x")
+        await page.wait_for_url("**compare=none")
+        await page.keyboard.press("/")
+        await page.keyboard.type("d")
+        assert query_of(page)["range"] == ["last_7_days"]
+        await page.keyboard.press("Escape")
+        assert not await page.locator("#add-filter[open]").count()
+        await page.keyboard.press("?")
+        await page.uncheck("#use-keys")
+        await page.keyboard.press("Escape")
+        await page.evaluate("document.activeElement.blur()")
+        await page.keyboard.press("d")
+        await page.keyboard.press("?")
+        assert query_of(page)["range"] == ["last_7_days"]
+
+
+async def test_tab_replaces_its_card_and_stays_open_after_a_further_click(browser_deployment):
+    async with browser_deployment.page(browser_deployment.eve) as page:
+        await page.goto(gallery_address(browser_deployment))
+        await page.evaluate("window.untouched = true")
+        await page.click("#card-devices a:has-text('Browsers')")
+        await page.wait_for_selector("#card-devices a[aria-current]:has-text('Browsers')")
+        assert query_of(page) == {"devices": ["browsers"]}
+        assert await page.evaluate("[window.untouched, document.activeElement.innerText]") == [
+            True,
+            "Browsers",
+        ]
+        await page.click(".tile a:has-text('Sessions')")
+        await page.wait_for_url("**metric=sessions*")
+        assert query_of(page)["devices"] == ["browsers"]
+        await page.go_back()
+        await page.wait_for_selector(".tile.current:has-text('Visitors')")
+
+
+async def test_days_are_selected_on_the_chart_by_dragging_and_read_by_keys(browser_deployment):
+    async with browser_deployment.page(browser_deployment.eve) as page:
+        await page.goto(gallery_address(browser_deployment))
+        days = await page.locator(".stop").evaluate_all("(all) => all.map((one) => one.dataset.day)")
+        await page.locator(".canvas").focus()
+        await page.keyboard.press("End")
+        await page.keyboard.press("ArrowLeft")
+        assert "This period" in await page.inner_text(".plot [role=status]")
+        boxes = [await page.locator(".hit").nth(at).bounding_box() for at in (20, 24)]
+        first, last = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes)
+        await page.mouse.move(*first)
+        await page.mouse.down()
+        await page.mouse.move(*last, steps=4)
+        await page.mouse.up()
+        await page.wait_for_url("**from=*")
+        assert query_of(page) == {"from": [days[20]], "to": [days[24]]}
+
+
+async def test_overview_works_without_javascript(browser_deployment):
+    async with browser_deployment.page(browser_deployment.eve, java_script_enabled=False) as page:
+        await page.goto(gallery_address(browser_deployment))
+        await page.click("#card-sources a:has-text('Campaigns')")
+        await page.wait_for_selector("#card-sources a[aria-current]:has-text('Campaigns')")
+        await page.click("#add-filter > summary")
+        await page.select_option("#add-filter select[name=filter_dimension]", "page_path")
+        await page.select_option("#add-filter select[name=filter_kind]", "contains")
+        await page.fill("#add-filter input[name=filter_value]", "script")
+        await page.click("#add-filter button")
+        assert "Page contains script" in await page.inner_text(".chips")
+        await page.click(".chip .remove")
+        assert query_of(page) == {"sources": ["campaigns"]}
+        await page.click(".range-bar .arrows summary")
+        await page.fill("[name=from]", "2026-01-05")
+        await page.click(".dates button")
+        assert query_of(page)["from"] == ["2026-01-05"]
+        await page.goto(gallery_address(browser_deployment, "/realtime"))
+        await page.click("text=Reload")
+
+
+async def test_realtime_updates_itself_and_keeps_opened_events(browser_deployment):
+    gallery = browser_deployment.gallery
+    async with browser_deployment.page(browser_deployment.eve) as page:
+        await page.clock.install()
+        await page.goto(gallery_address(browser_deployment, "/realtime"))
+        story = EventBuilder(gallery.workspace.id)
+        story._next_seq += 2_000_000  # those of the gallery come before
+        story.add_event("realtime_event", at=browser_deployment.service.ports.clock(), visitor="R1")
+        await browser_deployment.service.ports.events.append(story.events)
+        async with page.expect_response("**part=live"):
+            await page.clock.fast_forward(11_000)
+        await page.wait_for_selector(".events >> text=Realtime event")
+        await page.click("[data-realtime-toggle]")
+        assert await page.inner_text("[data-realtime-toggle]") == "Paused"
