@@ -24,7 +24,7 @@ def reenrich_stored_events(workspace: WorkspaceId = None, config: ConfigFile = D
     """Apply the present rules to stored events.
 
     Derives source, channel, referrer, reported touches, referrer spam and, of whole addresses, the location again.
-    Safe to stop and to run again. With an embedded event store the running service does the work.
+    Safe to stop and to run again; a second run at the same time is refused. With an embedded event store the running service does the work.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -72,7 +72,10 @@ async def _reenrich_here_or_in_service(config: "Path", public_id: str | None, on
 
 
 async def _request_and_wait(ports: "Ports", workspace: "Workspace", on_days: "OnDays") -> int:
-    """Requests the re-enrichment from the running service, and returns the changed events once it is complete."""
+    """Requests the re-enrichment from the running service, and returns the changed events once it is complete.
+
+    The completed request stays in the file: another command may wait for the same run.
+    """
     from hosts.worker.reenrichment import ReenrichmentProgress, ReenrichmentRequests
 
     requests = ReenrichmentRequests(ports.folder)
@@ -82,5 +85,4 @@ async def _request_and_wait(ports: "Ports", workspace: "Workspace", on_days: "On
     while not (progress := requests.load()[workspace.id]).is_complete:
         on_days(progress.done_days, progress.days)
         await asyncio.sleep(_POLL_SECONDS)
-    requests.remove(workspace.id)
     return progress.changed_events

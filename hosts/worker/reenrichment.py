@@ -5,9 +5,11 @@ owns the event store, and the scheduler runs it.
 """
 
 import asyncio
+import fcntl
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +19,7 @@ from uuid import UUID
 from hosts.composition.ports import Ports
 from hosts.store_copy.copy_events import build_scope_of_all_events, count_events
 from hosts.store_copy.spans import DAY, split_into_utc_days
+from hosts.worker.reenrichment_lease import ReenrichmentLease, ReenrichmentRunning, name_this_process
 from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.models import Workspace
 from service_core.analytics.ports import EventPageQuery
@@ -31,6 +34,7 @@ from service_core.kernel.ids import new_id
 from service_core.kernel.time_ranges import TimeRange
 
 REQUESTS_FILE: Final = "reenrichment.json"
+LOCK_FILE: Final = ".reenrichment.lock"
 _EVENTS_PER_PAGE: Final = 5_000
 _MAX_EVENTS_AT_ONCE: Final = 50_000
 """Events of a span that is read at once; a day with more is read by the hour."""
@@ -49,6 +53,7 @@ class ReenrichmentProgress:
         done_days, days: the number of days that are done, and of all.
         changed_events: the number of events that have other columns now.
         is_complete: whether it is done.
+        holder: the process that runs it, or ran it last.
     """
 
     rules: str = ""
@@ -57,13 +62,18 @@ class ReenrichmentProgress:
     days: int = 0
     changed_events: int = 0
     is_complete: bool = False
+    holder: str = ""
 
 
 class ReenrichmentRequests:
-    """The requests of a deployment and their progress, in one file of its data folder."""
+    """The requests of a deployment and their progress, in one file of its data folder.
+
+    Processes that run for different workspaces change the file at the same time, one after the other under a lock.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / REQUESTS_FILE
+        self._lock_path = folder / LOCK_FILE
 
     def load(self) -> dict[UUID, ReenrichmentProgress]:
         """Returns the progress of every request by workspace."""
@@ -76,11 +86,20 @@ class ReenrichmentRequests:
 
     def save(self, workspace_id: UUID, progress: ReenrichmentProgress) -> None:
         """Replaces the progress of a request; the file is replaced as a whole."""
-        self._replace_file(self.load() | {workspace_id: progress})
+        with self._exclusive():
+            self._replace_file(self.load() | {workspace_id: progress})
 
     def remove(self, workspace_id: UUID) -> None:
         """Removes a request; does nothing if there is none."""
-        self._replace_file({id_: p for id_, p in self.load().items() if id_ != workspace_id})
+        with self._exclusive():
+            self._replace_file({id_: p for id_, p in self.load().items() if id_ != workspace_id})
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        self._lock_path.touch(mode=0o600)
+        with self._lock_path.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _replace_file(self, requests: dict[UUID, ReenrichmentProgress]) -> None:
         fresh = self._path.with_suffix(".new")
@@ -90,12 +109,13 @@ class ReenrichmentRequests:
 
 
 async def run_requested_reenrichments(ports: Ports) -> None:
-    """Completes the requests of the data folder, one after the other."""
+    """Completes the requests of the data folder, one after the other; one that another process runs is left to it."""
     requests = ReenrichmentRequests(ports.folder)
     incomplete = [id_ for id_, progress in requests.load().items() if not progress.is_complete]
     for workspace in await ports.workspace.credentials.list_workspaces() if incomplete else ():
         if workspace.id in incomplete:
-            await reenrich_workspace(ports, workspace, requests)
+            with suppress(ReenrichmentRunning):
+                await reenrich_workspace(ports, workspace, requests)
 
 
 async def reenrich_workspace(
@@ -114,8 +134,30 @@ async def reenrich_workspace(
 
     Returns:
         How many events have other columns now, those of a stopped run included.
+
+    Raises:
+        ReenrichmentRunning: another run holds the lease of the workspace.
     """
-    progress = _progress_under_present_rules(requests, workspace)
+
+    def find_holder() -> str:
+        running = requests.load().get(workspace.id)
+        return running.holder if running is not None and not running.is_complete else ""
+
+    lease = ReenrichmentLease(ports.workspace.sync_leases, workspace.id, ports.clock, find_holder)
+    async with lease.hold():
+        return await _reenrich_leased_workspace(ports, workspace, requests, lease, on_days)
+
+
+async def _reenrich_leased_workspace(
+    ports: Ports,
+    workspace: Workspace,
+    requests: ReenrichmentRequests,
+    lease: ReenrichmentLease,
+    on_days: OnDays,
+) -> int:
+    """Returns how many events have other columns now; the lease is renewed before each day and before the rebuild."""
+    progress = replace(_progress_under_present_rules(requests, workspace), holder=name_this_process())
+    requests.save(workspace.id, progress)
     bounds = await ports.events.first_and_last_event_time(workspace.id)
     days = list(split_into_utc_days(*bounds)) if bounds else []
     reenricher = EventReenricher(workspace, TrafficClassifier(ports.domains), ports.geo)
@@ -123,6 +165,7 @@ async def reenrich_workspace(
         datetime.fromisoformat(progress.next_day) if progress.next_day else datetime.min.replace(tzinfo=UTC)
     )
     for number, day in enumerate(days, start=1):
+        await lease.acquire_or_renew()
         if day.end + DAY > next_day:  # the day before is read again: its sessions may go on
             changed = await _reenrich_day(ports, workspace, day, reenricher, writes=day.start >= next_day)
             progress = replace(
@@ -134,6 +177,7 @@ async def reenrich_workspace(
             )
             requests.save(workspace.id, progress)
         on_days(number, len(days))
+    await lease.acquire_or_renew()
     if progress.changed_events:
         await ports.events.rebuild_workspace(workspace.id)
     await _add_audit_entry(ports, workspace, progress)

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime
+import os
+import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -12,8 +15,15 @@ from hosts.composition.compose import load_ports
 from hosts.composition.ports import start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from hosts.store_copy.copy_events import build_scope_of_all_events
-from hosts.worker import reenrichment
-from hosts.worker.reenrichment import REQUESTS_FILE, run_requested_reenrichments
+from hosts.worker import reenrichment, reenrichment_lease
+from hosts.worker.reenrichment import (
+    REQUESTS_FILE,
+    ReenrichmentProgress,
+    ReenrichmentRequests,
+    reenrich_workspace,
+    run_requested_reenrichments,
+)
+from hosts.worker.reenrichment_lease import ReenrichmentLease, ReenrichmentRunning
 from service_core.analytics.ports import EventPageQuery
 from service_core.changes.audit_log import AuditFilter
 from service_core.kernel.time_ranges import TimeRange
@@ -123,3 +133,97 @@ async def test_running_service_does_the_work_where_it_owns_the_event_store(confi
     assert shown
     channels, _, _ = await read_channels_and_audit(config)
     assert channels == ["custom:crm"] * 3 + ["direct"]
+
+
+@pytest.fixture
+async def opened(config):
+    """The stores of the deployment, its requests and its workspace."""
+    ports = load_ports(config)
+    async with start_adapters([ports.workspace, ports.events, ports.geo, ports.domains]):
+        (workspace,) = await ports.workspace.credentials.list_workspaces()
+        yield ports, workspace, ReenrichmentRequests(config.parent)
+
+
+async def test_second_run_at_the_same_time_is_refused_and_names_the_process(opened, monkeypatch):
+    ports, workspace, requests = opened
+    real, refusals = reenrichment._reenrich_day, []
+
+    async def start_second_run(*arguments, **options):
+        with pytest.raises(ReenrichmentRunning) as refused:
+            await reenrich_workspace(ports, workspace, requests)
+        refusals.append(str(refused.value))
+        return await real(*arguments, **options)
+
+    monkeypatch.setattr(reenrichment, "_reenrich_day", start_second_run)
+    assert await reenrich_workspace(ports, workspace, requests) == 3
+    assert len(refusals) == 3
+    assert all(
+        f"by process {os.getpid()} on {socket.gethostname()} at the moment" in told for told in refusals
+    )
+    monkeypatch.undo()
+    assert await reenrich_workspace(ports, workspace, requests) == 0
+
+
+async def test_request_waits_while_a_process_with_another_folder_holds_the_lease(opened):
+    ports, workspace, requests = opened
+    requests.save(workspace.id, ReenrichmentProgress())
+    other = ReenrichmentLease(ports.workspace.sync_leases, workspace.id, ports.clock, str)
+    async with other.hold():
+        await run_requested_reenrichments(ports)
+        assert not requests.load()[workspace.id].is_complete
+        with pytest.raises(ReenrichmentRunning, match="by a process with another data folder"):
+            await reenrich_workspace(ports, workspace, requests)
+    await run_requested_reenrichments(ports)
+    assert requests.load()[workspace.id].changed_events == 3
+
+
+async def test_lease_ends_a_minute_after_a_crash(opened):
+    ports, workspace, _ = opened
+    now = datetime(2026, 8, 1, tzinfo=UTC)
+    crashed, other = (
+        ReenrichmentLease(ports.workspace.sync_leases, workspace.id, lambda: now, str) for _ in range(2)
+    )
+    await crashed.acquire_or_renew()
+    now += timedelta(seconds=59)
+    with pytest.raises(ReenrichmentRunning):
+        await other.acquire_or_renew()
+    now += timedelta(seconds=1)
+    await other.acquire_or_renew()
+    with pytest.raises(ReenrichmentRunning):
+        await crashed.acquire_or_renew()
+
+
+async def test_lease_is_renewed_while_it_is_held(monkeypatch):
+    class CountedLeases:
+        def __init__(self):
+            self.calls = []
+
+        async def acquire_or_renew_lease(self, *_):
+            self.calls.append("acquire")
+            return True
+
+        async def release_lease(self, *_):
+            self.calls.append("release")
+
+    monkeypatch.setattr(reenrichment_lease, "LEASE_DURATION", timedelta(milliseconds=8))
+    leases = CountedLeases()
+    async with ReenrichmentLease(leases, uuid4(), lambda: datetime.now(UTC), str).hold():
+        async with asyncio.timeout(60):
+            while len(leases.calls) < 4:
+                await asyncio.sleep(0.001)
+    assert leases.calls[-1] == "release"
+    assert set(leases.calls[:-1]) == {"acquire"}
+
+
+async def test_two_commands_wait_for_one_run_of_the_service(config):
+    ports = load_ports(config)
+    with try_consumer_lock(config.parent):
+        waiting = [
+            asyncio.create_task(_reenrich_here_or_in_service(config, None, lambda *_: None)) for _ in range(2)
+        ]
+        async with start_adapters([ports.workspace, ports.events, ports.geo, ports.domains]):
+            async with asyncio.timeout(60):
+                while not all(done.done() for done in waiting):
+                    await run_requested_reenrichments(ports)
+                    await asyncio.sleep(0.01)
+    assert [done.result() for done in waiting].count(3) >= 1
