@@ -114,7 +114,7 @@ class SqlEventStore:
         Raises:
             StartupError: another version has written it.
         """
-        query = sa.select(STORE_VERSION.c.version)
+        query = sa.select(STORE_VERSION.c.version).distinct()
         require_current_version(
             await self._engine.run_read_within_time_budget(lambda runner: runner.fetch_rows(query))
         )

@@ -42,12 +42,12 @@ def require_new_store_or_current_version(
     tables = _table_names(fetch, schema_sql)
     if EVENTS.name in tables:
         require_current_version(
-            fetch("SELECT version FROM store_version") if STORE_VERSION.name in tables else []
+            fetch("SELECT DISTINCT version FROM store_version") if STORE_VERSION.name in tables else []
         )
 
 
 def require_current_version(stored: Sequence[Sequence[Any]]) -> None:
-    """Checks the rows of the table of the version.
+    """Checks the distinct rows of the table of the version; ClickHouse keeps one of each process that created the tables.
 
     Raises:
         StartupError: the store is of another version.

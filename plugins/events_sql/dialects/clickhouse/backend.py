@@ -287,12 +287,14 @@ class ClickHouseBackend:
         """
         try:
             client = self.borrow_or_create_client(_WRITE_TIMEOUT_SECONDS)
-            require_new_store_or_current_version(
-                lambda text: client.query(text).result_rows, "currentDatabase()"
-            )
-            for text in ddl.create_if_missing_statements(self.settings.cluster):
-                client.command(text)
-            self.return_client(client)
+            try:
+                require_new_store_or_current_version(
+                    lambda text: client.query(text).result_rows, "currentDatabase()"
+                )
+                for text in ddl.create_if_missing_statements(self.settings.cluster):
+                    client.command(text)
+            finally:
+                self.return_client(client)
         except self.driver_errors as fault:
             raise StartupError(self.settings.connection_error_without_password(fault)) from fault
 
