@@ -255,6 +255,7 @@ from service_core.analytics.ports import Weighting as Weighting
 from service_core.analytics.postbacks.ports import PostbackCount as PostbackCount
 from service_core.analytics.postbacks.ports import PostbackReader as PostbackReader
 from service_core.analytics.postbacks.ports import PostbackSummary as PostbackSummary
+from service_core.analytics.postbacks.ports import RulePostbackCount as RulePostbackCount
 from service_core.analytics.query.catalog import Additivity as Additivity
 from service_core.analytics.query.catalog import Dimension as Dimension
 from service_core.analytics.query.catalog import Metric as Metric

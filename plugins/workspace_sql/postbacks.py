@@ -19,7 +19,9 @@ from service_core.plugin import (
     PostbackQueue,
     PostbackStatus,
     PostbackSummary,
+    RulePostbackCount,
     SkipReason,
+    TimeRange,
     mark_skipped,
 )
 
@@ -156,6 +158,27 @@ class SqlPostbackReader(SqlStore):
             .group_by(*group)
         )
         return [PostbackCount(*row.values()) for row in await self._database.fetch_rows(query)]
+
+    async def count_final_postbacks_by_rule(
+        self, workspace_id: UUID, span: TimeRange
+    ) -> list[RulePostbackCount]:
+        """Returns counts of finished postbacks by rule, status and reason, without those of tests."""
+        reason = sa.case(
+            (_ROW.status == PostbackStatus.SKIPPED, _ROW.reason),
+            (_ROW.status == PostbackStatus.FAILED, _ROW.error_code),
+        )
+        group = (_ROW.rule_id, _ROW.status, reason.label("why"))
+        query = (
+            sa.select(*group, sa.func.count().label("amount"))
+            .where(
+                _ROW.workspace_id == workspace_id,
+                _ROW.done_at >= span.start,
+                _ROW.done_at < span.end,
+                sa.not_(_ROW.is_test),
+            )
+            .group_by(*group)
+        )
+        return [RulePostbackCount(*row.values()) for row in await self._database.fetch_rows(query)]
 
 
 def skip_open_postbacks_of_rule(connection: sa.Connection, rule_id: UUID, now: datetime) -> None:

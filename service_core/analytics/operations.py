@@ -13,6 +13,7 @@ from service_core.analytics.reads import (
     metric_values,
     overview,
     realtime,
+    rule_deliveries,
     usage,
 )
 from service_core.analytics.reads.query import operations
@@ -36,8 +37,8 @@ QUERIES: Final[tuple[Operation, ...]] = (
 )
 """Queries of any metric by any dimension."""
 
-WORKSPACE: Final[tuple[Operation, ...]] = usage.OPERATIONS
-"""The workspace and its usage."""
+WORKSPACE: Final[tuple[Operation, ...]] = (*usage.OPERATIONS, *rule_deliveries.OPERATIONS)
+"""The workspace, its usage, and what its rules sent."""
 
 CONTEXT: Final[tuple[Operation, ...]] = context.OPERATIONS
 """Everything a program needs to know before it queries."""

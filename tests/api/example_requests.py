@@ -96,7 +96,7 @@ READS = (
 WRITES = (
     write("POST", "/v1/rules", {"rule": {"name": "Purchase", "trigger_event": "purchase", "platform": "meta",
           "platform_event": "Purchase"}}, rule="data.id"),
-    read("/v1/rules"),
+    read("/v1/rules"), read("/v1/rules/deliveries", **WEEK),
     write("PATCH", "/v1/rules/{rule}", {"rule": {"name": "Purchases"}}),
     write("DELETE", "/v1/rules/{rule}", {"dry_run": True}),
     write("POST", "/v1/links", {"link": {"name": "Summer", "destination_url": "https://shop.example/summer"}}, link="data.id"),

@@ -81,6 +81,7 @@ TABLE: Mapping[str, str] = {
     "POST /v1/shopify/economics/cost-imports/apply": INTERNAL,
     "GET /v1/subscriptions": READ,
     "GET /v1/rules": READ,
+    "GET /v1/rules/deliveries": READ,
     "GET /v1/links": READ,
     "GET /v1/scripts/proposals": READ,
     "GET /v1/scripts/proposals/{proposalId}": READ,

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
@@ -16,6 +17,14 @@ from service_core.analytics.connections.models import (
     ConnectionStatus,
     ProviderKind,
 )
+from service_core.delivery.postbacks.postback import (
+    Postback,
+    SkipReason,
+    mark_failed,
+    mark_sent,
+    mark_skipped,
+)
+from service_core.kernel.ids import new_id
 from service_core.testing.event_builder import EventBuilder
 from tests.workspace.conftest import NOW, WorkspaceApi
 
@@ -397,3 +406,41 @@ async def test_events_of_active_rules_count_as_conversions(meta_workspace):
     own = replace(owner, rules=AnalyticsSettings(conversions=frozenset({"purchase"})))
     await meta_workspace.service.ports.workspace.workspace_settings.save_workspace(own)
     assert await list_conversion_events(meta_workspace) == 0
+
+
+async def test_deliveries_of_a_rule_name_what_was_not_sent_and_why(meta_workspace):
+    rule = (await create_rule(meta_workspace))["data"]
+    workspace, outbox = meta_workspace.workspaces["shop"], meta_workspace.service.ports.workspace
+    postbacks = [
+        Postback(
+            id=new_id(), workspace_id=workspace.id, rule_id=UUID(rule["id"]), event_id=f"e{number}", event_at=NOW,
+            platform="meta", account_id="act_1", asset_id="1234", platform_event="Purchase",
+            platform_event_id=f"o{number}", created_at=NOW, next_attempt_at=NOW,
+        )
+        for number in range(4)
+    ]  # fmt: skip
+    windows = {UUID(rule["id"]): timedelta(hours=48)}
+    await outbox.postback_outbox.add_postbacks_skipping_duplicates(postbacks, windows)
+    await outbox.postback_queues.save_results_unless_finished(
+        [
+            mark_sent(postbacks[0], 200, NOW),
+            mark_failed(postbacks[1], "invalid_token", 400, NOW),
+            *(mark_skipped(one, SkipReason.NO_MATCH_KEY, NOW) for one in postbacks[2:]),
+        ]
+    )
+    answer = (await meta_workspace.ask("GET", "/rules/deliveries")).json
+    assert answer["rules"] == [
+        {
+            "rule_id": rule["id"],
+            "sent": 1,
+            "failed": 1,
+            "skipped": 2,
+            "reasons": [
+                {"status": "skipped", "reason": "no_match_key", "count": 2},
+                {"status": "failed", "reason": "invalid_token", "count": 1},
+            ],
+        }
+    ]
+    before = "/rules/deliveries?start_date=2026-01-01&end_date=2026-01-31"
+    assert (await meta_workspace.ask("GET", before)).json["rules"] == []
+    assert (await meta_workspace.ask("GET", "/rules/deliveries", key="other")).json["rules"] == []

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Final, Protocol
 from uuid import UUID
 
+from service_core.kernel.time_ranges import TimeRange
+
 SENT: Final = "sent"
 """Status of a postback that the platform accepted."""
 
@@ -30,6 +32,20 @@ class PostbackCount:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class RulePostbackCount:
+    """Number of postbacks of a rule that reached a final status for one reason.
+
+    Attributes:
+        reason: why they were skipped, or the error code of the platform; None for those that were sent.
+    """
+
+    rule_id: UUID
+    status: str
+    reason: str | None
+    count: int
+
+
 class PostbackReader(Protocol):
     """Reads postbacks. Test postbacks are listed with their event and never counted."""
 
@@ -50,6 +66,15 @@ class PostbackReader(Protocol):
         Args:
             workspace_id: the workspace.
             bucket_edges: ascending instants, two or more.
+
+        Raises:
+            StoreUnavailable: postbacks cannot be read.
+        """
+
+    async def count_final_postbacks_by_rule(
+        self, workspace_id: UUID, span: TimeRange
+    ) -> Sequence[RulePostbackCount]:
+        """Returns the number of postbacks that reached a final status within a range, by rule, status and reason.
 
         Raises:
             StoreUnavailable: postbacks cannot be read.

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from service_core.analytics.postbacks.ports import PostbackCount, PostbackSummary
+from service_core.analytics.postbacks.ports import PostbackCount, PostbackSummary, RulePostbackCount
 
 
 class NoPostbacks:
@@ -16,4 +16,9 @@ class NoPostbacks:
     async def count_final_postbacks_by_bucket(
         self, _workspace_id: UUID, _bucket_edges: object
     ) -> list[PostbackCount]:
+        return []
+
+    async def count_final_postbacks_by_rule(
+        self, _workspace_id: UUID, _span: object
+    ) -> list[RulePostbackCount]:
         return []

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from service_core.analytics.postbacks.ports import PostbackCount, PostbackSummary
+from service_core.analytics.postbacks.ports import PostbackCount, PostbackSummary, RulePostbackCount
 from service_core.delivery.postbacks.circuit_breaker import AccountHealth
 from service_core.delivery.postbacks.postback import (
     Postback,
@@ -18,6 +18,7 @@ from service_core.delivery.postbacks.postback import (
     schedule_retry_or_fail,
 )
 from service_core.kernel.ids import new_id
+from service_core.kernel.time_ranges import TimeRange
 from tests.fixtures.notes import Note
 from tests.plugins.workspace_sql.conftest import NOW
 
@@ -204,6 +205,34 @@ async def test_counts_cover_the_requested_range(directory, workspace_id):
     found = await directory.postbacks.count_final_postbacks_by_bucket(workspace_id, days)
     assert sorted((each.bucket, each.count) for each in found) == [(0, 2), (1, 1), (2, 1)]
     assert await directory.postbacks.count_final_postbacks_by_bucket(uuid4(), days) == []
+
+
+async def test_counts_by_rule_name_status_and_reason_within_the_range(directory, workspace_id):
+    other_rule = UUID(int=8)
+    every = [make_postback(workspace_id, f"o{number}", event_id=f"e{number}") for number in range(4)]
+    tests = make_postback(workspace_id, "o9", event_id="e9", is_test=True)
+    foreign = make_postback(workspace_id, "o8", event_id="e8", rule_id=other_rule)
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([*every, tests], WINDOWS)
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([foreign], {other_rule: WEEK})
+    await directory.postback_queues.save_results_unless_finished(
+        [
+            mark_sent(every[0], 200, NOW),
+            mark_failed(every[1], "invalid_token", 400, NOW),
+            mark_skipped(every[2], SkipReason.NO_MATCH_KEY, NOW),
+            mark_sent(every[3], 200, NOW + WEEK),
+            mark_sent(tests, 200, NOW),
+            mark_skipped(foreign, SkipReason.TOO_OLD, NOW),
+        ]
+    )
+    found = await directory.postbacks.count_final_postbacks_by_rule(workspace_id, TimeRange(NOW, NOW + WEEK))
+    assert sorted(found, key=lambda count: (count.rule_id, count.status)) == [
+        RulePostbackCount(RULE, "failed", "invalid_token", 1),
+        RulePostbackCount(RULE, "sent", None, 1),
+        RulePostbackCount(RULE, "skipped", "no_match_key", 1),
+        RulePostbackCount(other_rule, "skipped", "too_old", 1),
+    ]
+    nobody = await directory.postbacks.count_final_postbacks_by_rule(uuid4(), TimeRange(NOW, NOW + WEEK))
+    assert nobody == []
 
 
 async def test_removing_a_rule_cancels_its_pending_postbacks(directory, workspace_id):
