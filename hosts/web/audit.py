@@ -5,6 +5,7 @@ from typing import Final
 from quart import Response, request
 
 from hosts.web.forms import parse_id_or_raise_not_found
+from hosts.web.labels import ACTION_LABELS
 from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
@@ -53,6 +54,7 @@ async def _audit_page(
         refusal=refusal,
         workspace=workspace,
         member=member,
+        actions=ACTION_LABELS,
         entries=[(entry, _may_undo(entry, caller, change_executor)) for entry in page.entries],
         following=page.next_cursor,
     )

@@ -60,35 +60,49 @@ CONFIRMATIONS: Final[Mapping[str, str]] = MappingProxyType(
 REJECTION_LABELS: Final[Mapping[str, str]] = MappingProxyType(
     {
         RejectionReason.TOO_LARGE: "Too large",
-        RejectionReason.RATE_LIMITED: "More events in a second than are accepted",
-        RejectionReason.NO_BODY: "Request without a body",
-        RejectionReason.INVALID_JSON: "Body is not JSON, or not an event",
+        RejectionReason.RATE_LIMITED: "Too many events per second",
+        RejectionReason.NO_BODY: "Empty request",
+        RejectionReason.INVALID_JSON: "Invalid JSON, or not an event",
         RejectionReason.NO_EVENT_NAME: "No event name",
-        RejectionReason.NO_IDENTITY: "No id of a visitor or user",
-        RejectionReason.ENQUEUE_FAILED: "The server could not store it; senders try again",
-        RejectionReason.INVALID_SIGNATURE: "Webhook with a wrong signature",
-        RejectionReason.OTHER_WORKSPACE: "Names another workspace than the rest of its batch",
-        RejectionReason.UNSUPPORTED_ENCODING: "Content encoding other than gzip",
+        RejectionReason.NO_IDENTITY: "No visitor or user ID",
+        RejectionReason.ENQUEUE_FAILED: "Temporary server error; senders retry",
+        RejectionReason.INVALID_SIGNATURE: "Invalid webhook signature",
+        RejectionReason.OTHER_WORKSPACE: "Belongs to a different workspace than its batch",
+        RejectionReason.UNSUPPORTED_ENCODING: "Unsupported content encoding",
     }
 )
 """Reason of a refused event -> what the tracking page says."""
 
 IGNORED_VALUE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        IgnoredValue.MONEY: "Amount that is no number, or in a currency that does not exist: no revenue was counted",
-        IgnoredValue.UNPAID_MONEY: "Amount of an event with which nothing is paid, such as a product view: kept, not revenue",
-        IgnoredValue.CURRENCY: "Currency that is no three-letter code of ISO 4217",
-        IgnoredValue.TIMESTAMP: "Time that cannot be read or lies before 2020: the time of receipt was used",
-        IgnoredValue.LONG_ID: "Id longer than 255 characters: the rest was cut",
-        IgnoredValue.CLICK_ID_TYPE: "Click id of an unknown type",
-        IgnoredValue.TOP_LEVEL_FIELD: "Campaign value outside of properties",
-        IgnoredValue.IP_ADDRESS: "IP address that is none",
-        IgnoredValue.PROPERTIES: "Properties that are no object: none was kept",
-        IgnoredValue.DEEP_PROPERTY: "Property nested too deep, or a number out of range: it was dropped",
-        IgnoredValue.EXTERNAL_IDS: "External id that is neither text nor number",
+        IgnoredValue.MONEY: "Amount isn't a number, or its currency is unknown: no revenue counted",
+        IgnoredValue.UNPAID_MONEY: "Amount on an event that isn't a payment, such as a product view: kept, not counted as revenue",
+        IgnoredValue.CURRENCY: "Currency isn't a three-letter ISO 4217 code",
+        IgnoredValue.TIMESTAMP: "Time is unreadable or before 2020: time of receipt used",
+        IgnoredValue.LONG_ID: "ID longer than 255 characters: shortened",
+        IgnoredValue.CLICK_ID_TYPE: "Unknown click ID type",
+        IgnoredValue.TOP_LEVEL_FIELD: "Campaign parameter outside of properties",
+        IgnoredValue.IP_ADDRESS: "Invalid IP address",
+        IgnoredValue.PROPERTIES: "Properties aren't an object: dropped",
+        IgnoredValue.DEEP_PROPERTY: "Property nested too deeply, or number out of range: dropped",
+        IgnoredValue.EXTERNAL_IDS: "External ID is neither text nor a number",
     }
 )
 """Part of a stored event that cannot be used -> what the tracking page says."""
+
+
+ACTION_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "create": "created",
+        "update": "changed",
+        "delete": "deleted",
+        "reorder": "reordered",
+        "revoke": "revoked",
+        "propose": "proposed",
+        "undo": "undid a change of",
+    }
+)
+"""Action of an audit entry -> what the audit page says of its actor."""
 
 
 def label_scopes(scopes: Iterable[Scope]) -> list[tuple[str, str]]:

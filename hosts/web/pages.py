@@ -25,6 +25,7 @@ from hosts.web import (
     domains,
     events,
     explore,
+    general_settings,
     identity,
     keys,
     links,
@@ -90,6 +91,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *public_pages.PAGES,
     *share_links.PAGES,
     *start.PAGES,
+    *general_settings.PAGES,
     *theme.PAGES,
 )
 

@@ -54,10 +54,12 @@ async def erase_person(context: PageContext, public_id: str) -> Response:
     workspace, member = await context.require_workspace(public_id, Permission.OWN)
     person_id = replace_nul_and_surrogates(context.form.text("person")).strip()
     if not person_id:
-        raise BadRequest("Name the person by an id or e-mail address", "invalid_parameter", field="person")
+        raise BadRequest("Enter a user ID, visitor ID or e-mail address", "invalid_parameter", field="person")
     if replace_nul_and_surrogates(context.form.text("confirmation")).strip() != person_id:
         refusal = BadRequest(
-            "Type the id once more to confirm the erasure", "invalid_parameter", field="confirmation"
+            "The IDs don't match. Type the ID again to confirm the erasure",
+            "invalid_parameter",
+            field="confirmation",
         )
         return await _privacy_page(context, workspace, member, person_id, refusal)
     erasure = request_erasure(workspace.id, person_id, context.signed_in_account.email, context.clock())

@@ -41,7 +41,7 @@ EXPIRY_LABELS: Final = {
     "7": "7 days",
     "30": "30 days",
     "90": "90 days",
-    "365": "a year",
+    "365": "1 year",
 }
 TYPE_TITLES: Final[Mapping[ObjectType, str]] = {
     "dashboard": "Dashboards",

@@ -90,7 +90,7 @@ async def test_owner_erases_a_person_and_gets_a_certificate(deployment, person):
         await quarantine_body(deployment, {"id": f"q{number}", "context": {"ids": [{"user": user}]}})
     ann = await deployment.signed_in("ann", "owner")
     page = await ann.get(f"{deployment.page}?person={person}")
-    assert "3 events carry these ids" in page.text
+    assert "3 events carry these IDs" in page.text
     refused = await ann.send(
         f"{deployment.page}?person={person}", deployment.page, person=person, confirmation="x"
     )

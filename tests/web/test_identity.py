@@ -53,7 +53,7 @@ async def test_wrong_alias_is_found_and_revoked(deployment):
     ann = await deployment.signed_in("ann", "admin")
     assert await find_person(deployment, "U1") == "u:U2"
     shown = visible_words(await ann.get(f"{deployment.page}?event={deployment.alias}"))
-    for said in ("$alias 2 July 2026, 06:00 UTC", "User id U2", "Previous user id U1"):
+    for said in ("$alias 2 July 2026, 06:00 UTC", "User ID U2", "Previous user ID U1"):
         assert said in shown
     answer = await ann.send(
         f"{deployment.page}?event={deployment.alias}", deployment.page, event=deployment.alias
@@ -97,9 +97,9 @@ async def test_failed_revocation_is_recorded_and_completed_on_retry(deployment, 
     [
         (
             {"visitor": "A9", "strong_id": "U9", "sent_visitor_id": "V9"},
-            ("User id U9", "Device A9", "Device V9"),
+            ("User ID U9", "Device A9", "Device V9"),
         ),
-        ({"visitor": "A9", "external_ids": {"crm": "c1"}}, ("External id crm:c1",)),
+        ({"visitor": "A9", "external_ids": {"crm": "c1"}}, ("External ID crm:c1",)),
         (
             {
                 "name": "$web_attribution_matched",
@@ -119,7 +119,7 @@ async def test_every_identity_link_is_listed_and_can_be_revoked(deployment, colu
     await deployment.service.ports.events.append([event])
     page = await ann.get(f"{deployment.page}?event={event.event_id}")
     assert all(one in visible_words(page) for one in shown), visible_words(page)
-    assert "cannot be undone" in page.text
+    assert "can't be undone" in page.text
 
 
 @pytest.mark.parametrize("columns", [{"visitor": "A9"}, {"visitor": "A9", "strong_id": "U9", "is_bot": True}])
@@ -128,11 +128,11 @@ async def test_event_without_identity_links_cannot_be_revoked(deployment, column
     event = deployment.story.add_event("page_view", at="2026-07-03", **columns)
     await deployment.service.ports.events.append([event])
     page = await ann.get(f"{deployment.page}?event={event.event_id}")
-    assert "This event links no ids." in page.text
-    assert "cannot be undone" not in page.text
+    assert "This event doesn't link any IDs." in page.text
+    assert "can't be undone" not in page.text
     fields = {"csrf": await ann.token(f"{deployment.settings}/keys"), "event": event.event_id}
     refused = await ann.post(deployment.page, fields)
-    assert (refused.status, "This event links no ids." in visible_words(refused)) == (409, True)
+    assert (refused.status, "This event doesn't link any IDs." in visible_words(refused)) == (409, True)
     assert await list_audit_entries(deployment) == []
 
 
@@ -143,7 +143,7 @@ async def test_unknown_event_or_event_of_another_workspace_is_not_found(deployme
     fields = {"csrf": await eve.token("/app/workspaces"), "event": deployment.alias}
     for event in (deployment.alias, "none", "é' OR 1=1 --", "x" * 300):
         shown = await eve.get(f"{theirs}?event={quote(event)}")
-        assert "No event in this workspace has this id." in visible_words(shown)
+        assert "No event in this workspace has this ID." in visible_words(shown)
         assert (await eve.post(theirs, fields | {"event": event})).status == 404
     assert (await eve.post(deployment.page, fields)).status == 404
     assert await find_person(deployment, "U1") == "u:U2"
@@ -169,9 +169,9 @@ async def test_id_conflict_is_listed_until_links_are_revoked(deployment):
     mistaken, *_, device = await list_external_ids(deployment, (1, "U8"), (2, "U9"), (2, None), (3, None))
     page = await ann.get(deployment.page)
     for said in (
-        "Conflicting external ids",
-        "crm:c<1> User id U8 One event , 3 July 2026, 00:00 UTC",
-        "User id U9 The latest of 2 events , 3 July 2026, 02:00 UTC",
+        "External IDs in conflict",
+        "crm:c<1> User ID U8 One event , 3 July 2026, 00:00 UTC",
+        "User ID U9 The latest of 2 events , 3 July 2026, 02:00 UTC",
         "Device B3 One event",
     ):
         assert said in visible_words(page), visible_words(page)
@@ -199,10 +199,10 @@ async def test_id_conflict_list_is_limited(deployment):
     ]
     await deployment.service.ports.events.append(events)
     shown = visible_words(await ann.get(deployment.page))
-    many = shown.index(f"{MAX_CONFLICTING_PERSONS + 3} people carry it")
+    many = shown.index(f"{MAX_CONFLICTING_PERSONS + 3} people have this ID")
     assert shown.index("crm:c0 ") < many < shown.index(f"crm:c{MAX_LISTED + 1} ")
     assert "crm:c2 " not in shown
-    assert f"the first of {MAX_LISTED + 2} conflicting external ids" in shown
+    assert f"Showing {MAX_LISTED} of {MAX_LISTED + 2} conflicts" in shown
 
 
 async def test_failed_lookup_is_not_shown_as_empty(deployment, monkeypatch):
@@ -214,8 +214,8 @@ async def test_failed_lookup_is_not_shown_as_empty(deployment, monkeypatch):
     monkeypatch.setattr(deployment.service.ports.events, "list_external_id_conflicts_and_total", away)
     shown = await ann.get(f"{deployment.page}?event={deployment.alias}")
     assert shown.status == 200
-    assert "cannot be checked at the moment" in visible_words(shown)
-    assert "Previous user id U1" in visible_words(shown)
+    assert "can't be checked right now" in visible_words(shown)
+    assert "Previous user ID U1" in visible_words(shown)
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])

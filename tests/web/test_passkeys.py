@@ -73,7 +73,7 @@ async def test_a_passkey_opens_a_session_like_a_password(deployment, authenticat
 
 
 async def test_account_page_lists_and_removes_passkeys(deployment, owner, authenticator):
-    assert "Laptop since 8 July 2026 · not used yet" in visible_words(await owner.get(ACCOUNT))
+    assert "Laptop added 8 July 2026 · not used yet" in visible_words(await owner.get(ACCOUNT))
     deployment.clock.advance(days=2)
     person = deployment.person()
     await submit_sign_in(person, authenticator.sign_challenge(await request_sign_in_options(person)))

@@ -43,7 +43,7 @@ async def test_member_creates_a_share_link_shown_once(deployment):
     page = await deployment.person().get("/app" + url.partition("/app")[2])
     assert (page.status, "Weekly visitors" in page.text, "Example Shop" in page.text) == (200, True, True)
     listed = visible_words(await ann.get(PAGE))
-    assert "until 19 March 2026" in listed
+    assert "expires 19 March 2026" in listed
     assert f"…{url[-4:]}" in listed
     assert url not in (await ann.get(PAGE)).body
 

@@ -96,17 +96,14 @@ async def test_tracking_page_shows_what_could_not_be_used_with_its_number(deploy
 
         person = await deployment.signed_in("ann", "owner")
         words = " ".join((await person.get(f"{deployment.settings}/tracking")).text.split())
-        assert "1,203 events: 3 stored, 0 sent twice, 1,200 refused" in words
+        assert "1,203 events: 3 stored, 0 duplicates, 1,200 rejected" in words
         assert f"{IGNORED_VALUE_LABELS['money_ignored']} 3" in words
-        assert "No id of a visitor or user 1,200" in words
+        assert "No visitor or user ID 1,200" in words
 
 
 async def test_tracking_page_says_that_everything_could_be_used(deployment):
     person = await deployment.signed_in("ann", "owner")
-    assert (
-        "Everything that was sent could be used."
-        in (await person.get(f"{deployment.settings}/tracking")).text
-    )
+    assert "Everything received could be used." in (await person.get(f"{deployment.settings}/tracking")).text
 
 
 def test_every_reason_of_the_ledger_has_words():

@@ -22,7 +22,7 @@ function focusAgain(held) {
 }
 
 async function show() {
-  if (byId("key-form")) say("Reading…");
+  if (byId("key-form")) say("Loading…");
   byId("answers").setAttribute("aria-busy", "true");
   try {
     const address = new URL(`../look?${fragment()}`, import.meta.url);

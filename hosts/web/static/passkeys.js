@@ -5,9 +5,9 @@ const bytes = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAl
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 const REASONS = {
-  InvalidStateError: "This device has a passkey of yours already.",
-  NotAllowedError: "That was cancelled, or took too long.",
-  SecurityError: "Passkeys work at the public address of this service only.",
+  InvalidStateError: "This device already has one of your passkeys.",
+  NotAllowedError: "That was canceled or took too long.",
+  SecurityError: "Passkeys only work at the public address of this service.",
 };
 
 const ceremonies = {
@@ -39,7 +39,7 @@ class Refused extends Error {}
 async function options(form) {
   const answer = await fetch(form.dataset.options, { method: "POST", body: new URLSearchParams(new FormData(form)) });
   const ours = answer.headers.get("Content-Type") === "application/json";
-  const body = ours ? await answer.json() : { error: "That did not work. Open the page again and repeat." };
+  const body = ours ? await answer.json() : { error: "That didn't work. Reload the page and try again." };
   if (body.error) throw new Refused(body.error);
   return body;
 }
@@ -72,7 +72,7 @@ async function begin(event) {
   try {
     await hold(form);
   } catch (fault) {
-    message.textContent = fault instanceof Refused ? fault.message : REASONS[fault.name] ?? "That did not work. Try again, or use your password.";
+    message.textContent = fault instanceof Refused ? fault.message : REASONS[fault.name] ?? "That didn't work. Try again, or use your password.";
     message.hidden = false;
     button.disabled = false;
     button.focus();
