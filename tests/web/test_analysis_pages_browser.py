@@ -1,4 +1,4 @@
-"""Pages of events and people in a real browser: texts of strangers stay text, everything is read on a phone and in the dark."""
+"""Pages of events, people and what they did in a real browser: texts of strangers stay text, everything is read on a phone and in the dark."""
 
 import pytest
 
@@ -12,7 +12,11 @@ NAMELESS = (
     "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')]"
     ".filter((one) => !one.labels.length).map((one) => one.name)"
 )
-ADDRESSES = ("/events", "/events?view=properties", "/people", "/people/V3")
+FUNNEL = "/funnels?step1=page_view&step2=%3Cscript%3Ealert(1)%3C/script%3E&by=channel"
+ADDRESSES = (
+    "/events", "/events?view=properties", "/people", "/people/V3", FUNNEL, "/retention", "/retention?view=ltv",
+    "/attribution?group_by=campaign&m_linear=1",
+)  # fmt: skip
 
 
 def gallery_address(browser_deployment, path):
@@ -39,6 +43,9 @@ async def test_event_texts_are_escaped_in_events_and_timelines(browser_deploymen
         await look(gallery_address(browser_deployment, "/events"), PAYLOADS[:8])
         await look(gallery_address(browser_deployment, "/events?offset=50"), PAYLOADS[30:40])
         await look(gallery_address(browser_deployment, "/people/V3"), PAYLOADS[3:4])
+        await look(
+            gallery_address(browser_deployment, "/attribution?group_by=campaign&m_linear=1"), PAYLOADS[:3]
+        )
 
 
 @pytest.mark.parametrize("scripted", [True, False])

@@ -25,6 +25,7 @@ from hosts.web.charts.proportion_charts import (
     build_ring_of_first_six_parts,
 )
 from hosts.web.charts.time_labels import build_labelled_bucket, detect_bucket_size
+from hosts.web.value_labels import label_event_name
 
 INCOMPLETE_NOTE: Final = "Some events of this range are not stored yet, so the numbers are a lower bound."
 MAX_ROWS: Final = 10
@@ -51,7 +52,7 @@ def build_report_card_by_answer_fields(
     if "metric" in data and "series" in data:
         card = _metric_card_by_chart_type(report["name"], data, chart or "number", setting)
     elif "steps" in data:
-        card = _funnel_card(report["name"], data, setting)
+        card = build_funnel_card(report["name"], data, setting)
     elif "columns" in data:
         card = build_query_card_by_columns(report["name"], data, setting)
     else:
@@ -138,13 +139,14 @@ def build_breakdown_card(title: str, data: Answer, setting: DisplayContext) -> C
     return Card(title, "rows", build_bars_relative_to_longest(parts), table=table)
 
 
-def _funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
+def build_funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
+    """The card of an answer of `GET /funnel`."""
     counted, rate, time = (setting.format_for(name) for name in ("count", "ratio", "seconds"))
     entered = data["steps"][0]["count"] or 0
     steps = tuple(
         Step(
             number=step["step"],
-            name=step["event_name"],
+            name=label_event_name(step["event_name"]),
             count=counted.format_in_full_or_dash(step["count"]),
             rate=rate.format_in_full_or_dash(step["conversion_rate"]),
             dropped=counted.format_in_full_or_dash(step["dropped"]),
@@ -154,7 +156,7 @@ def _funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
     )
     lines = tuple(
         (
-            step["event_name"],
+            label_event_name(step["event_name"]),
             counted.format_in_full_or_dash(step["count"]),
             rate.format_in_full_or_dash(step["conversion_rate"]),
             rate.format_in_full_or_dash(step["step_conversion_rate"]),

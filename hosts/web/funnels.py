@@ -1,0 +1,230 @@
+"""Funnels: how many people get from one event to the next, where they stop, and which of them get further."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from quart import Response, request
+
+from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.cards.card import Card
+from hosts.web.cards.json_values import build_display_context, collect_labels
+from hosts.web.cards.reports import build_funnel_card
+from hosts.web.charts.number_format import ValueFormat
+from hosts.web.page_context import Page, PageContext
+from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
+from hosts.web.value_labels import label_dimension_value, label_event_name
+from hosts.web.view_state import ViewState, read_view_state
+from service_core.access.models import Caller, Workspace
+from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.ids import new_token
+from service_core.kernel.operations import Scope
+
+MAX_STEPS: Final = 5
+MIN_STEPS: Final = 2
+MAX_GROUPS: Final = 5
+ORDER_LABELS: Final[Mapping[str, str]] = {
+    "ordered": "In this order, other events may lie between",
+    "strict": "In this order, nothing between",
+    "any": "In any order",
+}
+UNIT_LABELS: Final[Mapping[str, str]] = {"person": "People", "session": "Sessions"}
+DIMENSIONS: Final = ("channel", "utm_source", "utm_campaign", "country", "device_type")
+"""Dimensions a funnel can be filtered by, and compared by."""
+
+_STEP_FIELDS: Final = tuple(f"step{number}" for number in range(1, MAX_STEPS + 1))
+_OPTION_FIELDS: Final = ("window_days", "order", "unit", "exclude")
+_PARAMETERS: Final = (*_STEP_FIELDS, *_OPTION_FIELDS, "by")
+_SUGGESTED: Final = (("page_view", "purchase"), ("page_view", "signup"), ("product_viewed", "purchase"))
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """A step in the table."""
+
+    name: str
+    label: str
+    count: str
+    rate: str
+    step_rate: str
+    dropped: str
+    median_time: str
+    mean_time: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLine:
+    """The funnel of one value of a dimension: a count per step, and the share that reached the last one."""
+
+    label: str
+    link: str
+    counts: tuple[str, ...]
+    rate: str
+
+
+async def show_funnels(context: PageContext, public_id: str) -> Response:
+    """The builder, and what its funnel shows."""
+    workspace, member = await context.require_workspace(public_id)
+    caller = context.caller(workspace, member)
+    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    chosen = dict(state.page_parameters)
+    steps = [name.strip() for field in _STEP_FIELDS if (name := chosen.get(field, "")).strip()]
+    names, funnel = await asyncio.gather(
+        read_api(context, caller, "/event-names"), _read_funnel(context, caller, state, steps)
+    )
+    shown = {} if funnel is None else await _describe_funnel(context, caller, state, steps, funnel)
+    return await context.render_page(
+        "funnels.html",
+        workspace=workspace,
+        member=member,
+        state=state,
+        chosen=chosen,
+        steps=steps,
+        step_fields=_STEP_FIELDS,
+        orders=ORDER_LABELS,
+        units=UNIT_LABELS,
+        dimensions=_dimension_labels(context),
+        bar=build_page_range_bar(context, workspace, "/funnels", state, DIMENSIONS),
+        skipped=skipped_filter_labels(context, exact_filter_parameters(state, DIMENSIONS)[1]),
+        names=names,
+        suggestions=_suggest_funnels(names, state),
+        **shown,
+    )
+
+
+def _dimension_labels(context: PageContext) -> dict[str, str]:
+    labels = collect_labels(context.component(Catalog))
+    return {"": "Nothing", **{dimension: labels.get(dimension, dimension) for dimension in DIMENSIONS}}
+
+
+def _suggest_funnels(names: ApiRead, state: ViewState) -> list[tuple[str, str]]:
+    """Words and query string of funnels of events that occur; the two most frequent ones if no usual pair does."""
+    known = names.data.get("event_names", [])
+    pairs = [pair for pair in _SUGGESTED if set(pair) <= set(known)] or [tuple(known[:2])]
+    return [
+        (f"{label_event_name(first)} → {label_event_name(last)}", state.link(step1=first, step2=last))
+        for first, last in (pair for pair in pairs if len(pair) == MIN_STEPS)
+    ]
+
+
+async def _read_funnel(
+    context: PageContext, caller: Caller, state: ViewState, steps: Sequence[str], **filters: str
+) -> ApiRead | None:
+    """The answer for the chosen steps; None while there are fewer than two."""
+    if len(steps) < MIN_STEPS:
+        return None
+    chosen = dict(state.page_parameters)
+    return await read_api(
+        context,
+        caller,
+        "/funnel",
+        **state.date_parameters(),
+        **(exact_filter_parameters(state, DIMENSIONS)[0] | filters),
+        steps=json.dumps(steps),
+        **{name: chosen.get(name, "") for name in _OPTION_FIELDS},
+    )
+
+
+async def _describe_funnel(
+    context: PageContext, caller: Caller, state: ViewState, steps: Sequence[str], funnel: ApiRead
+) -> dict[str, Any]:
+    if funnel.problem is not None:
+        return {"read": funnel}
+    groups = await _compare_by_chosen_dimension(context, caller, state, steps)
+    may_save = Scope.WRITE_REPORTS in caller.credential.scopes
+    return {
+        "read": funnel,
+        "card": _build_card(context, caller.workspace, steps, funnel.data),
+        "lines": [_build_step_line(step) for step in funnel.data["steps"]],
+        "unit_words": UNIT_LABELS[funnel.data["unit"]].lower(),
+        "groups": groups,
+        "definition": json.dumps(_report_definition(state, funnel.data)),
+        "is_filtered": bool(state.filters or dict(state.page_parameters).get("exclude")),
+        "report_name": " → ".join(label_event_name(name) for name in steps)[:120],
+        "once": new_token(),
+        "may_save": may_save and "POST /w/<public_id>/reports" in context.routes,
+    }
+
+
+def _build_card(
+    context: PageContext, workspace: Workspace, steps: Sequence[str], answer: Mapping[str, Any]
+) -> Card:
+    setting = build_display_context(context.component(Catalog), workspace)
+    title = " → ".join(label_event_name(name) for name in steps)
+    return replace(build_funnel_card(title, answer, setting), table=None, size="lg")
+
+
+def _build_step_line(step: Mapping[str, Any]) -> StepLine:
+    count, rate, time = ValueFormat(), ValueFormat("ratio"), ValueFormat("seconds")
+    return StepLine(
+        name=step["event_name"],
+        label=label_event_name(step["event_name"]),
+        count=count.format_in_full_or_dash(step["count"]),
+        rate=rate.format_in_full_or_dash(step["conversion_rate"]),
+        step_rate=rate.format_in_full_or_dash(step["step_conversion_rate"]),
+        dropped=count.format_in_full_or_dash(step["dropped"]),
+        median_time=time.format_in_full_or_dash(step["median_seconds_from_previous"]),
+        mean_time=time.format_in_full_or_dash(step["mean_seconds_from_previous"]),
+    )
+
+
+async def _compare_by_chosen_dimension(
+    context: PageContext, caller: Caller, state: ViewState, steps: Sequence[str]
+) -> dict[str, Any] | None:
+    """The funnel of each of the most frequent values of the chosen dimension; None if none is chosen."""
+    dimension = dict(state.page_parameters).get("by", "")
+    if dimension not in DIMENSIONS:
+        return None
+    values = await read_api(
+        context,
+        caller,
+        "/dimension-values",
+        dimension=dimension,
+        limit=str(MAX_GROUPS),
+        **state.date_parameters(),
+    )
+    if values.problem is not None:
+        return {"problem": values.problem, "lines": [], "failed": []}
+    listed = [row["value"] for row in values.data["values"]]
+    funnels = await asyncio.gather(
+        *(_read_funnel(context, caller, state, steps, **{dimension: value}) for value in listed)
+    )
+    answers = [(value, funnel) for value, funnel in zip(listed, funnels, strict=True) if funnel is not None]
+    return {
+        "problem": None,
+        "lines": [
+            _build_group_line(dimension, value, state, read.data)
+            for value, read in answers
+            if not read.problem
+        ],
+        "failed": [label_dimension_value(dimension, value) for value, read in answers if read.problem],
+        "has_more": values.data["has_more"],
+    }
+
+
+def _build_group_line(dimension: str, value: str, state: ViewState, answer: Mapping[str, Any]) -> GroupLine:
+    count, rate = ValueFormat(), ValueFormat("ratio")
+    return GroupLine(
+        label=label_dimension_value(dimension, value),
+        link=state.with_filter(dimension, value).query_string,
+        counts=tuple(count.format_in_full_or_dash(step["count"]) for step in answer["steps"]),
+        rate=rate.format_in_full_or_dash(answer["overall_conversion_rate"]),
+    )
+
+
+def _report_definition(state: ViewState, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The report that shows this funnel; reports keep neither filters nor an excluded event."""
+    dates = state.query_body_parts(with_comparison=False)["date_range"]
+    return {
+        "source": "query",
+        "steps": [step["event_name"] for step in answer["steps"]],
+        "window_days": answer["window_days"],
+        "order": answer["order"],
+        "unit": answer["unit"],
+        "default_range": dates,
+    }
+
+
+PAGES: Final = (Page("GET /w/<public_id>/funnels", show_funnels),)

@@ -1,0 +1,156 @@
+"""Retention and lifetime value: who comes back, and what the people of a period brought since."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from quart import Response, request
+
+from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.charts.number_format import ValueFormat
+from hosts.web.cohort_table import (
+    HeatCell,
+    Row,
+    build_cohort_table,
+    build_period_curve,
+    heat_level,
+)
+from hosts.web.page_context import Page, PageContext
+from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
+from hosts.web.view_state import ViewState, read_view_state
+from service_core.access.models import Caller
+
+GRANULARITY_LABELS: Final[Mapping[str, str]] = {
+    "": "By length of the range",
+    "day": "Days",
+    "week": "Weeks",
+    "month": "Months",
+}
+COHORT_LABELS: Final[Mapping[str, str]] = {
+    "first_seen": "First visit",
+    "first_conversion": "First conversion",
+}
+MODE_LABELS: Final[Mapping[str, str]] = {
+    "on": "In the period itself",
+    "on_or_after": "In it or any later one",
+}
+DIMENSIONS: Final = ("channel", "utm_source", "utm_campaign", "country")
+DEFAULT_PERIODS: Final = "12"
+_PARAMETERS: Final = (
+    "view", "granularity", "periods", "cohort_by", "event_name", "mode", "include_partial",
+)  # fmt: skip
+_RETENTION_ONLY: Final = ("event_name", "mode")
+
+
+async def show_retention(context: PageContext, public_id: str) -> Response:
+    """Retention by cohort, or their lifetime value."""
+    workspace, member = await context.require_workspace(public_id)
+    caller = context.caller(workspace, member)
+    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    chosen = dict(state.page_parameters)
+    is_ltv = chosen.get("view") == "ltv"
+    reads = await _read_cohorts(context, caller, state, is_ltv=is_ltv)
+    return await context.render_page(
+        "ltv.html" if is_ltv else "retention.html",
+        workspace=workspace,
+        member=member,
+        state=state,
+        chosen={"periods": DEFAULT_PERIODS, **chosen},
+        granularities=GRANULARITY_LABELS,
+        cohorts=COHORT_LABELS,
+        modes=MODE_LABELS,
+        bar=build_page_range_bar(context, workspace, "/retention", state, DIMENSIONS),
+        skipped=skipped_filter_labels(context, exact_filter_parameters(state, DIMENSIONS)[1]),
+        read=reads[0],
+        names=reads[1],
+        **_describe_cohorts(reads[0], is_ltv=is_ltv),
+    )
+
+
+async def _read_cohorts(
+    context: PageContext, caller: Caller, state: ViewState, *, is_ltv: bool
+) -> tuple[ApiRead, ApiRead | None]:
+    """The cohorts, and for retention the event names to choose from."""
+    chosen = dict(state.page_parameters)
+    parameters = {
+        **state.date_parameters(),
+        **exact_filter_parameters(state, DIMENSIONS)[0],
+        **{name: chosen.get(name, "") for name in _PARAMETERS if name not in {"view", *_RETENTION_ONLY}},
+    }
+    if is_ltv:
+        return await read_api(context, caller, "/ltv", **parameters), None
+    parameters |= {name: chosen.get(name, "") for name in _RETENTION_ONLY}
+    cohorts, names = await asyncio.gather(
+        read_api(context, caller, "/retention", **parameters), read_api(context, caller, "/event-names")
+    )
+    return cohorts, names
+
+
+def _describe_cohorts(read: ApiRead, *, is_ltv: bool) -> dict[str, Any]:
+    if read.problem is not None or not read.data["rows"]:
+        return {"table": None, "curve": None}
+    return _describe_lifetime_value(read.data) if is_ltv else _describe_retention(read.data)
+
+
+def _describe_retention(answer: Mapping[str, Any]) -> dict[str, Any]:
+    granularity = answer["granularity"]
+    pooled = {row["period"]: row["retention_rate"] for row in answer["averages"]}
+    highest = max((row["retention_rate"] or 0 for row in answer["rows"] if row["period"]), default=0.0)
+    cells = {
+        period: HeatCell(ValueFormat("ratio").format_in_full_or_dash(rate), "", heat_level(rate, highest))
+        for period, rate in pooled.items()
+    }
+    return {
+        "table": build_cohort_table(
+            answer["rows"], granularity, lambda row: _retention_cell(row, highest), cells
+        ),
+        "curve": build_period_curve("People who came back", granularity, pooled, ValueFormat("ratio")),
+    }
+
+
+def _retention_cell(row: Row, highest: float) -> HeatCell:
+    return HeatCell(
+        ValueFormat("ratio").format_in_full_or_dash(row["retention_rate"]),
+        ValueFormat().format_in_full_or_dash(row["active_persons"]),
+        heat_level(row["retention_rate"], highest),
+        row["partial"],
+    )
+
+
+def _describe_lifetime_value(answer: Mapping[str, Any]) -> dict[str, Any]:
+    granularity, money = answer["granularity"], ValueFormat("currency", answer["currency"])
+    highest = max(row["cumulative_revenue_per_person"] or 0 for row in answer["rows"])
+    pooled = pool_value_per_person(answer["rows"])
+    cells = {
+        period: HeatCell(money.format_in_full_or_dash(value), "", heat_level(value, highest))
+        for period, value in pooled.items()
+    }
+    return {
+        "table": build_cohort_table(
+            answer["rows"], granularity, lambda row: _value_cell(row, highest, money), cells
+        ),
+        "curve": build_period_curve("Revenue per person so far", granularity, pooled, money),
+    }
+
+
+def _value_cell(row: Row, highest: float, money: ValueFormat) -> HeatCell:
+    return HeatCell(
+        money.format_in_full_or_dash(row["cumulative_revenue_per_person"]),
+        money.format_in_full_or_dash(row["cumulative_revenue"]),
+        heat_level(row["cumulative_revenue_per_person"], highest),
+        row["partial"],
+    )
+
+
+def pool_value_per_person(rows: Sequence[Row]) -> dict[int, float | None]:
+    """Revenue per person up to each period, over all cohorts that have passed it; None if one of them is unknown."""
+    pooled: dict[int, float | None] = {}
+    for period in sorted({row["period"] for row in rows if not row["partial"]}):
+        some = [row for row in rows if row["period"] == period and not row["partial"]]
+        amounts = [row["cumulative_revenue"] for row in some]
+        is_known = all(amount is not None for amount in amounts)
+        pooled[period] = sum(amounts) / sum(row["cohort_size"] for row in some) if is_known else None
+    return pooled
+
+
+PAGES: Final = (Page("GET /w/<public_id>/retention", show_retention),)
