@@ -77,3 +77,12 @@ def _describe_problem(status: int, answer: Mapping[str, Any]) -> ReadProblem:
     if status in _MESSAGES:
         return ReadProblem(status, *_MESSAGES[status], code)
     return ReadProblem(status, f"{answer['error'].rstrip('.')}.", answer.get("hint") or "", code)
+
+
+async def read_query(context: PageContext, caller: Caller, body: Mapping[str, Any]) -> ApiRead:
+    """The answer to `POST /query` of the signed-in person."""
+    response = await context.post_api_as_member(caller, "/query", body)
+    answer = CODEC.loads(response.body)
+    if response.status == HTTPStatus.OK:
+        return ApiRead(answer)
+    return ApiRead({}, _describe_problem(response.status, answer))

@@ -1,0 +1,127 @@
+"""Revenue: what all providers and tracked events report together, by provider and over time."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from quart import Response, request
+
+from hosts.web.api_reads import ApiRead, read_api, read_query
+from hosts.web.cards.card import Card, Number
+from hosts.web.cards.json_values import build_display_context
+from hosts.web.cards.queries import build_query_card_by_columns
+from hosts.web.charts.number_format import ValueFormat
+from hosts.web.missing_values import build_number, explain_missing_values
+from hosts.web.page_context import Page, PageContext
+from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
+from hosts.web.value_words import format_moment, humanize
+from hosts.web.view_state import ViewState, read_view_state
+from service_core.access.models import Caller, Workspace
+from service_core.analytics.query.catalog import Catalog
+
+REFUND_LABELS: Final[Mapping[str, str]] = {
+    "refund": "On the day of the refund",
+    "order": "On the day of the order",
+}
+STATUS_LABELS: Final[Mapping[str, str]] = {
+    "connected": "Connected",
+    "pending": "Connecting, nothing read yet",
+    "error": "Cannot be read, still being tried",
+    "expired": "Credentials refused: renew them",
+    "disconnected": "Disconnected",
+}
+"""Status of a connection in words."""
+
+_FIELDS: Final = (
+    ("revenue", "Revenue", "currency"), ("net_revenue", "Net revenue", "currency"), ("orders", "Orders", "count"),
+    ("aov", "Average order", "currency"), ("refunds", "Refunds", "currency"), ("refund_count", "Refunded orders", "count"),
+    ("subscriptions", "New subscriptions", "count"),
+)  # fmt: skip
+_PARAMETERS: Final = ("refund_basis",)
+
+
+async def show_revenue(context: PageContext, public_id: str) -> Response:
+    """Totals, the course of revenue, and a row per provider."""
+    workspace, member = await context.require_workspace(public_id)
+    caller = context.caller(workspace, member)
+    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    basis = dict(state.page_parameters).get("refund_basis", "refund")
+    basis = basis if basis in REFUND_LABELS else "refund"
+    revenue, series = await asyncio.gather(
+        read_api(context, caller, "/revenue", **state.date_parameters(), refund_basis=basis),
+        _read_series(context, caller, state, basis),
+    )
+    shown = {} if revenue.problem else _describe_revenue(context, workspace, revenue.data)
+    return await context.render_page(
+        "revenue.html",
+        workspace=workspace,
+        member=member,
+        state=state,
+        bar=build_page_range_bar(context, workspace, "/revenue", state, ()),
+        skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
+        basis=basis,
+        bases=REFUND_LABELS,
+        read=revenue,
+        series=series,
+        series_card=_build_series_card(context, workspace, series),
+        **shown,
+    )
+
+
+async def _read_series(context: PageContext, caller: Caller, state: ViewState, basis: str) -> ApiRead:
+    dates = state.query_body_parts(with_comparison=False)["date_range"]
+    return await read_query(
+        context,
+        caller,
+        {"metrics": ["revenue"], "interval": state.interval, "date_range": dates, "refund_basis": basis},
+    )
+
+
+def _build_series_card(context: PageContext, workspace: Workspace, series: ApiRead) -> Card | None:
+    if series.problem is not None:
+        return None
+    setting = build_display_context(context.component(Catalog), workspace)
+    return replace(
+        build_query_card_by_columns("Revenue over time", series.data, setting), size="lg", numbers=()
+    )
+
+
+def _describe_revenue(
+    context: PageContext, workspace: Workspace, answer: Mapping[str, Any]
+) -> dict[str, Any]:
+    currency = answer["currency"]
+    return {
+        "heads": [label for _, label, _ in _FIELDS],
+        "totals": _build_numbers(answer["combined"], currency, answer["unavailable"]),
+        "platforms": [
+            {
+                "id": row["platform"],
+                "name": label_revenue_platform(row["platform"]),
+                "numbers": _build_numbers(row, currency, answer["unavailable"]),
+                "status": "" if row["platform"] == "tracked" else STATUS_LABELS[row["status"]],
+                "last_synced": format_moment(row["last_synced_at"], workspace.zone)
+                if row["last_synced_at"]
+                else "",
+            }
+            for row in answer["platforms"]
+        ],
+        "missing": explain_missing_values(context, answer["unavailable"]),
+    }
+
+
+def label_revenue_platform(id_: str) -> str:
+    """The name of a provider; money that events alone report is "Tracked events"."""
+    return "Tracked events" if id_ == "tracked" else humanize(id_)
+
+
+def _build_numbers(
+    values: Mapping[str, Any], currency: str, unavailable: Sequence[Mapping[str, Any]]
+) -> list[Number]:
+    return [
+        build_number(label, ValueFormat(unit, currency), values, field, unavailable)
+        for field, label, unit in _FIELDS
+    ]
+
+
+PAGES: Final = (Page("GET /w/<public_id>/revenue", show_revenue),)
