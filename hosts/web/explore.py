@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from itertools import groupby
 from typing import Final, cast
 
@@ -20,11 +21,13 @@ from hosts.web.explore_query import (
     read_explore_query,
 )
 from hosts.web.page_context import Page, PageContext
+from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
 from hosts.web.reports import MAX_NAME_LENGTH, encode_object
 from hosts.web.request_examples import build_request_examples
-from hosts.web.workspace_view import ApiResult, open_workspace_view
+from hosts.web.workspace_view import ApiRequestFailed, ApiResult, decode_result, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 
@@ -33,6 +36,10 @@ CATEGORY_LABELS: Final[Mapping[str, str]] = {
     "subscription": "Subscriptions", "ads": "Ads", "attributed": "Attributed to marketing", "blended": "Efficiency and profit",
     "delivery": "Conversions sent to platforms",
 }  # fmt: skip
+
+
+ROW_MEDIA_TYPES: Final[Mapping[str, str]] = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
+"""Format of a download -> the media type that the API answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,27 @@ async def show_explore(context: PageContext, public_id: str) -> Response:
         once=new_token(),
         max_name=MAX_NAME_LENGTH,
     )
+
+
+async def download_rows(context: PageContext, public_id: str, row_format: str) -> Response:
+    """The rows of the query of the address as a CSV or NDJSON file, as the API answers them.
+
+    Raises:
+        NotFound: another format.
+        ApiRequestFailed: the query is refused.
+    """
+    if row_format not in ROW_MEDIA_TYPES:
+        raise NotFound
+    view = await open_workspace_view(context, public_id)
+    query = read_explore_query(view, await view.get_or_fail("/metrics/catalog"))
+    media_type = ROW_MEDIA_TYPES[row_format]
+    answer = await context.post_api_as_member(view.caller, "/query", query.download_body(), media_type)
+    if answer.status != HTTPStatus.OK:
+        raise ApiRequestFailed(decode_result(answer))
+    headers = uncached_page_headers() | {
+        "Content-Disposition": f'attachment; filename="touchpoint-query.{row_format}"'
+    }
+    return Response(answer.body, 200, headers, content_type=f"{media_type}; charset=utf-8")
 
 
 def _explore_card(query: ExploreQuery, result: ApiResult, setting: DisplayContext) -> Card:
@@ -140,4 +168,7 @@ def _dimension_labels(catalog: Answer, query: ExploreQuery) -> dict[str, str]:
     return {one["id"]: one["label"] for one in catalog["dimensions"] if one["id"] in offered}
 
 
-PAGES: Final = (Page("GET /w/<public_id>/explore", show_explore),)
+PAGES: Final = (
+    Page("GET /w/<public_id>/explore", show_explore),
+    Page("GET /w/<public_id>/explore/rows/<row_format>", download_rows),
+)

@@ -211,16 +211,20 @@ class PageContext:
             _api_request_as_member(caller, "GET", path, query=urlencode(parameters))
         )
 
-    async def post_api_as_member(self, caller: Caller, path: str, body: Mapping[str, Any]) -> ApiResponse:
+    async def post_api_as_member(
+        self, caller: Caller, path: str, body: Mapping[str, Any], accept: str | None = None
+    ) -> ApiResponse:
         """Sends a POST request with a JSON body as the signed-in person, within the same request limit.
 
         Args:
             caller: the signed-in person in a workspace.
             path: of the operation, such as ``/query``.
             body: JSON values.
+            accept: media type of the answer; None for JSON.
         """
+        api_request = _api_request_as_member(caller, "POST", path, body=CODEC.dumps(body, json_default))
         return await self.service.dispatch(
-            _api_request_as_member(caller, "POST", path, body=CODEC.dumps(body, json_default))
+            replace(api_request, headers={"accept": accept}) if accept else api_request
         )
 
     async def write_api_as_member(

@@ -80,7 +80,7 @@ class WorkspaceView:
     async def get(self, path: str, **parameters: str) -> ApiResult:
         """Returns the result of a GET request."""
         response = await self.context.request_api_as_member_within_limit(self.caller, path, **parameters)
-        return _decode_result(response)
+        return decode_result(response)
 
     async def get_or_fail(self, path: str, **parameters: str) -> Answer:
         """Returns the answer of a GET request.
@@ -112,7 +112,7 @@ class WorkspaceView:
     ) -> ApiResult:
         """Returns the result of a request with a JSON body."""
         response = await self.context.write_api_as_member(self.caller, method, path, body, idempotency_key)
-        return _decode_result(response)
+        return decode_result(response)
 
     async def render(self, template: str, status: int = 200, **values: Any) -> Response:
         """Returns a page of the workspace, with the note about a change that was just saved."""
@@ -159,5 +159,6 @@ async def open_workspace_view(context: PageContext, public_id: str) -> Workspace
     return WorkspaceView(context, workspace, member, context.caller(workspace, member))
 
 
-def _decode_result(response: ApiResponse) -> ApiResult:
+def decode_result(response: ApiResponse) -> ApiResult:
+    """Returns the status and the JSON values of a response."""
     return ApiResult(response.status, CODEC.loads(response.body))

@@ -1,0 +1,103 @@
+"""Explore, saved objects, links and rules in a real browser: hostile names, a phone, the dark, no scripts."""
+
+import pytest
+
+from service_core.kernel.ids import new_id
+from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER, WATCH
+from tests.fixtures.shared_objects import SharedObjects
+from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
+
+pytestmark = IN_BROWSER
+
+NAMELESS = (
+    "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')]"
+    ".filter((one) => !one.labels.length).map((one) => one.name)"
+)
+SMALL_TARGETS = (
+    "[...document.querySelectorAll('main button, main .button')]"
+    ".filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 24).map((one) => one.innerText)"
+)
+
+
+@pytest.fixture
+def own_objects(browser_deployment):
+    """Saves objects in the workspace that Ann owns."""
+    objects = SharedObjects(browser_deployment.service)
+    objects.workspace = browser_deployment.initialized_deployment.workspace
+    objects.week = {"preset": "last_7_days"}
+    return objects
+
+
+async def hostile_addresses(browser_deployment, own_objects):
+    """Pages of objects whose names are payloads and long words."""
+    names = [*PAYLOADS[:4], *LONG_NAMES[:2]]
+    reports = [await own_objects.report(name[:120]) for name in names]
+    dashboard = await own_objects.dashboard(reports, PAYLOADS[4][:120])
+    body = "\n\n".join([*PAYLOADS[:6], f"::report[{reports[0]}]"])
+    analysis = await own_objects.analysis(body, reports[:1], PAYLOADS[5])
+    paths = (
+        "/explore", "/explore?metrics=visitors&dimensions=country&chart=table", "/reports", f"/reports/{reports[0]}",
+        "/dashboards", f"/dashboards/{dashboard}?edit=1", "/analyses", f"/analyses/{analysis}",
+        f"/analyses/{analysis}/edit", "/links", "/links/new", "/rules", "/rules/new",
+    )  # fmt: skip
+    return [f"{browser_deployment.settings}{path}" for path in paths]
+
+
+async def test_saved_pages_are_read_on_a_phone_and_in_the_dark_whatever_their_names(
+    browser_deployment, own_objects
+):
+    addresses = await hostile_addresses(browser_deployment, own_objects)
+    async with browser_deployment.page() as page:
+        await page.add_init_script(WATCH)
+        for address in addresses:
+            await page.goto(address)
+            await page.evaluate(
+                "document.querySelectorAll('.confirm').forEach((one) => { one.open = true; })"
+            )
+            for width, scheme in ((1280, "light"), (390, "dark")):
+                await page.set_viewport_size({"width": width, "height": 800})
+                await page.emulate_media(color_scheme=scheme)
+                assert await page.evaluate(CONTRAST) == [], (address, scheme)
+                assert await page.evaluate("document.documentElement.scrollWidth") <= width, address
+            assert await page.evaluate("document.querySelectorAll('h1').length") == 1, address
+            assert await page.evaluate(NAMELESS) == [], address
+            assert await page.evaluate(SMALL_TARGETS) == [], address
+            assert await page.evaluate("[window.seen, window.owned]") == [[], None], address
+
+
+async def test_link_is_previewed_created_changed_and_undone_without_scripts(browser_deployment):
+    slug = f"spring-{new_id().hex[-8:]}"
+    async with browser_deployment.page(java_script_enabled=False) as page:
+        await page.goto(f"{browser_deployment.settings}/links/new")
+        await page.fill("[name=name]", PAYLOADS[0][:200])
+        await page.fill("[name=destination_url]", "https://shop.example/spring")
+        await page.fill("[name=slug]", slug)
+        await page.click("button[value=preview]")
+        assert f"{slug} now leads to https://shop.example/spring" in await page.inner_text("main")
+        await page.click("main button[value=save]")
+        await page.wait_for_selector("[role=status]:has-text('Created.')")
+        assert await page.locator(".qr img").evaluate("(image) => image.naturalWidth") > 0
+        await page.fill("[name=name]", "Renamed")
+        await page.click("main button[value=save] >> nth=0")
+        await page.wait_for_selector("h1:has-text('Renamed')")
+        await page.click("[role=status] button")
+        await page.wait_for_selector("[role=status]:has-text('Change undone.')")
+        assert await page.inner_text("h1") == " ".join(PAYLOADS[0][:200].split())
+
+
+async def test_dashboard_is_filled_by_keyboard(browser_deployment, own_objects):
+    name = f"Visitors {new_id().hex[-6:]}"
+    await own_objects.report(name)
+    async with browser_deployment.page() as page:
+        await page.goto(f"{browser_deployment.settings}/dashboards")
+        await page.focus("[name=name]")
+        await page.keyboard.type("Keyboard board")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**edit=1**")
+        await page.focus("[name=report_id]")
+        await page.keyboard.type(name)
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(f".slot h2:has-text('{name}')")
+        assert "Saved." in await page.inner_text("[role=status]")
