@@ -45,6 +45,12 @@ async def test_workspace_without_settings_uses_the_defaults(workspace_client):
     assert own_conversions_or_builtin_with_triggers(AnalyticsSettings()) == DEFAULT_CONVERSION_SET
 
 
+async def test_context_names_the_first_and_the_last_event_of_the_workspace(workspace_client):
+    data = (await workspace_client.get("/context"))["data"]
+    assert data["first_event_at"] == "2026-07-01T12:00:00.000Z"
+    assert data["last_event_at"] == "2026-07-04T12:03:00.000Z"
+
+
 @pytest.mark.parametrize(
     ("rules", "names"),
     [
