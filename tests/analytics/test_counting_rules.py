@@ -1,5 +1,7 @@
 """Filters, custom keys, repeats, conversions and trailing days as pure rules."""
 
+from datetime import timedelta
+
 import pytest
 
 from service_core.analytics.event_rules.conversions import canonical_event_name
@@ -10,6 +12,7 @@ from service_core.analytics.event_rules.order_deduplication import (
     REFUND,
     classify_as_charge_refund_or_no_payment,
     deduplicate_order_reports_within_7_days,
+    find_repeated_order_reports,
     provider_of_payment,
 )
 from service_core.analytics.measures import FilterOperator
@@ -155,3 +158,29 @@ def test_repeated_order_is_within_seven_days_of_the_previous_one():
 def test_trailing_days_are_whole_local_days(zone, last, days, start, end):
     span = TimeRange(utc_instant("2026-01-01"), utc_instant(last))
     assert compute_trailing_span(span, days, zone) == TimeRange(utc_instant(start), utc_instant(end))
+
+
+def repeated_ids(*reports, match_keys_of=lambda _: frozenset()):
+    """Which reports of one order repeat another one; each is given by its source and its distance from the first."""
+    builder = EventBuilder()
+    for source, distance in reports:
+        at = utc_instant("2026-07-01T12:00") + distance
+        builder.add_event("purchase", at=at, visitor="A1", source=source, order_id="O1", revenue=500)
+    repeated = find_repeated_order_reports(
+        builder.events, lambda event: frozenset({event.order_id}), match_keys_of
+    )
+    return [builder.events.index(event) for event in repeated]
+
+
+def test_a_report_less_than_seven_days_after_one_of_its_reporter_repeats_it():
+    week, moment = timedelta(days=7), timedelta(microseconds=1)
+    assert repeated_ids(("api", week * 0), ("api", week - moment)) == [1]
+    assert repeated_ids(("api", week * 0), ("api", week)) == []
+    assert repeated_ids(("api", week * 0), ("api", week - moment), ("api", 2 * week - 2 * moment)) == [1, 2]
+
+
+def test_reports_of_a_server_and_a_provider_repeat_each_other_only_by_the_keys_they_share():
+    hour = timedelta(hours=1)
+    reports = (("stripe", hour * 0), ("api", hour), ("stripe", 2 * hour))
+    assert repeated_ids(*reports) == [2]
+    assert repeated_ids(*reports, match_keys_of=lambda event: frozenset({event.order_id})) == [0, 2]
