@@ -145,14 +145,16 @@ async def test_scopes_beyond_the_role_are_omitted(deployment, role, given, left)
 async def test_consent_without_permitted_scopes_is_denied(deployment):
     person, helper = await deployment.signed_in("bob", "viewer"), await register_client(deployment)
     assert 'value="allow"' not in (await open_consent_page(deployment, person, helper, scope=LINKS)).body
-    assert (await helper.code(person, scope=LINKS))["error"] == "access_denied"
+    denied = await helper.code(person, scope=LINKS)
+    assert (denied["error"], denied["state"]) == ("access_denied", helper.request()["state"])
 
 
 async def test_denied_consent_is_returned_to_the_client(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     page = "/app/consent?" + urlencode(helper.request())
     answer = await person.send(page, "/app/consent", query=urlencode(helper.request()), decision="deny")
-    assert parse_location(answer.location)["error"] == "access_denied"
+    denied = parse_location(answer.location)
+    assert (denied["error"], denied["state"]) == ("access_denied", helper.request()["state"])
     assert not await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
 
 
