@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from sqlalchemy import create_engine
 
 from plugins import workspace_sql
 from plugins.workspace_sql.records import METADATA
+from plugins.workspace_sql.request_locks import RequestLocks
 from plugins.workspace_sql.schema import require_database_file_of_known_version
 from service_core.access.api_keys import (
     create_named_key_clamping_rate_limit_to_plan,
@@ -23,6 +24,7 @@ from service_core.access.key_authentication import KeyAuthenticator
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError, Unauthorized
 from service_core.kernel.ids import sha256_hex
+from service_core.plugin import RequestInProgress
 from tests.plugins.workspace_sql.conftest import NOW, PARTIAL_INDEXES, REGISTRY
 
 pytestmark = pytest.mark.usefixtures("real_migrations")
@@ -219,3 +221,19 @@ async def test_newer_version_in_the_log_of_an_open_file_is_seen(open_directory, 
             other.execute("UPDATE alembic_version SET version_num = '9999'")
             with pytest.raises(StartupError, match="9999"):
                 require_database_file_of_known_version(file)
+
+
+def test_a_request_is_locked_for_others_while_it_runs_and_free_after_it(tmp_path):
+    one, other = RequestLocks(tmp_path / "lock"), RequestLocks(tmp_path / "lock")
+    same, another = sha256_hex("retry-1"), sha256_hex("retry-2")
+    with suppress(ZeroDivisionError), one.hold_lock_or_raise_in_progress(same):
+        with pytest.raises(RequestInProgress), other.hold_lock_or_raise_in_progress(same):
+            pass
+        with other.hold_lock_or_raise_in_progress(another), other.hold_lock_or_raise_in_progress(None):
+            pass
+        raise ZeroDivisionError  # as a request that fails
+    for locks in (other, one):
+        with locks.hold_lock_or_raise_in_progress(same):
+            pass
+    for locks in (one, other):
+        locks.close()
