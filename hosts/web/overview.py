@@ -30,7 +30,8 @@ async def render_workspace_overview(context: PageContext, public_id: str) -> Res
     workspace, member = await context.require_workspace(public_id)
     caller = context.caller(workspace, member)
     setting = build_display_context(context.component(Catalog), workspace)
-    reader = _overview_reader(context, MemberReader(context, caller), setting)
+    values = f"{context.base}/w/{public_id}/filter-values"
+    reader = _overview_reader(context, MemberReader(context, caller), setting, values)
     details = f"{context.base}/w/{public_id}/details/"
     part = await _render_part_or_none(reader, details)
     if part is not None:
@@ -60,10 +61,13 @@ async def render_overview_with_api_key(context: PageContext) -> Response:
     return Response(body, 200, uncached_page_headers(), mimetype="text/html")
 
 
-def _overview_reader(context: PageContext, reader: ApiReader, setting: DisplayContext) -> OverviewReader:
+def _overview_reader(
+    context: PageContext, reader: ApiReader, setting: DisplayContext, values_address: str = ""
+) -> OverviewReader:
     catalog = context.component(Catalog)
     state = read_view_state(request.args, setting.zone, context.clock(), PAGE_PARAMETERS)
-    return OverviewReader(reader, catalog, setting, RangeBar(state, "", filterable_dimensions(catalog)))
+    bar = RangeBar(state, "", filterable_dimensions(catalog), values_address=values_address)
+    return OverviewReader(reader, catalog, setting, bar)
 
 
 async def _render_part_or_none(reader: OverviewReader, details: str) -> str | None:

@@ -73,12 +73,14 @@ class RangeBar:
         address: of the page, without a query string.
         dimensions: id of each dimension that can be filtered by -> its name.
         menus: which menus stand beside that of ranges.
+        values_address: where a script reads values of a dimension; empty without suggestions.
     """
 
     state: ViewState
     address: str
     dimensions: Mapping[str, str]
     menus: frozenset[Menu] = frozenset({"comparison", "interval", "filters"})
+    values_address: str = ""
 
     @property
     def ranges(self) -> list[Choice]:
@@ -121,6 +123,14 @@ class RangeBar:
     def interval_label(self) -> str:
         """The chosen bucket size in words."""
         return _INTERVAL_LABELS[self.state.interval]
+
+    @property
+    def values_link(self) -> str:
+        """Address and range of the values that a filter can take; empty without suggestions."""
+        dates = ViewState(
+            self.state.preset, self.state.first_day, self.state.last_day, self.state.today, self.state.zone
+        )
+        return f"{self.values_address}{dates.query_string}" if self.values_address else ""
 
     @property
     def kinds(self) -> Mapping[FilterKind, str]:

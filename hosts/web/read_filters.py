@@ -25,7 +25,8 @@ def build_page_range_bar(
     labels = collect_labels(context.component(Catalog))
     offered = {dimension: labels.get(dimension, dimension) for dimension in filters}
     menus: frozenset[Menu] = frozenset({"filters"} if offered else ())
-    return RangeBar(state, f"{context.base}/w/{workspace.public_id}{path}", offered, menus)
+    ours = f"{context.base}/w/{workspace.public_id}"
+    return RangeBar(state, f"{ours}{path}", offered, menus, f"{ours}/filter-values")
 
 
 def skipped_filter_labels(context: PageContext, skipped: Iterable[str]) -> list[str]:

@@ -98,6 +98,22 @@ async def test_days_are_selected_on_the_chart_by_dragging_and_read_by_keys(brows
         assert query_of(page) == {"from": [days[20]], "to": [days[24]]}
 
 
+async def test_filter_form_suggests_the_values_of_its_dimension(browser_deployment):
+    async with browser_deployment.page(browser_deployment.eve) as page:
+        await page.goto(gallery_address(browser_deployment))
+        await page.click("#add-filter > summary")
+        async with page.expect_response("**/filter-values?*dimension=channel*"):
+            await page.select_option("#add-filter select[name=filter_dimension]", "channel")
+        async with page.expect_response("**/filter-values?*q=paid*") as answered:
+            await page.fill("#add-filter input[name=filter_value]", "paid")
+        values = (await (await answered.value).json())["values"]
+        await page.locator("#add-filter datalist option").first.wait_for(state="attached")
+        options = "(all) => all.map((one) => [one.value, one.label])"
+        shown = await page.locator("#add-filter datalist option").evaluate_all(options)
+        assert shown == [[one["value"], one["label"]] for one in values]
+        assert ["paid_search", "Paid search"] in shown
+
+
 async def test_overview_works_without_javascript(browser_deployment):
     async with browser_deployment.page(browser_deployment.eve, java_script_enabled=False) as page:
         await page.goto(gallery_address(browser_deployment))

@@ -52,6 +52,40 @@ function pressKey(event) {
   if (found instanceof HTMLElement) found.click();
 }
 
+/** Fills the list of values under a field with what its dimension has. @param {HTMLInputElement} field */
+async function suggest(field) {
+  const dimension = field.form?.elements.namedItem("filter_dimension");
+  if (!(dimension instanceof HTMLSelectElement)) return;
+  const address = new URL(field.dataset.values ?? "", location.href);
+  address.searchParams.set("dimension", dimension.value);
+  address.searchParams.set("q", field.value.trim());
+  const answer = await fetch(address).catch(() => null);
+  if (!answer?.ok) return;
+  const { values } = await answer.json();
+  let list = field.list;
+  if (!list) {
+    list = document.createElement("datalist");
+    list.id = `values-${document.querySelectorAll("datalist").length}`;
+    field.after(list);
+    field.setAttribute("list", list.id);
+  }
+  list.replaceChildren(...values.map((/** @type {{value: string, label: string}} */ one) => new Option(one.label, one.value)));
+}
+
+/** @type {number | undefined} */
+let asking;
+/** @param {Event} event */
+function suggestSoon(event) {
+  const form = event.target instanceof Element ? event.target.closest("form") : null;
+  const chosen = event.target instanceof HTMLSelectElement && event.target.name === "filter_dimension";
+  const field = chosen ? form?.querySelector("[data-values]") : event.target;
+  if (!(field instanceof HTMLInputElement) || !field.dataset.values) return;
+  window.clearTimeout(asking);
+  asking = window.setTimeout(suggest, 250, field);
+}
+
+document.addEventListener("input", suggestSoon);
+document.addEventListener("focusin", suggestSoon);
 document.addEventListener("keydown", pressKey);
 document.addEventListener("click", (event) => {
   const target = event.target instanceof Element ? event.target : null;
