@@ -77,6 +77,7 @@ class OverviewPage:
         live: active visitors of the last five minutes; None when they could not be counted.
         failure: the answer that is an error, when the totals could not be read.
         is_empty: nothing happened in the range, whatever the filters.
+        explore: query string of Explore with the metric of the chart, where it can be saved as a report.
     """
 
     bar: RangeBar
@@ -88,6 +89,7 @@ class OverviewPage:
     live: int | None
     failure: ApiResponse | None
     is_empty: bool
+    explore: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ class OverviewReader:
             realtime["active_visitors"] if realtime else None,
             None if data else totals,
             data is not None and not self.state.filters and not any(data["totals"].values()),
+            self._explore_query(metric, by),
         )
 
     async def load_card(self, group: TabGroup) -> TabbedCard:
@@ -198,6 +201,10 @@ class OverviewReader:
         if is_broken_down:
             return replace(build_query_card_by_columns(title, data, self.setting), numbers=(), size="lg")
         return build_trend_card(metric, data, self.setting)
+
+    def _explore_query(self, metric: str, dimension: str | None) -> str:
+        chosen = (("metrics", metric), ("dimensions", dimension or ""), ("chart", "line"))
+        return replace(self.state, page_parameters=tuple(pair for pair in chosen if pair[1])).query_string
 
     def _breakdown_choices(self, metric: str, current: str | None) -> list[Choice]:
         offered = [one for one in BREAKDOWN_DIMENSIONS if one in self.catalog.metrics[metric].dimensions]

@@ -142,6 +142,17 @@ async def test_chart_is_broken_down_by_the_largest_groups_and_the_rest(deploymen
     assert "By channel" in visible_words(answer)
 
 
+async def test_chart_opens_in_explore_with_its_state(deployment):
+    ann = await sign_in_member(deployment)
+    answer = await ann.get(f"{ADDRESS}{WEEK}&f=country:is:DE&metric=sessions&by=browser")
+    (link,) = re.findall(r'href="([^"]+)">Open in Explore', answer.body)
+    explore = await ann.get(unescape(link))
+    assert explore.status == 200
+    assert "Country is Germany" in visible_words(explore)
+    assert re.search(r'name="metrics" value="sessions" checked', explore.body)
+    assert re.search(r'<option value="browser" selected>', explore.body)
+
+
 async def test_overview_spends_seven_requests_of_the_account_and_a_tab_one(deployment, monkeypatch):
     ann = await sign_in_member(deployment)
     await ann.get(ADDRESS)
@@ -262,7 +273,8 @@ async def test_key_holder_sees_the_overview_of_a_member(deployment):
         "/app/look?range=last_7_days", Authorization=f"Bearer {await deployment.gallery.key()}"
     )
     assert (seen.status, seen.headers["Cache-Control"]) == (200, "no-store")
-    without_details = re.sub(r'\s*<p class="card-foot">.*?</p>', "", shown.body)
+    members_only = r'\s*<p class="card-foot">.*?</p>|<a class="button" href="[^"]+">Open in Explore</a>'
+    without_details = re.sub(members_only, "", shown.body)
     assert seen.body.count('<section class="card') == 6
     for card in re.findall('<section class="card.*?</section>', seen.body, re.DOTALL):
         assert " ".join(card.split()) in " ".join(without_details.split())
