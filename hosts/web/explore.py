@@ -10,7 +10,9 @@ from quart import Response
 
 from hosts.web.cards.card import Answer, Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context
-from hosts.web.cards.queries import build_query_card_by_columns, build_table_card
+from hosts.web.cards.queries import QueryAnswer, build_query_card_by_columns, build_table_card
+from hosts.web.cards.rankings import link_rows_to_filters
+from hosts.web.cards.trends import build_trend_card
 from hosts.web.charts.plot import Style
 from hosts.web.explore_query import (
     CHART_LABELS,
@@ -117,8 +119,18 @@ def _explore_card(query: ExploreQuery, result: ApiResult, setting: DisplayContex
         return message_card(title, result.message, "lg")
     if query.chart == "table":
         return replace(build_table_card(title, result.body, setting), size="lg")
+    if query.is_trend_of_one_metric:
+        return _trend_card_with_total(query, result.body, setting)
     style = cast(Style, query.chart) if query.is_over_time else None
-    return replace(build_query_card_by_columns(title, result.body, setting, style), size="lg")
+    card = replace(build_query_card_by_columns(title, result.body, setting, style), size="lg")
+    return link_rows_to_filters(card, result.body, query.state.filter_link)
+
+
+def _trend_card_with_total(query: ExploreQuery, data: Answer, setting: DisplayContext) -> Card:
+    """Returns the card of one metric over time, with the line of the compared period and its notes."""
+    answer = QueryAnswer(setting.label(query.metrics[0]), data, setting)
+    card = build_trend_card(query.metrics[0], data, setting)
+    return replace(card, numbers=answer.formatted_totals(), notes=answer.notes_on_missing_data())
 
 
 def _title_of_query(query: ExploreQuery, setting: DisplayContext) -> str:

@@ -55,6 +55,11 @@ class ExploreQuery:
         return self.chart in _CHARTS_OVER_TIME
 
     @property
+    def is_trend_of_one_metric(self) -> bool:
+        """Whether the chart is one line, which has room for the line of the compared period."""
+        return self.chart in {"line", "area"} and len(self.metrics) == 1 and not self.dimensions
+
+    @property
     def grouped_by(self) -> tuple[str, ...]:
         """The dimensions the chart shows: numbers have none."""
         return () if self.chart == "number" else self.dimensions

@@ -8,6 +8,7 @@ from quart import Response, request
 from hosts.composition.json_codec import CODEC
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
+from hosts.web.cards.rankings import link_rows_to_filters
 from hosts.web.cards.reports import build_report_card_by_answer_fields
 from hosts.web.change_preview import FormWrite, preview_or_save
 from hosts.web.explore_link import explore_link_of_plan
@@ -73,7 +74,7 @@ async def show_report(context: PageContext, public_id: str, report_id: str) -> R
             dimensions_of_report(view, report),
             REPORT_MENUS if report["plan"] else DATES_ONLY,
         ),
-        card=report_card(view, report, run),
+        card=_card_with_filter_links(report_card(view, report, run), run, state),
         kind=KIND_LABELS[report["kind"]],
         creator=view.creator_label(report["created_by"], names),
         shown_range=encode_object(state.query_body_parts()["date_range"]),
@@ -169,6 +170,10 @@ def report_card(view: WorkspaceView, report: Answer, run: ApiResult, size: str =
         return message_card(report["name"], run.message, size)
     setting = build_display_context(view.context.component(Catalog), view.workspace)
     return build_report_card_by_answer_fields(run.body, report["chart"], setting, size)
+
+
+def _card_with_filter_links(card: Card, run: ApiResult, state: ViewState) -> Card:
+    return link_rows_to_filters(card, run.body["data"], state.filter_link) if run.ok else card
 
 
 def dimensions_of_report(view: WorkspaceView, report: Answer) -> dict[str, str]:

@@ -228,6 +228,10 @@ class ViewState:
         others = [one for one in self.filters if (one.dimension, one.kind) != (dimension, kind)]
         return replace(self, filters=(*others, ViewFilter(dimension, kind, (value,))))
 
+    def filter_link(self, dimension: str, value: str) -> str:
+        """The query string of the state with one more condition; it begins with ``?``."""
+        return self.with_filter(dimension, value).query_string
+
     def without_filter(self, position: int) -> "ViewState":
         """The state without the filter at a position."""
         kept = (one for index, one in enumerate(self.filters) if index != position)

@@ -95,3 +95,31 @@ async def test_report_of_a_query_opens_in_explore(shop_deployment):
     explored = await ann.get(link)
     assert "Visitors by Country" in visible_words(explored)
     assert "Browser is Chrome or Safari" in visible_words(explored)
+
+
+async def test_row_of_a_list_leads_to_the_number_it_shows(shop_deployment):
+    report = await shop_deployment.gallery.report(
+        "By browser", source="query", plan={"metrics": ["visitors"], "dimensions": ["browser"]}
+    )
+    ann = await sign_in_member(shop_deployment)
+    for address in (
+        f"{PAGE}?metrics=visitors&dimensions=browser&chart=list&{WEEK}",
+        f"/app/w/k3Jx9QmZ2aPr/reports/{report}",
+    ):
+        page = await ann.get(address)
+        rows = re.findall(
+            r'class="name"><a href="([^"]+)">[^<]*</a></span><span class="amount">([^<]+)', page.body
+        )
+        assert len(rows) > 1
+        for link, number in rows:
+            filtered = await ann.get(address.partition("?")[0] + unescape(link))
+            assert re.findall(r'<span class="amount">([^<]+)', filtered.body) == [number]
+
+
+async def test_one_metric_is_drawn_with_the_line_of_the_compared_period(shop_deployment):
+    ann = await sign_in_member(shop_deployment)
+    page = await ann.get(f"{PAGE}?metrics=visitors&chart=line&compare=previous&{WEEK}")
+    assert "Compared with" in visible_words(page)
+    assert "Comparison" in visible_words(page)
+    alone = await ann.get(f"{PAGE}?metrics=visitors&chart=line&compare=none&{WEEK}")
+    assert "Compared with" not in visible_words(alone)

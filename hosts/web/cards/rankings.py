@@ -40,3 +40,22 @@ def build_ranking_card(
         tuple(replace(row, link=link_of(value)) for row, value in zip(rows, values, strict=True)),
         notes=answer.notes_on_missing_data(with_truncation=False),
     )
+
+
+def link_rows_to_filters(card: Card, data: Answer, link_of: Callable[[str, str], str]) -> Card:
+    """The card with a link on each row of its bar list; any other card as it is.
+
+    Args:
+        card: of an answer.
+        data: the answer of `POST /query`.
+        link_of: dimension and value -> address that filters by the value.
+    """
+    dimensions = [column["id"] for column in data.get("columns", ()) if column["kind"] == "dimension"]
+    if card.shape != "rows" or len(dimensions) != 1:
+        return card
+    (dimension,) = dimensions
+    values = [NOT_SET if row[dimension] is None else str(row[dimension]) for row in data["rows"]]
+    linked = (
+        replace(row, link=link_of(dimension, value)) for row, value in zip(card.figure, values, strict=False)
+    )
+    return replace(card, figure=tuple(linked))
