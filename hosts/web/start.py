@@ -125,7 +125,7 @@ async def _load_first_event(context: PageContext, caller: Caller, seen_at: str) 
     read = await read_api(context, caller, "/events", start_date=seen_at, end_date=seen_at, limit="1")
     row = next(iter(read.data.get("events", ())), None)
     if row is None:
-        return FirstEvent("Event", moment)
+        return FirstEvent("An event", moment)
     return FirstEvent(
         label_event_name(row["event_name"]), moment, row.get("page_path"), person_name(row), person_path(row)
     )

@@ -25,7 +25,7 @@ async def test_general_settings_show_zone_currency_attribution_and_usage(deploym
     assert "Example Shop Site shop.example" in words
     assert "America/New York" in words
     assert "Currency EUR." in words
-    assert "Default model Last non direct Window 30 days" in words
+    assert "Default model Last non-direct Window 30 days" in words
     assert "Events 0" in words
     assert "No ad platform or revenue provider is connected." in words
 
