@@ -50,7 +50,7 @@ class FilterChip:
     Attributes:
         dimension: id of the dimension.
         kind: how values are compared.
-        values: the values a form for editing starts with.
+        form_values: the values a form for editing starts with, and an empty one for a further alternative.
         text: the whole filter in words.
         remove_link: query string of the page without it.
         kept: fields of a form that replaces it: everything of the state but this filter.
@@ -58,7 +58,7 @@ class FilterChip:
 
     dimension: str
     kind: FilterKind
-    values: tuple[str, ...]
+    form_values: tuple[str, ...]
     text: str
     remove_link: str
     kept: tuple[tuple[str, str], ...]
@@ -152,7 +152,7 @@ class RangeBar:
         return FilterChip(
             chosen.dimension,
             chosen.kind,
-            chosen.values,
+            chosen.values if chosen.kind == "contains" else (*chosen.values, ""),
             f"{name} {FILTER_LABELS[chosen.kind]} {values}",
             rest.query_string,
             tuple(rest.parameters()),

@@ -1,5 +1,6 @@
 """The overview: golden numbers of the standard world, for members and for whoever holds a key."""
 
+import gzip
 import json
 import re
 from html import unescape
@@ -200,6 +201,19 @@ async def test_spent_request_limit_is_explained_and_shows_no_zeros(deployment, m
     assert answer.status == 200
     assert "Too many requests in the last minute." in visible_words(answer)
     assert tile(answer, "Visitors") == "—"
+
+
+@pytest.mark.parametrize(
+    "state", ["", "?range=last_12_months&interval=day", "?range=last_90_days&by=country"]
+)
+async def test_overview_stays_within_its_size(deployment, state):
+    ann = await sign_in_member(deployment)
+    page = (await ann.get(ADDRESS + state)).body
+    assert len(gzip.compress(page.encode(), 6)) < 25_000
+    loaded = set(re.findall(r'src="([^"]+\.js[^"]*)"', page))
+    assert len(loaded) >= 3
+    scripts = [(await ann.get(address)).body for address in loaded]
+    assert sum(len(gzip.compress(text.encode(), 6)) for text in scripts) < 60_000
 
 
 async def test_range_without_events_says_so_and_leads_on(deployment):

@@ -141,7 +141,9 @@ def test_chip_names_dimension_and_values_and_leads_to_the_state_without_it():
     first, second = RangeBar(state, "/w/x", {"country": "Country"}).chips
     assert (first.text, second.text) == ("Country is Germany or France", "Os is not Unknown")
     assert read(first.remove_link).filters == state.filters[1:]
-    assert first.values == ("DE", "FR")
+    assert first.form_values == ("DE", "FR", "")
+    (contains,) = RangeBar(read("f=os:contains:i"), "/w/x", {}).chips
+    assert contains.form_values == ("i",)
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ def build_plot(
 def _bucket_positions_in_percent(count: int, style: Style) -> tuple[float, ...]:
     """Where buckets stand: a line runs from edge to edge, a bar has its room on both sides."""
     if style == "bar" or count == 1:
-        return tuple(round((index + 0.5) * 100 / count, 3) for index in range(count))
-    return tuple(round(index * 100 / (count - 1), 3) for index in range(count))
+        return tuple(round((index + 0.5) * 100 / count, 2) for index in range(count))
+    return tuple(round(index * 100 / (count - 1), 2) for index in range(count))
 
 
 def _build_about_six_axis_labels(
@@ -164,8 +164,8 @@ def _build_hover_targets(
     edges = [0.0, *((a + b) / 2 for a, b in pairwise(x_positions)), 100.0]
     return tuple(
         HoverTarget(
-            left=round(edges[index], 3),
-            width=round(edges[index + 1] - edges[index], 3),
+            left=round(edges[index], 2),
+            width=round(edges[index + 1] - edges[index], 2),
             x=x_positions[index],
             title=bucket.title + (" (so far)" if bucket.partial else ""),
             values=_hover_values(index, series, unit),
