@@ -1,6 +1,12 @@
 """What was changed in a workspace, by whom, and taking it back."""
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
 
 from quart import Response, request
 
@@ -11,12 +17,87 @@ from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
 from service_core.changes.audit_log import AuditEntry
 from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.models import Action
 from service_core.changes.operations import list_audit
 from service_core.changes.schemas import AuditQuery
 from service_core.changes.undo import plan_undo
 from service_core.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 
 MAX_ENTRIES: Final = 30
+
+RESOURCE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "report": "Reports",
+        "dashboard": "Dashboards",
+        "analysis": "Analyses",
+        "tracking_link": "Tracking links",
+        "conversion_rule": "Conversion rules",
+        "share_link": "Public links",
+        "container_script_proposal": "Scripts",
+        "link_domain": "Link domains",
+        "identity_link": "Identity merges",
+        "event_history": "Stored events",
+    }
+)
+"""Resource type -> what the filter calls it; types of plugins are added under their own name."""
+
+_PAGES_OF_RESOURCES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "report": "/w/{workspace}/reports/{id}",
+        "dashboard": "/w/{workspace}/dashboards/{id}",
+        "analysis": "/w/{workspace}/analyses/{id}",
+        "tracking_link": "/w/{workspace}/links/{id}",
+        "conversion_rule": "/w/{workspace}/rules/{id}",
+        "share_link": "/w/{workspace}/shared",
+        "container_script_proposal": "/container/proposals/{id}",
+        "link_domain": "/w/{workspace}/domains",
+    }
+)
+"""Resource type -> its page below the application's address."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilters:
+    """What the list is narrowed to; empty texts match all.
+
+    Attributes:
+        resource_type: of the changed object.
+        actor_id: of a person or key.
+        since: a local day.
+    """
+
+    resource_type: str = ""
+    actor_id: str = ""
+    since: str = ""
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Those that are set, as parameters of the page and of `GET /audit`."""
+        fields = {"resource_type": self.resource_type, "actor_id": self.actor_id, "since": self.since}
+        return {name: value for name, value in fields.items() if value}
+
+    def link(self, **changes: str) -> str:
+        """The query string of the page with other filters; empty texts remove one."""
+        chosen = {name: value for name, value in (self.parameters | changes).items() if value}
+        return f"?{urlencode(chosen)}"
+
+
+def read_audit_filters(args: Mapping[str, str], known_types: Mapping[str, Any]) -> AuditFilters:
+    """The filters of an address; what is no type, id or day counts as not said."""
+    resource_type = args.get("resource_type", "")
+    return AuditFilters(
+        resource_type if resource_type in known_types else "",
+        _text_if_parsed_by(UUID, args.get("actor_id", "")),
+        _text_if_parsed_by(date.fromisoformat, args.get("since", "")),
+    )
+
+
+def _text_if_parsed_by(parse: Any, text: str) -> str:
+    try:
+        parse(text)
+    except ValueError:
+        return ""
+    return text
 
 
 async def list_audit_entries(context: PageContext, public_id: str) -> Response:
@@ -44,7 +125,11 @@ async def _audit_page(
     context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
     caller, change_executor = context.caller(workspace, member), context.component(ChangeExecutor)
-    query = AuditQuery(limit=MAX_ENTRIES, cursor=request.args.get("cursor"))
+    types = {**RESOURCE_LABELS, **_labels_of_other_types(change_executor)}
+    filters = read_audit_filters(request.args, types)
+    query = AuditQuery.model_validate(
+        {"limit": MAX_ENTRIES, "cursor": request.args.get("cursor"), **filters.parameters}
+    )
     try:
         page = await list_audit.handler(query, caller=caller, executor=change_executor)
     except BadRequest:
@@ -55,9 +140,34 @@ async def _audit_page(
         workspace=workspace,
         member=member,
         actions=ACTION_LABELS,
-        entries=[(entry, _may_undo(entry, caller, change_executor)) for entry in page.entries],
-        following=page.next_cursor,
+        entries=[
+            (entry, _may_undo(entry, caller, change_executor), _page_of_resource(entry, workspace))
+            for entry in page.entries
+        ],
+        following=filters.link(cursor=page.next_cursor) if page.next_cursor else None,
+        filters=filters,
+        actor_name=next(
+            (entry.actor.name for entry in page.entries if str(entry.actor.id) == filters.actor_id),
+            "somebody",
+        ),
+        types={"": "Everything", **types},
     )
+
+
+def _labels_of_other_types(change_executor: ChangeExecutor) -> dict[str, str]:
+    return {
+        name: name.replace("_", " ").capitalize()
+        for name in change_executor.resource_types
+        if name not in RESOURCE_LABELS
+    }
+
+
+def _page_of_resource(entry: AuditEntry, workspace: Workspace) -> str | None:
+    """Path of the page that shows the changed object; None if it was deleted or has none."""
+    path = _PAGES_OF_RESOURCES.get(entry.resource.type)
+    if path is None or entry.action is Action.DELETE:
+        return None
+    return path.format(workspace=workspace.public_id, id=entry.resource.id)
 
 
 def _may_undo(entry: AuditEntry, caller: Caller, change_executor: ChangeExecutor) -> bool:

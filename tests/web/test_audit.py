@@ -1,9 +1,12 @@
 """What was changed, taking it back, and deciding about scripts, by people with the role for it."""
 
 import asyncio
+import re
+from datetime import timedelta
 
 import pytest
 
+from hosts.web import audit
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.operations import Scope
 
@@ -58,6 +61,50 @@ async def test_undo_restores_a_deleted_link(deployment):
     assert undo["actor"]["type"] == "user"
     assert undo["actor"]["name"] == "ann@example.com"
     assert undo["actor"]["client_id"] is None
+
+
+async def test_audit_is_filtered_by_type_actor_and_day(deployment):
+    person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    link = await create_tracking_link(deployment, key)
+    await create_script_proposal(deployment, key)
+    page = f"{deployment.settings}/audit"
+    links = await person.get(f"{page}?resource_type=tracking_link")
+    assert "“Spring”" in links.text
+    assert "“Chat widget”" not in links.text
+    [*_, created] = await list_audit_entries(deployment, key)
+    own = await person.get(f"{page}?actor_id={created['actor']['id']}")
+    assert "Only changes by Robot" in own.text
+    assert "“Spring”" in own.text
+    nobody = "01a1fc5c-0972-78a1-8385-e3ed624276e5"
+    assert "No change matches" in (await person.get(f"{page}?actor_id={nobody}")).text
+    today, tomorrow = deployment.clock().date(), deployment.clock().date() + timedelta(days=1)
+    assert "“Spring”" in (await person.get(f"{page}?since={today}")).text
+    assert "No change matches" in (await person.get(f"{page}?since={tomorrow}")).text
+    assert f"/links/{link['id']}" in links.body
+    for invalid in ("resource_type=none", "actor_id=none", "since=none"):
+        assert "“Spring”" in (await person.get(f"{page}?{invalid}")).text
+
+
+async def test_deleted_objects_are_not_linked_from_their_deletion(deployment):
+    person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    link = await create_tracking_link(deployment, key)
+    await deployment.api("DELETE", f"/v1/links/{link['id']}", key)
+    page = await person.get(f"{deployment.settings}/audit")
+    assert page.body.count(f"/links/{link['id']}") == 1
+
+
+async def test_older_changes_keep_the_filters(deployment, monkeypatch):
+    monkeypatch.setattr(audit, "MAX_ENTRIES", 1)
+    person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    link = await create_tracking_link(deployment, key)
+    await create_script_proposal(deployment, key)
+    await deployment.api("DELETE", f"/v1/links/{link['id']}", key)
+    first = await person.get(f"{deployment.settings}/audit?resource_type=tracking_link")
+    following = re.search(r'rel="next" href="([^"]+)"', first.body).group(1).replace("&amp;", "&")
+    second = await person.get(following)
+    assert "Robot deleted tracking link “Spring”" in first.text
+    assert "Robot created tracking link “Spring”" in second.text
+    assert 'rel="next"' not in second.body
 
 
 async def test_one_of_twenty_concurrent_undos_succeeds(deployment):
