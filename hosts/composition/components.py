@@ -63,6 +63,7 @@ from service_core.kernel.settings import Settings
 from service_core.workspace.reports.run_batch import ReportBatchRunner
 from service_core.workspace.reports.run_report import ReportRunner
 from service_core.workspace.rules.postback_platforms import PostbackPlatforms
+from service_core.workspace.segments.stored_segments import StoredSegments
 from service_core.workspace.share_links.access import ShareLinkAccess, ViewCounter
 from service_core.workspace.share_links.cached_results import SharedResults
 from service_core.workspace.time_budget import Sleep
@@ -168,6 +169,7 @@ def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings)
     bindings.build_and_bind(
         MetricQueries,
         sources=add_source_for_unserved_relations(sources, connections, ports.registry.connectable_providers),
+        segments=bindings.build_with_bound_arguments(StoredSegments),
     )
     bindings.build_and_bind(InstallMatcher, window=timedelta(minutes=attribution.install_window_minutes))
 

@@ -19,12 +19,16 @@ _KEPT_KEYWORDS: Final = frozenset({"type", "format", "enum", "const", "required"
 _DESCRIPTIVE_KEYWORDS: Final = frozenset({"description", "default", "minimum", "maximum"})
 _NULL_SCHEMA: Final = {"type": "null"}
 
-_DRY_RUN_SCHEMA: Final = {"type": "boolean", "default": True, "description": "Show the change and make none."}
-_IDEMPOTENCY_KEY_SCHEMA: Final = {
-    "type": "string",
-    "maxLength": 255,
-    "description": "A create or undo is made once per key.",
+_DRY_RUN_SCHEMA: Final = {"type": "boolean", "default": True, "description": "Only show the change."}
+_IDEMPOTENCY_KEY_SCHEMA: Final = {"type": "string"}
+
+_SHORT_DESCRIPTIONS: Final[Mapping[str, str | None]] = {
+    "start_date": "Date or ISO 8601 instant, inclusive, as end_date.",
+    "end_date": None,
+    "include_bots": "Count bots, too.",
+    "segment_id": None,
 }
+"""Descriptions of arguments that many tools share, in place of those of the routes; None for no words."""
 
 
 def tool_arguments_schema(op: Operation) -> Schema:
@@ -50,7 +54,19 @@ def tool_arguments_schema(op: Operation) -> Schema:
         properties["dry_run"] = _DRY_RUN_SCHEMA
     if is_write or op.idempotent:
         properties["idempotency_key"] = _IDEMPOTENCY_KEY_SCHEMA
+    properties = {name: _shorten_argument_schema(name, schema) for name, schema in properties.items()}
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+
+
+def _shorten_argument_schema(name: str, schema: Schema) -> Schema:
+    """Returns the schema of an argument with a short description, and without what its name says already."""
+    if name in _SHORT_DESCRIPTIONS:
+        schema = {**schema, "description": _SHORT_DESCRIPTIONS[name]}
+    return {
+        key: value
+        for key, value in schema.items()
+        if value is not None and (key, value) != ("format", "uuid")
+    }
 
 
 def required_fields_result_schema(op: Operation) -> Schema:
@@ -64,7 +80,7 @@ def required_fields_result_schema(op: Operation) -> Schema:
 
 def _patch_field_schema_naming_create_tool(resource_name: str) -> Schema:
     """Returns a schema that refers to the create tool instead of repeating its fields."""
-    text = f"Fields to change, as create_{resource_name} takes them; null clears an optional one."
+    text = f"Fields to change, as create_{resource_name} takes them; null clears."
     return {"type": "object", "description": text}
 
 

@@ -17,7 +17,11 @@ MAINTENANCE_SECONDS: Final = 30
 def build_export_worker(ports: Ports) -> ExportWorker:
     """Returns the export worker of a deployment."""
     rows = ports.build_from_adapters(
-        ExportRows, aggregates=ports.money_reader, paths=ports.events, models=ports.registry.models
+        ExportRows,
+        aggregates=ports.money_reader,
+        paths=ports.events,
+        models=ports.registry.models,
+        catalog=ports.registry.catalog,
     )
     writer = ports.build_from_adapters(ExportWriter, export_rows=rows, render=_create_renderer)
     return ports.build_from_adapters(ExportWorker, writer=writer)

@@ -28,7 +28,9 @@ from service_core.plugin import (
 def list_events_newest_first(plan: EventPageQuery, history: WorkspaceEvents) -> EventPageResult:
     """Returns a page of events, newest first."""
     matching = [
-        event for event in reversed(history.events) if is_in_span_and_matches_filters(plan.scope, event)
+        event
+        for event in reversed(history.events)
+        if is_in_span_and_matches_filters(plan.scope, event, history)
     ]
     older = [event for event in matching if plan.after is None or event_time_key(event) < plan.after]
     end = plan.offset + plan.limit
@@ -40,7 +42,7 @@ def list_event_names_by_frequency(scope: QueryScope, history: WorkspaceEvents) -
     """Returns event names with counts, most frequent first."""
     seen: dict[str, list[datetime]] = {}
     for event in history.events:
-        if is_in_span_and_matches_filters(scope, event):
+        if is_in_span_and_matches_filters(scope, event, history):
             seen.setdefault(event.event_name, []).append(event.timestamp)
     summaries = [EventNameSummary(name, len(times), times[0], times[-1]) for name, times in seen.items()]
     return sorted(summaries, key=lambda name: (-name.count, name.name))
@@ -53,7 +55,8 @@ def list_property_keys_by_event(
     values: dict[tuple[str, str], list[Any]] = {}
     for event in history.events:
         for key in filter(
-            is_custom_property, event.event_data if is_in_span_and_matches_filters(scope, event) else ()
+            is_custom_property,
+            event.event_data if is_in_span_and_matches_filters(scope, event, history) else (),
         ):
             values.setdefault((event.event_name, key), []).append(event.event_data[key])
     summaries = [
@@ -91,7 +94,7 @@ def list_active_visitors_latest_first(
     charges = {fact.event.seq: fact for fact in history.payments_once_per_order if fact.kind == CHARGE}
     events_by_visitor: dict[str, list[Event]] = {}
     for event in history.events:
-        if event.received_at >= received_since and is_in_span_and_matches_filters(scope, event):
+        if event.received_at >= received_since and is_in_span_and_matches_filters(scope, event, history):
             events_by_visitor.setdefault(event.visitor_id, []).append(event)
     active = [
         ActiveVisitor(

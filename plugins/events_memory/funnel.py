@@ -30,7 +30,7 @@ def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> Funnel
             for event in unit
             if event.timestamp < plan.now and event.seq not in history.repeated_order_seqs
         ]
-        attempts = list(_deepest_attempt_per_start(plan, events))
+        attempts = list(_deepest_attempt_per_start(plan, events, history))
         clean = [
             attempt for attempt in attempts if not _has_excluded_event_between_steps(plan, events, attempt)
         ]
@@ -42,11 +42,13 @@ def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> Funnel
     return FunnelResult([_step_count_and_durations(reached, k) for k in range(len(plan.steps))], still_open)
 
 
-def _deepest_attempt_per_start(plan: FunnelReaderQuery, events: Sequence[Event]) -> Iterator[Attempt]:
+def _deepest_attempt_per_start(
+    plan: FunnelReaderQuery, events: Sequence[Event], history: WorkspaceEvents
+) -> Iterator[Attempt]:
     """Yields the deepest attempt from each possible start, oldest first."""
     starts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     for i, event in enumerate(events):
-        if event.event_name in starts and is_in_span_and_matches_filters(plan.scope, event):
+        if event.event_name in starts and is_in_span_and_matches_filters(plan.scope, event, history):
             rest = [e for e in events[i + 1 :] if e.timestamp - event.timestamp <= plan.window]
             yield _match_steps_greedily(plan, event, rest)
 

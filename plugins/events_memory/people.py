@@ -61,7 +61,7 @@ def person_with_counts_of_span_and_all_time_traits(
     events = [
         event
         for event in history.events_by_person.get(person, [])
-        if is_in_span_and_matches_filters(scope, event)
+        if is_in_span_and_matches_filters(scope, event, history)
     ]
     return (
         _to_list_row(_summarize_person(person, history.events_by_person[person], events, scope, history))
@@ -77,7 +77,7 @@ def _to_list_row(person: Person) -> Person:
 
 def _persons_in_span(scope: QueryScope, history: WorkspaceEvents) -> Iterator[Person]:
     for key, all_events in history.events_by_person.items():
-        events = [event for event in all_events if is_in_span_and_matches_filters(scope, event)]
+        events = [event for event in all_events if is_in_span_and_matches_filters(scope, event, history)]
         if events:
             yield _summarize_person(key, all_events, events, scope, history)
 
@@ -238,7 +238,7 @@ def person_events(person: str, scope: QueryScope, history: WorkspaceEvents) -> l
     return [
         event
         for event in history.events_by_person.get(person, [])
-        if is_in_span_and_matches_filters(scope, event)
+        if is_in_span_and_matches_filters(scope, event, history)
     ]
 
 

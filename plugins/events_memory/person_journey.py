@@ -37,7 +37,7 @@ def read_person_activity(
     seen = [
         event
         for event in history.events_by_person.get(plan.person, [])
-        if is_in_span_and_matches_filters(plan.scope, event)
+        if is_in_span_and_matches_filters(plan.scope, event, history)
     ]
     sessions: dict[tuple[str, str], list[Event]] = {}
     for event in filter(is_visit_event, seen):

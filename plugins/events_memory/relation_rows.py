@@ -95,10 +95,10 @@ def event_field_or_property(event: Event, column: Column) -> Any:
     return value
 
 
-def is_in_span_and_matches_filters(scope: QueryScope, event: Event) -> bool:
+def is_in_span_and_matches_filters(scope: QueryScope, event: Event, history: WorkspaceEvents) -> bool:
     """Returns whether an event meets the filters of a scope and lies in its span."""
-    return is_in_span(scope.span, event.timestamp) and RelationRow(event.timestamp, event=event).matches(
-        scope.filters
+    return is_in_span(scope.span, event.timestamp) and (
+        not scope.filters or _event_row(event, history, scope).matches(scope.filters)
     )
 
 
@@ -132,21 +132,24 @@ def relation_rows(
 
 
 def _event_rows(events: list[Event], history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
-    for event in events:
-        person, entry = history.person_of(event), history.entry_event(event)
-        yield RelationRow(
-            event.timestamp,
-            {
-                "session": (event.visitor_id, event.session_id),
-                "person": person,
-                "identified": user_id_of_person(person) is not None,
-                "visitor_is_new": is_in_span(scope.span, history.first_seen(event.visitor_id)),
-                "exit_page": history.exit_page(event),
-            },
-            event,
-            entry,
-            has_no_entry=entry is None,
-        )
+    return (_event_row(event, history, scope) for event in events)
+
+
+def _event_row(event: Event, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:
+    person, entry = history.person_of(event), history.entry_event(event)
+    return RelationRow(
+        event.timestamp,
+        {
+            "session": (event.visitor_id, event.session_id),
+            "person": person,
+            "identified": user_id_of_person(person) is not None,
+            "visitor_is_new": is_in_span(scope.span, history.first_seen(event.visitor_id)),
+            "exit_page": history.exit_page(event),
+        },
+        event,
+        entry,
+        has_no_entry=entry is None,
+    )
 
 
 def _session_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:

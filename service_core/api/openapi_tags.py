@@ -22,6 +22,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "reports": "Saved reports.",
     "rules": "Conversion rules.",
     "scripts": "Proposed scripts of the tag container.",
+    "segments": "Filters with a name, for every read over events.",
     "service": "Health, readiness and this description.",
     "share-links": "Public pages of saved work.",
     "signup": "New workspaces.",

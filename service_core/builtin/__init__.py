@@ -35,6 +35,7 @@ from service_core.workspace.links.resource import LINKS
 from service_core.workspace.reports.resource import REPORTS
 from service_core.workspace.rules.resource import RULES
 from service_core.workspace.scripts.resource import SCRIPT_PROPOSALS
+from service_core.workspace.segments.resource import SEGMENTS
 from service_core.workspace.share_links.resource import SHARE_LINKS
 
 
@@ -73,6 +74,7 @@ def resources() -> Iterable[ResourceDefinition]:
         REPORTS.with_effects(describe_cards_hidden_by_deletion),
         DASHBOARDS,
         ANALYSES,
+        SEGMENTS,
         SHARE_LINKS,
         RULES,
         LINKS,

@@ -28,27 +28,36 @@ def new_record_fields(caller: Caller) -> dict[str, Any]:
     }
 
 
-async def get_or_404(records: RecordReader, model: type[R], resource_id: UUID) -> R:
+async def get_or_404(
+    records: RecordReader, model: type[R], resource_id: UUID, caller: Caller | None = None
+) -> R:
     """Returns the record with this id.
 
+    Args:
+        records: live records of the workspace.
+        model: the resource type.
+        resource_id: its id.
+        caller: who has to be able to see it; None sees every record.
+
     Raises:
-        NotFound: it does not exist or was deleted.
+        NotFound: it does not exist, was deleted, or the caller cannot see it.
     """
     record = await records.get(model, resource_id)
-    if record is None:
+    if record is None or not (caller is None or record.is_visible_to(caller)):
         raise NotFound
     return record
 
 
-def plan_delete(model: type[Resource], resource_id: UUID) -> ChangePlanner:
+def plan_delete(model: type[Resource], resource_id: UUID, caller: Caller | None = None) -> ChangePlanner:
     """Returns the planner of a deletion. The audit entry keeps the deleted state, and an undo restores it.
 
     Raises:
-        NotFound: the workspace has no such record.
+        NotFound: the workspace has no such record, or the caller cannot see it.
     """
 
     async def plan(transaction: Transaction) -> Change:
-        return Change(Action.DELETE, await get_or_404(transaction.resources, model, resource_id), None)
+        record = await get_or_404(transaction.resources, model, resource_id, caller)
+        return Change(Action.DELETE, record, None)
 
     return plan
 
@@ -60,6 +69,7 @@ def plan_update(
     *,
     action: Action = Action.UPDATE,
     expected_updated_at: datetime | None = None,
+    caller: Caller | None = None,
 ) -> ChangePlanner:
     """Returns the planner of an update.
 
@@ -69,14 +79,15 @@ def plan_update(
         build_updated_record: returns the changed record for the stored one and the records of the workspace.
         action: kind of the change in the audit entry.
         expected_updated_at: the version the caller has read; None accepts any.
+        caller: who has to be able to see it; None sees every record.
 
     Raises:
-        NotFound: the workspace has no such record.
+        NotFound: the workspace has no such record, or the caller cannot see it.
         Conflict: ``stale_update``, somebody else has changed it since.
     """
 
     async def plan(transaction: Transaction) -> Change:
-        record = await get_or_404(transaction.resources, model, resource_id)
+        record = await get_or_404(transaction.resources, model, resource_id, caller)
         check_not_stale(record, expected_updated_at)
         return Change(action, record, await build_updated_record(record, transaction.resources))
 

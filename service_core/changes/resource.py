@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
-from service_core.access.models import RequestInterface
+from service_core.access.models import Caller, RequestInterface
 from service_core.changes.actor import Actor
 from service_core.kernel.errors import ApiError, Conflict
 from service_core.kernel.operations import Scope
@@ -79,6 +79,10 @@ class Resource(BaseModel):
     def as_of(self, now: datetime) -> Self:  # noqa: ARG002 - for types with fields that change by time alone
         """Returns the record as it stands at an instant."""
         return self
+
+    def is_visible_to(self, caller: Caller) -> bool:  # noqa: ARG002 - for types with private records
+        """Returns whether a caller of the workspace can read and change the record; others do not find it."""
+        return True
 
     def search_names(self) -> tuple[str, ...]:
         """Returns the texts by which a search finds the resource: its name, then others."""

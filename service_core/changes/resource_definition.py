@@ -178,7 +178,8 @@ class _EndpointBuilder:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records, paging = transaction.resources, {}
                 if query is None:
-                    page = await records.list_all(self._model)
+                    listed = await records.list_all(self._model)
+                    page = [record for record in listed if record.is_visible_to(caller)]
                 else:
                     page, paging["next_cursor"] = await paginate_records(
                         records,
@@ -186,7 +187,9 @@ class _EndpointBuilder:
                         query,
                         caller,
                         field_filters=query.filters_by_record_field(),
-                        predicate=lambda record: query.matches(record.as_of(caller.now)),
+                        predicate=lambda record: (
+                            record.is_visible_to(caller) and query.matches(record.as_of(caller.now))
+                        ),
                     )
                 items = await self._serialize_as_answer_model(
                     changes, records, [record.as_of(caller.now) for record in page], item
@@ -207,7 +210,7 @@ class _EndpointBuilder:
         async def get_record(path: Any, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records = transaction.resources
-                record = await get_or_404(records, self._model, self._record_id(path))
+                record = await get_or_404(records, self._model, self._record_id(path), caller)
                 return (await self._serialize_as_answer_model(changes, records, [record], self._answer))[0]
 
         inputs = {"path": self._path}
@@ -248,7 +251,9 @@ class _EndpointBuilder:
                 return changed
 
             expected = patch.expected_updated_at if isinstance(patch, VersionedBody) else None
-            plan = plan_update(self._model, self._record_id(path), update, expected_updated_at=expected)
+            plan = plan_update(
+                self._model, self._record_id(path), update, expected_updated_at=expected, caller=caller
+            )
             return await changes.preview_or_apply_change(caller, plan, dry_run=body.dry_run)
 
         route = f"PATCH {self._route}"
@@ -259,7 +264,7 @@ class _EndpointBuilder:
         async def delete_record(
             path: Any, query: DryRunQuery, body: DryRunBody, *, caller: Caller, changes: ChangeExecutor
         ) -> HandlerResponse[Envelope]:
-            plan = plan_delete(self._model, self._record_id(path))
+            plan = plan_delete(self._model, self._record_id(path), caller)
             return await changes.preview_or_apply_change(caller, plan, dry_run=requested_dry_run(query, body))
 
         return self._declare_operation(

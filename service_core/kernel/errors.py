@@ -18,7 +18,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
             "incompatible_dimension", "invalid_filter", "too_many_filters", "too_many_cards",
             "invalid_interval", "invalid_cursor", "invalid_attribution", "workspace_id_not_allowed",
             "unknown_filter", "invalid_platform", "invalid_level", "invalid_idempotency_key",
-            "invalid_email", "unknown_scope",
+            "invalid_email", "unknown_scope", "unknown_segment",
             "missing_range", "invalid_date", "range_inverted", "not_hour_aligned", "end_in_future",
             "too_many_rows", "answer_too_large",
         }

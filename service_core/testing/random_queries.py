@@ -247,7 +247,7 @@ def random_event_page_query(random: Random, dataset: RandomDataset) -> EventPage
     """Returns a query of an event page by offset or after an event, with or without filter and total."""
     scope = random_query_scope(random, dataset)
     if random.random() < 0.5:
-        scope = replace(scope, filters=(_random_event_filter(random, dataset),))
+        scope = replace(scope, filters=(_random_event_or_session_filter(random, dataset),))
     previous = (
         random.choice(dataset.builder.events) if dataset.builder.events and random.random() < 0.3 else None
     )
@@ -279,7 +279,7 @@ def random_funnel_query(random: Random, dataset: RandomDataset) -> FunnelReaderQ
     """Returns a query of a funnel of two to five steps, which may repeat."""
     scope = random_query_scope(random, dataset)
     if random.random() < 0.3:
-        scope = replace(scope, filters=(_random_event_filter(random, dataset),))
+        scope = replace(scope, filters=(_random_event_or_session_filter(random, dataset),))
     return FunnelReaderQuery(
         scope=scope,
         steps=tuple(random.choice(_FUNNEL_STEPS) for _ in range(random.randint(2, 5))),
@@ -337,6 +337,14 @@ def _random_event_filter(random: Random, dataset: RandomDataset) -> Predicate:
     return _random_filter_by_existing_value(
         random, dataset, Column(random.choice(("event_name", "page_path", "country", "strong_id")))
     )
+
+
+def _random_event_or_session_filter(random: Random, dataset: RandomDataset) -> Predicate:
+    """Returns a filter by a column of the event itself, or by one of its session, as segments have."""
+    if random.random() < 0.5:
+        return _random_event_filter(random, dataset)
+    columns = (*map(entry_column, ("country", "device_type", "hostname")), Column("exit_page"))
+    return _random_filter_by_existing_value(random, dataset, random.choice(columns))
 
 
 def _random_filter_by_existing_value(random: Random, dataset: RandomDataset, column: Column) -> Predicate:

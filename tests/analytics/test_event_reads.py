@@ -6,6 +6,8 @@ import pytest
 
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.connections.providers import InstalledProviders
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.reads.context import get_context
 from service_core.analytics.reads.event_definitions import (
     PropertiesQuery,
@@ -55,7 +57,11 @@ async def store(story):
 def read_events(caller, store, queue):
     async def read_events(**parameters):
         query = parse_query_parameters_leniently(EventsQuery, (DAYS | parameters).items())
-        return json_default(await get_events(query, caller=caller, event_reader=store, queue=queue))
+        return json_default(
+            await get_events(
+                query, caller=caller, event_reader=store, queue=queue, queries=MetricQueries(Catalog(), ())
+            )
+        )
 
     return read_events
 

@@ -33,6 +33,9 @@ EXTRA = {
         "report": {"name": "V", "source": "catalog", "metric_id": "visitors", "chart": "number"}
     },
     "create_dashboard": {"dashboard": {"name": "Weekly"}},
+    "create_segment": {
+        "segment": {"name": "Mobile", "filters": [{"dimension": "device_type", "value": "mobile"}]}
+    },
     "create_analysis": {"analysis": {"title": "Why", "body_md": "So."}},
 }
 """Arguments beside dates and ids."""

@@ -21,13 +21,15 @@ get_metrics list_metrics analytics_query list_dimension_values search get_contex
 get_workspace get_usage list_rule_deliveries get_onboarding search_docs get_ledger list_audit
 create_export list_exports get_export
 list_reports get_report run_report list_dashboards get_dashboard run_dashboard list_analyses get_analysis
+list_segments get_segment
 list_share_links
 list_rules list_links list_script_proposals get_script_proposal
 create_rule update_rule delete_rule
 create_link update_link delete_link
 propose_script
 create_report update_report delete_report create_dashboard update_dashboard delete_dashboard
-reorder_dashboard create_analysis update_analysis delete_analysis create_share_link revoke_share_link
+reorder_dashboard create_analysis update_analysis delete_analysis
+create_segment update_segment delete_segment create_share_link revoke_share_link
 undo
 """
 

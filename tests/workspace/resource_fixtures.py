@@ -23,6 +23,7 @@ PATCH_BODIES = {
     "PATCH /rules/{ruleId}": {"rule": {"name": "New"}},
     "PATCH /reports/{reportId}": {"report": {"name": "New"}},
     "PATCH /dashboards/{dashboardId}": {"dashboard": {"name": "New"}},
+    "PATCH /segments/{segmentId}": {"segment": {"name": "New"}},
     "PATCH /analyses/{analysisId}": {"analysis": {"title": "New"}},
     "POST /dashboards/{dashboardId}/reorder": {"report_ids": []},
 }
@@ -115,6 +116,10 @@ class ResourceFactory:
     async def analysis(self, key, deleted):
         return await self.write("/analyses", "analysis", key, deleted, title="Why", body_md="So.")
 
+    async def segment(self, key, deleted):
+        filters = [{"dimension": "device_type", "value": "mobile"}]
+        return await self.write("/segments", "segment", key, deleted, name="Mobile", filters=filters)
+
     async def share_link(self, key, deleted):
         body = share_link_body("report", await self.id("reportId", key))
         made = await self.office.ask("POST", "/share-links", body, key=key)
@@ -147,6 +152,7 @@ CREATORS = {
     "reportId": ResourceFactory.report,
     "dashboardId": ResourceFactory.dashboard,
     "analysisId": ResourceFactory.analysis,
+    "segmentId": ResourceFactory.segment,
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,
     "exportId": ResourceFactory.export,

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, ClassVar, Literal
+from uuid import UUID
 
 from pydantic import Field, field_validator
 
@@ -15,6 +16,7 @@ from service_core.analytics.funnels.parse_steps import (
 )
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
 from service_core.analytics.measures import Predicate
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.rounding import round_ratio, round_seconds
@@ -48,6 +50,9 @@ class FunnelQuery(RangeQuery):
     channel: str | None = Field(default=None, description="Of the event of step 1, exact.")
     country: str | None = Field(default=None, description="Of the event of step 1, exact.")
     device_type: str | None = Field(default=None, description="Of the event of step 1, exact.")
+    segment_id: UUID | None = Field(
+        default=None, description="A segment, whose filters the event of step 1 meets."
+    )
 
     @field_validator("steps", mode="before")
     @classmethod
@@ -97,7 +102,12 @@ class FunnelResponse(ResponseModel):
 
 @operation("GET /funnel", tag="people")
 async def get_funnel(
-    query: FunnelQuery, *, caller: Caller, funnel_reader: FunnelReader, queue: QueueStateReader
+    query: FunnelQuery,
+    *,
+    caller: Caller,
+    funnel_reader: FunnelReader,
+    queue: QueueStateReader,
+    queries: MetricQueries,
 ) -> FunnelResponse:
     """Counts how many people, or sessions, get from step to step, and how long they take.
 
@@ -109,7 +119,10 @@ async def get_funnel(
         scope=scope_for_caller(
             caller,
             date_range.span,
-            filters=query.filters_of_set_first_step_params(),
+            filters=(
+                *query.filters_of_set_first_step_params(),
+                *await queries.read_segment_event_conditions(caller, query.segment_id),
+            ),
             include_bots=query.include_bots,
         ),
         steps=expand_synonyms(query.steps),

@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.resolve_model import InsufficientData
-from service_core.analytics.measures import Relation
+from service_core.analytics.measures import Predicate, Relation
 from service_core.analytics.query.catalog import Catalog, Metric
 from service_core.analytics.query.compute import compile_measure_zero_where_absent
 from service_core.analytics.query.execute import QueryExecution
-from service_core.analytics.query.models import MetricQuery, QueryResult
+from service_core.analytics.query.models import DimensionFilter, MetricQuery, QueryResult
+from service_core.analytics.query.segments import (
+    NoSegments,
+    SegmentReader,
+    compile_event_conditions,
+    read_segment_filters_accepted_by_metrics,
+)
 from service_core.analytics.query.snapshot import SourceSnapshot, list_aggregations
 from service_core.analytics.query.sources import Source
 from service_core.kernel.async_gather import gather_or_cancel
@@ -25,10 +32,12 @@ class MetricQueries:
     Attributes:
         catalog: metrics and dimensions, those of plugins included.
         sources: the sources that evaluate them.
+        segments: the saved segments that requests name.
     """
 
     catalog: Catalog
     sources: tuple[Source, ...]
+    segments: SegmentReader = field(default_factory=NoSegments)
     _by_relation: dict[Relation, Source] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -78,6 +87,28 @@ class MetricQueries:
             )
             reasons = without_credits | reasons
             return await QueryExecution(self.catalog, self._by_relation, caller, query, reasons).execute()
+
+    async def read_segment_filters(
+        self, caller: Caller, segment_id: UUID | None, metric_ids: Sequence[str]
+    ) -> tuple[DimensionFilter, ...]:
+        """Returns the filters of the segment that a request names; nothing without an id.
+
+        Raises:
+            BadRequest: ``unknown_segment``, or ``incompatible_dimension`` for a metric that does not accept a filter.
+        """
+        return await read_segment_filters_accepted_by_metrics(
+            self.segments, self.catalog, caller, segment_id, metric_ids
+        )
+
+    async def read_segment_event_conditions(
+        self, caller: Caller, segment_id: UUID | None
+    ) -> tuple[Predicate, ...]:
+        """Returns the conditions of the events of the segment that a request names; nothing without an id.
+
+        Raises:
+            BadRequest: ``unknown_segment``, or ``incompatible_dimension`` for a filter that events do not have.
+        """
+        return compile_event_conditions(self.catalog, await self.read_segment_filters(caller, segment_id, ()))
 
     def values_of_row_without_data(
         self, query: MetricQuery, snapshot: SourceSnapshot

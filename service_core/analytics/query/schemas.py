@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Final, Literal
+from uuid import UUID
 
 from pydantic import Field, model_validator
 
@@ -50,6 +51,9 @@ class MetricsRequestBase(BodyModel):
 
     metrics: list[str] = Field(description="Ids of the catalog.")
     filters: list[FilterBody] = Field(default=[], description="Joined by AND, at most 10.")
+    segment_id: UUID | None = Field(
+        default=None, description="A segment, whose filters apply beside `filters`."
+    )
     attribution: AttributionRequest | None = Field(
         default=None, description="Used by `attributed_*`; the workspace's default when omitted."
     )

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
+from uuid import UUID
 
 from pydantic import BeforeValidator, Field
 
 from service_core.access.models import Caller
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.query.models import MetricQuery, SortKey
+from service_core.analytics.query.models import DimensionFilter, MetricQuery, SortKey
 from service_core.analytics.query.result_values import as_counts
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.countries import COUNTRIES
@@ -46,6 +47,7 @@ class BreakdownQuery(RangeQuery):
         default=None, description="What `count` counts; default `visitors`, for pages `pageviews`."
     )
     limit: Annotated[int, Clamp(1, 100)] = Field(20, description="Rows; percentages cover all of them.")
+    segment_id: UUID | None = Field(default=None, description="A segment, whose filters apply.")
 
     @property
     def counted_metric(self) -> CountedMetric:
@@ -161,9 +163,10 @@ async def _query_breakdown(
         queries: executes the metric query.
     """
     date_range = query.resolve_range_or_default(caller)
+    segment = await queries.read_segment_filters(caller, query.segment_id, (query.counted_metric,))
     snapshot = await queries.read_source_states_once(caller, (query.counted_metric,))
     result = await queries.execute_marking_unfit_credits_unavailable(
-        caller, _build_query_by_count_descending(query, date_range), snapshot
+        caller, _build_query_by_count_descending(query, date_range, segment), snapshot
     )
     total = int(result.totals[0] or 0)
     counts = [(row.labels, as_counts(row)[0]) for row in result.rows]
@@ -177,13 +180,16 @@ async def _query_breakdown(
     )
 
 
-def _build_query_by_count_descending(query: BreakdownQuery, date_range: ResolvedRange) -> MetricQuery:
+def _build_query_by_count_descending(
+    query: BreakdownQuery, date_range: ResolvedRange, filters: tuple[DimensionFilter, ...]
+) -> MetricQuery:
     dimensions = _DIMENSIONS[query.type]
     by_label = tuple(SortKey(dimension, descending=False) for dimension in dimensions)
     return MetricQuery(
         (query.counted_metric,),
         date_range,
         dimensions=dimensions,
+        filters=filters,
         order=(SortKey(query.counted_metric), *by_label),
         limit=query.limit,
         include_bots=query.include_bots,

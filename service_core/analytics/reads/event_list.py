@@ -1,8 +1,10 @@
 """`GET /events`: event rows."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
+from uuid import UUID
 
 from pydantic import Field
 
@@ -10,6 +12,7 @@ from service_core.access.models import Caller
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import FilterOperator, Predicate, property_column
 from service_core.analytics.ports import EventPageQuery, EventPageResult, EventReader
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import (
     MAX_FILTERS,
     equals_label_or_is_not_set,
@@ -58,6 +61,7 @@ class EventsQuery(RangeQuery):
         default=None,
         description="JSON: an array of 1 to 10 `{key, op, value}` on `event_data`, or an object `{key: value}`.",
     )
+    segment_id: UUID | None = Field(default=None, description="A segment, whose filters apply, too.")
     include_total: bool = Field(default=False, description="Count exactly, at the cost of a second read.")
 
     def filter_predicates(self) -> tuple[Predicate, ...]:
@@ -71,13 +75,20 @@ class EventsQuery(RangeQuery):
         by_name = [Predicate("event_name", FilterOperator.IN, names)] if names else []
         return (*exact, *by_name, *parse_1_to_10_property_filters(self.property_filters))
 
-    def page_query_counting_total_if_cheap(self, caller: Caller) -> EventPageQuery:
-        """Returns the query of the page; matches are not counted if a lower bound suffices."""
+    def page_query_counting_total_if_cheap(
+        self, caller: Caller, segment: Sequence[Predicate] = ()
+    ) -> EventPageQuery:
+        """Returns the query of the page; matches are not counted if a lower bound suffices.
+
+        Args:
+            caller: whose workspace is read.
+            segment: the conditions of the segment.
+        """
         return EventPageQuery(
             scope=scope_for_caller(
                 caller,
                 self.resolve_range_or_default(caller).span,
-                filters=self.filter_predicates(),
+                filters=(*self.filter_predicates(), *segment),
                 include_bots=self.include_bots,
             ),
             limit=self.limit,
@@ -101,14 +112,20 @@ class EventListResponse(ResponseModel):
 
 @operation("GET /events", tag="events", tool="list_events")
 async def get_events(
-    query: EventsQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
+    query: EventsQuery,
+    *,
+    caller: Caller,
+    event_reader: EventReader,
+    queue: IngestQueue,
+    queries: MetricQueries,
 ) -> EventListResponse:
     """Returns event rows, newest first.
 
     With `property_filters` and without `include_total`, `total_count` is a lower bound until the last page.
     """
+    segment = await queries.read_segment_event_conditions(caller, query.segment_id)
     page = await _read_page_counting_past_the_end(
-        event_reader, query.page_query_counting_total_if_cheap(caller)
+        event_reader, query.page_query_counting_total_if_cheap(caller, segment)
     )
     date_range = query.resolve_range_or_default(caller)
     return EventListResponse(

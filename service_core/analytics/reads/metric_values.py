@@ -103,7 +103,10 @@ async def post_metrics(
     query = MetricQuery(
         ids,
         date_range,
-        filters=body.parse_filters_accepted_by_metrics(queries.catalog, ids),
+        filters=(
+            *body.parse_filters_accepted_by_metrics(queries.catalog, ids),
+            *await queries.read_segment_filters(caller, body.segment_id, ids),
+        ),
         credit_rule=rules.requested,
         default_credit_rule=rules.workspace_default,
         book_refunds_at_order=body.refund_basis == "order",

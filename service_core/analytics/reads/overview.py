@@ -1,7 +1,9 @@
 """`GET /overview`: totals and a time series."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal
+from uuid import UUID
 
 from pydantic import AliasChoices, Field
 
@@ -39,6 +41,8 @@ class OverviewQuery(RangeQuery):
         validation_alias=AliasChoices("aggregation", "interval", "granularity"),
         description="Bucket size; `auto` suits the range.",
     )
+
+    segment_id: UUID | None = Field(default=None, description="A segment, whose filters apply.")
 
     def buckets(self, date_range: ResolvedRange) -> Buckets:
         """Returns the buckets of the series."""
@@ -88,21 +92,17 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
     """
     date_range = query.resolve_range_or_default(caller)
     buckets = query.buckets(date_range)
+    segment = await queries.read_segment_filters(caller, query.segment_id, _METRICS)
+    base = MetricQuery(_METRICS, date_range, filters=segment, include_bots=query.include_bots)
     snapshot = await queries.read_source_states_once(caller, _METRICS)
     distinct, over_time, by_name = await gather_or_cancel(
         queries.execute_marking_unfit_credits_unavailable(
-            caller, MetricQuery(_NON_ADDITIVE_METRICS, date_range, include_bots=query.include_bots), snapshot
+            caller, replace(base, metrics=_NON_ADDITIVE_METRICS), snapshot
         ),
         queries.execute_marking_unfit_credits_unavailable(
-            caller,
-            MetricQuery(
-                _METRICS, date_range, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots
-            ),
-            snapshot,
+            caller, replace(base, buckets=buckets, order=_BY_TIME), snapshot
         ),
-        queries.execute_marking_unfit_credits_unavailable(
-            caller, _build_custom_events_by_name_query(date_range, include_bots=query.include_bots), snapshot
-        ),
+        queries.execute_marking_unfit_credits_unavailable(caller, _as_custom_events_by_name(base), snapshot),
     )
     visitors, sessions = as_counts(distinct.rows[0])
     series = _build_buckets_with_partial_flags(over_time, buckets, date_range)
@@ -123,14 +123,14 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
 _BY_TIME: Final = (SortKey("bucket", descending=False),)
 
 
-def _build_custom_events_by_name_query(date_range: ResolvedRange, *, include_bots: bool) -> MetricQuery:
-    return MetricQuery(
-        ("custom_events",),
-        date_range,
+def _as_custom_events_by_name(base: MetricQuery) -> MetricQuery:
+    is_custom = DimensionFilter("event_name", FilterOperator.NOT_IN, tuple(sorted(PAGE_VIEWS)))
+    return replace(
+        base,
+        metrics=("custom_events",),
         dimensions=("event_name",),
-        filters=(DimensionFilter("event_name", FilterOperator.NOT_IN, tuple(sorted(PAGE_VIEWS))),),
+        filters=(*base.filters, is_custom),
         order=(SortKey("custom_events"), SortKey("event_name", descending=False)),
-        include_bots=include_bots,
     )
 
 

@@ -13,9 +13,11 @@ from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
 from service_core.analytics.fx.convert import CurrencyConverter
+from service_core.analytics.measures import Predicate
 from service_core.analytics.people.ports import PeoplePageQuery, Person
 from service_core.analytics.people.schemas import UserRow, user_row_fields_from_first_touch
 from service_core.analytics.ports import AggregateReader, TouchPathReader
+from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.analytics.reads.export_streams import RowBatch, RowStreams
 from service_core.delivery.exports.filters import Query
@@ -73,6 +75,7 @@ class ExportRows:
         streams: the event store, for rows too many for a page.
         aggregates, paths, models, queue: what the report of attribution asks.
         max_rows: rows a file may hold, by type.
+        catalog: the dimensions of segments.
     """
 
     streams: RowStreams
@@ -82,15 +85,22 @@ class ExportRows:
     models: AttributionModels
     queue: IngestQueue
     max_rows: Mapping[ExportType, int] = field(default_factory=lambda: MAX_ROWS)
+    catalog: Catalog = field(default_factory=Catalog)
 
-    def open_table(self, query: Query, caller: Caller) -> ExportTable:
-        """Returns the table of a query; nothing is read before its batches are iterated."""
+    def open_table(self, query: Query, caller: Caller, segment: Sequence[Predicate] = ()) -> ExportTable:
+        """Returns the table of a query; nothing is read before its batches are iterated.
+
+        Args:
+            query: the query of the read endpoint.
+            caller: whose workspace is read.
+            segment: the conditions of the segment of events.
+        """
         if isinstance(query, EventsQuery):
             most = self.max_rows[ExportType.EVENTS]
             return ExportTable(
                 EVENT_COLUMNS,
                 self.streams.stream_events_newest_first(
-                    query.page_query_counting_total_if_cheap(caller).scope, most + 1
+                    query.page_query_counting_total_if_cheap(caller, segment).scope, most + 1
                 ),
                 most,
             )

@@ -8,7 +8,7 @@ from service_core.access.internal_callers import build_unlimited_read_only_calle
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.reads.export_streams import RowBatch
 from service_core.delivery.exports.export_rows import ExportRows
-from service_core.delivery.exports.filters import build_read_query
+from service_core.delivery.exports.filters import build_read_query, split_kept_segment_conditions
 from service_core.delivery.exports.models import Export
 from service_core.delivery.exports.ports import ExportStorage
 from service_core.delivery.exports.table import ExportTable, RendererFactory
@@ -45,11 +45,12 @@ class ExportWriter:
         workspace = await self._workspaces.find_by_id(export.workspace_id)
         if workspace is None:
             raise LookupError("the workspace of an export is gone")
-        query = build_read_query(export.subject, export.start_date, export.end_date, export.filters)
+        filters, segment = split_kept_segment_conditions(export.filters, self._contents.catalog)
+        query = build_read_query(export.subject, export.start_date, export.end_date, filters)
         caller = build_unlimited_read_only_caller(
             workspace, export.created_at, "Export", credential_id=export.credential_id
         )
-        table = self._contents.open_table(query, caller)
+        table = self._contents.open_table(query, caller, segment)
         async with self._sink.open_for_write(export.file_name, export.download_name(workspace.zone)) as file:
             row_count = await self._write_rows_up_to_limit(export, table, file.write)
         return min(row_count, table.max_rows), row_count > table.max_rows

@@ -1,7 +1,7 @@
 """The filters each export type allows, parsed like the parameters of its read endpoint."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from service_core.access.models import Caller
@@ -10,7 +10,12 @@ from service_core.analytics.attribution.operations import (
     AttributionQuery,
     refuse_touch_basis_for_data_driven_model,
 )
+from service_core.analytics.measures import Predicate
 from service_core.analytics.people.operations import UsersQuery
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.models import DimensionFilter
+from service_core.analytics.query.schemas import FilterBody, parse_filters_accepted_by_metrics
+from service_core.analytics.query.segments import compile_event_conditions
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.delivery.exports.models import ExportType
 from service_core.kernel.errors import BadRequest
@@ -29,12 +34,15 @@ ALLOWED_FILTERS: Final[Mapping[ExportType, tuple[str, ...]]] = {
     ExportType.EVENTS: (
         "event_name", "source", "attribution_source", "channel", "visitor_id", "user_id", "session_id",
         "utm_source", "utm_medium", "utm_campaign", "lyr", "country", "device_type", "property_filters",
-        "include_bots",
+        "segment_id", "include_bots",
     ),
     ExportType.USERS: ("search", "identified", "utm_source", "utm_campaign", "country", "include_bots"),
     ExportType.ATTRIBUTION: ("model", "window_days", "event_name", "basis", "refund_basis", "include_bots"),
 }  # fmt: skip
 """Filters of each type."""
+
+SEGMENT_FILTERS: Final = "segment_filters"
+"""Name under which an export keeps the filters of its segment, as they were when the export was created."""
 
 _BOOLEAN_FILTERS: Final = frozenset({"include_bots", "identified"})
 _NUMBER_FILTERS: Final = frozenset({"window_days"})
@@ -66,6 +74,28 @@ def build_read_query(
         raise BadRequest(
             refusal.message, refusal.code, field=_filter_field_name(refusal.field), hint=refusal.hint
         ) from None
+
+
+def segment_filters_to_json(filters: Sequence[DimensionFilter]) -> dict[str, Any]:
+    """Returns the filters of a segment as an export keeps them; nothing without a segment."""
+    kept = [
+        {
+            "dimension": condition.dimension,
+            "op": condition.op.value,
+            "value": list(condition.value) if isinstance(condition.value, tuple) else condition.value,
+        }
+        for condition in filters
+    ]
+    return {SEGMENT_FILTERS: kept} if kept else {}
+
+
+def split_kept_segment_conditions(
+    filters: Mapping[str, Any], catalog: Catalog
+) -> tuple[dict[str, Any], tuple[Predicate, ...]]:
+    """Returns the filters of an export as they were sent, and the conditions of the segment it keeps."""
+    sent = {name: value for name, value in filters.items() if name != SEGMENT_FILTERS}
+    kept = [FilterBody.model_validate(item) for item in filters.get(SEGMENT_FILTERS, ())]
+    return sent, compile_event_conditions(catalog, parse_filters_accepted_by_metrics(catalog, (), kept))
 
 
 def validate_export_query(query: Query, caller: Caller, models: AttributionModels) -> None:

@@ -12,8 +12,17 @@ from pydantic import BaseModel, Field
 from service_core.access.models import Caller
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.query.metric_queries import MetricQueries
+from service_core.analytics.query.models import DimensionFilter
+from service_core.analytics.query.segments import compile_event_conditions
+from service_core.analytics.reads.event_list import EventsQuery
 from service_core.changes.idempotency import idempotency_digest
-from service_core.delivery.exports.filters import build_read_query, validate_export_query
+from service_core.delivery.exports.filters import (
+    Query,
+    build_read_query,
+    segment_filters_to_json,
+    validate_export_query,
+)
 from service_core.delivery.exports.models import MAX_ACTIVE, Export, ExportFormat, ExportStatus, ExportType
 from service_core.delivery.exports.ports import (
     Exports,
@@ -123,6 +132,21 @@ class LinkQuery(QueryModel):
     sig: str | None = Field(default=None, description="Signature of the link, in hex.")
 
 
+async def _read_segment_of_events(
+    query: Query, caller: Caller, queries: MetricQueries
+) -> tuple[DimensionFilter, ...]:
+    """Returns the filters of the segment that an export of events names; nothing without one.
+
+    Raises:
+        BadRequest: ``unknown_segment``, or ``incompatible_dimension`` for a filter that events do not have.
+    """
+    if not isinstance(query, EventsQuery):
+        return ()
+    segment = await queries.read_segment_filters(caller, query.segment_id, ())
+    compile_event_conditions(queries.catalog, segment)
+    return segment
+
+
 @operation("POST /exports", tag="exports", statuses=(202,), starts_background_work=True, idempotent=True)
 async def create_export(
     body: CreateExportRequest,
@@ -131,6 +155,7 @@ async def create_export(
     exports: Exports,
     jobs: JobQueue,
     models: AttributionModels,
+    queries: MetricQueries,
     settings: Settings,
 ) -> HandlerResponse[ExportQueued]:
     """Ask for a file of events, persons or attribution.
@@ -140,6 +165,7 @@ async def create_export(
     """
     query = build_read_query(body.type, body.start_date, body.end_date, body.filters)
     validate_export_query(query, caller, models)
+    segment = await _read_segment_of_events(query, caller, queries)
     export = Export(
         id=new_id(),
         workspace_id=caller.workspace.id,
@@ -148,7 +174,7 @@ async def create_export(
         format=body.format,
         start_date=body.start_date or "",
         end_date=body.end_date or "",
-        filters=body.filters,
+        filters={**body.filters, **segment_filters_to_json(segment)},
         created_at=caller.now,
         ticket=idempotency_digest(caller),
     ).enqueue()

@@ -85,7 +85,7 @@ class ReportRunner:
 
     def for_one_request(self) -> Self:
         """Returns a runner whose reads share one snapshot of the sources; to be used for one request."""
-        queries = SharedSnapshotQueries(self.queries.catalog, self.queries.sources)
+        queries = SharedSnapshotQueries(self.queries.catalog, self.queries.sources, self.queries.segments)
         return replace(self, queries=queries, queue=SharedQueueState(self.queue))
 
     async def run_with_supported_filters(
@@ -152,7 +152,11 @@ class ReportRunner:
             }
         )
         answer: FunnelResponse = await get_funnel(
-            query, caller=caller, funnel_reader=self.funnel_reader, queue=self.queue
+            query,
+            caller=caller,
+            funnel_reader=self.funnel_reader,
+            queue=self.queue,
+            queries=self.queries,
         )
         return answer
 

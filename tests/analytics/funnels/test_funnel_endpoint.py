@@ -7,6 +7,8 @@ import pytest
 
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelResult, FunnelStep
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from tests.fixtures.stub_event_stores import FixedFunnelReader
@@ -23,6 +25,7 @@ async def get_funnel_of_table(caller, queue, table, *parameters):
         caller=caller,
         funnel_reader=table,
         queue=queue,
+        queries=MetricQueries(Catalog(), ()),
     )
 
 

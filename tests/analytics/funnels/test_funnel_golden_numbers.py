@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import EventBuilder, utc_instant
 
@@ -26,7 +28,9 @@ def read_funnel(caller, queue, story):
         store = MemoryEventStore()
         await store.append(story.events)
         query = parse_query_parameters_leniently(FunnelQuery, (JUNE | parameters).items())
-        return await get_funnel(query, caller=caller, funnel_reader=store, queue=queue)
+        return await get_funnel(
+            query, caller=caller, funnel_reader=store, queue=queue, queries=MetricQueries(Catalog(), ())
+        )
 
     return read_funnel
 

@@ -60,9 +60,7 @@ async def post_query(
 
     `top` keeps the largest groups with their complete series: what a line chart is drawn from.
     `totals` cover the whole range. A value that is not measured is null and listed in `meta.unavailable`.
-    With `Accept: text/csv` or `application/x-ndjson` the rows come as CSV or NDJSON; the headers `X-Complete`,
-    `X-Truncated`, `X-Next-Cursor` and `X-Unavailable` (`metric=reason`) tell what they lack, as does the last NDJSON
-    record, which holds the rest of the JSON answer.
+    `Accept` chooses CSV or NDJSON; headers tell what the rows lack.
     """
     started = perf_counter()
     cursor = (
@@ -73,6 +71,8 @@ async def post_query(
     caller = replace(caller, now=cursor.first_requested_at)
     date_range = await resolve_date_range_or_all_time(body.date_range, caller, event_reader)
     query, attribution = body.validate_and_build_metric_query(queries, models, date_range, caller.workspace)
+    segment = await queries.read_segment_filters(caller, body.segment_id, query.metrics)
+    query = replace(query, filters=(*query.filters, *segment))
     snapshot = await queries.read_source_states_once(caller, query.metrics)
     groups, (page, totals) = (
         (None, await _read_page_and_totals(caller, queries, replace(query, offset=cursor.offset), snapshot))

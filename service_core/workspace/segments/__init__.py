@@ -1,0 +1,1 @@
+"""Segments: filters with a name."""
