@@ -71,6 +71,7 @@ async def show_dashboard(context: PageContext, public_id: str, dashboard_id: str
         partial=run.ok and run.body["partial"],
         cards=_cards_with_layout(view, dashboard, reports, run) if run.ok else [],
         own_range=describe_saved_range(dashboard["date_range"]),
+        shows_other_view=_shows_other_view(dashboard, state),
         offered=[one for id_, one in reports.items() if id_ not in shown_ids] if editing else [],
         sizes=SIZE_LABELS,
         editing=editing,
@@ -148,6 +149,14 @@ async def load_dashboard(view: WorkspaceView, dashboard_id: str) -> Answer:
 async def _run_dashboard(view: WorkspaceView, dashboard: Answer, state: ViewState) -> ApiResult:
     overrides = state.query_body_parts(with_comparison=False)
     return await view.send("POST", f"/dashboards/{dashboard['id']}/run", {"overrides": overrides})
+
+
+def _shows_other_view(dashboard: Answer, state: ViewState) -> bool:
+    """Whether the page shows another range or other filters than the dashboard opens with."""
+    own = dashboard["date_range"], [(one["dimension"], one["value"]) for one in dashboard["filters"]]
+    parts = state.query_body_parts(with_comparison=False)
+    shown = parts["date_range"], [(one["dimension"], one["value"]) for one in parts["filters"]]
+    return own != shown
 
 
 async def _reports_by_id(view: WorkspaceView) -> dict[str, Answer]:

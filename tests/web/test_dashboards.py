@@ -66,6 +66,8 @@ async def test_cards_are_moved_resized_and_removed(shop_deployment):
     assert await ids() == [two, one, three]
     assert (await ann.send(edit, cards, op="up", report_id=three)).status == 303
     assert await ids() == [two, three, one]
+    resized = await ann.send(edit, cards, op="resize", report_id=two, size="lg", action="preview")
+    assert "nothing is saved yet" in visible_words(resized)
     assert (await ann.send(edit, cards, op="resize", report_id=two, size="lg")).status == 303
     assert (await stored_cards(shop_deployment, dashboard))[0] == (two, "lg")
     preview = await ann.send(edit, cards, op="remove", report_id=two, action="preview")
@@ -83,7 +85,10 @@ async def test_cards_are_moved_resized_and_removed(shop_deployment):
 async def test_settings_keep_the_range_that_is_shown(shop_deployment):
     _, dashboard = await three_cards(shop_deployment)
     ann = await sign_in_member(shop_deployment)
+    own = visible_words(await ann.get(f"{PAGE}/{dashboard}?edit=1"))
+    assert "Open with the range and filters shown now" not in own
     shown = f"{PAGE}/{dashboard}?range=last_7_days&edit=1"
+    assert "Open with the range and filters shown now (Last 7 days)" in visible_words(await ann.get(shown))
     assert (await ann.send(shown, shown, name="Renamed", keep_view="1")).status == 303
     stored = await shop_deployment.gallery.send("GET", f"/dashboards/{dashboard}")
     assert (stored["name"], stored["date_range"]) == ("Renamed", {"preset": "last_7_days"})

@@ -76,6 +76,7 @@ async def test_link_is_previewed_created_changed_and_undone_without_scripts(brow
         assert f"{slug} now leads to https://shop.example/spring" in await page.inner_text("main")
         await page.click("main button[value=save]")
         await page.wait_for_selector("[role=status]:has-text('Created.')")
+        await page.wait_for_load_state("load")  # images included
         assert await page.locator(".qr img").evaluate("(image) => image.naturalWidth") > 0
         await page.fill("[name=name]", "Renamed")
         await page.click("main button[value=save] >> nth=0")
