@@ -53,16 +53,14 @@ def test_mapped_event_names_are_declared_by_the_provider():
 
 def app_store_message(kind, day=0, **said):
     at = BEGUN + timedelta(days=day)
+    usual = {"purchased_at": at, "expires_at": at + timedelta(days=30), "currency": "USD"}
     return AppStoreNotification(
         id=f"m{day}",
         kind=kind,
         notified_at=at,
         subscription_id="sub_1",
         transaction_id=f"t{day}",
-        purchased_at=at,
-        expires_at=at + timedelta(days=30),
-        currency="USD",
-        **said,
+        **usual | said,
     )
 
 
@@ -101,3 +99,46 @@ def test_free_period_leaves_the_price_unknown():
         app_store_message(NotificationKind.RENEWAL, price=Decimal(0)), "revenuecat", "a"
     ).states
     assert (state.status, state.amount) == (SubscriptionStatus.ACTIVE, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "purchased_after_days", "occurred_after_days"),
+    [
+        (NotificationKind.RENEWAL, -2, -2),
+        (NotificationKind.RENEWAL, 1, 0),
+        (NotificationKind.NON_RENEWING_PURCHASE, 1, 0),
+        (NotificationKind.CANCELLATION, -2, 0),
+    ],
+)
+def test_a_purchase_occurred_when_it_was_charged_or_announced_whichever_came_first(
+    kind, purchased_after_days, occurred_after_days
+):
+    message = app_store_message(
+        kind, price=Decimal(5), purchased_at=BEGUN + timedelta(days=purchased_after_days)
+    )
+    mapped = map_app_store_notification(message, "revenuecat", "a")
+    assert mapped.occurred_at == BEGUN + timedelta(days=occurred_after_days)
+
+
+def test_a_trial_that_costs_something_is_an_active_subscription():
+    for price, status in ((Decimal(0), SubscriptionStatus.TRIALING), (Decimal(1), SubscriptionStatus.ACTIVE)):
+        message = app_store_message(NotificationKind.INITIAL_PURCHASE, trial=True, price=price)
+        mapped = map_app_store_notification(message, "revenuecat", "a")
+        assert [state.status for state in mapped.states] == [status]
+        assert (mapped.event_name == "trial_started") is (price == 0)
+
+
+@pytest.mark.parametrize("kind", [NotificationKind.CANCELLATION, NotificationKind.REFUND_REVERSED])
+def test_what_never_ends_was_bought_once_and_has_no_subscription(kind):
+    for ends, states in ((BEGUN + timedelta(days=30), 1), (None, 0)):
+        mapped = map_app_store_notification(
+            app_store_message(kind, expires_at=ends, price=Decimal(5)), "revenuecat", "a"
+        )
+        assert (len(mapped.states), len(mapped.payments)) == (states, states)
+
+
+def test_message_of_a_sandbox_is_a_test_with_its_payment():
+    for is_test in (True, False):
+        message = app_store_message(NotificationKind.RENEWAL, price=Decimal(5), test=is_test)
+        mapped = map_app_store_notification(message, "revenuecat", "a")
+        assert (mapped.test, [payment.test for payment in mapped.payments]) == (is_test, [is_test])
