@@ -43,6 +43,7 @@ def test_status_of_a_stopped_deployment(touchpoint, stopped):
     text = touchpoint("status", "--config", stopped["config"]).stdout
     assert "API          does not answer" in text
     assert "queue        0 events wait" in text
+    assert "disk         500.0 GB of 1,000.0 GB free" in text
 
 
 def test_doctor_names_each_problem_with_its_command(touchpoint, stopped):
