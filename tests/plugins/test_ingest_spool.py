@@ -202,6 +202,19 @@ async def test_a_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: 
     assert (row.quarantined, row.in_flight, row.is_balanced) == (0, 1, True)
 
 
+async def test_a_replayed_event_is_one_waiting_event_whatever_was_stored_of_its_batch(tmp_path: Path) -> None:
+    async with open_spool(tmp_path) as queue:
+        await asyncio.gather(*(queue.offer(make_arrival(f"e{i}")) for i in range(5)))
+        taken = await queue.take(10)
+        await queue.acknowledge(
+            [stored_event(each) for each in taken if each is not taken[3]], [QuarantinedEvent(taken[3], "x")]
+        )
+        assert (await queue.state()).waiting_count == 0
+        assert await queue.replay(WORKSPACE) == 1
+        assert (await queue.state()).waiting_count == 1
+        assert await queue.take(10) == [taken[3]]
+
+
 async def test_rejection_count_is_durable_without_a_following_event(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue, open_spool(tmp_path) as reader, asyncio.timeout(30):
         await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON)
