@@ -106,6 +106,19 @@ async def test_attributed_total_equals_that_of_other_models(run_metric_query):
     assert [reading.value for reading in (await run_metric_query()).rows[0].values] == [4, 4_000]
 
 
+@pytest.mark.parametrize("model", ["markov", "shapley"])
+async def test_attributed_revenue_of_channels_adds_up_to_the_last_cent(run_metric_query, story, model):
+    story.events.clear()
+    for visitor, channel in (("V1", "A"), ("V2", "B"), ("V3", "A")):
+        own = campaign_columns(channel, "cpc", channel=channel)
+        story.add_event("page_view", at="2026-07-01T12:00", visitor=visitor, session="s", **own)
+    for hour, (visitor, revenue) in enumerate((("V1", 500), ("V2", 501))):
+        at = f"2026-07-02T1{hour}:00"
+        story.add_event("purchase", at=at, visitor=visitor, session="till", revenue=revenue)
+    found = await run_metric_query(model, names=("attributed_revenue",), dimensions=("channel",))
+    assert sum(row.values[0].value for row in found.rows) == 1_001
+
+
 async def test_filter_keeps_only_matching_channels(run_metric_query):
     found = await run_metric_query(filters=(DimensionFilter("channel", value="B"),))
     assert [reading.value for reading in found.rows[0].values] == [Fraction("1.6"), 1_600]
