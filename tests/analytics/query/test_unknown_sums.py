@@ -4,14 +4,18 @@ import pytest
 
 from service_core.analytics.measures import (
     MISSING_FX_RATE,
+    DailyMean,
     FilterOperator,
     Predicate,
     Relation,
     count_rows,
     sum_column,
 )
-from service_core.analytics.query.compute import iterate_counts_of_rows_making_sum_unknown
-from service_core.kernel.availability import UnavailableReason
+from service_core.analytics.query.compute import (
+    compile_measure_zero_where_absent,
+    iterate_counts_of_rows_making_sum_unknown,
+)
+from service_core.kernel.availability import Measured, UnavailableReason
 
 FOREIGN = (Predicate("currency", FilterOperator.IS_SET), Predicate("currency", FilterOperator.NEQ, "EUR"))
 PAID = Predicate("provider", value="stripe")
@@ -37,3 +41,9 @@ def test_rows_that_cannot_be_added_to_a_sum_of_money_are_counted(column, relatio
 def test_sums_without_money_are_known():
     for aggregation in (count_rows(Relation.PAYMENTS), sum_column("clicks", Relation.SPEND)):
         assert list(iterate_counts_of_rows_making_sum_unknown(aggregation, "EUR")) == []
+
+
+def test_a_measure_without_a_row_is_zero_and_a_mean_over_no_day_is_unknown():
+    sum_ = count_rows(Relation.EVENTS)
+    for measure, value in ((sum_, 0), (DailyMean(sum_), None)):
+        assert compile_measure_zero_where_absent(measure, {}, "EUR")(()) == Measured(value)
