@@ -144,6 +144,17 @@ def _order_expression(
     return (value.desc() if column_sort.descending else value.asc()).nulls_last()
 
 
+def _is_fractional(measure: Measure) -> bool:
+    """Returns whether the values of a measure are fractions in SQL: durations, ratios and differences of them."""
+    match measure:
+        case Aggregation():
+            return is_duration(measure)
+        case Difference(minuend, subtrahend):
+            return _is_fractional(minuend) or _is_fractional(subtrahend)
+        case _:
+            return True
+
+
 def _measure_expression(
     measure: Measure, aggregations: Sequence[Aggregation], rows: NamedSubquery
 ) -> Expression:
@@ -153,9 +164,11 @@ def _measure_expression(
             aggregation: Expression = rows.c[f"m{aggregations.index(measure)}"]
             return aggregation
         case Difference(minuend, subtrahend):
-            return _measure_expression(minuend, aggregations, rows) - _measure_expression(
-                subtrahend, aggregations, rows
-            )
+            sides = [_measure_expression(side, aggregations, rows) for side in (minuend, subtrahend)]
+            if _is_fractional(minuend) != _is_fractional(subtrahend):
+                # ClickHouse subtracts no fraction from a wide integer.
+                sides = [sa.cast(side, sa.Double) for side in sides]
+            return sides[0] - sides[1]
         case Ratio(numerator, denominator, scale, complement):
             above = sa.cast(_measure_expression(numerator, aggregations, rows), sa.Double)
             below = sa.cast(

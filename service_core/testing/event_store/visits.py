@@ -7,8 +7,17 @@ from zoneinfo import ZoneInfo
 
 from service_core.analytics.cohorts.ports import CohortReaderQuery
 from service_core.analytics.funnels.ports import FunnelOrder
-from service_core.analytics.measures import Column, Predicate, Relation, count_rows, entry_column, sum_column
+from service_core.analytics.measures import (
+    Column,
+    Difference,
+    Predicate,
+    Relation,
+    count_rows,
+    entry_column,
+    sum_column,
+)
 from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQuery
+from service_core.analytics.ports import AggregateQuery, ColumnSort
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit
 from service_core.testing.event_builder import (
@@ -42,6 +51,27 @@ _SPRING = campaign_columns("google", "cpc", "spring")
 
 class Visits(EventStoreKit):
     """Tests of visitors, sessions, entry events and repeats of orders."""
+
+    async def test_groups_are_ordered_by_the_difference_of_a_count_and_a_duration(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A whole number and a fraction of seconds are subtracted from each other, in either order."""
+        for country, seconds in (("DE", 90), ("FR", 0), ("PL", 10)):
+            at = utc_instant("2026-03-02T10:00")
+            for moment in {at, at + timedelta(seconds=seconds)}:
+                builder.add_event("page_view", at=moment, visitor=country, country=country)
+        await store.append(builder.events)
+        by_country = {
+            str(relation): entry_column("country") for relation in (Relation.EVENTS, Relation.SESSIONS)
+        }
+        for measure, expected in (
+            (Difference(PERSONS, DURATION), ["FR", "PL", "DE"]),
+            (Difference(DURATION, PERSONS), ["DE", "PL", "FR"]),
+        ):
+            query = AggregateQuery(
+                builder.query_scope(SPAN), (measure,), (by_country,), order=(ColumnSort("m0"),)
+            )
+            assert [row[0] for row in (await store.aggregate(query)).rows] == expected
 
     async def test_events_of_revenue_providers_are_no_visitors_and_no_sessions(
         self, store: Store, builder: EventBuilder
