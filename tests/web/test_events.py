@@ -125,7 +125,7 @@ async def test_workspace_without_events_leads_to_the_script(shop):
     person, pages = await shop.open_empty_workspace()
     page = await person.get(f"{pages}/events")
     assert "No events yet" in visible_words(page)
-    assert f"{pages}/tracking" in page.body
+    assert f'{pages}/start">Add the script' in page.body
 
 
 @pytest.mark.parametrize("path", ["events", "events/rows", "people", "people/U-ada"])
