@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean, median
 
-from plugins.events_memory.relation_rows import is_in_span_and_matches_filters
+from plugins.events_memory.relation_rows import event_row, is_in_span_and_matches_filters
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     Event,
@@ -46,22 +46,32 @@ def _deepest_attempt_per_start(
     plan: FunnelReaderQuery, events: Sequence[Event], history: WorkspaceEvents
 ) -> Iterator[Attempt]:
     """Yields the deepest attempt from each possible start, oldest first."""
-    starts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     for i, event in enumerate(events):
-        if event.event_name in starts and is_in_span_and_matches_filters(plan.scope, event, history):
+        can_start = any(_matches_step(plan, k, event, history) for k in plan.starting_steps)
+        if can_start and is_in_span_and_matches_filters(plan.scope, event, history):
             rest = [e for e in events[i + 1 :] if e.timestamp - event.timestamp <= plan.window]
-            yield _match_steps_greedily(plan, event, rest)
+            yield _match_steps_greedily(plan, event, rest, history)
 
 
-def _match_steps_greedily(plan: FunnelReaderQuery, start: Event, later_events: Iterable[Event]) -> Attempt:
+def _matches_step(plan: FunnelReaderQuery, index: int, event: Event, history: WorkspaceEvents) -> bool:
+    """Returns whether an event has a name of a step and meets its conditions."""
+    conditions = plan.conditions_of_step(index)
+    return event.event_name in plan.steps[index] and (
+        not conditions or event_row(event, history, plan.scope).matches(conditions)
+    )
+
+
+def _match_steps_greedily(
+    plan: FunnelReaderQuery, start: Event, later_events: Iterable[Event], history: WorkspaceEvents
+) -> Attempt:
     """Returns the events that fill the steps of an attempt, each as early as possible."""
-    left = list(plan.steps)
+    left = list(range(len(plan.steps)))
     attempt: Attempt = []
     for event in (start, *later_events):
         if plan.order is FunnelOrder.ANY:
-            step = next((step for step in left if event.event_name in step), None)
+            step = next((k for k in left if _matches_step(plan, k, event, history)), None)
         else:
-            step = left[0] if left and event.event_name in left[0] else None
+            step = left[0] if left and _matches_step(plan, left[0], event, history) else None
         if step is not None:
             left.remove(step)
             attempt.append(event)

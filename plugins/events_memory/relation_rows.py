@@ -98,7 +98,7 @@ def event_field_or_property(event: Event, column: Column) -> Any:
 def is_in_span_and_matches_filters(scope: QueryScope, event: Event, history: WorkspaceEvents) -> bool:
     """Returns whether an event meets the filters of a scope and lies in its span."""
     return is_in_span(scope.span, event.timestamp) and (
-        not scope.filters or _event_row(event, history, scope).matches(scope.filters)
+        not scope.filters or event_row(event, history, scope).matches(scope.filters)
     )
 
 
@@ -132,10 +132,11 @@ def relation_rows(
 
 
 def _event_rows(events: list[Event], history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
-    return (_event_row(event, history, scope) for event in events)
+    return (event_row(event, history, scope) for event in events)
 
 
-def _event_row(event: Event, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:
+def event_row(event: Event, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:
+    """Returns the row of EVENTS of one event."""
     person, entry = history.person_of(event), history.entry_event(event)
     return RelationRow(
         event.timestamp,

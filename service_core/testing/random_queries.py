@@ -280,15 +280,27 @@ def random_funnel_query(random: Random, dataset: RandomDataset) -> FunnelReaderQ
     scope = random_query_scope(random, dataset)
     if random.random() < 0.3:
         scope = replace(scope, filters=(_random_event_or_session_filter(random, dataset),))
+    steps = tuple(random.choice(_FUNNEL_STEPS) for _ in range(random.randint(2, 5)))
+    conditions = tuple(_random_step_conditions(random, dataset) for _ in steps)
     return FunnelReaderQuery(
         scope=scope,
-        steps=tuple(random.choice(_FUNNEL_STEPS) for _ in range(random.randint(2, 5))),
+        steps=steps,
+        step_conditions=conditions if random.random() < 0.4 else (),
         window=timedelta(days=random.choice((1, 3, 14))),
         now=dataset.start + timedelta(days=random.choice((4, DAYS, 60))),
         order=random.choice(list(FunnelOrder)),
         by_session=random.random() < 0.3,
         exclude=random.choice((None, None, frozenset({"scroll"}), frozenset({"lead", "refund"}))),
     )
+
+
+def _random_step_conditions(random: Random, dataset: RandomDataset) -> tuple[Predicate, ...]:
+    """Returns no condition of a step more often than not, else one on the event, its session or a property."""
+    if random.random() < 0.6:
+        return ()
+    if random.random() < 0.3:
+        return (Predicate(property_column("plan"), FilterOperator.EQ, "pro"),)
+    return (_random_event_or_session_filter(random, dataset),)
 
 
 def random_touch_path_query(random: Random, dataset: RandomDataset) -> TouchPathQuery:

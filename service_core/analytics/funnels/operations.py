@@ -15,6 +15,7 @@ from service_core.analytics.funnels.parse_steps import (
     parse_2_to_5_funnel_steps,
 )
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
+from service_core.analytics.funnels.step_filters import parse_step_filters
 from service_core.analytics.measures import Predicate
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
@@ -52,6 +53,11 @@ class FunnelQuery(RangeQuery):
     device_type: str | None = Field(default=None, description="Of the event of step 1, exact.")
     segment_id: UUID | None = Field(
         default=None, description="A segment, whose filters the event of step 1 meets."
+    )
+
+    step_filters: str | None = Field(
+        default=None,
+        description="JSON: a list of filters per step.",
     )
 
     @field_validator("steps", mode="before")
@@ -131,6 +137,7 @@ async def get_funnel(
         order=query.order,
         by_session=query.unit == "session",
         exclude=list_event_synonyms(query.exclude) if query.exclude else None,
+        step_conditions=parse_step_filters(query.step_filters, len(query.steps), queries.catalog),
     )
     result = await funnel_reader.read_funnel(plan)
     steps = _build_steps_with_conversion_rates(query.steps, result)

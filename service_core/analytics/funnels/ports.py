@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
+from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import QueryScope
 
 
@@ -18,7 +19,7 @@ class FunnelOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunnelReaderQuery:
-    """A funnel query; each step is the set of event names that count as it.
+    """A funnel query; each step is the set of event names that count as it, with conditions on the event.
 
     ``scope.span`` and ``scope.filters`` apply to the event of step 1 only; later steps may follow
     until ``now``, inside the window.
@@ -31,6 +32,16 @@ class FunnelReaderQuery:
     order: FunnelOrder = FunnelOrder.ORDERED
     by_session: bool = False
     exclude: frozenset[str] | None = None
+    step_conditions: tuple[tuple[Predicate, ...], ...] = ()
+
+    def conditions_of_step(self, index: int) -> tuple[Predicate, ...]:
+        """Returns the conditions that the event of a step meets besides its name."""
+        return self.step_conditions[index] if self.step_conditions else ()
+
+    @property
+    def starting_steps(self) -> range:
+        """The indexes of the steps that may come first."""
+        return range(len(self.steps) if self.order is FunnelOrder.ANY else 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,15 @@ async def read_segment_filters_accepted_by_metrics(
         raise BadRequest(refusal.message, refusal.code, field=_FIELD, hint=refusal.hint) from None
 
 
-def compile_event_conditions(catalog: Catalog, filters: Sequence[DimensionFilter]) -> tuple[Predicate, ...]:
-    """Returns the conditions of the events that meet the filters of a segment.
+def compile_event_conditions(
+    catalog: Catalog, filters: Sequence[DimensionFilter], error_field: str = _FIELD
+) -> tuple[Predicate, ...]:
+    """Returns the conditions of the single events that meet filters.
+
+    Args:
+        catalog: the dimensions.
+        filters: those of a segment, or of the step of a funnel.
+        error_field: the parameter that names them.
 
     Raises:
         BadRequest: ``incompatible_dimension``, for a dimension that single events do not have.
@@ -76,8 +83,8 @@ def compile_event_conditions(catalog: Catalog, filters: Sequence[DimensionFilter
             raise BadRequest(
                 f"Events have no dimension {condition.dimension}",
                 "incompatible_dimension",
-                field=_FIELD,
-                hint="Choose a segment without it, or ask POST /query.",
+                field=error_field,
+                hint="Leave it out, or ask POST /query.",
             )
     conditions = compile_filters_or_none_if_unmatchable(filters, catalog.dimensions, Relation.EVENTS)
     return (_MATCHES_NO_EVENT,) if conditions is MATCHES_NOTHING else conditions

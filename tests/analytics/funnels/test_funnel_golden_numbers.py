@@ -1,5 +1,6 @@
 """Golden numbers and invariants of funnels, on the reference store."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -8,12 +9,15 @@ from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
+from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
+from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import EventBuilder, utc_instant
 
 START = utc_instant("2026-06-01T12:00")
+CATALOG = Catalog.from_validated_definitions((), CORE_DIMENSIONS)
 JUNE = {"start_date": "2026-06-01", "end_date": "2026-06-30", "steps": "A,B,C"}
 
 
@@ -29,7 +33,7 @@ def read_funnel(caller, queue, story):
         await store.append(story.events)
         query = parse_query_parameters_leniently(FunnelQuery, (JUNE | parameters).items())
         return await get_funnel(
-            query, caller=caller, funnel_reader=store, queue=queue, queries=MetricQueries(Catalog(), ())
+            query, caller=caller, funnel_reader=store, queue=queue, queries=MetricQueries(CATALOG, ())
         )
 
     return read_funnel
@@ -120,6 +124,52 @@ async def test_filters_apply_to_the_event_of_step_1(read_funnel, story):
     assert step_counts(await read_funnel(steps="A,B", country="FR")) == [0, 0]
     story.add_event("A", at=START, visitor="Q")
     assert step_counts(await read_funnel(steps="A,B", country="(not set)")) == [1, 0]
+
+
+async def test_steps_have_filters_of_pages_sessions_and_properties(read_funnel, story):
+    for visitor, first, last, plan in (
+        ("P", "/a", "/pricing", "pro"),
+        ("Q", "/a", "/b", "pro"),
+        ("R", "/b", "/pricing", 1),
+    ):
+        for hour, path in enumerate((first, last)):
+            story.add_event(
+                "page_view", at=START + timedelta(hours=hour), visitor=visitor, page_path=path, country="DE"
+            )
+        story.add_event("B", at=START + timedelta(hours=2), visitor=visitor, event_data={"plan": plan})
+    steps = "page_view,page_view,B"
+    assert step_counts(await read_funnel(steps=steps)) == [3, 3, 3]
+
+    async def counts(*filters, **parameters):
+        sent = json.dumps(filters)
+        return step_counts(await read_funnel(steps=steps, step_filters=sent, **parameters))
+
+    pricing = [{"dimension": "page_path", "value": "/pricing"}]
+    pro = [{"dimension": "property:plan", "value": "pro"}]
+    assert await counts([], pricing, []) == [3, 2, 2]
+    assert await counts(None, pricing, pro) == [3, 2, 1]
+    assert await counts([{"dimension": "page_path", "op": "neq", "value": "/b"}], pricing, pro) == [3, 1, 1]
+    assert await counts([{"dimension": "exit_page", "value": "/b"}], [], pro) == [1, 1, 1]
+    assert await counts([], pricing, [], order="strict") == [3, 2, 2]
+    assert await counts(pricing, [], pro, order="any") == [3, 3, 1]
+    assert await counts([], [], [{"dimension": "country", "value": "FR"}]) == [3, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        ("{", "invalid_filter"),
+        ("[[]]", "invalid_filter"),
+        ('[[{"value": 1}], []]', "invalid_filter"),
+        ('[[{"dimension": "property:", "value": 1}], []]', "invalid_filter"),
+        ('[[{"dimension": "mood", "value": 1}], []]', "unknown_dimension"),
+        ('[[{"dimension": "platform", "value": 1}], []]', "incompatible_dimension"),
+    ],
+)
+async def test_invalid_step_filters_are_refused(read_funnel, story, sent, code):
+    with pytest.raises(BadRequest) as refused:
+        await read_funnel(steps="A,B", step_filters=sent)
+    assert (refused.value.code, refused.value.field.partition("[")[0]) == (code, "step_filters")
 
 
 GENERATED_EVENTS = st.lists(

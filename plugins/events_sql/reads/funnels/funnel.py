@@ -65,16 +65,17 @@ def _funnel_events_query(
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name
     unit = rows.table.c.session_no if plan.by_session else rows.person_no
-    firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
+    in_steps = [_matches_step(plan, k, rows) for k in range(len(plan.steps))]
     seen = [rows.cached_condition_joining_its_tables(predicate) for predicate in plan.scope.filters]
-    starts = sa.and_(name_in(name, firsts), *span_conditions(rows.at, plan.scope.span), *seen)
+    is_first = sa.or_(*(in_steps[k] for k in plan.starting_steps))
+    starts = sa.and_(is_first, *span_conditions(rows.at, plan.scope.span), *seen)
     columns: list[Expression] = [
         unit.label("unit"),
         fn.EpochMicroseconds(rows.at).label("t"),
         rows.table.c.seq,
         sa.func.coalesce(starts, sa.false()).label("starts"),
         (name_in(name, plan.exclude) if plan.exclude else sa.false()).label("excluded"),
-        *(name_in(name, step).label(f"in{k}") for k, step in enumerate(plan.steps)),
+        *(condition.label(f"in{k}") for k, condition in enumerate(in_steps)),
     ]
     statement = (
         sa.select(*columns)
@@ -85,6 +86,13 @@ def _funnel_events_query(
     if has_repeats:
         statement = statement.where(rows.table.c.seq.not_in(sa.select(_REPEATED_ORDERS.c.seq)))
     return statement if plan.order is FunnelOrder.STRICT else statement.where(name_in(name, names))
+
+
+def _matches_step(plan: FunnelReaderQuery, index: int, rows: EventRows) -> Expression:
+    """Returns whether an event has a name of a step and meets its conditions; never NULL."""
+    conditions = map(rows.cached_condition_joining_its_tables, plan.conditions_of_step(index))
+    matches = sa.and_(name_in(rows.table.c.event_name, plan.steps[index]), *conditions)
+    return sa.func.coalesce(matches, sa.false()) if plan.conditions_of_step(index) else matches
 
 
 def _create_repeated_orders_table_if_any(
