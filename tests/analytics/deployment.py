@@ -33,9 +33,9 @@ STORES = {"memory": "memory://", "duckdb": "duckdb:///events.db?threads=1&timeou
 
 @asynccontextmanager
 async def run_deployment(store: str, folder: Path, registry=None, rates=""):
-    """A deployment on one of `STORES` in a folder of its own; ``rates`` is the URL of their source."""
+    """A deployment on one of `STORES`, or on the store of a URL, in a folder of its own; ``rates`` is the URL of their source."""
     settings = Settings(
-        storage=StorageSettings(events=STORES[store], workspace="sqlite:///workspace.db"),
+        storage=StorageSettings(events=STORES.get(store, store), workspace="sqlite:///workspace.db"),
         ingest=IngestSettings(queue="spool:///spool.db"),
         attribution=AttributionSettings(min_model_conversions=1),
         fx=FxSettings(rates=rates),
