@@ -246,3 +246,27 @@ async def test_two_rules_send_the_order_to_two_destinations(tmp_path):
         await shop.send()
         sent = [conversion for sender in (first, other) for _, batch in sender.calls for conversion in batch]
         assert [each.value for each in sent] == [5000] * 3
+
+
+@pytest.mark.parametrize("order", list(permutations(("identifies", "pays", "visits"))))
+async def test_provider_order_has_the_person_and_click_known_by_then_whichever_came_first(tmp_path, order):
+    """Stripe names an e-mail only; the person with that e-mail, and the click of their visit, are those of the order."""
+    async with run_postback_deployment(tmp_path, settle_seconds=60) as shop:
+        await shop.rule(trigger_event_source="stripe")
+        at = shop.now
+        steps = {
+            "visits": lambda: shop.happens("page_view", at=at, visitor="A1", gclid="Cj0"),
+            "identifies": lambda: shop.happens(
+                "$identify", at=at, visitor="A1", user="U1", traits={"email": "ada@example.com", "phone": "+15551234567"}
+            ),
+            "pays": lambda: stripe_tells(shop, *SESSION_COMPLETED, "evt_1"),
+        }  # fmt: skip
+        for step in order:
+            await steps[step]()
+            shop.later(seconds=10)
+        shop.later(seconds=60)
+        await shop.send()
+        (conversion,) = sent_conversions(shop)
+        customer = conversion.customer
+        assert (conversion.value, customer.email, customer.phone) == (5000, "ada@example.com", "+15551234567")
+        assert (customer.click.type, customer.click.value) == ("gclid", "Cj0")
