@@ -17,7 +17,7 @@ def query_of(page):
 
 
 async def test_overview_is_read_on_a_phone_and_in_the_dark(browser_deployment):
-    async with browser_deployment.page(browser_deployment.eve) as page:
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.add_init_script(WATCH)
         for path in (
             "",
@@ -38,7 +38,7 @@ async def test_overview_is_read_on_a_phone_and_in_the_dark(browser_deployment):
 
 
 async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployment):
-    async with browser_deployment.page(browser_deployment.eve) as page:
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.goto(gallery_address(browser_deployment))
         await page.keyboard.press("?")
         assert await page.locator("#keys").is_visible()
@@ -63,7 +63,7 @@ async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployme
 
 
 async def test_tab_replaces_its_card_and_stays_open_after_a_further_click(browser_deployment):
-    async with browser_deployment.page(browser_deployment.eve) as page:
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.goto(gallery_address(browser_deployment))
         await page.evaluate("window.untouched = true")
         await page.click("#card-devices a:has-text('Browsers')")
@@ -81,7 +81,7 @@ async def test_tab_replaces_its_card_and_stays_open_after_a_further_click(browse
 
 
 async def test_days_are_selected_on_the_chart_by_dragging_and_read_by_keys(browser_deployment):
-    async with browser_deployment.page(browser_deployment.eve) as page:
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.goto(gallery_address(browser_deployment))
         days = await page.locator(".stop").evaluate_all("(all) => all.map((one) => one.dataset.day)")
         await page.locator(".canvas").focus()
@@ -99,7 +99,7 @@ async def test_days_are_selected_on_the_chart_by_dragging_and_read_by_keys(brows
 
 
 async def test_filter_form_suggests_the_values_of_its_dimension(browser_deployment):
-    async with browser_deployment.page(browser_deployment.eve) as page:
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.goto(gallery_address(browser_deployment))
         await page.click("#add-filter > summary")
         async with page.expect_response("**/filter-values?*dimension=channel*"):
@@ -115,7 +115,9 @@ async def test_filter_form_suggests_the_values_of_its_dimension(browser_deployme
 
 
 async def test_overview_works_without_javascript(browser_deployment):
-    async with browser_deployment.page(browser_deployment.eve, java_script_enabled=False) as page:
+    async with browser_deployment.page(
+        await browser_deployment.add_gallery_viewer(), java_script_enabled=False
+    ) as page:
         await page.goto(gallery_address(browser_deployment))
         await page.click("#card-sources a:has-text('Campaigns')")
         await page.wait_for_selector("#card-sources a[aria-current]:has-text('Campaigns')")
@@ -137,7 +139,7 @@ async def test_overview_works_without_javascript(browser_deployment):
 
 async def test_realtime_updates_itself_and_keeps_opened_events(browser_deployment):
     gallery = browser_deployment.gallery
-    async with browser_deployment.page(browser_deployment.eve) as page:
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.clock.install()
         await page.goto(gallery_address(browser_deployment, "/realtime"))
         story = EventBuilder(gallery.workspace.id)
