@@ -96,6 +96,10 @@ def test_operation_ids_are_unique(full_document):
     assert len(ids) == len(set(ids))
 
 
+def test_paths_are_listed_in_order(full_document):
+    assert list(full_document["paths"]) == sorted(full_document["paths"])
+
+
 def test_required_bodies_are_those_that_no_empty_body_replaces():
     operations = {op.id: op for op in load_installed_registry_once().operations if op.body is not None}
     document = build_openapi(list(operations.values()), public_url=URLS.api)
