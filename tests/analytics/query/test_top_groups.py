@@ -29,6 +29,13 @@ async def test_top_keeps_the_largest_groups_and_the_rest_is_counted_as_one(query
     assert meta["resolved"]["top"] == {"limit": 1, "other": True}
 
 
+async def test_there_is_no_rest_when_every_group_is_kept(query_client):
+    plan = {"metrics": ["visitors"], "dimensions": ["utm_source"], "interval": "day"}
+    for limit in (3, 4):
+        answer = await query_client.query(plan | {"top": {"limit": limit, "other": True}})
+        assert {row["utm_source"] for row in answer["rows"]} == set(SOURCES)
+
+
 async def distinct_visitors_of(query_client, sources):
     condition = {"dimension": "utm_source", "op": "in", "value": sources}
     return (await query_client.query({"metrics": ["visitors"], "filters": [condition]}))["totals"]["visitors"]
