@@ -199,7 +199,7 @@ class AdPlatformConformance:
     @pytest.mark.parametrize(
         "failure", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
     )
-    async def test_a_failing_server_raises_platform_unavailable_without_credentials(
+    async def test_failing_server_raises_platform_unavailable_without_credentials(
         self, harness: PlatformHarness, platform_data: PlatformData, failure: ServerFailure
     ) -> None:
         """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` whose text has no credential."""
@@ -218,7 +218,7 @@ class AdPlatformConformance:
         for error in await self._errors_of_accounts_and_spend(harness, platform_data, CredentialsRejected):
             assert str(error)
 
-    async def test_a_missing_credential_is_named_in_credentials_rejected(
+    async def test_missing_credential_is_named_in_credentials_rejected(
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
         """A missing credential raises `CredentialsRejected` that names it."""

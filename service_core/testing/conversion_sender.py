@@ -181,7 +181,7 @@ class ConversionSenderConformance:
         assert limits.match_keys <= customer_fields | set(limits.click_types)
         assert limits.value_required <= set(sender.platform.event_names)
 
-    async def test_a_batch_is_accepted_in_order(self, harness: SenderHarness) -> None:
+    async def test_batch_is_accepted_in_order(self, harness: SenderHarness) -> None:
         """Every conversion of a batch is accepted, and the server gets them in their order."""
         outcomes = await harness.send("a", "b", "c")
         assert [type(outcome) for outcome in outcomes] == [Accepted] * 3
@@ -196,7 +196,7 @@ class ConversionSenderConformance:
         assert harness.received.accepted_event_ids() == ["a", "b"]
         assert harness.received.bodies[0] == harness.received.bodies[1]
 
-    async def test_a_repeated_event_id_in_one_batch_is_accepted_and_counts_once(
+    async def test_repeated_event_id_in_one_batch_is_accepted_and_counts_once(
         self, harness: SenderHarness
     ) -> None:
         """A conversion that is twice in a batch is accepted twice and counts once."""
@@ -204,7 +204,7 @@ class ConversionSenderConformance:
         assert [type(outcome) for outcome in outcomes] == [Accepted] * 3
         assert harness.received.accepted_event_ids() == ["a", "b"]
 
-    async def test_a_batch_of_the_declared_size_is_one_request(self, harness: SenderHarness) -> None:
+    async def test_batch_of_the_declared_size_is_one_request(self, harness: SenderHarness) -> None:
         """As many conversions as `batch_size` go out in one request."""
         orders = [str(number) for number in range(harness.sender.limits.batch_size)]
         assert len(await harness.send(*orders)) == len(orders)
@@ -223,7 +223,7 @@ class ConversionSenderConformance:
         assert {type(outcome) for outcome in outcomes.values()} == {Accepted}
         assert harness.received.accepted_event_ids() == [*"abcd"]
 
-    async def test_a_rejection_has_a_code_without_secrets_or_personal_data(
+    async def test_rejection_has_a_code_without_secrets_or_personal_data(
         self, harness: SenderHarness
     ) -> None:
         """The code of a rejection has neither a credential nor personal data."""
@@ -235,7 +235,7 @@ class ConversionSenderConformance:
     @pytest.mark.parametrize(
         "failure", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
     )
-    async def test_a_failing_server_raises_platform_unavailable_and_accepts_nothing(
+    async def test_failing_server_raises_platform_unavailable_and_accepts_nothing(
         self, harness: SenderHarness, failure: ServerFailure
     ) -> None:
         """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` without secrets or personal data."""
@@ -257,7 +257,7 @@ class ConversionSenderConformance:
         _assert_no_secrets_or_personal_data(str(raised.value), harness)
 
     @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
-    async def test_a_temporary_http_status_raises_platform_unavailable_with_the_status(
+    async def test_temporary_http_status_raises_platform_unavailable_with_the_status(
         self, harness: SenderHarness, status: int
     ) -> None:
         """Status 408, 429, 500, 502 and 503 raise `PlatformUnavailable` with that status."""
@@ -285,9 +285,7 @@ class ConversionSenderConformance:
         assert [type(outcome) for outcome in outcomes.values()] == [Rejected] * 2
         assert {outcome.http_status for outcome in outcomes.values()} == {status}
 
-    async def test_a_missing_credential_is_named_in_credentials_rejected(
-        self, harness: SenderHarness
-    ) -> None:
+    async def test_missing_credential_is_named_in_credentials_rejected(self, harness: SenderHarness) -> None:
         """A missing credential raises `CredentialsRejected` that names it."""
         for name in harness.secrets:
             incomplete = {other: value for other, value in harness.secrets.items() if other != name}
@@ -314,7 +312,7 @@ class ConversionSenderConformance:
         assert isinstance(outcome, Accepted)
         assert list(_paths_of_empty_values(json.loads(harness.received.bodies[0]))) == []
 
-    async def test_a_test_destination_validates_conversions_without_counting_them(
+    async def test_test_destination_validates_conversions_without_counting_them(
         self, harness: SenderHarness
     ) -> None:
         """Conversions to a test destination are accepted and validated, but not counted."""

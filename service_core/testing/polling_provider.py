@@ -110,7 +110,7 @@ class PollingProviderConformance:
             await harness.poll_all_messages()
         assert str(raised.value)
 
-    async def test_a_rate_limited_poll_raises_platform_unavailable_with_retry_after(
+    async def test_rate_limited_poll_raises_platform_unavailable_with_retry_after(
         self, harness: PollHarness
     ) -> None:
         """A busy server raises `PlatformUnavailable` with the seconds that the server asked for."""
@@ -120,7 +120,7 @@ class PollingProviderConformance:
         assert raised.value.retry_after == RETRY_SECONDS
 
     @pytest.mark.parametrize("failure", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
-    async def test_an_unreadable_answer_raises_platform_unavailable_and_a_later_poll_works(
+    async def test_unreadable_answer_raises_platform_unavailable_and_a_later_poll_works(
         self, harness: PollHarness, failure: ServerFailure
     ) -> None:
         """Garbage, status 500 and a cut connection raise `PlatformUnavailable`.
@@ -134,7 +134,7 @@ class PollingProviderConformance:
         harness.fail_with(None)
         assert len(await harness.poll_all_messages()) == 1
 
-    async def test_a_poll_may_be_closed_after_its_first_page(self, harness: PollHarness) -> None:
+    async def test_poll_may_be_closed_after_its_first_page(self, harness: PollHarness) -> None:
         """Closing a poll after its first page raises nothing."""
         for _ in range(_MESSAGE_COUNT):
             harness.add_message()

@@ -34,7 +34,7 @@ class RateLimiterConformance:
         """Returns a key without requests."""
         return f"request:{uuid4()}"
 
-    async def test_a_limit_of_three_allows_three_requests_and_reports_remaining(
+    async def test_limit_of_three_allows_three_requests_and_reports_remaining(
         self, limiter: RateLimiter, key: str
     ) -> None:
         """Of four requests with limit 3 three are allowed.
@@ -65,17 +65,17 @@ class RateLimiterConformance:
         assert (await limiter.consume(key, 1, 2 * ENDLESS_WINDOW_SECONDS)).allowed
         assert not (await limiter.consume(key, 1, ENDLESS_WINDOW_SECONDS)).allowed
 
-    async def test_a_refused_request_is_not_counted(self, limiter: RateLimiter, key: str) -> None:
+    async def test_refused_request_is_not_counted(self, limiter: RateLimiter, key: str) -> None:
         """After refusals at limit 1 a request with limit 2 is allowed."""
         for _ in range(5):
             await limiter.consume(key, 1, ENDLESS_WINDOW_SECONDS)
         assert (await limiter.consume(key, 2, ENDLESS_WINDOW_SECONDS)).allowed
 
-    async def test_a_limit_of_zero_refuses_every_request(self, limiter: RateLimiter, key: str) -> None:
+    async def test_limit_of_zero_refuses_every_request(self, limiter: RateLimiter, key: str) -> None:
         """A limit of 0 refuses the first request."""
         assert not (await limiter.consume(key, 0, ENDLESS_WINDOW_SECONDS)).allowed
 
-    async def test_a_new_window_allows_requests_again(self, limiter: RateLimiter, key: str) -> None:
+    async def test_new_window_allows_requests_again(self, limiter: RateLimiter, key: str) -> None:
         """A key that is refused in a window of one second is allowed again in the next."""
         async with asyncio.timeout(30):
             while (await limiter.consume(key, 1, 1)).allowed:

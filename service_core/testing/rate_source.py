@@ -73,6 +73,6 @@ class RateSourceConformance:
         with pytest.raises(RateSourceUnavailable, match=r"^[A-Z/].*\.$"):
             await unavailable_source.fetch_rates_not_stored_yet(None)
 
-    def test_the_source_id_is_a_lower_case_identifier(self, source: RateSource) -> None:
+    def test_source_id_is_a_lower_case_identifier(self, source: RateSource) -> None:
         """The id is a lower-case identifier of at most 64 characters."""
         assert re.fullmatch("[a-z][a-z0-9_]{0,63}", source.id)

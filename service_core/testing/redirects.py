@@ -182,7 +182,7 @@ class RedirectCacheConformance(RedirectLookupConformance):
         await cache.add(key, old)
         assert await cache.get(key) == CachedRedirect(None)
 
-    async def test_a_lookup_read_before_a_delete_does_not_restore_the_link(
+    async def test_lookup_read_before_a_delete_does_not_restore_the_link(
         self,
         lookup: RedirectLookup,
         commit_redirect: CommitRedirect,

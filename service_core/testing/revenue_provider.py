@@ -242,7 +242,7 @@ class RevenueProviderConformance:
         assert "" not in ids
         assert len(ids) == len(harness.samples) + 1
 
-    def test_an_unknown_message_kind_is_marked_and_has_a_message_id(self, harness: ProviderHarness) -> None:
+    def test_unknown_message_kind_is_marked_and_has_a_message_id(self, harness: ProviderHarness) -> None:
         """A message of an unknown kind is marked as such and has an id."""
         mapped = harness.map_sample(harness.unknown)
         assert mapped.is_unknown_kind
@@ -261,7 +261,7 @@ class RevenueProviderConformance:
                 )
                 assert validate_name_and_identity(json.loads(arrival.body)), message
 
-    def test_a_body_that_is_no_json_object_is_kept_unchanged_as_unmapped(
+    def test_body_that_is_no_json_object_is_kept_unchanged_as_unmapped(
         self, harness: ProviderHarness
     ) -> None:
         """A body that is not a JSON object is unmapped, and is queued byte for byte."""

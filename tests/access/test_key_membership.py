@@ -59,7 +59,7 @@ async def test_keys_die_with_the_membership_of_who_granted_them(deployment, key_
     assert not await is_accepted(deployment, keys[0])  # who comes back brings no key back
 
 
-async def test_an_owner_may_keep_the_keys_of_who_is_removed(deployment, key_requests):
+async def test_owner_may_keep_the_keys_of_who_is_removed(deployment, key_requests):
     owner, admin, keys = await keys_of_admin(deployment, key_requests)
     heir = await deployment.add_member(key_requests.workspace, Role.OWNER, "heir@example.com")
     members, now = deployment.store.members, deployment.clock()
@@ -107,7 +107,7 @@ async def test_keys_shrink_with_the_role_of_who_granted_them(deployment, key_req
     assert (listed["Links"].revoked_at, listed["Writes"].revoked_at) == (now, now)
 
 
-async def test_an_approval_of_who_left_mints_no_key(deployment, key_requests):
+async def test_approval_of_who_left_mints_no_key(deployment, key_requests):
     workspace = key_requests.workspace
     owner, admin = [await deployment.add_member(workspace, role) for role in (Role.OWNER, Role.ADMIN)]
     filed = await key_requests.file()

@@ -177,7 +177,7 @@ async def test_forbidden_decision_does_not_consume_the_approval_link(key_request
     ).decided_by == owner
 
 
-async def test_an_admin_may_deny_a_write_scope(key_requests):
+async def test_admin_may_deny_a_write_scope(key_requests):
     filed = await key_requests.file(LINKS)
     denied = await key_requests.deployment.approvals.decide_pending_request(
         filed.token, await key_requests.person(Role.ADMIN), approve=False
@@ -185,13 +185,13 @@ async def test_an_admin_may_deny_a_write_scope(key_requests):
     assert denied.status is RequestStatus.DENIED
 
 
-async def test_an_owner_chooses_the_limit_up_to_the_cap_of_the_plan(key_requests):
+async def test_owner_chooses_the_limit_up_to_the_cap_of_the_plan(key_requests):
     _, minted = await key_requests.poll(await key_requests.approved(LINKS, owner_chosen_rate_limit=5000))
     assert minted.credential.rate_limit == 300
     assert minted.credential.scopes == LINKS
 
 
-async def test_the_key_may_carry_scopes_the_requester_lacks(key_requests):
+async def test_key_may_carry_scopes_the_requester_lacks(key_requests):
     _, minted = await key_requests.poll(await key_requests.approved(LINKS))
     assert Scope.WRITE_LINKS in minted.credential.scopes
 
@@ -246,7 +246,7 @@ async def test_changed_content_new_idempotency_key_or_24_hours_make_a_new_reques
     assert not (await key_requests.file(once=idempotent_request())).replayed
 
 
-async def test_a_long_idempotency_key_is_refused(key_requests):
+async def test_long_idempotency_key_is_refused(key_requests):
     with pytest.raises(BadRequest) as caught:
         await key_requests.file(once=idempotent_request("x" * 256))
     assert caught.value.code == "invalid_idempotency_key"

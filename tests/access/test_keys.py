@@ -26,7 +26,7 @@ async def initialized_deployment(directory, clock):
     )
 
 
-async def test_a_new_workspace_has_a_public_id_a_secret_and_two_keys(directory, initialized_deployment):
+async def test_new_workspace_has_a_public_id_a_secret_and_two_keys(directory, initialized_deployment):
     assert re.fullmatch("[A-Za-z0-9]{12}", initialized_deployment.workspace.public_id)
     assert len(initialized_deployment.workspace.secret) == 32
     assert (initialized_deployment.workspace.name, initialized_deployment.workspace.currency) == (
@@ -75,7 +75,7 @@ async def test_invalid_workspace_error_names_the_field(directory, clock, field, 
         ("growth", 0, 1),
     ],
 )
-async def test_a_named_keys_limit_is_clamped_to_the_cap_of_the_plan(directory, clock, plan, asked, given):
+async def test_named_keys_limit_is_clamped_to_the_cap_of_the_plan(directory, clock, plan, asked, given):
     initialized_deployment = await create_workspace_with_keys(
         directory, clock(), name="Example Shop", plan=plan
     )
@@ -94,14 +94,14 @@ async def test_named_key_defaults_to_read_scope_and_100_requests(directory, init
     assert minted.credential.hint == "…" + minted.secret[-4:]
 
 
-async def test_a_key_without_a_scope_is_refused(directory, initialized_deployment, clock):
+async def test_key_without_a_scope_is_refused(directory, initialized_deployment, clock):
     with pytest.raises(BadRequest):
         await create_named_key_clamping_rate_limit_to_plan(
             directory, initialized_deployment.workspace, clock(), name="Nothing", scopes=()
         )
 
 
-async def test_a_key_of_another_workspace_cannot_be_revoked(directory, initialized_deployment, clock):
+async def test_key_of_another_workspace_cannot_be_revoked(directory, initialized_deployment, clock):
     other = await create_workspace_with_keys(directory, clock(), name="Other")
     with pytest.raises(NotFound):
         await revoke_key_if_active(
@@ -140,7 +140,7 @@ def test_unknown_scope_error_lists_the_known_scopes():
     assert "service:propose:scripts" in caught.value.hint
 
 
-def test_the_plans_have_the_limits_of_the_contract():
+def test_plans_have_the_limits_of_the_contract():
     assert {
         plan.id: (plan.events_limit, plan.postbacks_limit, plan.max_key_rate_limit)
         for plan in BILLING_PLANS.values()
@@ -155,6 +155,6 @@ def test_the_plans_have_the_limits_of_the_contract():
 
 
 @given(st.sampled_from(sorted(BILLING_PLANS)), st.integers(-10, 100_000))
-def test_a_clamped_limit_is_positive_and_never_over_the_cap(plan, asked):
+def test_clamped_limit_is_positive_and_never_over_the_cap(plan, asked):
     given_limit = BILLING_PLANS[plan].clamp_rate_limit_to_1_and_plan_maximum(asked)
     assert 1 <= given_limit <= (BILLING_PLANS[plan].max_key_rate_limit or max(1, asked))

@@ -83,7 +83,7 @@ async def test_invitation_can_be_accepted_only_by_its_address(deployment, worksp
         )
 
 
-async def test_an_invitation_expires_after_seven_days(deployment, workspace, owner, clock):
+async def test_invitation_expires_after_seven_days(deployment, workspace, owner, clock):
     await invite_and_read_token(deployment, workspace, owner)
     bob = await create_account(deployment)
     clock.advance(days=7)

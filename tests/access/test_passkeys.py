@@ -69,7 +69,7 @@ async def sign_in_with_passkey(passkey_sign_in, device, browser=BROWSER):
     return await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
 
 
-async def test_a_passkey_opens_a_session_until_it_is_removed(deployment, passkey_sign_in, account, clock):
+async def test_passkey_opens_a_session_until_it_is_removed(deployment, passkey_sign_in, account, clock):
     device = SoftwareAuthenticator(counter=1)
     made = await register_passkey(passkey_sign_in, account, device)
     assert (made.name, made.transports) == ("Key", {"usb"})

@@ -71,12 +71,12 @@ async def test_wrong_password_and_unknown_address_return_the_same_error(
     assert caught.value.body() == {"error": "Wrong e-mail address or password"}
 
 
-async def test_an_account_without_a_password_cannot_sign_in(deployment, account):
+async def test_account_without_a_password_cannot_sign_in(deployment, account):
     with pytest.raises(Unauthorized):
         await deployment.sign_in.sign_in_with_password(account.email, "", client_prefix=None)
 
 
-async def test_a_session_ends_when_signed_out_and_after_14_days(deployment, signed_in, clock):
+async def test_session_ends_when_signed_out_and_after_14_days(deployment, signed_in, clock):
     other = await deployment.sign_in.sign_in_with_password("ann@example.com", PASSWORD, client_prefix=None)
     await deployment.sign_in.sign_out(other.secret)
     assert await deployment.sign_in.find_unexpired_session(other.secret) is None
@@ -90,7 +90,7 @@ async def test_unknown_session_cookie_is_anonymous(deployment, secret):
     assert await deployment.sign_in.find_unexpired_session(secret) is None
 
 
-async def test_a_new_password_ends_every_other_session(deployment, account, signed_in):
+async def test_new_password_ends_every_other_session(deployment, account, signed_in):
     fresh = await deployment.sign_in.set_password_and_replace_sessions(
         await create_password_link(deployment, account), PASSWORD + "!"
     )

@@ -149,7 +149,7 @@ async def test_payment_is_accepted_after_cancellation_and_after_expiry(deploymen
     assert (await find_stored_signup(deployment, applied)).status is SignupStatus.PAID
 
 
-async def test_an_unpaid_signup_expires_after_seven_days(deployment, clock):
+async def test_unpaid_signup_expires_after_seven_days(deployment, clock):
     applied = await deployment.sign_up()
     clock.advance(days=7)
     assert (await find_stored_signup(deployment, applied)).status_at(clock()) is SignupStatus.EXPIRED
@@ -333,7 +333,7 @@ async def test_failed_verification_mail_is_reported(make_deployment):
     assert caught.value.code == "mail_unavailable"
 
 
-async def test_a_closed_deployment_takes_no_signups(make_deployment):
+async def test_closed_deployment_takes_no_signups(make_deployment):
     with pytest.raises(NotFound):
         await make_deployment(mode="closed").sign_up()
 

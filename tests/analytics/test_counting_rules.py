@@ -78,7 +78,7 @@ def test_reserved_properties_are_not_custom_keys(key):
         (None, "null"),
     ],
 )
-def test_a_json_value_has_one_type(value, name):
+def test_json_value_has_one_type(value, name):
     assert json_type_name(value) == name
 
 
@@ -172,7 +172,7 @@ def repeated_ids(*reports, match_keys_of=lambda _: frozenset()):
     return [builder.events.index(event) for event in repeated]
 
 
-def test_a_report_less_than_seven_days_after_one_of_its_reporter_repeats_it():
+def test_report_less_than_seven_days_after_one_of_its_reporter_repeats_it():
     week, moment = timedelta(days=7), timedelta(microseconds=1)
     assert repeated_ids(("api", week * 0), ("api", week - moment)) == [1]
     assert repeated_ids(("api", week * 0), ("api", week)) == []

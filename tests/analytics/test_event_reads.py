@@ -102,7 +102,7 @@ async def test_property_filters_give_a_lower_bound_before_the_last_page(read_eve
     assert (exact["total_count"], exact["total_count_is_lower_bound"]) == (3, False)
 
 
-async def test_a_page_after_the_last_one_still_counts_exactly(read_events):
+async def test_page_after_the_last_one_still_counts_exactly(read_events):
     beyond = await read_events(property_filters='{"plan": "free"}', offset="50")
     assert (beyond["total_count"], beyond["total_count_is_lower_bound"], beyond["has_more"]) == (
         3,
@@ -210,11 +210,11 @@ async def test_properties_refuse_one_date_without_the_other(caller, store, queue
         ("version", "10.15.7", "10.15.7"),
     ],
 )  # fmt: skip
-def test_a_sample_shows_no_personal_data_at_any_depth(key, sample, shown):
+def test_sample_shows_no_personal_data_at_any_depth(key, sample, shown):
     assert redact_or_truncate_sample(key, sample) == shown
 
 
-def test_a_sample_is_cut_at_200_characters():
+def test_sample_is_cut_at_200_characters():
     assert redact_or_truncate_sample("note", "x" * 300) == "x" * 200
     assert len(redact_or_truncate_sample("notes", ["x" * 300])) == 200
     assert redact_or_truncate_sample("numbers", [1, 2]) == [1, 2]

@@ -28,7 +28,7 @@ def test_person_id_is_the_strong_id_or_else_the_visitor_id():
     assert user_id_of_person("v:A1") is None
 
 
-def test_an_external_id_of_two_persons_is_reported():
+def test_external_id_of_two_persons_is_reported():
     story = EventBuilder()
     for visitor, strong in (("A1", "U1"), ("A2", "U2")):
         story.add_event("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids={"crm": "c1"})
@@ -64,7 +64,7 @@ def test_identity_resolution_does_not_depend_on_arrival_order(seed):
 
 
 @given(SEEDS)
-def test_an_event_with_a_strong_id_is_never_anonymous_and_two_never_join_without_an_alias(seed):
+def test_event_with_a_strong_id_is_never_anonymous_and_two_never_join_without_an_alias(seed):
     events = [e for e in random_dataset(Random(seed)).builder.events if e.event_name != "$alias"]
     found = resolve_persons(events)
     assert all(found[e.event_id] == f"u:{e.strong_id}" for e in events if e.strong_id)

@@ -243,7 +243,7 @@ async def test_match_precedence_is_link_tag_referrer_click_id_network(install_cl
         "https://x.example/?referrer=tp_click_id%3DCj0",
     ],
 )
-async def test_an_install_referrer_may_carry_the_click_id(install_client, referrer):
+async def test_install_referrer_may_carry_the_click_id(install_client, referrer):
     install_client.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
     await install_client.client.knows()
     answer = await install_client.deferred(platform="android", install_referrer_url=referrer)
@@ -278,13 +278,13 @@ async def test_visit_claim_is_stored_across_processes(install_client):
     }
 
 
-async def test_an_ipv6_address_is_compared_in_its_short_form(install_client):
+async def test_ipv6_address_is_compared_in_its_short_form(install_client):
     install_client.visit("A", ip="2001:db8::1")
     await install_client.client.knows()
     assert (await install_client.deferred(client="2001:DB8:0:0::1"))["found"]
 
 
-async def test_a_store_that_cannot_be_read_is_503(install_client, monkeypatch):
+async def test_store_that_cannot_be_read_is_503(install_client, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 

@@ -44,7 +44,7 @@ def state_reads(monkeypatch):
         ("/dimension-values", {"dimension": "country", "q": "not"}),
     ],
 )
-async def test_a_read_reads_the_state_of_each_source_once(client, state_reads, path, parameters):
+async def test_read_reads_the_state_of_each_source_once(client, state_reads, path, parameters):
     await client.get(path, **parameters)
     assert set(state_reads.values()) == {1}
 
@@ -71,7 +71,7 @@ async def test_metrics_with_a_comparison_read_the_state_of_each_source_once(clie
     assert state_reads == {EventSource: 1, SpendSource: 1, SubscriptionSource: 1}
 
 
-async def test_a_query_with_totals_comparison_and_suggestions_reads_the_state_of_each_source_once(
+async def test_query_with_totals_comparison_and_suggestions_reads_the_state_of_each_source_once(
     client, state_reads
 ):
     answer = await client.post(

@@ -182,14 +182,14 @@ async def test_pages_count_page_views_by_default(caller, metric_queries):
     assert (answer["metric"], answer["total"]) == ("pageviews", 5)
 
 
-async def test_a_smaller_limit_changes_no_row_that_remains(caller, metric_queries):
+async def test_smaller_limit_changes_no_row_that_remains(caller, metric_queries):
     whole = await read_traffic(caller, metric_queries, type="page")
     first = await read_traffic(caller, metric_queries, type="page", limit="1")
     assert first["data"] == whole["data"][:1]
     assert first["total"] == whole["total"]
 
 
-async def test_an_unlisted_grouping_is_refused(caller, metric_queries):
+async def test_unlisted_grouping_is_refused(caller, metric_queries):
     with pytest.raises(BadRequest) as refused:
         await read_traffic(caller, metric_queries, type="planet")
     assert (refused.value.code, refused.value.field) == ("invalid_parameter", "type")

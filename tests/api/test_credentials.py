@@ -29,7 +29,7 @@ async def deployment(tmp_path):
         yield await made.open()
 
 
-async def test_a_token_is_exchanged_for_a_key_with_at_most_its_scopes(deployment):
+async def test_token_is_exchanged_for_a_key_with_at_most_its_scopes(deployment):
     token = await deployment.token(scopes=frozenset({Scope.READ, Scope.WRITE_LINKS}))
     minted = await deployment.exchange(token, scopes=["service:read", "service:write:links"], rate_limit=5000)
     assert minted.status == 200
@@ -71,7 +71,7 @@ async def test_scopes_that_each_role_can_exchange(deployment, role, body, code):
     assert status_and_error(answer) == ((200, None) if code is None else (403, code))
 
 
-async def test_a_key_cannot_make_a_key(deployment):
+async def test_key_cannot_make_a_key(deployment):
     owner = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, deployment.workspace, deployment.now, name="All", scopes=Scope
     )
@@ -154,7 +154,7 @@ async def test_key_routes_and_signup_fail_closed_and_signup_polling_continues(de
     assert (followed.status, followed.headers["X-RateLimit-Degraded"]) == (200, "1")
 
 
-async def test_a_revoked_key_can_no_longer_collect(deployment):
+async def test_revoked_key_can_no_longer_collect(deployment):
     named = await create_named_key_clamping_rate_limit_to_plan(
         deployment.store.credentials, deployment.workspace, deployment.now, name="Reader"
     )

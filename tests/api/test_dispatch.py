@@ -128,7 +128,7 @@ async def test_exceeded_mutation_quota_returns_429_without_a_write(api_client):
     assert (await api_client.ask("GET", "/v1/things", key="editor")).status == 200
 
 
-async def test_a_missing_scope_names_what_is_required(api_client):
+async def test_missing_scope_names_what_is_required(api_client):
     got = await api_client.ask("POST", "/v1/things", body=b"no json")
     assert got.status == 403
     assert got.json == {
@@ -174,7 +174,7 @@ async def test_body_without_a_json_object_returns_invalid_json(api_client, body)
     assert (got.status, got.json["code"], got.json["applied"]) == (400, "invalid_json", False)
 
 
-async def test_a_route_whose_body_is_optional_accepts_an_empty_one(api_client):
+async def test_route_whose_body_is_optional_accepts_an_empty_one(api_client):
     assert (await api_client.ask("POST", "/v1/run", body=b"")).json == {"limit": 5}
     assert (await api_client.ask("POST", "/v1/run", body={"limit": 6})).json == {"limit": 6}
     assert (await api_client.ask("POST", "/v1/run", body={"limits": 6})).json["code"] == "unknown_field"

@@ -175,7 +175,7 @@ async def run_times(stub_ports, count):
 
 
 @pytest.mark.parametrize("workspace_count", [10, 10_000])
-async def test_a_report_costs_the_same_with_few_and_many_workspaces(stub_ports, workspace_count):
+async def test_report_costs_the_same_with_few_and_many_workspaces(stub_ports, workspace_count):
     stub_ports.workspace_count = workspace_count
     stub_ports.spans = dict.fromkeys(range(1, workspace_count + 1))
     await run_times(stub_ports, 3)

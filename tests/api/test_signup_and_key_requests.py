@@ -78,7 +78,7 @@ async def test_invalid_signup_body_returns_400(deployment, body, code, field):
     assert (*status_and_error(answer), answer.json["field"]) == (400, code, field)
 
 
-async def test_a_sixth_signup_within_the_hour_is_429(deployment):
+async def test_sixth_signup_within_the_hour_is_429(deployment):
     for number in range(5):
         assert (
             await deployment.ask("POST", "/v1/signup", body={"email": f"{number}@example.com"})
@@ -176,7 +176,7 @@ async def test_invalid_key_request_returns_400_without_dry_run_fields(deployment
     assert "dry_run" not in answer.json
 
 
-async def test_an_identical_retry_with_an_idempotency_key_is_replayed_byte_for_byte(deployment):
+async def test_identical_retry_with_an_idempotency_key_is_replayed_byte_for_byte(deployment):
     body = {"name": "x", "scopes": ["service:read"]}
     asked = [
         await deployment.ask("POST", "/v1/keys/requests", deployment.agent, sent, idempotency_key="retry-1")

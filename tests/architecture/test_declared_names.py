@@ -79,6 +79,6 @@ def test_event_names_of_the_core_are_spelled_in_one_module():
     assert sorted(spelled - EVENT_NAME_LITERALS.keys()) == []
 
 
-def test_the_error_reference_lists_every_code():
+def test_error_reference_lists_every_code():
     page = (ROOT / "docs/reference/errors.md").read_text()
     assert [code for codes in ERROR_CODES.values() for code in codes if f"`{code}`" not in page] == []

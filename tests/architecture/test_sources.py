@@ -151,7 +151,7 @@ def test_importing_plugins_loads_no_heavy_library():
     assert loaded_names(HEAVY, plugins) == "", "heavy imports belong inside `open`"
 
 
-def test_an_idle_service_has_loaded_no_unused_library():
+def test_idle_service_has_loaded_no_unused_library():
     advice = "import it where it is used: two idle processes take 250 MB at most"
     assert loaded_names(UNUSED, SERVE) == "", advice
     assert loaded_names((*UNUSED, *HEAVY[1:5], "sqlalchemy.dialects.postgresql"), INGEST) == "", advice

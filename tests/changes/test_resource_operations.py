@@ -39,7 +39,7 @@ def notes():
     )
 
 
-def test_a_resource_has_one_endpoint_for_each_declared_action(notes):
+def test_resource_has_one_endpoint_for_each_declared_action(notes):
     assert {each.id: (each.method, each.path) for each in notes.operations} == {
         "list_notes": ("GET", "/notes"),
         "get_note": ("GET", "/notes/{noteId}"),
@@ -65,7 +65,7 @@ class NoteAnswer(BaseModel):
     text: str | None
 
 
-async def test_a_record_is_answered_with_the_fields_of_its_answer_model(api_client):
+async def test_record_is_answered_with_the_fields_of_its_answer_model(api_client):
     shown = resource(NOTE_TYPE, "/notes/{noteId}", get="One note.", answer=NoteAnswer)
     created = await api_client.create("Plan", "buy milk", color="red")
     get_note = shown.operation("get_note")

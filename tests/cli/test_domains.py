@@ -34,7 +34,7 @@ def run_domain_command(touchpoint, deployment, records):
     return run
 
 
-def test_a_domain_is_added_verified_listed_and_removed(run_domain_command, records, deployment):
+def test_domain_is_added_verified_listed_and_removed(run_domain_command, records, deployment):
     added = run_domain_command("add", "Go.Shop.Example").stdout
     name, text = re.search(r'^(\S+)\. TXT "(\S+)"$', added, re.MULTILINE).groups()
     assert run_domain_command("list").stdout == f'{HOST}  pending   {name}. TXT "{text}"\n'

@@ -45,7 +45,7 @@ def test_folder_is_readable_by_its_owner_only(touchpoint, tmp_path):
     assert stat.S_IMODE((tmp_path / "shop").stat().st_mode) == 0o700
 
 
-def test_the_written_settings_are_the_defaults_and_name_every_setting(deployment):
+def test_written_settings_are_the_defaults_and_name_every_setting(deployment):
     text = Path(deployment["config"]).read_text()
     tomllib.loads(text)
     assert load_settings_with_environment(Path(deployment["config"])).model_dump() == Settings().model_dump()
@@ -76,7 +76,7 @@ def test_workspace_uses_the_given_time_zone_and_currency(touchpoint, tmp_path):
     assert row == ("My workspace", "Europe/Berlin", "EUR")
 
 
-def test_an_existing_deployment_is_never_overwritten(touchpoint, deployment, tmp_path):
+def test_existing_deployment_is_never_overwritten(touchpoint, deployment, tmp_path):
     before = Path(deployment["config"]).read_text()
     result = touchpoint("init", tmp_path / "shop", "--json", code=2)
     assert result.stdout == ""

@@ -227,7 +227,7 @@ def test_every_command_has_help_and_takes_a_settings_file(touchpoint, path):
     )
 
 
-def test_the_version_is_that_of_the_package(touchpoint):
+def test_version_is_that_of_the_package(touchpoint):
     assert touchpoint("--version").stdout == f"touchpoint {version('touchpoint-analytics')}\n"
 
 

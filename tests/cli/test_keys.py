@@ -44,7 +44,7 @@ def test_key_has_the_read_scope_by_default_and_is_printed_once(touchpoint, deplo
     assert "…" + key[-4:] in table
 
 
-def test_a_revoked_key_is_marked_and_revoking_again_changes_nothing(touchpoint, deployment):
+def test_revoked_key_is_marked_and_revoking_again_changes_nothing(touchpoint, deployment):
     config = deployment["config"]
     made = json.loads(touchpoint("key", "create", "--name", "Reader", "--json", "--config", config).stdout)
     assert "is revoked" in touchpoint("key", "revoke", made["id"], "--config", config).stdout

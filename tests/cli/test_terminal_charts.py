@@ -14,7 +14,7 @@ LONG = "/presentations/logstash-puppetconf-2012/and/more/of/it/"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_a_narrow_terminal_shortens_names_and_bars_and_keeps_every_number(width):
+def test_narrow_terminal_shortens_names_and_bars_and_keeps_every_number(width):
     console = Console(width=width)
     with console.capture() as shown:
         console.print(

@@ -58,7 +58,7 @@ def test_two_platforms_of_one_id_stop_the_start():
         collect_plugins_into_registry([("none", plugin_with_platforms("meta"))], discover_entry_points=False)
 
 
-def test_the_settings_name_another_address(tmp_path):
+def test_settings_name_another_address(tmp_path):
     registry = collect_plugins_into_registry(
         [("ads", plugin_with_platforms(Fixed(), Moving()))], discover_entry_points=False
     )

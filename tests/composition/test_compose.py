@@ -143,7 +143,7 @@ async def test_adapters_start_in_order_and_close_in_the_opposite_one(fake_deploy
     assert len([entry for entry in fake_deployment.diary if entry.startswith("open")]) == len(PORTS)
 
 
-async def test_a_failed_start_closes_what_was_started(fake_deployment):
+async def test_failed_start_closes_what_was_started(fake_deployment):
     fake_deployment.fails = {"queue"}
     with pytest.raises(StartupError, match="queue cannot start"):
         async with fake_deployment.compose():
@@ -175,7 +175,7 @@ async def test_further_probes_take_part_in_readiness(fake_deployment):
     assert (ready.status, b'"disk":"degraded"' in ready.body) == (503, True)
 
 
-async def test_a_handler_gets_its_dependencies_by_type(fake_deployment):
+async def test_handler_gets_its_dependencies_by_type(fake_deployment):
     seen = {}
 
     @operation("GET /own", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="own")
@@ -240,7 +240,7 @@ def test_public_operation_cannot_depend_on_the_caller(fake_deployment):
         fake_deployment.compose()
 
 
-def test_an_unknown_scheme_stops_the_start(fake_deployment):
+def test_unknown_scheme_stops_the_start(fake_deployment):
     settings = SETTINGS.model_copy(
         update={"rate_limits": SETTINGS.rate_limits.model_copy(update={"store": "redis://h"})}
     )

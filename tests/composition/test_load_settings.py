@@ -62,7 +62,7 @@ def test_every_setting_is_described():
         assert Settings.model_fields[section].annotation.model_fields[line].description
 
 
-def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(write_settings, monkeypatch):
+def test_file_overrides_defaults_and_the_environment_overrides_the_file(write_settings, monkeypatch):
     monkeypatch.setenv("TOUCHPOINT_HTTP__API", "0.0.0.0:9000")
     settings = load_settings_with_environment(
         write_settings('[http]\napi = "0.0.0.0:1"\nserver = "uvicorn"\n[geo]\ndatabase = "mmdb:///c"\n')
@@ -71,7 +71,7 @@ def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(writ
     assert settings.geo.database == "mmdb:///c"
 
 
-def test_a_list_in_the_environment_is_json(monkeypatch):
+def test_list_in_the_environment_is_json(monkeypatch):
     monkeypatch.setenv("TOUCHPOINT_INGEST__TRUSTED_PROXIES", '["10.0.0.0/8"]')
     assert load_settings_with_environment(None).ingest.trusted_proxies == ("10.0.0.0/8",)
     monkeypatch.setenv("TOUCHPOINT_INGEST__TRUSTED_PROXIES", "10.0.0.0/8")
@@ -93,20 +93,20 @@ def test_unrelated_environment_variables_are_ignored(monkeypatch):
         ('events = "x://"', "events", "storage.events"),
     ],
 )
-def test_an_unknown_setting_is_named_with_the_closest_known_one(write_settings, text, name, near):
+def test_unknown_setting_is_named_with_the_closest_known_one(write_settings, text, name, near):
     said = startup_error(write_settings(text))
     assert f"Unknown setting {name} in " in said
     assert f"Did you mean {near}?" in said
 
 
-def test_a_setting_that_resembles_none_is_answered_with_those_of_its_section(write_settings):
+def test_setting_that_resembles_none_is_answered_with_those_of_its_section(write_settings):
     said = startup_error(write_settings('[exports]\njobs = "inline://"'))
     assert "Unknown setting exports.jobs in " in said
     assert "Settings: exports.queue, exports.storage." in said
 
 
 @pytest.mark.parametrize("variable", ["TOUCHPOINT_HTTP__APIS", "TOUCHPOINT_HTTP_API", "TOUCHPOINT_HTPP__API"])
-def test_an_unknown_variable_is_named_with_the_closest_known_setting(monkeypatch, variable):
+def test_unknown_variable_is_named_with_the_closest_known_setting(monkeypatch, variable):
     monkeypatch.setenv(variable, "x")
     said = startup_error(None)
     assert variable in said
@@ -120,7 +120,7 @@ def test_invalid_value_error_names_the_setting(write_settings):
     assert "hypercorn" in said
 
 
-def test_a_section_that_is_no_table_is_refused(write_settings):
+def test_section_that_is_no_table_is_refused(write_settings):
     assert "http" in startup_error(write_settings('http = "127.0.0.1"'))
 
 

@@ -114,7 +114,7 @@ def test_embedded_store_needs_a_path(url, said):
     ).endswith(said)
 
 
-def test_a_url_that_cannot_be_read_is_refused():
+def test_url_that_cannot_be_read_is_refused():
     assert "cannot be read" in startup_error(open_stub_adapter, "own://h:port/x")
 
 
@@ -186,12 +186,12 @@ def test_invalid_revenue_provider_is_refused():
     assert "which is not a RevenueProvider" in said
 
 
-def test_the_registry_is_frozen():
+def test_registry_is_frozen():
     with pytest.raises(TypeError):
         load_test_registry().adapters["geo", "other"] = fake_adapter()
 
 
-def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
+def test_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     info = tmp_path / "broken-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
@@ -217,7 +217,7 @@ def test_plugin_with_a_wrong_hook_result_is_named():
     assert said.endswith("returns 7, which is not a RuleBasedModel or DataDrivenModel.")
 
 
-def test_a_plugin_whose_hook_fails_is_named():
+def test_plugin_whose_hook_fails_is_named():
     broken = SimpleNamespace(metrics=hook(lambda: [1 / 0]))
     said = startup_error(collect_plugins_into_registry, [("own", broken)], discover_entry_points=False)
     assert said == "Plugin 'own': its hook 'metrics' failed. ZeroDivisionError: division by zero."

@@ -98,7 +98,7 @@ async def test_download_path_without_a_job_is_not_found(memory_api_client, downl
     assert answer.status == 404
 
 
-async def test_a_signature_by_another_workspaces_secret_is_refused(memory_api_client, download_path):
+async def test_signature_by_another_workspaces_secret_is_refused(memory_api_client, download_path):
     export_id, expires = (
         download_path.split("/")[3].partition("?")[0],
         download_path.split("expires=")[1].partition("&")[0],
@@ -124,7 +124,7 @@ async def test_head_returns_the_length_without_opening_the_file(memory_api_clien
     assert (answer.body, answer.open_stream) == (b"", None)
 
 
-async def test_the_http_host_streams_the_file(memory_api_client, download_path):
+async def test_http_host_streams_the_file(memory_api_client, download_path):
     expected = (await memory_api_client.ask("GET", download_path, key=None)).body
     client = create_unprotected_quart_app(
         memory_api_client.service.dispatch, ClientAddressResolver()

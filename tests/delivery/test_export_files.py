@@ -40,7 +40,7 @@ def signed_job_url(api_client, job, expires):
     return f"https://t.example/exports/download/{job['id']}?expires={expires}&sig={sig}"
 
 
-async def test_a_completed_file_is_deleted_after_seven_days(memory_api_client):
+async def test_completed_file_is_deleted_after_seven_days(memory_api_client):
     job = await memory_api_client.export()
     assert len(memory_api_client.files) == 1
     memory_api_client.later(days=6, hours=23, minutes=59, seconds=59)

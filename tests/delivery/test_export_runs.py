@@ -134,7 +134,7 @@ async def test_insufficient_data_error_is_stored_in_the_job(memory_api_client):
 
 
 @pytest.mark.parametrize("call", ["fsync", "fdopen"])
-async def test_a_full_disk_fails_the_job_and_leaves_no_part_of_a_file(memory_api_client, monkeypatch, call):
+async def test_full_disk_fails_the_job_and_leaves_no_part_of_a_file(memory_api_client, monkeypatch, call):
     await memory_api_client.some_events()
     ordered = await memory_api_client.order()
 
@@ -192,7 +192,7 @@ async def test_suspended_worker_discards_its_file_when_its_job_was_taken_over(me
     assert memory_api_client.files == [f"{job['id']}-2.csv"]
 
 
-async def test_a_worker_that_lost_its_lease_stops_writing(memory_api_client):
+async def test_worker_that_lost_its_lease_stops_writing(memory_api_client):
     ordered = await memory_api_client.order()
     hanging = HangingEventStream()
     running = asyncio.create_task(
@@ -208,7 +208,7 @@ async def test_a_worker_that_lost_its_lease_stops_writing(memory_api_client):
     assert memory_api_client.files == []
 
 
-async def test_a_lease_is_renewed_while_the_worker_works(memory_api_client):
+async def test_lease_is_renewed_while_the_worker_works(memory_api_client):
     await memory_api_client.some_events()
     ordered = await memory_api_client.order()
     held = asyncio.Event()

@@ -180,7 +180,7 @@ async def test_csv_is_crlf_with_a_header_and_without_a_byte_order_mark(api_clien
     assert content.endswith(b"\r\n")
 
 
-async def test_an_empty_range_is_a_valid_file(api_client):
+async def test_empty_range_is_a_valid_file(api_client):
     assert await api_client.rows() == []
     assert await api_client.rows(form="csv") == []
     (row,) = await api_client.rows("attribution")

@@ -28,7 +28,7 @@ async def germany(memory_api_client):
     return saved.json["data"]["id"]
 
 
-async def test_an_export_has_the_events_of_the_segment_as_it_was_when_ordered(memory_api_client, germany):
+async def test_export_has_the_events_of_the_segment_as_it_was_when_ordered(memory_api_client, germany):
     expected = await memory_api_client.rows(filters={"segment_id": germany})
     assert [(row["visitor_id"], row["event_name"]) for row in expected] == [("A", "x"), ("A", "page_view")]
     ordered = await memory_api_client.order(filters={"segment_id": germany}, format="ndjson")

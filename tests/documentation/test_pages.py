@@ -75,7 +75,7 @@ def test_llms_txt_lists_every_page_as_markdown(documentation):
     assert text.index("## Start") < text.index("## Guides")
 
 
-def test_the_full_text_holds_every_page_without_comments(documentation):
+def test_full_text_holds_every_page_without_comments(documentation):
     text = documentation.llms_full_txt()
     assert all(page.text.strip() in text for page in documentation.pages.values())
     assert "Written by hand" not in text
@@ -100,7 +100,7 @@ def test_search_accepts_any_text(documentation, text):
     assert documentation.search_index.search_all_words_else_any(text, 5) == []
 
 
-def test_the_documentation_of_this_version_has_a_title_and_no_empty_page():
+def test_documentation_of_this_version_has_a_title_and_no_empty_page():
     pages = load_pages_index_first()
     assert {"index", "consumers/query-api", "reference/operations"} <= {page.path for page in pages}
     for page in pages:

@@ -117,7 +117,7 @@ def test_continuous_integration_runs_the_command_of_the_readme():
     assert f"```\n{command}\n```" in (ROOT / "README.md").read_text()
 
 
-def test_the_demo_shows_numbers_a_chart_and_a_page():
+def test_demo_shows_numbers_a_chart_and_a_page():
     said = run_touchpoint("demo", "--exit", "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0")
     for part in ("Visitors", "Page views per hour", "google.com", "/app/#key=dk_agent_"):
         assert part in said

@@ -94,7 +94,7 @@ def test_acknowledged_event_is_queryable_within_two_seconds(deployment):
     }  # fmt: skip
 
 
-def test_the_ledger_accounts_for_every_event(deployment):
+def test_ledger_accounts_for_every_event(deployment):
     today = datetime.now(UTC).date().isoformat()
     ledger = wait_until(
         lambda: (
@@ -110,7 +110,7 @@ def test_the_ledger_accounts_for_every_event(deployment):
     assert totals["received"] == totals["stored"] + totals["duplicate"] + totals["rejected"]
 
 
-def test_a_revoked_key_is_refused_at_once(deployment):
+def test_revoked_key_is_refused_at_once(deployment):
     made = run_touchpoint("key", "create", "--json", "--config", str(deployment.config))
     key, key_id = re.search(r'"key": "([^"]+)"', made)[1], re.search(r'"id": "([^"]+)"', made)[1]
     assert deployment.get("/v1/workspace", key=key)[0] == 200

@@ -45,7 +45,7 @@ async def write_in_transaction(store):
         await unit.rows.save("b")
 
 
-async def test_the_chosen_call_fails_and_the_others_pass():
+async def test_chosen_call_fails_and_the_others_pass():
     store, faults = RecordStore(), FaultInjector(call_number=2)
     door = with_faults(store, faults)
     await door.start()
@@ -97,7 +97,7 @@ async def test_transaction_is_atomic_whichever_call_fails(after):
     assert found == [("begin", []), ("save", []), ("save", []), ("begin/commit", kept)]
 
 
-async def test_a_stream_breaks_at_the_chosen_batch():
+async def test_stream_breaks_at_the_chosen_batch():
     store = RecordStore()
     store.kept = ["a", "b"]
     batches = with_faults(store, FaultInjector(call_number=2)).batches()

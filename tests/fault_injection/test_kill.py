@@ -121,7 +121,7 @@ async def test_stop_finishes_requests_in_flight(deployment, server):
 
 
 @pytest.mark.faults
-async def test_the_ingest_host_ends_with_its_parent(deployment):
+async def test_ingest_host_ends_with_its_parent(deployment):
     child = await IngestProcess.start_and_wait_until_listening(deployment.config, listen="127.0.0.1:0")
     child.process.stdin.close()
     async with asyncio.timeout(100):

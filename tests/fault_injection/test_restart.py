@@ -54,7 +54,7 @@ class SequentialSender:
 @pytest.mark.faults
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"] if FULL else ["hypercorn"])
-async def test_a_rolling_restart_fails_no_request(deployment, server):
+async def test_rolling_restart_fails_no_request(deployment, server):
     """The sockets belong to whoever starts the processes, so what connects meanwhile waits."""
     listeners = bind_listeners_with_reuse_port("127.0.0.1:0", 2)
 

@@ -33,7 +33,7 @@ def logs():
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_secret_in_a_message_is_blanked(secret, logs):
+def test_secret_in_a_message_is_blanked(secret, logs):
     logging.getLogger("somewhere").warning("refused %s for reasons", secret)
     record = json.loads(logs())
     assert secret not in record["event"]
@@ -42,7 +42,7 @@ def test_a_secret_in_a_message_is_blanked(secret, logs):
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_secret_in_an_exception_is_blanked(secret, logs):
+def test_secret_in_an_exception_is_blanked(secret, logs):
     logging.getLogger("somewhere").error("failed", exc_info=ValueError(secret))
     assert "ValueError: " in logs()
     assert secret not in logs()

@@ -54,7 +54,7 @@ def test_page_view_contains_every_field_of_the_line():
     assert page.client_ip == "203.0.113.7"
 
 
-def test_a_page_view_is_accepted_and_becomes_the_row_of_a_browser():
+def test_page_view_is_accepted_and_becomes_the_row_of_a_browser():
     (page,) = parse_lines(log_line(agent="SomeBot/1.0"))
     assert validate_name_and_identity(page.body) == ValidatedEvent("pageview", page.event_id)
     enricher = Enricher(StubDevices(), None, TrafficClassifier(StubPublicSuffixes()))
@@ -100,17 +100,17 @@ def test_page_requests_become_page_views(path, status):
     assert isinstance(parse_lines(log_line(f"GET {path} HTTP/1.1", status))[0], LoggedPageView)
 
 
-def test_an_escaped_quote_stays_inside_its_field():
+def test_escaped_quote_stays_inside_its_field():
     (page,) = parse_lines(log_line(agent=r"Mozilla/5.0 \"quoted\" x"))
     assert page.body["context"]["userAgent"] == r"Mozilla/5.0 \"quoted\" x"
 
 
-def test_the_common_format_without_referrer_and_agent_is_read_too():
+def test_common_format_without_referrer_and_agent_is_read_too():
     (page,) = parse_lines('203.0.113.7 - frank [17/May/2026:10:05:03 +0000] "GET / HTTP/1.0" 200 5')
     assert (page.user_agent, "userAgent" in page.body["context"]) == (BROWSER_USER_AGENT, False)
 
 
-def test_the_same_log_gives_the_same_ids_and_repeated_requests_are_different_events():
+def test_same_log_gives_the_same_ids_and_repeated_requests_are_different_events():
     first, second = parse_lines(log_line(), log_line()), parse_lines(log_line(), log_line())
     assert [page.event_id for page in first] == [page.event_id for page in second]
     assert first[0].event_id != first[1].event_id
@@ -123,7 +123,7 @@ def test_one_agent_at_one_address_is_one_visitor():
     assert one.body["anonymous_id"] == two.body["anonymous_id"] != other.body["anonymous_id"]
 
 
-def test_a_real_log_is_counted_line_by_line():
+def test_real_log_is_counted_line_by_line():
     with gzip.open(LOG, "rt", errors="replace") as lines:
         outcomes = parse_lines(*(line.rstrip("\n") for line in lines))
     counts = Counter("page" if isinstance(found, LoggedPageView) else found.value for found in outcomes)

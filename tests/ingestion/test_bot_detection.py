@@ -11,7 +11,7 @@ def test_browser_user_agents_are_not_bots():
     assert classify_bot(None, {}) == (False, ())
 
 
-def test_the_reasons_are_sorted():
+def test_reasons_are_sorted():
     agent = Device(crawler=True, headless=True)
     assert classify_bot(
         agent, {"sec-purpose": "prefetch;prerender"}, spam_referrer=True, high_rate_as_note_only=True

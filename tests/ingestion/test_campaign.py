@@ -45,7 +45,7 @@ def test_unknown_click_id_type_is_dropped(kind):
     )
 
 
-def test_the_first_click_id_by_precedence_stands_for_all():
+def test_first_click_id_by_precedence_stands_for_all():
     found = parse_campaign_and_install_referrer(
         {"ko_click_id": "k", "msclkid": "m", "gbraid": "b", "gclid": "g"}
     )
@@ -67,12 +67,12 @@ def test_snapchat_click_id_spellings_are_accepted(name):
         "https://play.google.com/store/apps/details?id=a&referrer=lyr%3Dabc%26utm_source%3Dgoogle%26gclid%3DX1",
     ],
 )
-def test_the_install_referrer_is_read_also_inside_its_referrer_parameter(address):
+def test_install_referrer_is_read_also_inside_its_referrer_parameter(address):
     found = parse_campaign_and_install_referrer({"install_referrer_url": address})
     assert (found.lyr, found.utm, found.first_click_id) == ("abc", {"utm_source": "google"}, ("X1", "gclid"))
 
 
-def test_the_install_referrer_only_fills_what_is_absent():
+def test_install_referrer_only_fills_what_is_absent():
     found = parse_campaign_and_install_referrer(
         {"lyr": "own", "gclid": "g", "install_referrer_url": "lyr=other&gclid=h&utm_source=s"}
     )

@@ -46,7 +46,7 @@ def enriched_row(name="pageview", properties=None, *, session=None, arrival=None
     )
 
 
-def test_the_worked_example_of_the_contract():
+def test_worked_example_of_the_contract():
     body = json.loads(
         '{"event":"purchase","user_id":"u_42","anonymous_id":"anon_3f2b8c1e","event_id":"order_1001",'
         '"timestamp":1782900000000,"properties":{"value":"49.90","currency":"usd","order_id":"1001",'
@@ -72,7 +72,7 @@ def test_the_worked_example_of_the_contract():
     assert event.event_data == body["properties"]
 
 
-def test_a_browser_event_has_device_place_and_language():
+def test_browser_event_has_device_place_and_language():
     event = enriched_row(
         arrival={"address": "203.0.113.9", "headers": {"accept-language": "de-DE,de;q=0.9"}},
         context={"screen": {"width": 1920, "height": "1080"}, "app": {"name": "Shop", "version": 2}},
@@ -117,7 +117,7 @@ def test_api_event_has_device_columns_only_from_a_sent_user_agent():
     assert (spoken.browser, spoken.ip, spoken.country) == ("Firefox", "203.0.113.9", None)
 
 
-def test_an_ip_of_zero_records_none():
+def test_ip_of_zero_records_none():
     event = enriched_row(arrival={"address": "203.0.113.9"}, ip="0")
     assert (event.ip, event.country) == (None, None)
 
@@ -149,7 +149,7 @@ def test_flat_property_names_are_read_from_browser_batches_only():
 
 
 @pytest.mark.parametrize("wrong", [None, [], "text", 5, [{"a": 1}]])
-def test_a_field_of_the_wrong_shape_counts_as_empty(wrong):
+def test_field_of_the_wrong_shape_counts_as_empty(wrong):
     event = parse_and_enrich_body(
         ENRICHER,
         make_queued_event(),
@@ -192,7 +192,7 @@ def test_event_without_source_fields_is_direct():
     assert (event.own_channel, event.referral_channel) == (None, None)
 
 
-def test_an_event_inherits_the_latest_touch_of_its_session():
+def test_event_inherits_the_latest_touch_of_its_session():
     landing = enriched_row(properties={**CAMPAIGN, "url": LANDING})
     state = session_state_after_event(landing, None)
     later = enriched_row("add_to_cart", {"url": "https://example.com/cart"}, session=state)
@@ -249,7 +249,7 @@ def test_external_referrer_overrides_stored_client_values():
     )
 
 
-def test_the_state_of_a_session_keeps_the_latest_campaign():
+def test_state_of_a_session_keeps_the_latest_campaign():
     first = session_state_after_event(enriched_row(properties={**CAMPAIGN, "url": LANDING}), None)
     assert dict(zip(CAMPAIGN_COLUMNS, first.last_campaign, strict=True))["click_id"] == "Cj0"
     assert session_state_after_event(enriched_row(session=first), first) == first

@@ -28,7 +28,7 @@ from service_core.ingestion.event_ids import (
         ({"anonymous_id": "A"}, "A", None),
     ],
 )
-def test_the_device_key_and_the_strong_id(sent, visitor, strong):
+def test_device_key_and_the_strong_id(sent, visitor, strong):
     ids = parse_event_ids("view", sent, {})
     assert (ids.visitor_id, ids.strong_id) == (visitor, strong)
 
@@ -44,11 +44,11 @@ def test_placeholder_ids_are_dropped(text):
     assert ids == EventIds("A1", "A1", None, None, None)
 
 
-def test_a_placeholder_alone_is_kept_and_never_strong():
+def test_placeholder_alone_is_kept_and_never_strong():
     assert parse_event_ids("view", {"user_id": "guest"}, {}) == EventIds("guest", None, None, "guest", None)
 
 
-def test_a_guest_on_two_devices_is_two_visitors_without_a_person():
+def test_guest_on_two_devices_is_two_visitors_without_a_person():
     first = parse_event_ids("view", {"user_id": "guest", "anonymous_id": "A1"}, {})
     second = parse_event_ids("view", {"user_id": "guest", "anonymous_id": "A2"}, {})
     assert (first.visitor_id, second.visitor_id, first.strong_id, second.strong_id) == (
@@ -66,7 +66,7 @@ def test_identify_reads_ids_from_its_properties_after_the_top_level():
     assert parse_event_ids("$identify", {"user_id": "U"}, {"user_id": "V"}).strong_id == "U"
 
 
-def test_a_visitor_id_beside_an_anonymous_id_is_kept_as_a_second_weak_id():
+def test_visitor_id_beside_an_anonymous_id_is_kept_as_a_second_weak_id():
     ids = parse_event_ids(
         "login", {"anonymous_id": "A", "visitor_id": "V", "distinct_id": "D", "user_id": "U"}, {}
     )
@@ -100,7 +100,7 @@ def test_alias_without_ids_links_nothing(previous):
     assert parse_event_ids("$alias", {"user_id": "U2"}, {"previous_id": previous}).aliased_id is None
 
 
-def test_a_generated_session_rolls_each_hour_of_the_event():
+def test_generated_session_rolls_each_hour_of_the_event():
     secret = b"k"
     late, next_hour = datetime(2026, 7, 1, 10, 59, 59, tzinfo=UTC), datetime(2026, 7, 1, 11, tzinfo=UTC)
     expected = hmac.new(secret, b"v1|2026070110", hashlib.sha256).hexdigest()[:16]

@@ -62,7 +62,7 @@ def test_sent_ip_address_overrides_the_connection_and_zero_is_none(sent, source,
     assert reported_or_connection_ip(sent, "198.51.100.1", source) == address
 
 
-def test_a_connection_without_an_address_gives_none():
+def test_connection_without_an_address_gives_none():
     assert reported_or_connection_ip(None, None, "browser") is None
     assert reported_or_connection_ip(None, "unix", "browser") is None
 

@@ -5,7 +5,7 @@ import pytest
 from service_core.ingestion.track import parse_ingest_headers
 
 
-def test_a_request_without_headers_has_none_of_them():
+def test_request_without_headers_has_none_of_them():
     headers = parse_ingest_headers([])
     assert headers == (None, None, {}, None, None)
 

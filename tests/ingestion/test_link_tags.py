@@ -53,7 +53,7 @@ async def test_event_takes_utm_values_of_its_link():
     assert links.asked == [(WORKSPACE_ID, {"k7m2q9xa"})]
 
 
-async def test_an_install_referrer_may_hold_the_tag():
+async def test_install_referrer_may_hold_the_tag():
     referrer = f"https://play.google.com/?referrer={quote('lyr=k7m2q9xa')}"
     (event,), _ = await enriched_rows(queued_event(1, "app_install", install_referrer_url=referrer))
     assert event.utm_source == "Insta"

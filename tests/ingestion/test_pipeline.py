@@ -118,7 +118,7 @@ async def test_failed_acknowledgement_repeats_the_batch_without_duplicates():
     assert list(store.events) == ["e1"]
 
 
-async def test_a_session_goes_on_within_and_between_batches():
+async def test_session_goes_on_within_and_between_batches():
     items = [
         queued_event(1, url="https://example.com/a", utm_source="google", utm_medium="cpc"),
         queued_event(2, "cart"),
@@ -259,7 +259,7 @@ async def test_campaign_values_that_a_client_sends_again_in_a_later_session_are_
     ]
 
 
-async def test_a_stored_campaign_of_the_visitor_after_the_event_carries_nothing():
+async def test_stored_campaign_of_the_visitor_after_the_event_carries_nothing():
     campaign = ("google", "cpc", "spring", None, None, None, None, None, None)
     states = {
         (WORKSPACE_ID, "A1", session): SessionState(None, last_campaign=campaign, last_campaign_at=at)

@@ -78,7 +78,7 @@ def test_channels_have_golden_values(properties, referrer, channel):
         ("ko_click_id", "(direct)", "(none)", "unassigned"),
     ],
 )
-def test_a_click_id_names_source_and_medium(click_id, source, medium, channel):
+def test_click_id_names_source_and_medium(click_id, source, medium, channel):
     assert classify_traffic({click_id: "1"}) == TrafficSource(source, medium, channel)
 
 
@@ -106,7 +106,7 @@ def test_a_click_id_names_source_and_medium(click_id, source, medium, channel):
         ("notstripe.com", "notstripe.com", "referral", "referral"),
     ],
 )
-def test_a_referrer_is_found_in_the_lists_or_named_by_its_registrable_domain(host, source, medium, channel):
+def test_referrer_is_found_in_the_lists_or_named_by_its_registrable_domain(host, source, medium, channel):
     assert classify_traffic(None, host) == TrafficSource(source, medium, channel)
 
 
@@ -137,7 +137,7 @@ def test_sent_values_are_kept_and_matched_without_case(properties, attribution):
     assert classify_traffic(properties) == TrafficSource(*attribution)
 
 
-def test_the_first_click_id_by_precedence_is_the_source():
+def test_first_click_id_by_precedence_is_the_source():
     assert classify_traffic({"msclkid": "m", "gclid": "g"}).source == "google"
     assert classify_traffic({"gclid": "g", "fbclid": "f"}).source == "facebook"
 
@@ -177,7 +177,7 @@ def test_custom_channels_apply_in_order_to_their_workspace_only():
     assert classify_traffic(utm_properties("foo", "email")).channel == "email"
 
 
-def test_the_last_rule_matches_everything():
+def test_last_rule_matches_everything():
     assert CHANNEL_RULES[-1] == ChannelRule("unassigned", (ChannelCondition(),))
 
 
@@ -205,9 +205,7 @@ def test_the_last_rule_matches_everything():
         ("https://chat.qwen.ai/", "chat.qwen.ai", "referral", "ai_assistant"),
     ],
 )
-def test_a_referring_app_mail_host_or_listed_site_has_its_source_and_channel(
-    referrer, source, medium, channel
-):
+def test_referring_app_mail_host_or_listed_site_has_its_source_and_channel(referrer, source, medium, channel):
     workspace = make_workspace(domain="example.com")
     page = parse_page_context({"referrer": referrer}, workspace, CLASSIFIER)
     columns = traffic_source_columns(parse_campaign_and_install_referrer({}), page, None, CLASSIFIER)

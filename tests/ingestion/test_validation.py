@@ -9,7 +9,7 @@ from service_core.ingestion.validation import REJECTION_MESSAGES, ValidatedEvent
 
 
 @pytest.mark.parametrize("body", [None, [], "text", 3, True, [{"event": "a", "user_id": "u"}]])
-def test_a_body_that_is_no_object_is_invalid_json(body):
+def test_body_that_is_no_object_is_invalid_json(body):
     assert validate_name_and_identity(body) is RejectionReason.INVALID_JSON
     assert REJECTION_MESSAGES[RejectionReason.INVALID_JSON] == "Invalid JSON in request body"
 
@@ -36,7 +36,7 @@ def test_event_needs_a_name_and_is_a_single_object(body):
 @pytest.mark.parametrize(
     "ids", [{}, {"user_id": ""}, {"user_id": "  "}, {"user_id": None}, {"userId": True}, {"user_id": {}}]
 )
-def test_an_event_needs_an_identity(ids):
+def test_event_needs_an_identity(ids):
     assert validate_name_and_identity({"event": "a", **ids}) is RejectionReason.NO_IDENTITY
     assert (
         REJECTION_MESSAGES[RejectionReason.NO_IDENTITY]
@@ -56,24 +56,24 @@ def test_every_identity_field_counts_in_both_spellings(field, value):
     assert validate_name_and_identity({"event": "a", field: value}) == ValidatedEvent("a", None)
 
 
-def test_the_first_name_that_is_not_empty_wins_trimmed_and_cut():
+def test_first_name_that_is_not_empty_wins_trimmed_and_cut():
     assert validate_name_and_identity({"event": " ", "event_name": " b ", "user_id": 1}).name == "b"
     assert validate_name_and_identity({"event": "a", "event_name": "b", "user_id": 1}).name == "a"
     assert validate_name_and_identity({"event": "x" * 300, "user_id": 1}).name == "x" * 255
 
 
 @pytest.mark.parametrize("field", ["event_id", "eventId", "messageId", "message_id"])
-def test_the_idempotency_key_has_four_spellings(field):
+def test_idempotency_key_has_four_spellings(field):
     assert validate_name_and_identity({"event": "a", "user_id": 1, field: " id-1 "}).event_id == "id-1"
     assert validate_name_and_identity({"event": "a", "user_id": 1, field: 12}).event_id == "12"
 
 
-def test_the_first_idempotency_key_that_is_not_empty_wins():
+def test_first_idempotency_key_that_is_not_empty_wins():
     body = {"event": "a", "user_id": 1, "event_id": "", "messageId": "m", "message_id": "n"}
     assert validate_name_and_identity(body).event_id == "m"
 
 
-def test_a_key_over_256_characters_is_replaced_by_its_digest():
+def test_key_over_256_characters_is_replaced_by_its_digest():
     assert (
         validate_name_and_identity({"event": "a", "user_id": 1, "event_id": "k" * 256}).event_id == "k" * 256
     )

@@ -11,7 +11,7 @@ from service_core.kernel.money import allocate_by_largest_remainder, currency_de
 
 
 @pytest.mark.parametrize(("currency", "decimals"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("XYZ", 2)])
-def test_a_currency_has_the_decimals_of_iso_4217(currency, decimals):
+def test_currency_has_the_decimals_of_iso_4217(currency, decimals):
     assert currency_decimals(currency) == decimals
 
 
@@ -55,7 +55,7 @@ def test_parts_follow_the_largest_remainder_and_ties_go_to_the_earlier_part(amou
 
 
 @pytest.mark.parametrize("weights", [[], [1, -1]])
-def test_a_split_over_nothing_or_below_nothing_is_refused(weights):
+def test_split_over_nothing_or_below_nothing_is_refused(weights):
     with pytest.raises(ValueError, match="at least one weight"):
         allocate_by_largest_remainder(100, weights)
 
@@ -64,7 +64,7 @@ def test_a_split_over_nothing_or_below_nothing_is_refused(weights):
     st.integers(-(10**12), 10**12),
     st.lists(st.fractions(0, 10) | st.floats(0, 10) | st.integers(0, 10), min_size=1, max_size=30),
 )
-def test_a_split_conserves_the_amount_and_stays_within_one_unit(amount, weights):
+def test_split_conserves_the_amount_and_stays_within_one_unit(amount, weights):
     parts = allocate_by_largest_remainder(amount, weights)
     assert sum(parts) == amount
     whole = sum(map(Fraction, weights)) or len(weights)

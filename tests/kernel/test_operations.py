@@ -35,7 +35,7 @@ async def get_numbers(query: LimitQuery, *, store: CountStore) -> NumberResponse
     return NumberResponse(value=await store.count() * query.limit)
 
 
-def test_an_operation_is_a_frozen_value_derived_from_its_handler():
+def test_operation_is_a_frozen_value_derived_from_its_handler():
     assert isinstance(get_numbers, Operation)
     assert (get_numbers.method, get_numbers.path, get_numbers.id) == ("GET", "/numbers", "get_numbers")
     assert (get_numbers.scope, get_numbers.rate_limit) == (Scope.READ, RateLimitClass.READ)
@@ -60,7 +60,7 @@ def test_reply_type_declares_the_response_model():
     assert create_number.statuses == (202,)
 
 
-def test_a_handler_without_a_docstring_or_async_is_refused():
+def test_handler_without_a_docstring_or_async_is_refused():
     async def bare():
         return None
 
@@ -72,7 +72,7 @@ def test_a_handler_without_a_docstring_or_async_is_refused():
             operation("GET /x", tag="x")(handler)
 
 
-def test_a_parameter_that_is_neither_input_nor_dependency_is_refused():
+def test_parameter_that_is_neither_input_nor_dependency_is_refused():
     async def stray(limit: int):
         """Take a stray parameter."""
 
@@ -80,7 +80,7 @@ def test_a_parameter_that_is_neither_input_nor_dependency_is_refused():
         operation("GET /x", tag="x")(stray)
 
 
-def test_a_parameter_without_a_type_is_refused_by_name():
+def test_parameter_without_a_type_is_refused_by_name():
     async def untyped(*, caller):
         """Ask for somebody."""
 
@@ -88,7 +88,7 @@ def test_a_parameter_without_a_type_is_refused_by_name():
         operation("GET /x", tag="x")(untyped)
 
 
-def test_a_path_and_its_model_must_agree():
+def test_path_and_its_model_must_agree():
     async def pathless():
         """Forget the path."""
 

@@ -43,7 +43,7 @@ def test_row_position_round_trips_to_the_millisecond(milliseconds, id_):
     )
 
 
-def test_a_cursor_of_another_form_is_refused():
+def test_cursor_of_another_form_is_refused():
     assert refused_cursor(encode_keyset_cursor(KeysetCursor(AT, UUID(int=1)), HERE))
     with pytest.raises(BadRequest) as caught:
         decode_keyset_cursor(encode_offset_cursor(OffsetCursor(40, AT), HERE), HERE)
@@ -58,7 +58,7 @@ def test_a_cursor_of_another_form_is_refused():
         cursor_scope_digest(b"secret", "workspace", {"metrics": ["visitors"], "limit": 20}),
     ],
 )
-def test_a_cursor_of_another_request_is_refused(other):
+def test_cursor_of_another_request_is_refused(other):
     assert refused_cursor(encode_offset_cursor(OffsetCursor(40, AT), HERE), other)
 
 
@@ -74,7 +74,7 @@ def test_text_without_a_cursor_is_refused(token):
 
 
 @given(position=st.integers(0, 200), character=st.sampled_from("ABab01-_"))
-def test_a_damaged_cursor_is_refused(position, character):
+def test_damaged_cursor_is_refused(position, character):
     token = encode_offset_cursor(OffsetCursor(40, AT), HERE)
     position %= len(token)
     damaged = token[:position] + character + token[position + 1 :]

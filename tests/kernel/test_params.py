@@ -63,26 +63,26 @@ def parameter_error(read, *args):
 
 
 @given(st.integers())
-def test_a_number_out_of_bounds_is_clamped_and_never_refused(number):
+def test_number_out_of_bounds_is_clamped_and_never_refused(number):
     assert parse_query(("limit", str(number))).limit == max(1, min(100, number))
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9))
-def test_a_fraction_is_clamped_too(number):
+def test_fraction_is_clamped_too(number):
     assert 0 <= parse_query(("share", str(number))).share <= 1
 
 
 @pytest.mark.parametrize("text", ["abc", "5.5", "1e3", "nan", "1_000", "\u0665", "0x10", "9" * 5000])
-def test_a_query_number_that_does_not_parse_takes_the_default(text):
+def test_query_number_that_does_not_parse_takes_the_default(text):
     assert parse_query(("limit", text)).limit == 20
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e", "--1"])
-def test_a_query_fraction_that_does_not_parse_takes_the_default(text):
+def test_query_fraction_that_does_not_parse_takes_the_default(text):
     assert parse_query(("share", text)).share is None
 
 
-def test_an_empty_string_counts_as_absent():
+def test_empty_string_counts_as_absent():
     assert parse_query(("limit", ""), ("country", ""), ("aggregation", ""), ("include_bots", "")) == Query()
 
 
@@ -90,14 +90,14 @@ def test_unknown_query_parameters_are_ignored():
     assert parse_query(("workspace_id", "x"), ("utm", "y")) == Query()
 
 
-def test_the_last_of_a_repeated_scalar_counts():
+def test_last_of_a_repeated_scalar_counts():
     assert parse_query(("limit", "5"), ("limit", "7"), ("country", "DE"), ("country", "FR")) == Query(
         limit=7, country="FR"
     )
     assert parse_query(("limit", "5"), ("limit", "x")).limit == 20
 
 
-def test_a_list_parameter_collects_its_repeats():
+def test_list_parameter_collects_its_repeats():
     assert parse_query(("steps", "a"), ("steps", ""), ("steps", "b")).steps == ("a", "b")
 
 
@@ -106,7 +106,7 @@ def test_query_booleans(text, value):
     assert parse_query(("include_bots", text)).include_bots is value
 
 
-def test_a_boolean_or_enum_value_that_is_not_listed_is_refused_with_its_field():
+def test_boolean_or_enum_value_that_is_not_listed_is_refused_with_its_field():
     assert parameter_error(parse_query, ("include_bots", "yes")) == ("invalid_parameter", "include_bots")
     assert parameter_error(parse_query, ("interval", "decade")) == ("invalid_parameter", "interval")
 
@@ -132,18 +132,18 @@ def test_bounds_of_a_number_are_in_the_schema():
 
 
 @pytest.mark.parametrize("value", [[], "x", 1, None])
-def test_a_body_that_is_no_object_is_invalid_json(value):
+def test_body_that_is_no_object_is_invalid_json(value):
     assert parameter_error(parse_json_body, value) == ("invalid_json", None)
 
 
-def test_an_unknown_property_is_refused_with_its_path():
+def test_unknown_property_is_refused_with_its_path():
     card = {"report_id": "0197c1d0-0000-7000-8000-000000000000"}
     assert parameter_error(parse_json_body, {"name": "a", "extra": 1}) == ("unknown_field", "extra")
     nested = {"name": "a", "layout": {"cards": [card, card | {"colour": "red"}]}}
     assert parameter_error(parse_json_body, nested) == ("unknown_field", "layout.cards[1].colour")
 
 
-def test_a_missing_property_is_refused_with_its_path():
+def test_missing_property_is_refused_with_its_path():
     assert parameter_error(parse_json_body, {}) == ("missing_field", "name")
     assert parameter_error(parse_json_body, {"name": "a", "layout": {"cards": [{}]}}) == (
         "missing_field",
@@ -162,7 +162,7 @@ def test_a_missing_property_is_refused_with_its_path():
         ({"name": "a", "layout": {"cards": {}}}, "layout.cards"),
     ],
 )
-def test_a_wrong_type_is_refused_with_its_path(value, field):
+def test_wrong_type_is_refused_with_its_path(value, field):
     assert parameter_error(parse_json_body, value) == ("invalid_parameter", field)
 
 

@@ -55,7 +55,7 @@ def parse_range(start, end, zone=NEW_YORK, now=NOW):
         ("2026-07-01T10", "2026-07-01T15:00Z"),
     ],
 )
-def test_an_end_covers_the_precision_sent(end, covered):
+def test_end_covers_the_precision_sent(end, covered):
     assert parse_span_of_date_or_timestamp(end, NEW_YORK).end == parse_instant(covered)
 
 
@@ -77,13 +77,13 @@ def test_parsing_any_text_never_raises(text):
 
 
 @pytest.mark.parametrize("missing", [(None, "2026-07-01"), ("2026-07-01", None), ("x", "2026-07-01")])
-def test_a_missing_or_unparseable_date_is_the_date_error_without_a_code(missing):
+def test_missing_or_unparseable_date_is_the_date_error_without_a_code(missing):
     with pytest.raises(BadRequest) as refused:
         parse_range(*missing)
     assert refused.value.body() == {"error": "start_date and end_date required (ISO 8601)"}
 
 
-def test_a_start_after_the_end_is_refused():
+def test_start_after_the_end_is_refused():
     with pytest.raises(BadRequest, match="start_date must not be after end_date") as refused:
         parse_range("2026-07-02", "2026-07-01")
     assert refused.value.code == "invalid_date_range"
@@ -109,7 +109,7 @@ def test_today_is_always_partial():
 @pytest.mark.parametrize("sent", [{}, {"from": "2026-07-01"}, {"preset": "someday"},
                                   {"from": "2026-07-01", "to": "2026-07-02", "preset": "today"},
                                   {"from": "x", "to": "y"}, {"from": "2026-07-02", "to": "2026-07-01"}])  # fmt: skip
-def test_a_date_range_is_one_form_or_the_other(sent):
+def test_date_range_is_one_form_or_the_other(sent):
     with pytest.raises(BadRequest) as refused:
         DateRange.model_validate(sent).resolve(NEW_YORK, NOW)
     assert refused.value.code == "invalid_date_range"
@@ -192,7 +192,7 @@ def test_day_buckets_have_golden_values(zone, day, start, hours, buckets):
     assert buckets_covering(found.span, BucketUnit.DAY, found.zone).starts == (parse_instant(start),)
 
 
-def test_a_skipped_hour_is_absent_and_a_repeated_one_appears_twice():
+def test_skipped_hour_is_absent_and_a_repeated_one_appears_twice():
     spring = buckets_covering(parse_range("2026-03-08", "2026-03-08").span, BucketUnit.HOUR, NEW_YORK).starts
     assert [start.astimezone(NEW_YORK).hour for start in spring[:3]] == [0, 1, 3]
     autumn = buckets_covering(parse_range("2026-11-01", "2026-11-01").span, BucketUnit.HOUR, NEW_YORK).starts
@@ -302,7 +302,7 @@ def test_timestamp_is_in_its_wall_clock_hour(zone, at):
 
 
 @given(days=st.integers(1, 20_000), unit=st.sampled_from(BUCKET_UNITS))
-def test_a_series_never_has_more_than_a_thousand_buckets(days, unit):
+def test_series_never_has_more_than_a_thousand_buckets(days, unit):
     start = datetime(1950, 1, 1, tzinfo=UTC)
     found = build_series_of_at_most_1000_buckets(
         ResolvedRange(TimeRange(start, start + timedelta(days=days)), ZoneInfo("UTC"), NOW), unit
@@ -328,7 +328,7 @@ def test_comparison_ranges_have_golden_values(first, last, how, expected):
     assert found.is_whole_days
 
 
-def test_an_instant_range_is_compared_by_elapsed_seconds():
+def test_instant_range_is_compared_by_elapsed_seconds():
     found = comparison_range_cut_at_elapsed_time(
         parse_range("2026-06-01T10:00:00Z", "2026-06-01T15:59:59Z"), ComparisonMode.PREVIOUS_PERIOD
     )

@@ -45,7 +45,7 @@ async def test_capabilities_and_empty_lists(mcp_client):
 IDS = [1, 2**53, "a", "", -1]
 
 
-async def test_an_answer_has_the_id_of_its_request(mcp_client):
+async def test_answer_has_the_id_of_its_request(mcp_client):
     for id_ in IDS:
         _, _, body = await mcp_client.send(PING | {"id": id_})
         assert json.loads(body) == {"jsonrpc": "2.0", "id": id_, "result": {}}
@@ -154,7 +154,7 @@ async def test_expired_token_is_refused(mcp_client, workspace_api):
     assert (await mcp_client.send(PING))[0] == 401
 
 
-async def test_a_token_without_the_scope_to_read_is_refused(workspace_api):
+async def test_token_without_the_scope_to_read_is_refused(workspace_api):
     program = await connect_client(
         workspace_api.service, workspace_api.workspaces["shop"], workspace_api.now, scopes={Scope.WRITE_LINKS}
     )
@@ -220,7 +220,7 @@ HOSTS = [
 ]
 
 
-async def test_a_host_name_that_others_can_own_is_not_served(mcp_client):
+async def test_host_name_that_others_can_own_is_not_served(mcp_client):
     for host, expected in HOSTS:
         status, headers, body = await mcp_client.send(PING, Host=host)
         assert status == expected, (host, body)
@@ -234,7 +234,7 @@ async def test_preflight_is_answered(mcp_client):
     assert "MCP-Protocol-Version" in headers["Access-Control-Allow-Headers"]
 
 
-async def test_a_message_over_a_million_bytes_is_too_large(mcp_client):
+async def test_message_over_a_million_bytes_is_too_large(mcp_client):
     status, _, body = await mcp_client.send(b" " * 1_000_001)
     assert (status, json.loads(body)["code"]) == (413, "payload_too_large")
     assert (await mcp_client.send(json.dumps(PING).encode().ljust(1_000_000)))[0] == 200

@@ -44,7 +44,7 @@ async def refused(client, method, params=None, **changes):
     return status, answer["error"]["code"]
 
 
-def test_the_oracle_refuses_what_the_revision_does_not_allow():
+def test_oracle_refuses_what_the_revision_does_not_allow():
     with pytest.raises(ValidationError):
         methods.validate_server_result("tools/list", VERSION, {"tools": []})
 
@@ -71,7 +71,7 @@ async def test_lists_have_a_fixed_order_and_caching_hints(mcp_client):
         assert (listed[field], listed["cacheScope"]) == ([], "public")
 
 
-async def test_a_call_answers_as_in_the_older_revisions(mcp_client):
+async def test_call_answers_as_in_the_older_revisions(mcp_client):
     answer = await result(mcp_client, "tools/call", {"name": "get_workspace", "arguments": {}})
     assert answer["structuredContent"] == await mcp_client.call("get_workspace")
     wrong = await result(mcp_client, "tools/call", {"name": "get_overview", "arguments": {}})
@@ -79,7 +79,7 @@ async def test_a_call_answers_as_in_the_older_revisions(mcp_client):
     assert json.loads(wrong["content"][0]["text"])["field"] == "start_date"
 
 
-async def test_a_request_without_its_envelope_is_invalid(mcp_client):
+async def test_request_without_its_envelope_is_invalid(mcp_client):
     partial = [{name: value} for name, value in META.items()]
     for meta in (None, {}, *partial, META | {f"{KEYS}/clientCapabilities": []}):
         assert await refused(mcp_client, "server/discover", meta=meta) == (400, -32602)
@@ -102,7 +102,7 @@ async def test_headers_that_differ_from_the_body_are_refused(mcp_client):
         assert (await send(mcp_client, *call, Mcp_Name=name))[0] == 200
 
 
-async def test_a_version_that_is_not_spoken_lists_those_that_are(mcp_client):
+async def test_version_that_is_not_spoken_lists_those_that_are(mcp_client):
     meta = META | {f"{KEYS}/protocolVersion": "2031-01-01"}
     status, answer = await send(mcp_client, "tools/list", meta=meta, MCP_Protocol_Version="2031-01-01")
     assert (status, answer["error"]["code"]) == (400, -32022)
@@ -123,7 +123,7 @@ async def test_what_cannot_be_found_is_an_invalid_parameter(mcp_client):
     assert await refused(mcp_client, "prompts/get", {"name": "x"}, Mcp_Name="x") == (400, -32602)
 
 
-async def test_a_call_of_the_stateless_revision_spends_the_same_budget(workspace_api, mcp_client):
+async def test_call_of_the_stateless_revision_spends_the_same_budget(workspace_api, mcp_client):
     workspace_api.service.ports.limits.__init__(1_000, clock=lambda: workspace_api.now)
     for _ in range(100):
         await send(mcp_client, "tools/call", {"name": "get_overview", "arguments": {}})

@@ -61,7 +61,7 @@ def test_every_operation_available_to_keys_is_a_tool():
     assert {f"{tool.operation.method} {tool.operation.path}" for tool in TOOLS_BY_NAME.values()} == opened
 
 
-async def test_the_list_stays_under_64_kib(mcp_client, tools):
+async def test_list_stays_under_64_kib(mcp_client, tools):
     _, _, body = await mcp_client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert len(body) < 64 * 1024
     assert [tool["name"] for tool in tools] == list(TOOLS_BY_NAME)

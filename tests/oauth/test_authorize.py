@@ -234,5 +234,5 @@ async def test_missing_scope_defaults_to_read(deployment):
     assert (await helper.tokens(person, scope=None))["scope"] == READ
 
 
-async def test_an_empty_request_is_refused(deployment):
+async def test_empty_request_is_refused(deployment):
     assert await request_authorization(deployment, {}) == (400, None)

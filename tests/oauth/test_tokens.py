@@ -107,7 +107,7 @@ async def test_errors_have_the_codes_of_the_rfc(deployment, form, status, error)
     assert said["error"] == error
 
 
-async def test_a_token_request_is_a_form_without_repetitions(deployment, owner):
+async def test_token_request_is_a_form_without_repetitions(deployment, owner):
     helper, client = await register_client(deployment), deployment.app.test_client()
     code = (await helper.code(owner))["code"]
     fields = f"grant_type=authorization_code&client_id={helper.client_id}&redirect_uri={REDIRECT}&code_verifier={VERIFIER}"
@@ -209,7 +209,7 @@ async def test_revoking_an_unknown_token_succeeds_without_effect(deployment, own
     assert await helper.works(tokens["access_token"])
 
 
-async def test_a_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_it_no_further(
+async def test_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_it_no_further(
     deployment, owner
 ):
     bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)

@@ -136,7 +136,7 @@ async def read_spend(api):
     )
 
 
-async def test_the_version_is_the_one_the_settings_name(api):
+async def test_version_is_the_one_the_settings_name(api):
     assert isinstance(MetaAds(), SupportsBaseUrl)
     assert await read_spend(api) == []
     assert api.asked[0].path == "/v99.0/act_1/insights"

@@ -83,14 +83,14 @@ class TestMetaConversions(ConversionSenderConformance):
                 fail_sending_calls(api),
             )
 
-    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, harness):
+    async def test_test_without_a_code_would_count_and_is_not_sent(self, harness):
         assert (
             await harness.send("a", "b", destination=replace(DESTINATION, test=True))
             == [Rejected("no_test_event_code")] * 2
         )
         assert harness.received.bodies == []
 
-    async def test_a_code_is_only_told_in_tests(self, harness):
+    async def test_code_is_only_told_in_tests(self, harness):
         await harness.send("a", destination=replace(DESTINATION, test_code="TEST42"))
         assert harness.received.accepted_event_ids() == ["a"]
 

@@ -72,7 +72,7 @@ class TestTikTokConversions(ConversionSenderConformance):
             sender = CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3")
             yield SenderHarness(sender, SECRETS, received, api.fail_with, fail_sending_calls(api))
 
-    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, harness):
+    async def test_test_without_a_code_would_count_and_is_not_sent(self, harness):
         assert (
             await harness.send("a", "b", destination=replace(DESTINATION, test=True))
             == [Rejected("no_test_event_code")] * 2

@@ -20,7 +20,7 @@ def sandbox(tmp_path):
     ).open_adapter("checkout", "sandbox://", base_folder=tmp_path)
 
 
-async def test_an_order_is_paid_on_a_page_of_the_web_application(sandbox):
+async def test_order_is_paid_on_a_page_of_the_web_application(sandbox):
     order = CheckoutRequest(
         new_id(), "ann@example.com", "growth", NOW, "https://app/checkout/1", "https://app/w", "https://app/c"
     )

@@ -263,7 +263,7 @@ async def test_forged_webhook_is_refused_without_api_requests(account, checkout,
     assert len(account.calls) == asked
 
 
-async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
+async def test_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
     _, got = await place_order(account, checkout)
     with pytest.raises(InvalidWebhookSignature):
         await checkout.receive_webhook(signed_webhook(account.event(got.order_id), secret="whsec_other"))
@@ -309,7 +309,7 @@ async def test_unavailable_api_is_reported_without_secrets(account, checkout, tm
         assert KEY not in str(caught.value)
 
 
-async def test_a_plan_without_a_price_is_not_sold(checkout):
+async def test_plan_without_a_price_is_not_sold(checkout):
     with pytest.raises(CheckoutUnavailable, match="scale"):
         await checkout.create_session(make_order("scale"))
 
@@ -317,7 +317,7 @@ async def test_a_plan_without_a_price_is_not_sold(checkout):
 @pytest.mark.parametrize(
     "url", ["stripe://", "stripe://:sk@api.stripe.com", "stripe://api.stripe.com?webhook_secret=x"]
 )
-def test_a_url_without_its_secrets_stops_the_start(url, tmp_path):
+def test_url_without_its_secrets_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
         REGISTRY.open_adapter("checkout", url, base_folder=tmp_path)
 

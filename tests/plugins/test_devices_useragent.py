@@ -72,7 +72,7 @@ def test_browser_and_os_names_are_common_names(agents, agent, device):
         "Mozilla/5.0 (Web0S; Linux/SmartTV) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/94.0.4606.128 Safari/537.36",
     ],
 )
-def test_a_television_is_a_tv(agents, agent):
+def test_television_is_a_tv(agents, agent):
     assert agents.parse(agent).device_type == "tv"
 
 
@@ -88,7 +88,7 @@ def test_a_television_is_a_tv(agents, agent):
         "UniversalFeedParser/4.2-pre-314-svn +http://feedparser.org/",
     ],
 )
-def test_a_crawler_is_known(agents, agent):
+def test_crawler_is_known(agents, agent):
     assert agents.parse(agent).crawler
 
 
@@ -131,7 +131,7 @@ def test_parsing_any_user_agent_never_raises(agents, agent):
     assert agents.parse(agent) == agents.parse(agent)
 
 
-def test_the_parser_is_chosen_by_its_url(tmp_path):
+def test_parser_is_chosen_by_its_url(tmp_path):
     devices = collect_plugins_into_registry().open_adapter(
         "devices", "useragent://?cache_size=5", base_folder=tmp_path
     )

@@ -76,12 +76,12 @@ class TestResolver(TxtRecordsConformance):
             port = silent.getsockname()[1]
             yield open_resolver(f"dns://127.0.0.1:{port}?timeout_seconds=0.2", tmp_path)
 
-    async def test_a_name_with_records_of_other_types_says_nothing(self, resolver, zone_records):
+    async def test_name_with_records_of_other_types_says_nothing(self, resolver, zone_records):
         zone_records[NAME] = []
         assert list(await resolver.query_txt(NAME)) == []
 
     @pytest.mark.parametrize("code", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
-    async def test_a_server_that_refuses_has_not_answered(self, tmp_path, code):
+    async def test_server_that_refuses_has_not_answered(self, tmp_path, code):
         server = await serve_dns({}, code)
         host, port = server.get_extra_info("sockname")
         with pytest.raises(DnsUnavailable):
@@ -121,7 +121,7 @@ class TestWrittenRecords(TxtRecordsConformance):
 
 
 @pytest.mark.parametrize("url", ["dns://resolver.example", "dns://127.0.0.1?timeout_seconds=0"])
-def test_a_url_that_names_no_server_stops_the_start(tmp_path, url):
+def test_url_that_names_no_server_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError, match="dns"):
         open_resolver(url, tmp_path)
 

@@ -39,6 +39,6 @@ def test_any_text_is_accepted(domains, host):
     assert found is None or host.lower().rstrip(".").endswith(found)
 
 
-def test_the_list_is_chosen_by_its_url(tmp_path):
+def test_list_is_chosen_by_its_url(tmp_path):
     domains = collect_plugins_into_registry().open_adapter("domains", "publicsuffix://", base_folder=tmp_path)
     assert domains.registrable_domain("www.example.com") == "example.com"

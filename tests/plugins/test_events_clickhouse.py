@@ -87,7 +87,7 @@ async def test_derived_rows_equal_a_rebuild_after_appends_in_batches(store):
 
 
 @pytest.mark.clickhouse
-async def test_a_store_of_another_version_is_refused(store):
+async def test_store_of_another_version_is_refused(store):
     await store._engine.run_write_to_its_end(
         lambda writer: writer.execute_text("TRUNCATE TABLE store_version")
     )
@@ -100,7 +100,7 @@ async def test_a_store_of_another_version_is_refused(store):
 
 
 @pytest.mark.clickhouse
-async def test_a_row_inserted_by_two_writers_counts_once_before_parts_are_merged(store):
+async def test_row_inserted_by_two_writers_counts_once_before_parts_are_merged(store):
     story = random_dataset(Random(9), 20).builder
     await store.append(story.events)
     rows = [append._event_row(event) for event in story.events]
@@ -111,7 +111,7 @@ async def test_a_row_inserted_by_two_writers_counts_once_before_parts_are_merged
 
 
 @pytest.mark.clickhouse
-async def test_an_interrupted_append_is_completed_when_the_batch_is_sent_again(store):
+async def test_interrupted_append_is_completed_when_the_batch_is_sent_again(store):
     story = random_dataset(Random(21), 40).builder
     rows = [append._event_row(event) for event in story.events]
     await store._engine.run_write_to_its_end(
@@ -141,7 +141,7 @@ def test_values_are_bound_parameters_and_never_part_of_the_text():
     assert all(f"{{{name}:" in text for name in values)
 
 
-def test_a_cte_becomes_a_temporary_table_before_the_statement():
+def test_cte_becomes_a_temporary_table_before_the_statement():
     shared = sa.select(EVENTS.c.seq).where(EVENTS.c.seq > 7).cte("shared")
     again = sa.select(shared.c.seq).where(shared.c.seq < 9)
     text, _ = StatementCache(ClickHouseDialect()).render_from_cache(sa.select(shared.c.seq).union_all(again))
@@ -151,7 +151,7 @@ def test_a_cte_becomes_a_temporary_table_before_the_statement():
     assert "WITH" not in text
 
 
-def test_an_offset_without_limit_is_rendered_without_limit():
+def test_offset_without_limit_is_rendered_without_limit():
     text, _ = StatementCache(ClickHouseDialect()).render_from_cache(sa.select(EVENTS.c.seq).offset(2))
     assert "LIMIT" not in text
     assert "OFFSET" in text
@@ -160,12 +160,12 @@ def test_an_offset_without_limit_is_rendered_without_limit():
 @pytest.mark.parametrize(
     "url", ["clickhouse://here", "clickhouse:///events", "clickhouse://here/db?cluster=a-b"]
 )
-def test_a_url_without_database_stops_the_start(url):
+def test_url_without_database_stops_the_start(url):
     with pytest.raises(StartupError):
         collect_plugins_into_registry().open_adapter("events", url, base_folder=Path())
 
 
-async def test_a_server_that_is_not_there_stops_the_start():
+async def test_server_that_is_not_there_stops_the_start():
     store = collect_plugins_into_registry().open_adapter(
         "events", "clickhouse://127.0.0.1:1/events?connect_seconds=1", base_folder=Path()
     )

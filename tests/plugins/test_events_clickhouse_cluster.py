@@ -89,7 +89,7 @@ class TestClusterAgrees(EventStoreKit):
     def store(self, cluster):
         return cluster
 
-    async def test_a_cluster_returns_the_results_of_one_server(self, store: Store, oracle: Store) -> None:
+    async def test_cluster_returns_the_results_of_one_server(self, store: Store, oracle: Store) -> None:
         drawn, random = random_dataset(Random(8), 50), Random(8)
         for batch in (drawn.builder.events[:20], drawn.builder.events[20:]):
             for asked in (store, oracle):
@@ -142,7 +142,7 @@ async def test_distributed_inserts_reach_the_tables_of_the_shard(cluster):
     assert {kinds[f"{table.name}_local"] for table in ddl._SORTING_KEYS} == {"ReplacingMergeTree"}
 
 
-async def test_a_shard_ignores_a_block_sent_twice(cluster):
+async def test_shard_ignores_a_block_sent_twice(cluster):
     story = random_dataset(Random(6), 30).builder
     rows = [append._event_row(event) for event in story.events]
     for _ in range(2):
@@ -155,7 +155,7 @@ async def test_a_shard_ignores_a_block_sent_twice(cluster):
     ) == [(len(rows),)]
 
 
-def test_the_engine_parses_the_statements_that_make_a_replicated_cluster(connect):
+def test_engine_parses_the_statements_that_make_a_replicated_cluster(connect):
     """Only parsed: replication and ``ON CLUSTER`` need Keeper, which the engine in this process lacks."""
     client = connect()
     texts = [text for text in ddl.create_if_missing_statements("shop") if text.startswith("CREATE")]

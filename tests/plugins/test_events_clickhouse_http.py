@@ -59,7 +59,7 @@ async def until(met, what: str) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_a_wrong_password_stops_the_start_without_appearing_in_the_message(server):
+async def test_wrong_password_stops_the_start_without_appearing_in_the_message(server):
     wrong = f"clickhouse://ada:not-this-one@127.0.0.1:{server.server_port}/{DATABASE}"
     store = collect_plugins_into_registry().open_adapter("events", wrong, base_folder=Path())
     with pytest.raises(StartupError, match="Authentication failed") as refused:
@@ -69,7 +69,7 @@ async def test_a_wrong_password_stops_the_start_without_appearing_in_the_message
     await store.aclose()
 
 
-async def test_a_missing_database_stops_the_start(server):
+async def test_missing_database_stops_the_start(server):
     store = collect_plugins_into_registry().open_adapter(
         "events", server.url.replace(DATABASE, "elsewhere"), base_folder=Path()
     )
@@ -87,7 +87,7 @@ async def test_values_are_sent_in_the_body_and_never_in_the_url(store, server):
     assert not any("param_" in path or str(story.workspace_id) in path for path in server.requests)
 
 
-async def test_a_block_is_ignored_when_sent_again_after_a_lost_response(store):
+async def test_block_is_ignored_when_sent_again_after_a_lost_response(store):
     story = random_dataset(Random(4), 30).builder
     rows = [append._event_row(event) for event in story.events]
     for token in ("first", "first", "second"):
@@ -104,7 +104,7 @@ async def test_a_block_is_ignored_when_sent_again_after_a_lost_response(store):
     assert await count_stored_events(store, story) == len(rows)
 
 
-async def test_the_server_cancels_a_read_past_its_time_budget(store):
+async def test_server_cancels_a_read_past_its_time_budget(store):
     session = store.backend.open_session(timeout_seconds=0.3)
     with pytest.raises(QueryTimeout):
         await asyncio.to_thread(session.fetch_rows, SLOW, {})
@@ -113,7 +113,7 @@ async def test_the_server_cancels_a_read_past_its_time_budget(store):
     await asyncio.to_thread(session.close)
 
 
-async def test_a_read_with_a_cancelled_caller_is_killed_on_the_server(store):
+async def test_read_with_a_cancelled_caller_is_killed_on_the_server(store):
     async def running() -> bool:
         text = (
             "SELECT query FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%LIKE%'"
@@ -142,7 +142,7 @@ async def test_engine_errors_become_store_errors(store):
         )
 
 
-async def test_a_session_drops_its_temporary_tables(store):
+async def test_session_drops_its_temporary_tables(store):
     workspace = UUID(int=7)
 
     def keep(reader) -> None:
@@ -158,7 +158,7 @@ async def test_a_session_drops_its_temporary_tables(store):
         )
 
 
-async def test_a_stopped_server_is_unavailable_until_it_is_back(server, folder):
+async def test_stopped_server_is_unavailable_until_it_is_back(server, folder):
     story = random_dataset(Random(5), 20).builder
     with serve_clickhouse(folder) as away:
         store = collect_plugins_into_registry().open_adapter("events", away.url, base_folder=Path())
@@ -175,7 +175,7 @@ async def test_a_stopped_server_is_unavailable_until_it_is_back(server, folder):
         await store.aclose()
 
 
-async def test_a_hanging_server_is_reported_before_the_time_budget_ends(folder, monkeypatch):
+async def test_hanging_server_is_reported_before_the_time_budget_ends(folder, monkeypatch):
     """Reads that wait for a free thread fail too: there is one reader."""
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.1)
     story = random_dataset(Random(6), 20).builder
@@ -202,7 +202,7 @@ def short_poll_interval(monkeypatch):
 
 
 @pytest.mark.usefixtures("short_poll_interval")
-async def test_a_long_read_on_a_responsive_server_is_not_cancelled(store, monkeypatch):
+async def test_long_read_on_a_responsive_server_is_not_cancelled(store, monkeypatch):
     asked = Mock(side_effect=store.backend.ping)
     monkeypatch.setattr(store._engine._watchdog, "_ping", asked)
     async with asyncio.timeout(DEADLINE):

@@ -62,7 +62,7 @@ def test_memory_url_accepts_no_parameters():
         collect_plugins_into_registry().open_adapter("events", "memory://?threads=2", base_folder=Path())
 
 
-async def test_a_ratio_with_zero_denominator_sorts_last_in_either_direction(store, story):
+async def test_ratio_with_zero_denominator_sorts_last_in_either_direction(store, story):
     await store.append(story.events)
     rate = Ratio(CLICKS, VIEWS)
     for descending, countries in ((True, ["DE", "FR", None]), (False, ["FR", "DE", None])):
@@ -74,7 +74,7 @@ async def test_a_ratio_with_zero_denominator_sorts_last_in_either_direction(stor
         assert [row[1:] for row in grid.rows if row[0] == "DE"] == [(1, 2)]
 
 
-async def test_a_group_is_returned_when_any_aggregation_has_rows(store, story):
+async def test_group_is_returned_when_any_aggregation_has_rows(store, story):
     await store.append(story.events)
     grid = await store.aggregate(AggregateQuery(story.query_scope(SPAN), (VIEWS,), BY_COUNTRY))
     assert grid.rows == [("DE", 2), ("FR", 1)]
@@ -84,7 +84,7 @@ async def test_a_group_is_returned_when_any_aggregation_has_rows(store, story):
     assert (grid.rows, grid.total_rows, grid.totals) == ([("DE", 2, 1)], 3, (3, 2))
 
 
-async def test_a_dimension_is_null_for_a_relation_without_it(store, story):
+async def test_dimension_is_null_for_a_relation_without_it(store, story):
     await store.append(story.events)
     plan = AggregateQuery(story.query_scope(SPAN), (VIEWS, count_rows(Relation.SESSIONS)), BY_COUNTRY)
     assert (await store.aggregate(plan)).rows == [("DE", 2, 0), ("FR", 1, 0), (None, 0, 1)]
@@ -119,7 +119,7 @@ async def test_unknown_columns_and_relations_are_errors(store, story, relation, 
         )
 
 
-async def test_a_trailing_count_includes_an_event_in_every_bucket_within_its_days(store):
+async def test_trailing_count_includes_an_event_in_every_bucket_within_its_days(store):
     story = EventBuilder()
     for day, visitor in ((1, "A1"), (2, "A2"), (4, "A1")):
         story.add_event("x", at=f"2026-03-0{day}", visitor=visitor)

@@ -77,7 +77,7 @@ def file(tmp_path):
     return path
 
 
-def test_an_address_has_country_region_city_and_zone(file):
+def test_address_has_country_region_city_and_zone(file):
     assert MmdbGeoLocator(file, "en").locate("203.0.113.7") == GeoLocation(
         "DE", "Land Berlin", "Berlin", "Europe/Berlin"
     )
@@ -89,7 +89,7 @@ def test_names_are_in_the_configured_language_or_english(file):
     )
 
 
-def test_a_country_database_leaves_the_rest_unknown(file):
+def test_country_database_leaves_the_rest_unknown(file):
     assert MmdbGeoLocator(file, "en").locate("2001:db8::1") == GeoLocation("NZ")
 
 
@@ -103,14 +103,14 @@ def test_missing_database_stops_the_start_with_a_hint(tmp_path):
         MmdbGeoLocator(tmp_path / "city.mmdb", "en")
 
 
-def test_a_file_that_is_no_database_stops_the_start(tmp_path):
+def test_file_that_is_no_database_stops_the_start(tmp_path):
     path = tmp_path / "city.mmdb"
     path.write_bytes(b"no database")
     with pytest.raises(StartupError, match="cannot be read"):
         MmdbGeoLocator(path, "en")
 
 
-async def test_the_database_is_chosen_by_its_url(file):
+async def test_database_is_chosen_by_its_url(file):
     places = collect_plugins_into_registry().open_adapter(
         "geo", "mmdb:///city.mmdb?language=en", base_folder=file.parent
     )

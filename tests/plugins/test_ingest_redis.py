@@ -124,7 +124,7 @@ async def test_full_stream_refuses_new_events_and_keeps_queued_ones(redis_url, p
         assert (row.received, row.duplicate, row.stored, row.in_flight) == (12, 1, 1, 10)
 
 
-async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_url, prefix, sender):
+async def test_process_with_too_many_undecided_offers_refuses_at_once(redis_url, prefix, sender):
     async with open_queue(redis_url, prefix=prefix, max_pending=10) as opened:
         answers = await asyncio.gather(
             *(opened.offer(sender.make_received_event(f"e{n}")) for n in range(15)), return_exceptions=True
@@ -132,7 +132,7 @@ async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_ur
     assert sum(isinstance(answer, EnqueueFailed) for answer in answers) == 5
 
 
-async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_sequence(
+async def test_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_sequence(
     redis_url, prefix, sender
 ):
     async with open_queue(redis_url, prefix=prefix) as opened:

@@ -112,13 +112,13 @@ async def test_two_processes_claim_one_id_once(tmp_path: Path) -> None:
     assert answers.count(EnqueueResult.QUEUED) == answers.count(EnqueueResult.DUPLICATE) == 200
 
 
-async def test_the_same_id_in_two_workspaces_is_two_events(tmp_path: Path) -> None:
+async def test_same_id_in_two_workspaces_is_two_events(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue:
         assert await queue.offer(make_arrival()) is EnqueueResult.QUEUED
         assert await queue.offer(make_arrival(workspace=OTHER)) is EnqueueResult.QUEUED
 
 
-async def test_a_generated_id_is_never_a_duplicate(tmp_path: Path) -> None:
+async def test_generated_id_is_never_a_duplicate(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue:
         assert await queue.offer(make_arrival(claimed=False)) is EnqueueResult.QUEUED
         assert await queue.offer(make_arrival(claimed=False)) is EnqueueResult.QUEUED
@@ -157,7 +157,7 @@ async def test_expired_claims_are_deleted_when_later_events_are_acknowledged(tmp
     file.close()
 
 
-async def test_the_ledger_balances_through_every_state(tmp_path: Path) -> None:
+async def test_ledger_balances_through_every_state(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue:
         await asyncio.gather(*(queue.offer(make_arrival(f"e{i}")) for i in range(5)))
         await queue.offer(make_arrival("e0"))
@@ -190,7 +190,7 @@ async def test_repeated_acknowledgement_counts_once(tmp_path: Path) -> None:
     assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
 
 
-async def test_a_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: Path) -> None:
+async def test_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue:
         await queue.offer(make_arrival())
         (waiting,) = await queue.take(10)
@@ -202,7 +202,7 @@ async def test_a_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: 
     assert (row.quarantined, row.in_flight, row.is_balanced) == (0, 1, True)
 
 
-async def test_a_replayed_event_is_one_waiting_event_whatever_was_stored_of_its_batch(tmp_path: Path) -> None:
+async def test_replayed_event_is_one_waiting_event_whatever_was_stored_of_its_batch(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue:
         await asyncio.gather(*(queue.offer(make_arrival(f"e{i}")) for i in range(5)))
         taken = await queue.take(10)
@@ -224,7 +224,7 @@ async def test_rejection_count_is_durable_without_a_following_event(tmp_path: Pa
     assert (row.received, row.rejected_by_reason) == (1, {RejectionReason.RATE_LIMITED: 1})
 
 
-async def test_the_sequence_is_never_given_twice(tmp_path: Path) -> None:
+async def test_sequence_is_never_given_twice(tmp_path: Path) -> None:
     async with open_spool(tmp_path) as queue:
         await queue.offer(make_arrival("a"))
         (first,) = await queue.take(1)
@@ -266,7 +266,7 @@ async def test_rejections_counted_while_the_file_is_locked_come_with_the_next_co
     assert (row.received, row.rejected_by_reason) == (3, {RejectionReason.NO_BODY: 2})
 
 
-async def test_an_offer_whose_caller_went_away_holds_up_no_other(tmp_path: Path) -> None:
+async def test_offer_whose_caller_went_away_holds_up_no_other(tmp_path: Path) -> None:
     async with asyncio.timeout(30), open_spool(tmp_path) as queue:
         gone, other = (asyncio.create_task(queue.offer(make_arrival(name))) for name in ("gone", "other"))
         await asyncio.sleep(0)

@@ -136,7 +136,7 @@ async def test_invalid_queue_file_is_refused_with_one_sentence(tmp_path, ask):
 
 
 @pytest.mark.parametrize("ask", [SpoolQueue.check, SpoolQueue.start])
-async def test_a_file_of_another_version_is_refused_in_a_sentence(tmp_path, ask):
+async def test_file_of_another_version_is_refused_in_a_sentence(tmp_path, ask):
     file = tmp_path / "ingest.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 1")

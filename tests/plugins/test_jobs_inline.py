@@ -99,6 +99,6 @@ async def test_jobs_run_concurrently_up_to_the_number_of_workers(opened):
 
 
 @pytest.mark.parametrize("url", ["inline://?workers=0", "inline://?rescan_seconds=0", "inline://?nice=1"])
-def test_a_misspelt_setting_stops_the_start(opened, url):
+def test_misspelt_setting_stops_the_start(opened, url):
     with pytest.raises(StartupError):
         opened(url)

@@ -100,7 +100,7 @@ async def test_serving_process_runs_no_jobs(jobs):
     assert asked == []
 
 
-def test_a_queue_without_a_server_stops_the_start(tmp_path):
+def test_queue_without_a_server_stops_the_start(tmp_path):
     for url in ("redis://", "redis://host/x", "redis://host?queue=a b", "redis://host?nice=1"):
         with pytest.raises(StartupError):
             collect_plugins_into_registry().open_adapter("jobs", url, base_folder=tmp_path)

@@ -139,7 +139,7 @@ def test_circuit_opens_after_three_failures_and_probes_every_second():
     assert all(breaker.may_call_or_probe_once_a_second() for _ in range(3))
 
 
-def test_a_success_between_failures_keeps_the_circuit_closed():
+def test_success_between_failures_keeps_the_circuit_closed():
     breaker = CircuitBreaker(lambda: 0.0)
     for _ in range(10):
         breaker.record_failure()

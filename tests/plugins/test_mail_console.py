@@ -7,7 +7,7 @@ from service_core.access.email_sender import EmailMessage
 from service_core.extensions.registry import collect_plugins_into_registry
 
 
-async def test_a_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):
+async def test_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):
     mail = collect_plugins_into_registry(
         [("console", mail_console)], discover_entry_points=False
     ).open_adapter("mail", "console://", base_folder=tmp_path)

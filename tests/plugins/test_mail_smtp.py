@@ -87,7 +87,7 @@ async def test_percent_encoded_credentials_are_decoded(tmp_path):
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-async def test_a_server_without_tls_gets_no_mail(tmp_path, security):
+async def test_server_without_tls_gets_no_mail(tmp_path, security):
     async with serve_smtp() as server:
         with pytest.raises(EmailSenderUnavailable):
             await open_mailer(

@@ -18,7 +18,7 @@ def passwords(tmp_path):
     return REGISTRY.open_adapter("passwords", "argon2://?memory_kib=1024&rounds=1", base_folder=tmp_path)
 
 
-async def test_a_password_matches_its_hash_and_no_other(passwords):
+async def test_password_matches_its_hash_and_no_other(passwords):
     hashed = await passwords.hash("correct horse")
     assert hashed.startswith("$argon2id$v=19$m=1024,t=1,p=1$")
     assert "correct horse" not in hashed

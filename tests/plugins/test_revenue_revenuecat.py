@@ -199,7 +199,7 @@ def test_trial_ends_with_its_period_without_a_price():
     assert map_event("INITIAL_PURCHASE", period_type="TRIAL").payments == ()
 
 
-def test_a_cancellation_ends_at_the_end_of_the_period():
+def test_cancellation_ends_at_the_end_of_the_period():
     state = map_single_state("CANCELLATION", cancel_reason="UNSUBSCRIBE")
     assert (state.status, state.cancel_at_period_end) == (SubscriptionStatus.ACTIVE, True)
     assert (state.canceled_at, state.ended_at) == (JULY + timedelta(seconds=4), AUGUST)
@@ -207,7 +207,7 @@ def test_a_cancellation_ends_at_the_end_of_the_period():
     assert (trial.status, trial.ended_at) == (SubscriptionStatus.TRIALING, AUGUST)
 
 
-def test_a_failed_payment_is_past_due_and_counted_once():
+def test_failed_payment_is_past_due_and_counted_once():
     issue, cancellation = map_event("BILLING_ISSUE"), map_event("CANCELLATION", cancel_reason="BILLING_ERROR")
     for told in (issue, cancellation):
         assert told.states[0].status is SubscriptionStatus.PAST_DUE
@@ -227,14 +227,14 @@ def test_refund_reverses_its_order_and_ends_the_subscription():
     assert once.states == ()
 
 
-def test_a_reversed_refund_is_a_charge_that_repeats_no_order():
+def test_reversed_refund_is_a_charge_that_repeats_no_order():
     told = map_event("REFUND_REVERSED", **PAID)
     assert (told.properties["revenue"], told.properties["reversed_order_id"]) == ("9.99", "1002")
     assert "order_id" not in told.properties
     assert told.payments[0].amount == 999
 
 
-def test_a_pause_begins_when_the_paid_period_ends():
+def test_pause_begins_when_the_paid_period_ends():
     state = map_single_state("SUBSCRIPTION_PAUSED")
     assert (state.status, state.at) == (SubscriptionStatus.PAUSED, AUGUST)
     ended = map_single_state("EXPIRATION", expiration_reason="SUBSCRIPTION_PAUSED")

@@ -89,7 +89,7 @@ def test_every_mapped_topic_has_a_conformance_sample():
     assert {sample.headers["x-shopify-topic"] for sample in SAMPLES} == set(MAPPERS_BY_TOPIC)
 
 
-def test_the_parts_of_an_order_add_up_to_what_was_paid():
+def test_parts_of_an_order_add_up_to_what_was_paid():
     told = map_message_of("orders/paid", ORDER)
     money = {name: told.properties[name] for name in ("revenue", "tax", "shipping", "discount", "currency")}
     assert money == {

@@ -66,7 +66,7 @@ async def test_failed_block_keeps_the_previous_file(sink, tmp_path):
 
 
 @pytest.mark.parametrize("call", ["fsync", "fdopen"])
-async def test_a_disk_that_is_full_leaves_nothing(sink, monkeypatch, tmp_path, call):
+async def test_disk_that_is_full_leaves_nothing(sink, monkeypatch, tmp_path, call):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "full")
 
@@ -111,6 +111,6 @@ async def test_sink_signs_no_links(sink):
 
 
 @pytest.mark.parametrize("url", ["local://", "local://host/x", "local:///x?deep=1"])
-def test_a_url_that_names_no_folder_stops_the_start(url, tmp_path):
+def test_url_that_names_no_folder_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
         collect_plugins_into_registry().open_adapter("sink", url, base_folder=tmp_path)

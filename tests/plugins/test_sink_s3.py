@@ -45,7 +45,7 @@ async def test_file_is_uploaded_with_its_name_and_read_back(sink, bucket, size):
     assert attributes["Content-Type"] == "text/csv; charset=utf-8"
 
 
-async def test_a_block_that_raises_sends_nothing(sink, bucket):
+async def test_block_that_raises_sends_nothing(sink, bucket):
     with pytest.raises(RuntimeError):
         await write_file(sink, b"x", RuntimeError())
     assert bucket.objects == {}
@@ -130,6 +130,6 @@ async def test_link_without_credentials_is_reported(tmp_path, monkeypatch):
     "url",
     ["s3://", "s3://bucket:9/x", "s3://key@bucket", "s3://bucket?deep=1", "s3://bucket?endpoint=ftp://x"],
 )
-def test_a_url_that_names_no_bucket_stops_the_start(url, tmp_path):
+def test_url_that_names_no_bucket_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
         collect_plugins_into_registry().open_adapter("sink", url, base_folder=tmp_path)

@@ -91,7 +91,7 @@ async def test_keys_can_be_in_an_environment_variable(tmp_path, monkeypatch):
         ("keyenv://NOT_SET_ANYWHERE", None, "NOT_SET_ANYWHERE is not set"),
     ],
 )
-async def test_a_deployment_without_the_key_it_names_does_not_start(tmp_path, url, written, told):
+async def test_deployment_without_the_key_it_names_does_not_start(tmp_path, url, written, told):
     if written is not None:
         (tmp_path / "connections.key").write_text(written)
     for asked in ("start", "check"):

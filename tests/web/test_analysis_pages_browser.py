@@ -49,7 +49,7 @@ async def test_event_texts_are_escaped_in_events_and_timelines(browser_deploymen
 
 
 @pytest.mark.parametrize("scripted", [True, False])
-async def test_an_event_opens_to_its_stored_fields(browser_deployment, scripted):
+async def test_event_opens_to_its_stored_fields(browser_deployment, scripted):
     async with browser_deployment.page(browser_deployment.eve, java_script_enabled=scripted) as page:
         await page.goto(gallery_address(browser_deployment, "/events"))
         await page.locator("[data-event] summary").first.click()

@@ -42,7 +42,7 @@ async def fetch_page_text(browser, path, kind):
     return await answer.get_data(as_text=True)
 
 
-async def test_a_page_is_read_as_html_and_as_markdown_by_its_suffix(browser):
+async def test_page_is_read_as_html_and_as_markdown_by_its_suffix(browser):
     shown = await fetch_page_text(browser, "/docs/consumers/writes", "text/html")
     assert re.search('<h1 id="[a-z-]+">Writes, dry runs and undo', shown)
     assert 'href="../style.css"' in shown
@@ -60,7 +60,7 @@ async def test_links_between_pages_lead_to_pages(browser):
     assert (await browser.get("/docs")).headers["Location"] == "docs/"
 
 
-async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(browser):
+async def test_long_page_lists_its_sections_and_each_entry_leads_to_one(browser):
     shown = await fetch_page_text(browser, "/docs/reference/operations", "text/html")
     contents = shown.partition('<nav class="contents"')[2].partition("</nav>")[0]
     entries = re.findall('href="#([^"]+)">([^<]+)', contents)
@@ -131,12 +131,12 @@ async def test_search_finds_an_endpoint_by_its_description(documentation_search)
 
 
 @pytest.mark.parametrize(("query", "count"), [("q=key", 5), ("q=key&limit=1000", 20), ("q=key&limit=0", 1)])
-async def test_the_number_of_sections_is_clamped(documentation_search, query, count):
+async def test_number_of_sections_is_clamped(documentation_search, query, count):
     assert (await documentation_search.ask(query))[1]["count"] == count
 
 
 @pytest.mark.parametrize("query", ["", "q=", "q=%20%20"])
-async def test_a_blank_search_is_refused(documentation_search, query):
+async def test_blank_search_is_refused(documentation_search, query):
     assert await documentation_search.ask(query) == (
         400,
         {"error": "q is required", "code": "missing_query", "field": "q"},

@@ -48,7 +48,7 @@ async def test_form_without_csrf_token_is_refused(deployment, path):
     assert (await deployment.person().post(target, {"csrf": foreign})).status == 403
 
 
-async def test_a_refused_form_changes_nothing(deployment):
+async def test_refused_form_changes_nothing(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, poll = await deployment.asked()
     token = page.partition("=")[2]
@@ -122,7 +122,7 @@ async def test_form_without_a_cookie_sets_no_session(deployment):
     assert "Set-Cookie" not in answer.headers
 
 
-async def test_a_form_that_is_too_large_is_refused(deployment):
+async def test_form_that_is_too_large_is_refused(deployment):
     person = deployment.person()
     answer = await person.send("/app/sign-in", "/app/sign-in", email="x" * 200_000, password="x")
     assert answer.status == 413

@@ -7,7 +7,7 @@ import pytest
 READ, LINKS = "service:read", "service:write:links"
 
 
-async def test_the_page_shows_requester_workspace_and_every_scope(deployment):
+async def test_page_shows_requester_workspace_and_every_scope(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, _ = await deployment.asked(
         READ, LINKS, name="Link keeper", reason="For the spring sale", client_name="Campaign Helper"
@@ -105,7 +105,7 @@ async def test_roles_that_may_decide(deployment, role, scopes, approve, deny):
     assert answer.status == (200 if approve else 403)
 
 
-async def test_an_admin_cannot_choose_the_limit(deployment):
+async def test_admin_cannot_choose_the_limit(deployment):
     person = await deployment.signed_in("bob", "admin")
     page, _ = await deployment.asked()
     assert "rate_limit" not in (await person.get(f"/app{page}")).body

@@ -55,7 +55,7 @@ async def test_every_shown_entry_opens_and_marks_itself_as_current(deployment):
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MEMBER, Role.ADMIN])
-async def test_a_role_sees_no_entry_that_it_may_not_open(deployment, role):
+async def test_role_sees_no_entry_that_it_may_not_open(deployment, role):
     person = await deployment.signed_in("bob", role.value)
     page = side_bars((await person.get(f"{deployment.settings}/audit")).body)
     shown = shown_paths(navigation_of(deployment, role))

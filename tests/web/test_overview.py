@@ -48,7 +48,7 @@ def tile(answer, label):
     return " ".join(re.sub("<[^>]+>", " ", found[0]).split()).removeprefix(label).strip()
 
 
-async def test_a_member_sees_the_numbers_of_the_workspace(deployment):
+async def test_member_sees_the_numbers_of_the_workspace(deployment):
     ann = await sign_in_member(deployment)
     answer = await ann.get(ADDRESS + WEEK)
     assert answer.status == 200

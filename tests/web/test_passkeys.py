@@ -62,7 +62,7 @@ async def authenticator(owner):
     return authenticator
 
 
-async def test_a_passkey_opens_a_session_like_a_password(deployment, authenticator):
+async def test_passkey_opens_a_session_like_a_password(deployment, authenticator):
     person = deployment.person()
     answer = await submit_sign_in(
         person, authenticator.sign_challenge(await request_sign_in_options(person)), next="/workspaces?x=1"
@@ -266,7 +266,7 @@ async def test_unsupported_passkey_is_not_added(deployment, owner):
     await assert_not_added(owner, SoftwareAuthenticator().create_credential(asked))
 
 
-async def test_a_passkey_has_one_owner(deployment, owner, authenticator):
+async def test_passkey_has_one_owner(deployment, owner, authenticator):
     bob = await deployment.signed_in("bob", "viewer")
     again = SoftwareAuthenticator(credential_id=authenticator.credential_id)
     for person in (owner, bob):

@@ -13,7 +13,7 @@ async def find_key_by_name(deployment, name="Report key"):
     return next(key for key in keys if key.name == name)
 
 
-async def test_a_new_key_is_shown_once_and_works(deployment):
+async def test_new_key_is_shown_once_and_works(deployment):
     person = await deployment.signed_in("ann", "owner")
     page = f"{deployment.settings}/keys"
     answer = await person.follow(await person.send(page, page, name="Report key", scope="service:read"))
@@ -23,7 +23,7 @@ async def test_a_new_key_is_shown_once_and_works(deployment):
     assert not AGENT_KEY.search((await person.get(page)).body)
 
 
-async def test_a_named_key_is_renamed_limited_and_revoked(deployment):
+async def test_named_key_is_renamed_limited_and_revoked(deployment):
     person = await deployment.signed_in("ann", "owner")
     page = f"{deployment.settings}/keys"
     made = await person.follow(await person.send(page, page, name="Report key", scope="service:read"))
@@ -140,7 +140,7 @@ async def test_existing_account_signs_in_to_accept(deployment):
     assert (await eve.get(f"{deployment.settings}/members")).status == 200
 
 
-async def test_an_invitation_can_be_withdrawn(deployment):
+async def test_invitation_can_be_withdrawn(deployment):
     ann = await deployment.signed_in("ann", "owner")
     page = f"{deployment.settings}/members"
     await ann.send(page, page, email="bob@example.com", role="member")

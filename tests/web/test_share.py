@@ -56,7 +56,7 @@ def visible_words(answer):
     return " ".join(answer.text.split())
 
 
-async def test_a_report_shows_its_title_range_numbers_and_a_chart(shared_objects):
+async def test_report_shows_its_title_range_numbers_and_a_chart(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report("Visitors of the week"))
     answer = await open_public_page(shared_objects, link)
     assert answer.status == 200
@@ -81,7 +81,7 @@ async def test_every_report_kind_is_drawn(shared_objects):
         assert not re.search(r"nan|None|inf\b", answer.body), definition
 
 
-async def test_a_dashboard_shows_its_cards_and_says_which_were_deleted(shared_objects):
+async def test_dashboard_shows_its_cards_and_says_which_were_deleted(shared_objects):
     reports = [await shared_objects.report(f"Card {index}", **one) for index, one in enumerate(EVERY_KIND)]
     link = await shared_objects.share("dashboard", await shared_objects.dashboard(reports, "Monday numbers"))
     await shared_objects.send("DELETE", f"/reports/{reports[1]}")
@@ -162,7 +162,7 @@ async def test_revoked_link_returns_410_and_unknown_tokens_404(shared_objects):
         assert "Set-Cookie" not in answer.headers
 
 
-async def test_a_malformed_token_reaches_no_store(shared_objects, monkeypatch):
+async def test_malformed_token_reaches_no_store(shared_objects, monkeypatch):
     asked = []
     monkeypatch.setattr(
         shared_objects.service.ports.workspace.unique_keys,
@@ -181,7 +181,7 @@ async def test_revocation_applies_to_the_next_request_despite_caching(shared_obj
     assert (await open_public_page(shared_objects, link)).status == 410
 
 
-async def test_a_deleted_object_is_404_and_its_undo_brings_the_page_back(shared_objects):
+async def test_deleted_object_is_404_and_its_undo_brings_the_page_back(shared_objects):
     report = await shared_objects.report()
     link = await shared_objects.share("report", report)
     gone = await shared_objects.send("DELETE", f"/reports/{report}")
@@ -235,7 +235,7 @@ async def test_public_pages_are_cached_for_a_minute(shared_objects):
     assert len(asked) == 2 * first
 
 
-async def test_an_erasure_shows_on_public_pages_at_once(shared_objects):
+async def test_erasure_shows_on_public_pages_at_once(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report("Visitors"))
     ports, asked = shared_objects.service.ports, []
     aggregate = ports.events.aggregate

@@ -4,7 +4,7 @@ from hosts.composition.ports import start_adapters
 from tests.fixtures.composed_deployment import PASSWORD, ManualClock, compose_deployment, create_application
 
 
-async def test_a_password_opens_a_session_that_signing_out_ends(deployment):
+async def test_password_opens_a_session_that_signing_out_ends(deployment):
     person = await deployment.signed_in("ann", "owner")
     assert "ann@example.com" in (await person.get("/app/workspaces")).text
     cookies = list(person.client.cookie_jar)
@@ -49,7 +49,7 @@ async def test_sign_in_attempts_are_limited_to_ten_per_address(deployment):
     await person.sign_in("ann@example.com")
 
 
-async def test_a_session_ends_after_two_weeks(deployment):
+async def test_session_ends_after_two_weeks(deployment):
     person = await deployment.signed_in("ann", "owner")
     deployment.clock.advance(days=13, hours=23)
     assert (await person.get("/app/workspaces")).status == 200
@@ -66,7 +66,7 @@ async def test_session_fixation_is_prevented(deployment):
     assert "A" * 43 not in values
 
 
-async def test_a_lost_password_is_replaced_by_mail_and_other_sessions_end(deployment):
+async def test_lost_password_is_replaced_by_mail_and_other_sessions_end(deployment):
     old = await deployment.signed_in("ann", "owner")
     person = deployment.person()
     async with deployment.app.test_app():

@@ -117,7 +117,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
     st.sampled_from(["none", "previous", "year"]),
     st.lists(st.tuples(st.sampled_from(["is", "is_not", "contains"]), TEXTS), max_size=5),
 )
-def test_a_link_leads_to_the_state_it_was_made_of(dates, comparison, conditions):
+def test_link_leads_to_the_state_it_was_made_of(dates, comparison, conditions):
     state = read(f"{dates}&compare={comparison}&metric=sessions", ("metric",))
     for position, (kind, text) in enumerate(conditions):
         state = state.with_filter(f"d{position}", text, kind)

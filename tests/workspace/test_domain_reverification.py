@@ -171,7 +171,7 @@ async def test_lapsed_domain_redirects_and_accepts_no_new_links(reverified_domai
     assert (await workspace_api.link(slug="a"))["data"]["url"] == "https://go.example.com/a"
 
 
-async def test_a_lapsed_domain_whose_record_is_back_takes_links_again(reverified_domain):
+async def test_lapsed_domain_whose_record_is_back_takes_links_again(reverified_domain):
     await reverified_domain.office.link(domain_id=reverified_domain.domain)
     await reverified_domain.lose(hours=6)
     claim = await reverified_domain.looks(days=7)

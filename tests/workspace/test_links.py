@@ -10,7 +10,7 @@ DESTINATION = "https://example.com/a"
 UTM = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
 
 
-async def test_a_slug_makes_a_redirect_on_the_link_domain(workspace_api):
+async def test_slug_makes_a_redirect_on_the_link_domain(workspace_api):
     made = await workspace_api.link(slug="spring", utm_source="instagram")
     link = made["data"]
     assert (link["kind"], link["url"], link["slug"]) == (
@@ -32,7 +32,7 @@ async def test_a_slug_makes_a_redirect_on_the_link_domain(workspace_api):
     assert await workspace_api.links() == [link]
 
 
-async def test_a_domain_without_a_slug_gets_a_generated_one(workspace_api):
+async def test_domain_without_a_slug_gets_a_generated_one(workspace_api):
     domain = (await workspace_api.link(slug="a"))["data"]["domain_id"]
     link = (await workspace_api.link(domain_id=domain))["data"]
     assert re.fullmatch("[A-Za-z0-9]{7}", link["slug"])
@@ -116,7 +116,7 @@ async def test_two_changes_in_one_instant_have_different_versions(workspace_api)
     assert dates == sorted(set(dates))
 
 
-async def test_a_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug(workspace_api):
+async def test_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug(workspace_api):
     made = (await workspace_api.link(slug="spring"))["data"]
     gone = (await workspace_api.ask("DELETE", f"/links/{made['id']}")).json
     assert "data" not in gone
@@ -175,7 +175,7 @@ BAD_URLS = [
 
 
 @pytest.mark.parametrize("url", BAD_URLS)
-async def test_a_link_leads_to_public_addresses_only(workspace_api, url):
+async def test_link_leads_to_public_addresses_only(workspace_api, url):
     refused = await workspace_api.ask("POST", "/links", {"link": {"name": "x", "destination_url": url}})
     code = "invalid_field" if url == "" else "invalid_url"
     assert refused.refusal == (422, code, "link.destination_url")
@@ -194,7 +194,7 @@ async def test_patch_of_immutable_fields_is_refused(workspace_api, field):
     assert refused.refusal == (422, "immutable_field", f"link.{field}")
 
 
-async def test_an_app_link_needs_a_store(workspace_api):
+async def test_app_link_needs_a_store(workspace_api):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "target": "app"}}
     assert (await workspace_api.ask("POST", "/links", body)).refusal == (422, "invalid_field", "link.target")
     link = (await workspace_api.link(target="app", ios_url="itms-apps://apps.apple.com/app/id1"))["data"]

@@ -63,7 +63,7 @@ async def refused_rule(workspace_api, **fields):
     return (await workspace_api.ask("POST", "/rules", {"rule": RULE | fields})).refusal
 
 
-async def test_a_dry_run_names_platform_account_and_pixel(meta_workspace):
+async def test_dry_run_names_platform_account_and_pixel(meta_workspace):
     planned = (await meta_workspace.ask("POST", "/rules", {"rule": RULE, "dry_run": True})).json
     assert (planned["dry_run"], planned["applied"], "audit_id" in planned) == (True, False, False)
     diff = planned["diff"]
@@ -95,7 +95,7 @@ async def test_a_dry_run_names_platform_account_and_pixel(meta_workspace):
     assert (await meta_workspace.ask("GET", "/rules")).json == {"rules": []}
 
 
-async def test_a_rule_has_the_defaults_of_the_contract(meta_workspace):
+async def test_rule_has_the_defaults_of_the_contract(meta_workspace):
     rule = (await create_rule(meta_workspace))["data"]
     assert re.fullmatch("[0-9a-f-]{36}", rule["id"])
     usual = {
@@ -156,7 +156,7 @@ async def test_patch_of_the_platform_needs_a_new_target(meta_workspace):
     assert undone["diff"]["effects"][0]["asset_id"] == "1234"
 
 
-async def test_a_patch_of_the_asset_finds_its_account(meta_workspace):
+async def test_patch_of_the_asset_finds_its_account(meta_workspace):
     await connect_platform(meta_workspace, "meta", MAIN, SECOND)
     rule = (await create_rule(meta_workspace, asset_id="1234"))["data"]
     patch = {"rule": {"asset_id": "9999"}}
@@ -164,7 +164,7 @@ async def test_a_patch_of_the_asset_finds_its_account(meta_workspace):
     assert (changed["data"]["ad_account_id"], changed["data"]["asset_id"]) == ("act_2", "9999")
 
 
-async def test_a_delete_is_undone_under_the_same_id(meta_workspace):
+async def test_delete_is_undone_under_the_same_id(meta_workspace):
     rule = (await create_rule(meta_workspace))["data"]
     gone = (await meta_workspace.ask("DELETE", f"/rules/{rule['id']}")).json
     assert "data" not in gone
@@ -227,7 +227,7 @@ async def test_rules_are_isolated_by_workspace(meta_workspace):
 
 
 @pytest.mark.parametrize("status", [status for status in ConnectionStatus if status != "connected"])
-async def test_a_rule_needs_a_platform_that_is_connected(workspace_api, status):
+async def test_rule_needs_a_platform_that_is_connected(workspace_api, status):
     assert await refused_rule(workspace_api) == (422, "platform_not_connected", "rule.platform")
     await connect_platform(workspace_api, "meta", MAIN, status=status)
     assert await refused_rule(workspace_api) == (422, "platform_not_connected", "rule.platform")
@@ -238,7 +238,7 @@ async def test_account_without_a_pixel_is_no_target(workspace_api):
     assert await refused_rule(workspace_api) == (422, "platform_not_connected", "rule.platform")
 
 
-async def test_a_rule_is_paused_while_its_platform_is_not_connected(meta_workspace):
+async def test_rule_is_paused_while_its_platform_is_not_connected(meta_workspace):
     rule = (await create_rule(meta_workspace))["data"]
     await connect_platform(meta_workspace, "meta", MAIN, status=ConnectionStatus.EXPIRED)
     paused = await meta_workspace.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
@@ -327,7 +327,7 @@ async def test_invalid_rules_are_refused(meta_workspace, fields, refusal):
     assert await refused_rule(meta_workspace, **fields) == refusal
 
 
-async def test_a_static_value_is_an_amount_of_its_currency(meta_workspace):
+async def test_static_value_is_an_amount_of_its_currency(meta_workspace):
     rule = (await create_rule(meta_workspace, value_type="static", static_value=12.5, currency="usd"))["data"]
     assert (rule["static_value"], rule["currency"]) == (12.5, "USD")
     conditions = [

@@ -52,7 +52,7 @@ async def test_proposal_cannot_be_undone(workspace_api):
     assert refused.refusal == (409, "undo_create_unsupported", None)
 
 
-async def test_an_external_script_needs_https_and_its_hash(workspace_api):
+async def test_external_script_needs_https_and_its_hash(workspace_api):
     fields = {"type": "external", "content": "https://cdn.example.com/x.js"}
     assert (await propose_script(workspace_api, **fields)).refusal == (
         422,

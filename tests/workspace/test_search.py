@@ -48,7 +48,7 @@ async def test_prefix_matches_precede_others_for_any_limit(workspace_api):
         ]
 
 
-async def test_a_link_is_found_by_its_tag_and_its_slug_too(workspace_api):
+async def test_link_is_found_by_its_tag_and_its_slug_too(workspace_api):
     made = (await workspace_api.link(name="Reel", slug="Holidays"))["data"]
     for text in ("reel", "oliday", made["tracking_identifier"].upper()):
         (found,) = (await workspace_api.ask("GET", f"/search?q={text}&types=link")).json["results"]

@@ -34,7 +34,7 @@ async def query(api, segment_id, key="shop", **plan):
     return await api.ask("POST", "/query", body, key=key)
 
 
-async def test_a_segment_is_written_like_every_resource(shop):
+async def test_segment_is_written_like_every_resource(shop):
     planned = await shop.ask("POST", "/segments", {"segment": GERMANY, "dry_run": True})
     assert (planned.status, planned.json["applied"], planned.json["data"]["id"]) == (200, False, None)
     assert (await shop.ask("GET", "/segments")).json == {"segments": [], "next_cursor": None}
@@ -62,7 +62,7 @@ async def test_a_segment_is_written_like_every_resource(shop):
         ({"filters": GERMANY["filters"] * 11}, "invalid_filter", "segment.filters"),
     ],
 )
-async def test_a_segment_that_no_read_accepts_is_refused(shop, fields, code, field):
+async def test_segment_that_no_read_accepts_is_refused(shop, fields, code, field):
     refused = await shop.ask("POST", "/segments", {"segment": GERMANY | fields})
     assert refused.refusal == (422, code, field)
 
@@ -96,7 +96,7 @@ async def test_every_read_counts_the_sessions_of_the_segment(shop):
     assert [step["count"] for step in funnel["steps"]] == [2, 1]
 
 
-async def test_a_report_follows_the_segment_that_its_plan_names(shop):
+async def test_report_follows_the_segment_that_its_plan_names(shop):
     id_ = await save_segment(shop)
     plan = {"metrics": ["visitors"], "segment_id": id_}
     report = {"name": "Visitors", "source": "query", "plan": plan, "default_range": RANGE}
@@ -112,7 +112,7 @@ async def test_a_report_follows_the_segment_that_its_plan_names(shop):
     assert (await run()).json["data"]["totals"] == {"visitors": 1}
 
 
-async def test_a_deleted_segment_is_refused_until_it_is_restored(shop):
+async def test_deleted_segment_is_refused_until_it_is_restored(shop):
     id_ = await save_segment(shop)
     deleted = (await shop.ask("DELETE", f"/segments/{id_}")).json
     for answer in (
@@ -128,14 +128,14 @@ async def test_a_deleted_segment_is_refused_until_it_is_restored(shop):
     assert (await query(shop, id_)).json["totals"] == {"visitors": 2}
 
 
-async def test_a_segment_of_another_workspace_is_unknown(shop):
+async def test_segment_of_another_workspace_is_unknown(shop):
     theirs = await save_segment(shop, key="other")
     assert (await query(shop, theirs)).json["code"] == "unknown_segment"
     malformed = await query(shop, "not-an-id")
     assert (malformed.status, malformed.json["code"]) == (400, "invalid_parameter")
 
 
-async def test_a_private_segment_is_known_to_its_creator_only(shop):
+async def test_private_segment_is_known_to_its_creator_only(shop):
     id_ = await save_segment(shop, visibility="private")
     assert (await query(shop, id_)).json["totals"] == {"visitors": 2}
     assert [one["id"] for one in (await shop.ask("GET", "/segments")).json["segments"]] == [id_]
@@ -148,7 +148,7 @@ async def test_a_private_segment_is_known_to_its_creator_only(shop):
     assert (await query(shop, id_, key=reader)).json["totals"] == {"visitors": 2}
 
 
-async def test_a_filter_that_a_metric_or_an_event_does_not_have_is_refused(shop):
+async def test_filter_that_a_metric_or_an_event_does_not_have_is_refused(shop):
     filters = [{"dimension": "hostname", "value": "shop.example"}]
     by_host = await save_segment(shop, filters=filters)
     refused = await query(shop, by_host, metrics=["visitors", "revenue"])

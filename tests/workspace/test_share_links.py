@@ -57,7 +57,7 @@ async def test_url_is_returned_once_and_the_token_is_not_stored(workspace_api, t
     assert b"digest" not in entries
 
 
-async def test_the_effect_is_a_public_page_with_a_masked_path(workspace_api):
+async def test_effect_is_a_public_page_with_a_masked_path(workspace_api):
     made = (await create_share_link(workspace_api)).json
     assert made["diff"]["effects"] == [
         {
@@ -80,7 +80,7 @@ async def test_dry_run_returns_no_url_and_creates_no_link(workspace_api):
     assert (await workspace_api.ask("GET", "/audit")).json["entries"] == []
 
 
-async def test_an_idempotency_key_is_ignored(workspace_api):
+async def test_idempotency_key_is_ignored(workspace_api):
     report = await create_report(workspace_api)
     first, second = [await create_share_link(workspace_api, once="same", object_id=report) for _ in range(2)]
     assert first.json["data"]["url"] != second.json["data"]["url"]
@@ -106,7 +106,7 @@ async def test_revocation_is_final_and_audited_once(workspace_api):
     ]  # fmt: skip
 
 
-async def test_a_dry_run_revokes_nothing(workspace_api):
+async def test_dry_run_revokes_nothing(workspace_api):
     made = (await create_share_link(workspace_api)).json["data"]
     planned = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}?dry_run=true")).json
     assert (planned["dry_run"], planned["data"]["status"]) == (True, "revoked")
@@ -122,7 +122,7 @@ async def test_creation_and_revocation_cannot_be_undone(workspace_api):
         assert refused.refusal == (409, "not_undoable", None)
 
 
-async def test_a_link_expires_by_time(workspace_api):
+async def test_link_expires_by_time(workspace_api):
     made = (await create_share_link(workspace_api, expires_in_days=7)).json["data"]
     assert made["expires_at"] == "2026-07-15T15:01:00.000Z"
     assert (await list_share_links(workspace_api))[0]["status"] == "active"

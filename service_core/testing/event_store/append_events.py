@@ -40,7 +40,7 @@ class AppendEvents(EventStoreKit):
         page = await store.list_latest_person_events(builder.query_scope(SPAN), "u:U1")
         assert page == builder.events
 
-    async def test_an_event_id_is_stored_once_within_seven_days_of_receipt(
+    async def test_event_id_is_stored_once_within_seven_days_of_receipt(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An event id is stored once in and across batches, and again when it is received seven days later."""
@@ -52,7 +52,7 @@ class AppendEvents(EventStoreKit):
         assert await store.append([later]) == 1
         assert await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS) == 2
 
-    async def test_an_event_with_a_key_supersedes_one_without_of_the_same_id(
+    async def test_event_with_a_key_supersedes_one_without_of_the_same_id(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The event of a browser batch disappears from every answer when its id comes from a sender with a key."""
@@ -85,7 +85,7 @@ class AppendEvents(EventStoreKit):
         assert await store.append([claimed, real]) == 1
         assert await store.list_latest_person_events(builder.query_scope(SPAN), "v:B1") == [real]
 
-    async def test_the_same_event_id_in_two_workspaces_is_stored_twice(
+    async def test_same_event_id_in_two_workspaces_is_stored_twice(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Event ids are unique per workspace only."""

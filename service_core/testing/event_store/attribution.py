@@ -49,7 +49,7 @@ def add_visits_in_own_sessions(
 class Attribution(EventStoreKit):
     """Tests of touches, attribution windows, weightings, refunds and touch paths."""
 
-    async def test_a_touch_is_a_session_start_or_a_source_change_in_the_session(
+    async def test_touch_is_a_session_start_or_a_source_change_in_the_session(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The first event of a session makes a touch, and so does each change of the source within it."""
@@ -71,7 +71,7 @@ class Attribution(EventStoreKit):
         await store.append(builder.events)
         assert await touch_sources(store, builder) == ["google", "(direct)"]
 
-    async def test_a_touch_has_campaign_click_id_referrer_and_landing_page_of_its_event(
+    async def test_touch_has_campaign_click_id_referrer_and_landing_page_of_its_event(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A touch has the source, UTM values, click ids, referrer and landing page of its event."""
@@ -85,7 +85,7 @@ class Attribution(EventStoreKit):
         assert (touch.click_id, touch.click_id_type, touch.lyr) == ("c1", "gclid", "x9")
         assert (touch.referrer, touch.landing_page) == tuple(page.values())
 
-    async def test_a_revisit_that_repeats_stored_campaign_values_makes_no_touch(
+    async def test_revisit_that_repeats_stored_campaign_values_makes_no_touch(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A session whose campaign values are stored ones of an earlier touch, not of its URL, makes no touch."""
@@ -101,7 +101,7 @@ class Attribution(EventStoreKit):
         ]
         assert times == ["01", "04"]
 
-    async def test_a_referrer_wins_over_stored_campaign_values_of_an_earlier_touch(
+    async def test_referrer_wins_over_stored_campaign_values_of_an_earlier_touch(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A touch with a referrer and stored campaign values takes its source from the referrer and has no campaign."""
@@ -163,7 +163,7 @@ class Attribution(EventStoreKit):
         ):
             assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == expected
 
-    async def test_a_direct_only_path_is_credited_to_direct_and_no_touch_is_unattributed(
+    async def test_direct_only_path_is_credited_to_direct_and_no_touch_is_unattributed(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Direct touches get the credit when a path has no others.
@@ -218,7 +218,7 @@ class Attribution(EventStoreKit):
                 weighting
             )
 
-    async def test_the_remainder_of_a_split_goes_to_the_earlier_touch(
+    async def test_remainder_of_a_split_goes_to_the_earlier_touch(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Minor units and credits that do not divide evenly go to the earlier touches, per currency."""
@@ -297,7 +297,7 @@ class Attribution(EventStoreKit):
             "google": 3
         }
 
-    async def test_a_refund_is_credited_to_the_touches_of_its_order(
+    async def test_refund_is_credited_to_the_touches_of_its_order(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A refund is credited to the touches of its order, whoever reports it.

@@ -127,7 +127,7 @@ class CurrencyConversion(EventStoreKit):
         nothing = builder.query_scope(MARCH, rates=make_exchange_rates({}))
         assert await measure_value_or_row(store, nothing, MISSING_RATES) == 2
 
-    async def test_a_rate_is_used_for_seven_days_in_the_workspace_time_zone(
+    async def test_rate_is_used_for_seven_days_in_the_workspace_time_zone(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A rate is used on its day and the seven after it, by the days of the workspace's time zone."""
@@ -157,7 +157,7 @@ class CurrencyConversion(EventStoreKit):
         halved = builder.query_scope(MARCH, rates=make_exchange_rates({"2026-03-06": {"USD": "0.5"}}))
         assert await measure_value_or_row(store, halved, CHARGED) == 0 + 2 + 2 + 4
 
-    async def test_a_refund_is_converted_at_the_rate_of_its_charge(
+    async def test_refund_is_converted_at_the_rate_of_its_charge(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A refund is converted at its charge's rate, so a full refund nets to zero.
@@ -222,7 +222,7 @@ class CurrencyConversion(EventStoreKit):
         )
         assert sorted(by_source.values()) == [36, 37, 37]
 
-    async def test_a_converted_amount_out_of_range_counts_as_missing_fx_rate(
+    async def test_converted_amount_out_of_range_counts_as_missing_fx_rate(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An amount whose conversion exceeds the largest amount counts as missing a rate."""

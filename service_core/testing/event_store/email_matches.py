@@ -41,7 +41,7 @@ class EmailMatches(EventStoreKit):
             "$identify", at=f"2026-03-02T{at}", visitor=visitor, strong_id=strong, event_data=data
         )
 
-    async def test_an_unlinked_payment_belongs_to_the_one_person_with_its_email(
+    async def test_unlinked_payment_belongs_to_the_one_person_with_its_email(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A provider's payment without a known visitor belongs to the person with its e-mail, compared without case."""
@@ -58,7 +58,7 @@ class EmailMatches(EventStoreKit):
         }
         assert counts == {"u:U1": 2, "v:A2": 2, "u:cid@X.example": 2, "v:till:c4": 1}
 
-    async def test_an_email_identified_later_claims_earlier_payments(
+    async def test_email_identified_later_claims_earlier_payments(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A payment moves to a person when the e-mail is identified after it, and to the user when the visitor logs in."""
@@ -70,9 +70,7 @@ class EmailMatches(EventStoreKit):
             expected = {1: "v:till:c1", 2: "v:A1", 3: "v:A1", 6: "u:U1"}[number]
             assert await store.find_person_of_any_id(builder.workspace_id, "till:c1") == expected, number
 
-    async def test_an_email_of_two_persons_matches_no_payment(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
+    async def test_email_of_two_persons_matches_no_payment(self, store: Store, builder: EventBuilder) -> None:
         """Payments stay unlinked, and apart, when two persons have their e-mail."""
         self.add_email_event(builder, "A1", "U1", "ann@x.example")
         self.add_email_event(builder, "A2", None, "ann@x.example")
@@ -86,7 +84,7 @@ class EmailMatches(EventStoreKit):
             "v:till:c2",
         }
 
-    async def test_a_payment_linked_by_another_id_is_not_matched_by_email(
+    async def test_payment_linked_by_another_id_is_not_matched_by_email(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A payment with a known visitor, user or shared external id keeps that person and ignores its e-mail."""

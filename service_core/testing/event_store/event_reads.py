@@ -35,7 +35,7 @@ class EventReads(EventStoreKit):
         remaining = await store.list_events(EventPageQuery(scope, 10, count_total=False, after=after))
         assert (remaining.events, remaining.total, remaining.has_more) == (expected[3:], None, False)
 
-    async def test_an_event_page_and_its_total_count_only_matching_events(
+    async def test_event_page_and_its_total_count_only_matching_events(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An event page, its total and `has_more` count only events that match the filter."""

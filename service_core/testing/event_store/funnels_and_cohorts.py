@@ -77,7 +77,7 @@ class FunnelsAndCohorts(EventStoreKit):
             (2, None, None), (2, 1.5 * day, 1.5 * day), (1, 2 * day, 2 * day),
         ]  # fmt: skip
 
-    async def test_a_strict_funnel_allows_no_other_event_between_steps(
+    async def test_strict_funnel_allows_no_other_event_between_steps(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """In a strict funnel any other event between two steps ends the attempt."""
@@ -88,7 +88,7 @@ class FunnelsAndCohorts(EventStoreKit):
         table = await store.read_funnel(three_step_funnel_query(builder, order=FunnelOrder.STRICT))
         assert units_per_step(table) == [3, 2, 1]
 
-    async def test_an_any_order_funnel_counts_distinct_steps_within_one_window(
+    async def test_any_order_funnel_counts_distinct_steps_within_one_window(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """With any order a unit's depth is the number of distinct steps within one window."""
@@ -104,7 +104,7 @@ class FunnelsAndCohorts(EventStoreKit):
             1,
         ]
 
-    async def test_an_excluded_event_removes_a_unit_unless_another_attempt_is_free_of_it(
+    async def test_excluded_event_removes_a_unit_unless_another_attempt_is_free_of_it(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An excluded event after step one and before the last step removes the unit, unless another attempt has none."""
@@ -169,7 +169,7 @@ class FunnelsAndCohorts(EventStoreKit):
             await store.read_funnel(three_step_funnel_query(builder, steps=STEPS[:2], by_session=True))
         ) == [2, 1]
 
-    async def test_a_funnel_filter_applies_to_the_first_step_only(
+    async def test_funnel_filter_applies_to_the_first_step_only(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A filter of the scope applies to the event of step one only."""
@@ -181,7 +181,7 @@ class FunnelsAndCohorts(EventStoreKit):
         table = await store.read_funnel(replace(three_step_funnel_query(builder), scope=scope))
         assert units_per_step(table) == [1, 1, 0]
 
-    async def test_a_funnel_without_events_has_zero_counts(self, store: Store, builder: EventBuilder) -> None:
+    async def test_funnel_without_events_has_zero_counts(self, store: Store, builder: EventBuilder) -> None:
         """In a workspace without events every step and `open` are 0."""
         table = await store.read_funnel(three_step_funnel_query(builder))
         assert (units_per_step(table), table.open) == ([0, 0, 0], 0)
@@ -224,7 +224,7 @@ class FunnelsAndCohorts(EventStoreKit):
         assert dict(table.sizes) == {1: 1}
         assert [(c.bucket, c.active) for c in table.cells if c.active] == [(1, 1)]
 
-    async def test_a_session_over_several_weeks_is_active_only_in_weeks_with_events(
+    async def test_session_over_several_weeks_is_active_only_in_weeks_with_events(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A person with one session over weeks is active only in the weeks with an event."""

@@ -79,7 +79,7 @@ class IdentityResolution(EventStoreKit):
         await store.append(builder.events)
         assert await event_times_by_person(store, builder) == {"u:U1": ["00:00", "01:00"]}
 
-    async def test_a_second_user_of_one_visitor_gets_only_later_events(
+    async def test_second_user_of_one_visitor_gets_only_later_events(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """When a second user identifies on a visitor, only its later events belong to that user."""
@@ -90,7 +90,7 @@ class IdentityResolution(EventStoreKit):
             "u:U2": ["03:00", "04:00"],
         }
 
-    async def test_a_former_user_who_identifies_again_gets_the_later_events(
+    async def test_former_user_who_identifies_again_gets_the_later_events(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """After a change of user and back, later events belong to the first user again."""
@@ -107,7 +107,7 @@ class IdentityResolution(EventStoreKit):
         await store.append(builder.events)
         assert await measure_value_or_row(store, builder.query_scope(SPAN), PERSONS, VISITORS) == (1, 2)
 
-    async def test_an_identified_event_links_all_its_anonymous_ids_to_the_user(
+    async def test_identified_event_links_all_its_anonymous_ids_to_the_user(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The visitor, anonymous and distinct ids of an identified event all belong to the user."""
@@ -121,7 +121,7 @@ class IdentityResolution(EventStoreKit):
             "u:U1": ["00:00", "01:00", "05:00", "10:00", "11:00", "12:00"]
         }
 
-    async def test_a_secondary_anonymous_id_moves_later_events_only_and_revocation_undoes_it(
+    async def test_secondary_anonymous_id_moves_later_events_only_and_revocation_undoes_it(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A linked id that is not the event's visitor moves later events only.
@@ -153,7 +153,7 @@ class IdentityResolution(EventStoreKit):
         await store.append(builder.events)
         assert set(await event_times_by_person(store, builder)) == {"v:A1", "u:U1", "v:D1"}
 
-    async def test_a_bot_event_does_not_link_its_secondary_anonymous_ids(
+    async def test_bot_event_does_not_link_its_secondary_anonymous_ids(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An identified event of a bot links none of its anonymous ids."""
@@ -175,9 +175,7 @@ class IdentityResolution(EventStoreKit):
         for any_id, person in (("V1", "u:U1"), ("D1", "u:U2"), ("A1", "u:U2"), ("X1", None)):
             assert await store.find_person_of_any_id(builder.workspace_id, any_id) == person, any_id
 
-    async def test_an_alias_merges_two_users_under_the_new_id(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
+    async def test_alias_merges_two_users_under_the_new_id(self, store: Store, builder: EventBuilder) -> None:
         """`$alias` merges the previous user id into the new one."""
         add_identity_events(builder, ("A1", "U1"), ("A1", None))
         add_alias_event(builder, "U1", "U2", at="2026-03-02T05:00")
@@ -201,7 +199,7 @@ class IdentityResolution(EventStoreKit):
         await store.append(builder.events)
         assert set(await event_times_by_person(store, builder)) == {"v:A1", "v:A2"}
 
-    async def test_a_visitor_id_equal_to_a_user_id_is_another_person(
+    async def test_visitor_id_equal_to_a_user_id_is_another_person(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A visitor and a user with the same id are two persons."""
@@ -209,7 +207,7 @@ class IdentityResolution(EventStoreKit):
         await store.append(builder.events)
         assert set(await event_times_by_person(store, builder)) == {"v:X", "u:X"}
 
-    async def test_an_identification_received_late_applies_at_its_event_time(
+    async def test_identification_received_late_applies_at_its_event_time(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An identification that is stored after later events applies from its own event time."""
@@ -234,7 +232,7 @@ class IdentityResolution(EventStoreKit):
         }
         assert counts == {"u:U1": 2, "u:U2": 2}
 
-    async def test_an_identification_by_a_bot_is_ignored(self, store: Store, builder: EventBuilder) -> None:
+    async def test_identification_by_a_bot_is_ignored(self, store: Store, builder: EventBuilder) -> None:
         """A bot's `$identify` does not link the visitor."""
         add_identity_events(builder, ("A1", None))
         builder.add_event("$identify", at="2026-03-02T05:00", visitor="A1", strong_id="U1", is_bot=True)
@@ -270,7 +268,7 @@ class IdentityResolution(EventStoreKit):
             await store.revoke_identity_link(builder.workspace_id, alias)
         assert set(await event_times_by_person(store, builder)) == {"u:U1", "u:U2"}
 
-    async def test_a_shared_external_id_merges_anonymous_visitors_with_the_one_user(
+    async def test_shared_external_id_merges_anonymous_visitors_with_the_one_user(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Visitors with one external id of one namespace are the person of its only user."""
@@ -284,9 +282,7 @@ class IdentityResolution(EventStoreKit):
         }
         assert counts == {"u:U1": 3, "v:A4": 1}
 
-    async def test_an_external_id_of_two_users_merges_nobody(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
+    async def test_external_id_of_two_users_merges_nobody(self, store: Store, builder: EventBuilder) -> None:
         """An external id that two users have merges no visitor."""
         for visitor, strong in (("A1", None), ("A2", "U1"), ("A3", "U2")):
             builder.add_event(
@@ -338,7 +334,7 @@ class IdentityResolution(EventStoreKit):
         first, total = await store.list_external_id_conflicts_and_total(builder.workspace_id, 2)
         assert (first, total) == (answer[:2], 5)
 
-    async def test_a_conflict_has_counts_and_latest_event_per_person_up_to_the_maximum(
+    async def test_conflict_has_counts_and_latest_event_per_person_up_to_the_maximum(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A conflict has count and latest event per person, at most `MAX_CONFLICTING_PERSONS`, and any namespace text."""
@@ -387,7 +383,7 @@ class IdentityResolution(EventStoreKit):
         assert await store.list_external_id_conflicts_and_total(workspace, 100) == ([], 0)
         assert await store.find_person_of_any_id(workspace, "A5") == "u:U3"
 
-    async def test_a_conflicting_external_id_stays_in_the_profile_of_each_person(
+    async def test_conflicting_external_id_stays_in_the_profile_of_each_person(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The profile of each person of a conflict still has the external id."""
@@ -399,7 +395,7 @@ class IdentityResolution(EventStoreKit):
             )
             assert answer.profile.external_ids == {"crm": "1"}
 
-    async def test_a_web_attribution_match_by_email_merges_the_web_visitor_and_by_ip_does_not(
+    async def test_web_attribution_match_by_email_merges_the_web_visitor_and_by_ip_does_not(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """`$web_attribution_matched` merges the web visitor when matched by e-mail, not when matched by IP address."""

@@ -249,7 +249,7 @@ class Invariants(EventStoreKit):
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_a_measure_has_the_same_value_alone_and_with_others(
+    async def test_measure_has_the_same_value_alone_and_with_others(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
         """Each measure has the same value queried alone and together with others."""
@@ -272,7 +272,7 @@ class Invariants(EventStoreKit):
         revenue, refunds = await measure_value_or_row(store, scope, REVENUE, REFUNDS)
         assert revenue - refunds == 0
 
-    async def test_a_value_in_another_case_matches_nothing_and_totals_are_zero(
+    async def test_value_in_another_case_matches_nothing_and_totals_are_zero(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A measure condition with another letter case gives no rows and totals of 0."""

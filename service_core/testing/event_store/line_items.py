@@ -83,7 +83,7 @@ class LineItems(EventStoreKit):
             (None, (None, None, 1.0, None)),
         ],
     )
-    async def test_a_line_item_is_read_from_the_known_property_names(
+    async def test_line_item_is_read_from_the_known_property_names(
         self, store: Store, builder: EventBuilder, line: Any, known: tuple[Any, ...]
     ) -> None:
         """Item id, variant, quantity and price are read from the known property names.
@@ -111,7 +111,7 @@ class LineItems(EventStoreKit):
             "CAP": 1,
         }
 
-    async def test_a_charge_without_a_list_is_one_item_of_its_own_properties(
+    async def test_charge_without_a_list_is_one_item_of_its_own_properties(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A charge without a list is one item with its properties.

@@ -23,7 +23,7 @@ SPAN: Final = whole_utc_days("2026-03-01", "2026-03-31")
 class LoneDistinctIds(EventStoreKit):
     """Tests of a server's events that carry a distinct id and no other id."""
 
-    async def test_a_distinct_id_sent_alone_is_the_strong_id_of_its_name_whichever_came_first(
+    async def test_distinct_id_sent_alone_is_the_strong_id_of_its_name_whichever_came_first(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A server's lone distinct id is the person whose strong id it is, and its purchase follows their touches.

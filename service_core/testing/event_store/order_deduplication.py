@@ -49,7 +49,7 @@ class OrderDeduplication(EventStoreKit):
     """Tests of order, payment and refund deduplication."""
 
     @pytest.mark.parametrize("order", list(permutations(REPORTED_EVENT_AND_AMOUNT)))
-    async def test_an_order_reported_by_shop_payment_provider_and_browser_counts_once_as_the_shops(
+    async def test_order_reported_by_shop_payment_provider_and_browser_counts_once_as_the_shops(
         self, store: Store, builder: EventBuilder, order: tuple[str, ...]
     ) -> None:
         """An order of three sources counts once in each measure with the shop's amount, in whatever order they report."""
@@ -209,7 +209,7 @@ class OrderDeduplication(EventStoreKit):
         assert await measure_value_or_row(store, with_rates, unknown) == 1
 
     @pytest.mark.parametrize("order", list(permutations(range(3))))
-    async def test_the_most_complete_message_of_a_payment_counts_in_any_order_of_arrival(
+    async def test_most_complete_message_of_a_payment_counts_in_any_order_of_arrival(
         self, store: Store, builder: EventBuilder, order: tuple[int, ...]
     ) -> None:
         """Of three messages of one payment the one with most ids and components counts, in any order of arrival."""
@@ -274,7 +274,7 @@ class OrderDeduplication(EventStoreKit):
         await store.append(builder.events)
         assert await measure_value_or_row(store, builder.query_scope(MARCH), CHARGES, CONVERTED) == (3, 3)
 
-    async def test_a_refund_finds_its_order_by_payment_id(self, store: Store, builder: EventBuilder) -> None:
+    async def test_refund_finds_its_order_by_payment_id(self, store: Store, builder: EventBuilder) -> None:
         """A refund whose payment id is that of a charge belongs to its order and is credited to its touch."""
         builder.add_event("page_view", at="2026-03-01", visitor="A1", **campaign_columns("google", "cpc"))
         paid = {"source": "till", "payment_id": "pi_1"}

@@ -29,7 +29,7 @@ LAST = CreditRule(Weighting.LAST, timedelta(days=30))
 class PaidAmounts(EventStoreKit):
     """Tests of amounts under names of paid, custom and vendors' standard events."""
 
-    async def test_an_amount_is_money_only_where_something_was_paid(
+    async def test_amount_is_money_only_where_something_was_paid(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The amount of a vendor's standard event is no money; that of a custom name is, but no order.

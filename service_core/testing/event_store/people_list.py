@@ -13,7 +13,7 @@ SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 class PeopleList(EventStoreKit):
     """A row of the people list, its filters and its search."""
 
-    async def test_a_people_row_has_all_time_traits_and_counts_of_the_range(
+    async def test_people_row_has_all_time_traits_and_counts_of_the_range(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A people row has first values and traits of all time and counts of the range, and is found by e-mail and campaign."""
@@ -68,7 +68,7 @@ class PeopleList(EventStoreKit):
             answer, total = await store.list_people_and_total(plan)
             assert ([person.visitor_id for person in answer], total) == (["A3", "A2"], 2)
 
-    async def test_a_people_row_lists_at_most_a_thousand_visitors_and_search_finds_any(
+    async def test_people_row_lists_at_most_a_thousand_visitors_and_search_finds_any(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A row lists at most `MAX_ITEMS_PER_PERSON` visitors, but counts and search cover all of them."""
@@ -82,7 +82,7 @@ class PeopleList(EventStoreKit):
         assert person.visitor_ids == tuple(f"A{number:04}" for number in range(MAX_ITEMS_PER_PERSON))
         assert (person.events, total) == (MAX_ITEMS_PER_PERSON + 1, 1)
 
-    async def test_an_order_reported_by_two_visitors_counts_for_the_first_only(
+    async def test_order_reported_by_two_visitors_counts_for_the_first_only(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A later report of an order by another visitor counts as an event, not as a conversion or an order."""

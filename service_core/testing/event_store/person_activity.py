@@ -13,7 +13,7 @@ from service_core.testing.event_store.kit import EventStoreKit, Store
 class PersonActivityKit(EventStoreKit):
     """Tests of `read_activity` and of limited reads of one person."""
 
-    async def test_a_profile_has_all_anonymous_ids_and_the_latest_traits_of_all_time(
+    async def test_profile_has_all_anonymous_ids_and_the_latest_traits_of_all_time(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A profile has anonymous ids, the latest external id and the latest known value of each trait, also before the range."""

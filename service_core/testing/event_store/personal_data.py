@@ -107,7 +107,7 @@ class PersonalData(EventStoreKit):
         assert await store.find_person_of_any_id(builder.workspace_id, "B1") is None
         assert await measure_value_or_row(store, other.query_scope(SPAN), EVENTS) == 4
 
-    async def test_a_person_whose_events_are_deleted_is_forgotten(
+    async def test_person_whose_events_are_deleted_is_forgotten(
         self, store: Store, builder: EventBuilder, oracle: Store
     ) -> None:
         """No id of the person is known any more; everybody else counts as before, on a shared device, too."""

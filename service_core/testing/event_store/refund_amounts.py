@@ -32,7 +32,7 @@ def add_payment(
 class RefundAmounts(EventStoreKit):
     """Tests of the amounts of refunds of charges whose tax or shipping is known."""
 
-    async def test_a_full_refund_of_a_taxed_charge_nets_to_zero_in_payments_and_credits(
+    async def test_full_refund_of_a_taxed_charge_nets_to_zero_in_payments_and_credits(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The refund of what was paid leaves out tax and shipping, in the range, outside of it and by the order's day."""
@@ -88,7 +88,7 @@ class RefundAmounts(EventStoreKit):
             "O1": 5_000, "O2": 5_000, "O3": 5_000, "O4": 5_000, "O5": 5_000, "of no charge": 700,
         }  # fmt: skip
 
-    async def test_the_most_complete_message_of_a_payment_decides_what_its_refund_leaves_out(
+    async def test_most_complete_message_of_a_payment_decides_what_its_refund_leaves_out(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A payment without tax and a session with it are one charge; its refund follows the session, a repeat counts once."""

@@ -50,7 +50,7 @@ def trailing_active_persons(days: int) -> Aggregation:
 class SessionsAndPayments(EventStoreKit):
     """Tests of aggregates over sessions, conversions and payments."""
 
-    async def test_a_session_over_midnight_starts_once_and_counts_in_both_ranges(
+    async def test_session_over_midnight_starts_once_and_counts_in_both_ranges(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A session that began before the range counts as a session but not as a start, with its first entry source."""
@@ -67,7 +67,7 @@ class SessionsAndPayments(EventStoreKit):
             "(direct)": 1,
         }
 
-    async def test_the_same_session_id_of_two_visitors_is_two_sessions(
+    async def test_same_session_id_of_two_visitors_is_two_sessions(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Session ids are unique per visitor only."""
@@ -79,7 +79,7 @@ class SessionsAndPayments(EventStoreKit):
             2,
         )
 
-    async def test_the_entry_event_of_a_session_may_be_stored_after_later_events(
+    async def test_entry_event_of_a_session_may_be_stored_after_later_events(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Entry columns follow the earliest event of a session, also when it is stored last."""
@@ -138,7 +138,7 @@ class SessionsAndPayments(EventStoreKit):
         assert {visitor for visitor, count in bounced.items() if count} == {"bounce", "system", "long"}
         assert {visitor for visitor, count in engaged.items() if count} == {"long", "two", "converted"}
 
-    async def test_a_session_counts_whole_in_the_range_where_it_starts(
+    async def test_session_counts_whole_in_the_range_where_it_starts(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Sums of a session cover all its events and count in the range of its start, in no later one."""
@@ -216,7 +216,7 @@ class SessionsAndPayments(EventStoreKit):
             counts[days] = [row[-1] for row in sorted((await store.aggregate(query)).rows)]
         assert counts == {1: [1, 1, 1], 2: [2, 1, 1, 2], 3: [2, 2, 2, 2]}
 
-    async def test_a_visitor_is_new_only_in_the_range_of_its_first_event(
+    async def test_visitor_is_new_only_in_the_range_of_its_first_event(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A visitor with an event before the range is not new in it."""
@@ -246,7 +246,7 @@ class SessionsAndPayments(EventStoreKit):
         assert await measure_value_or_row(store, builder.query_scope(SPAN), new) == 1
         assert await measure_value_or_row(store, builder.query_scope(SPAN, include_bots=True), new) == 0
 
-    async def test_a_person_is_identified_even_when_its_identification_is_after_the_range(
+    async def test_person_is_identified_even_when_its_identification_is_after_the_range(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """`identified` is true for persons identified at any time, also after the range."""
@@ -322,7 +322,7 @@ class SessionsAndPayments(EventStoreKit):
         assert await measure_value_or_row(store, scope, CHARGES, REVENUE, REFUNDS) == (3, 57, 50)
         assert await measure_by_columns(store, scope, REVENUE, "provider") == {"tracked": 50, "till": 7}
 
-    async def test_a_refund_counts_on_its_own_day_or_with_order_refunds_on_its_orders(
+    async def test_refund_counts_on_its_own_day_or_with_order_refunds_on_its_orders(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A refund counts on its own day.

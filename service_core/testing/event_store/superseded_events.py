@@ -13,7 +13,7 @@ SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 class SupersededEvents(EventStoreKit):
     """Tests of `SupersededEventStore`, and of its events in `PersonalDataStore`."""
 
-    async def test_a_superseded_event_is_kept_and_counts_nowhere(
+    async def test_superseded_event_is_kept_and_counts_nowhere(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The event of a browser batch stays stored as it was, with the number of the event that counts."""
@@ -29,7 +29,7 @@ class SupersededEvents(EventStoreKit):
         assert await measure_value_or_row(store, scope, EVENTS) == 1
         assert await list_superseded(store, EventBuilder()) == []
 
-    async def test_an_event_that_is_superseded_within_its_batch_is_kept(
+    async def test_event_that_is_superseded_within_its_batch_is_kept(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Of two events of one id in a batch that without a key is kept, also when the batch is sent again."""

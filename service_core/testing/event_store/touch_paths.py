@@ -66,7 +66,7 @@ class TouchPaths(EventStoreKit):
         )
         assert (path.keys, path.converted, path.unconverted) == ((("paid_search",), ("email",)), 1, 0)
 
-    async def test_a_tracked_touch_before_the_conversion_replaces_client_reported_touches(
+    async def test_tracked_touch_before_the_conversion_replaces_client_reported_touches(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Client-reported touches get no credit as soon as the person has any tracked touch, even outside the window."""
@@ -82,7 +82,7 @@ class TouchPaths(EventStoreKit):
         )
         assert answer == {"bing": 1_000_000, "(direct)": 1_000_000, None: 1_000_000}
 
-    async def test_the_latest_human_event_before_a_conversion_supplies_the_reported_touches(
+    async def test_latest_human_event_before_a_conversion_supplies_the_reported_touches(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Reported touches come from the person's latest event up to the conversion, bots left out.
@@ -155,7 +155,7 @@ class TouchPaths(EventStoreKit):
             ("A", "B"): (1, 0),
         }
 
-    async def test_an_unconverted_path_starts_one_window_before_the_range(
+    async def test_unconverted_path_starts_one_window_before_the_range(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The path of a person without a conversion holds touches from one window before the range to its end."""

@@ -136,7 +136,7 @@ class Visits(EventStoreKit):
         assert (active.latest_event, active.events, active.revenue) == (builder.events[0], 1, 500)
         assert active.first_seen == active.last_seen == utc_instant("2026-03-02T10:00")
 
-    async def test_a_session_that_begins_with_a_system_event_is_described_by_its_first_page_view(
+    async def test_session_that_begins_with_a_system_event_is_described_by_its_first_page_view(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Source, campaign and landing page are those of a page view within 30 minutes, in whichever order events arrive."""
@@ -169,7 +169,7 @@ class Visits(EventStoreKit):
         by_path = await measure_by_columns(store, late.query_scope(SPAN), SESSIONS, entry_column("page_path"))
         assert {(key,): count for key, count in by_path.items()} == path
 
-    async def test_a_session_has_its_last_page_and_the_host_and_screen_of_its_entry(
+    async def test_session_has_its_last_page_and_the_host_and_screen_of_its_entry(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """The exit page is that of the last page view, also when it arrives first; host and screen are of the entry event."""
@@ -198,7 +198,7 @@ class Visits(EventStoreKit):
         at_z = replace(scope, filters=(Predicate("exit_page", value="/z"),))
         assert await measure_value_or_row(store, at_z, VISITORS, EVENTS, SESSION_STARTS) == (1, 4, 1)
 
-    async def test_a_repeat_of_an_order_makes_no_session_engaged_and_no_purchase(
+    async def test_repeat_of_an_order_makes_no_session_engaged_and_no_purchase(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """A thank-you page that is opened again in a later session converts, engages and purchases nothing.
@@ -227,7 +227,7 @@ class Visits(EventStoreKit):
         bought = carts.with_conditions(Predicate("has_purchase", value=True))
         assert await measure_value_or_row(store, builder.query_scope(SPAN), carts, bought) == (2, 1)
 
-    async def test_a_repeat_of_an_order_is_no_step_of_a_funnel_and_no_return(
+    async def test_repeat_of_an_order_is_no_step_of_a_funnel_and_no_return(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Two reports of one order fill one step; two orders fill two. A repeat in a later week is no activity."""
@@ -253,7 +253,7 @@ class Visits(EventStoreKit):
         unset = replace(twice, scope=replace(twice.scope, conversions=nothing))
         assert units_per_step(await store.read_funnel(unset)) == [3, 1]
 
-    async def test_an_order_reported_by_page_server_and_provider_is_one_event_of_its_person(
+    async def test_order_reported_by_page_server_and_provider_is_one_event_of_its_person(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """In funnels and returns the report of the page counts, else that of the server, whichever comes first.
@@ -293,7 +293,7 @@ class Visits(EventStoreKit):
         table = await store.read_cohorts(CohortReaderQuery(scope, weeks, weeks, event_names=names))
         assert {(c.cohort, c.bucket): c.active for c in table.cells if c.active} == {(0, 0): 5, (0, 1): 2}
 
-    async def test_a_server_event_without_a_device_is_no_visit(
+    async def test_server_event_without_a_device_is_no_visit(
         self, store: Store, builder: EventBuilder
     ) -> None:
         """It counts as an event, a conversion and money of its person, and in no visitor and no session.

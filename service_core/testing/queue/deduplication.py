@@ -73,7 +73,7 @@ class Deduplication(IngestQueueKit):
             )
         assert answers.count(EnqueueResult.QUEUED) == answers.count(EnqueueResult.DUPLICATE) == 200
 
-    async def test_the_same_event_id_in_two_workspaces_is_queued_twice(self, queue: IngestQueue) -> None:
+    async def test_same_event_id_in_two_workspaces_is_queued_twice(self, queue: IngestQueue) -> None:
         """Event ids are claimed per workspace."""
         assert await queue.offer(WriteKeyClient().make_received_event()) is EnqueueResult.QUEUED
         assert await queue.offer(WriteKeyClient().make_received_event()) is EnqueueResult.QUEUED
@@ -85,7 +85,7 @@ class Deduplication(IngestQueueKit):
         for _ in range(2):
             assert await queue.offer(client.make_received_event(claimed=False)) is EnqueueResult.QUEUED
 
-    async def test_a_claimed_id_is_a_duplicate_until_seven_days_after_the_accepted_event(
+    async def test_claimed_id_is_a_duplicate_until_seven_days_after_the_accepted_event(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """An id is a duplicate up to exactly seven days after the event that was accepted last, and for earlier events."""
@@ -97,7 +97,7 @@ class Deduplication(IngestQueueKit):
         expected = [True, False, False, True, False, False]
         assert [offer is EnqueueResult.QUEUED for offer in offers] == expected
 
-    async def test_a_claim_without_a_key_gives_way_to_one_with_a_key(
+    async def test_claim_without_a_key_gives_way_to_one_with_a_key(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """An id claimed by a browser batch is accepted once more from a sender with a key, and never the other way."""
@@ -117,7 +117,7 @@ class Deduplication(IngestQueueKit):
         assert await queue.offer(client.make_received_event("together")) is EnqueueResult.DUPLICATE
         assert all(row.is_balanced for row in await client.own_ledger_rows(queue))
 
-    async def test_an_id_stays_claimed_after_acknowledge(
+    async def test_id_stays_claimed_after_acknowledge(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """An id is a duplicate also after `acknowledge`."""
@@ -125,7 +125,7 @@ class Deduplication(IngestQueueKit):
         await queue.acknowledge([], [])
         assert await queue.offer(client.make_received_event()) is EnqueueResult.DUPLICATE
 
-    async def test_an_id_that_is_no_valid_text_fails_alone_or_with_its_whole_batch(
+    async def test_id_that_is_no_valid_text_fails_alone_or_with_its_whole_batch(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """An offer whose id is no valid text raises `EnqueueFailed` alone.

@@ -39,7 +39,7 @@ class DeliveryOrder(IngestQueueKit):
         await queue.acknowledge([make_stored_event(queued) for queued in taken[:2]], [])
         assert [queued.arrival.event_id for queued in await queue.take(10)] == ["e2", "e3", "e4"]
 
-    async def test_a_quarantined_event_leaves_the_queue(
+    async def test_quarantined_event_leaves_the_queue(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """An event acknowledged as quarantined is not taken again."""

@@ -52,7 +52,7 @@ class LedgerCounts(IngestQueueKit):
         assert row.ignored_by_reason == {"id_cut": 1, "money_ignored": 2}
         assert (row.stored, row.rejected_by_reason, row.is_balanced) == (3, {}, True)
 
-    async def test_a_ledger_row_balances_over_stored_duplicate_rejected_and_quarantined_events(
+    async def test_ledger_row_balances_over_stored_duplicate_rejected_and_quarantined_events(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """One hour's row counts each state, rejections by reason, late events and bots, and balances."""
@@ -85,7 +85,7 @@ class LedgerCounts(IngestQueueKit):
         row = await client.only_ledger_row(queue)
         assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
 
-    async def test_a_rejection_becomes_visible_to_other_processes_without_further_events(
+    async def test_rejection_becomes_visible_to_other_processes_without_further_events(
         self, open_queue: OpenQueue, client: WriteKeyClient
     ) -> None:
         """A counted rejection reaches another process within 30 seconds although no event follows."""
@@ -138,7 +138,7 @@ class LedgerCounts(IngestQueueKit):
         max_examples=15, deadline=None, derandomize=True, suppress_health_check=SUPPRESSED_HEALTH_CHECKS
     )
     @given(steps=OPERATIONS)
-    def test_the_ledger_balances_after_any_sequence_of_queue_operations(
+    def test_ledger_balances_after_any_sequence_of_queue_operations(
         self, open_queue: OpenQueue, steps: list[tuple[str, Any]]
     ) -> None:
         """After any sequence of offers, rejections, acknowledgements, quarantines and reopenings each row balances."""

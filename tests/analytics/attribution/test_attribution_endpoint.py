@@ -201,7 +201,7 @@ async def test_rows_of_equal_revenue_are_ordered_by_conversions_then_visitors_th
     assert [row.utm_campaign for row in rows if row.utm_source == "google"] == ["c", "b", "a", "x", "y"]
 
 
-async def test_an_unknown_model_is_refused(get_attribution_report):
+async def test_unknown_model_is_refused(get_attribution_report):
     with pytest.raises(BadRequest) as refused:
         await get_attribution_report(model="best")
     assert (refused.value.code, refused.value.field) == ("invalid_attribution", "model")

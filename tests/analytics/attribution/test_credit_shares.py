@@ -44,7 +44,7 @@ def test_direct_touches_drop_out_of_all_models_but_first_and_last_touch(model, s
     ("model", "shares"),
     [("last_non_direct", [0, 0, 1]), ("linear", [1 / 3] * 3), ("position_based", [0.4, 0.2, 0.4])],
 )
-def test_a_path_of_direct_touches_only_is_credited_to_direct(model, shares):
+def test_path_of_direct_touches_only_is_credited_to_direct(model, shares):
     assert credit_shares(model, (3, True), (2, True), (1, True)) == pytest.approx(shares)
 
 
@@ -66,7 +66,7 @@ def test_position_based_splits_money_to_the_last_cent():
     ]
 
 
-def test_a_touch_counts_from_the_start_of_the_window_to_the_conversion():
+def test_touch_counts_from_the_start_of_the_window_to_the_conversion():
     path = ((30.0001, False), (30, False), (0, False), (-0.0001, False))
     assert credit_shares("linear", *path) == [0, 0.5, 0.5, 0]
 

@@ -207,7 +207,7 @@ async def test_foreign_currency_makes_cumulative_revenue_null_from_that_period(c
     assert [row.cumulative_revenue for row in rows] == [5, None, None]
 
 
-async def test_a_workspace_without_persons_has_no_rows(caller, queue):
+async def test_workspace_without_persons_has_no_rows(caller, queue):
     answer = await get_retention_of_table(caller, queue, cohort_reader())
     assert (answer.rows, answer.averages, answer.complete) == ([], [], True)
 

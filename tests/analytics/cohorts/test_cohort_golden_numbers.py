@@ -61,7 +61,7 @@ def active_counts(answer):
     return [(row.cohort_start, row.period, row.active_persons) for row in answer.rows]
 
 
-async def test_a_person_belongs_to_the_week_of_the_first_event_ever(story, read_cohorts):
+async def test_person_belongs_to_the_week_of_the_first_event_ever(story, read_cohorts):
     add_event_of_person(story, "old", -20)
     add_event_of_person(story, "old", 1)
     add_event_of_person(story, "new", 1)
@@ -72,7 +72,7 @@ async def test_a_person_belongs_to_the_week_of_the_first_event_ever(story, read_
     assert retention.rows[0].cohort_size == 1
 
 
-async def test_a_person_may_be_acquired_by_the_first_conversion_ever(story, read_cohorts):
+async def test_person_may_be_acquired_by_the_first_conversion_ever(story, read_cohorts):
     add_event_of_person(story, "P", -20)
     add_event_of_person(story, "P", 8, "purchase", revenue=1_000)
     retention, _ = await read_cohorts(cohort_by="first_conversion")

@@ -105,7 +105,7 @@ async def test_all_parameters_are_passed_to_the_store(caller, queue):
     assert (answer.window_days, answer.order, answer.unit) == (90, "any", "session")
 
 
-async def test_the_default_range_is_the_last_thirty_local_days(caller, queue):
+async def test_default_range_is_the_last_thirty_local_days(caller, queue):
     answer = await get_funnel_of_table(caller, queue, funnel_reader(1, 1), ("steps", "a,b"))
     assert answer.range.from_.isoformat() == "2026-06-09T04:00:00+00:00"
     assert (answer.range.partial, answer.timezone) == (True, "America/New_York")
@@ -119,7 +119,7 @@ async def test_one_date_without_the_other_is_refused(caller, queue):
 @pytest.mark.parametrize(
     ("name", "value"), [("order", "random"), ("unit", "visitor"), ("include_bots", "perhaps")]
 )
-async def test_a_value_that_is_not_listed_is_refused(caller, queue, name, value):
+async def test_value_that_is_not_listed_is_refused(caller, queue, name, value):
     with pytest.raises(BadRequest) as refused:
         await get_funnel_of_table(caller, queue, funnel_reader(1, 1, 1), ABC, (name, value))
     assert (refused.value.code, refused.value.field) == ("invalid_parameter", name)

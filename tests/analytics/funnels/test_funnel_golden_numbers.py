@@ -88,13 +88,13 @@ async def test_later_steps_may_follow_after_the_end_of_the_range(read_funnel, st
     assert step_counts(await read_funnel()) == [1, 1, 1]
 
 
-async def test_an_excluded_event_between_the_steps_removes_the_person(read_funnel, story):
+async def test_excluded_event_between_the_steps_removes_the_person(read_funnel, story):
     add_events_from_text(story, "A1 X2 B3")
     add_events_from_text(story, "X1 A2 B3", "before")
     assert step_counts(await read_funnel(exclude="X")) == [1, 1, 0]
 
 
-async def test_a_strict_funnel_allows_nothing_between(read_funnel, story):
+async def test_strict_funnel_allows_nothing_between(read_funnel, story):
     add_events_from_text(story, "A1 X2 B3")
     assert step_counts(await read_funnel(steps="A,B")) == [1, 1]
     assert step_counts(await read_funnel(steps="A,B", order="strict")) == [1, 0]

@@ -37,7 +37,7 @@ async def converter():
     return CurrencyConverter(CountingReader(MemoryEventStore()), RateLookup(rates, source))
 
 
-async def test_a_currency_seen_in_one_range_stays_known_when_another_range_adds_one(converter):
+async def test_currency_seen_in_one_range_stays_known_when_another_range_adds_one(converter):
     builder = EventBuilder()
     for day, currency in (("2026-07-01", "GBP"), ("2026-07-02", "CHF")):
         builder.add_event("purchase", at=day, visitor="A1", revenue=700, order_id=day, currency=currency)

@@ -70,13 +70,13 @@ def add_identify_event(story, at, visitor, user_id, **traits):
 
 
 class TestIdentityGoldenCases:
-    async def test_a_visitor_who_identifies_is_one_person_with_both_events(self, story, list_users_page):
+    async def test_visitor_who_identifies_is_one_person_with_both_events(self, story, list_users_page):
         story.add_event("page_view", at="2026-07-01T12:00", visitor="A1")
         add_identify_event(story, "2026-07-02", "A1", "U1")
         (row,) = (await list_users_page()).users
         assert (row.user_id, row.visitor_ids, row.events) == ("U1", ["A1"], 2)
 
-    async def test_a_shared_computer_is_two_persons(self, story, list_users_page):
+    async def test_shared_computer_is_two_persons(self, story, list_users_page):
         add_identify_event(story, "2026-07-02", "A1", "U1")
         add_identify_event(story, "2026-07-03", "A1", "U2")
         story.add_event("page_view", at="2026-07-04", visitor="A1")
@@ -213,7 +213,7 @@ class TestPersonProfile:
             await read_user("nobody")
 
     @pytest.mark.parametrize("any_id", ["U1", "A1"])
-    async def test_a_person_is_found_by_any_id(self, story, read_user, any_id):
+    async def test_person_is_found_by_any_id(self, story, read_user, any_id):
         add_identify_event(story, "2026-07-02", "A1", "U1", email="ada@example.com", plan="pro")
         detail = (await read_user(any_id)).user
         assert (detail.user_id, detail.visitor_id, detail.email) == ("U1", "A1", "ada@example.com")
@@ -265,7 +265,7 @@ class TestPersonProfile:
         ]  # fmt: skip
         assert conversion.postbacks == []
 
-    async def test_a_repeat_of_an_order_is_one_conversion_even_from_before_the_window(
+    async def test_repeat_of_an_order_is_one_conversion_even_from_before_the_window(
         self, story, read_user, caller
     ):
         for days in (93, 88, 1):
@@ -305,7 +305,7 @@ class TestPersonProfile:
         assert answer.user.last_touch.source == "c0"
         assert answer.user.first_touch.source == "c200"
 
-    async def test_an_order_paid_again_counts_in_one_session(self, story, read_user):
+    async def test_order_paid_again_counts_in_one_session(self, story, read_user):
         for hour, session in ((10, "s1"), (12, "s2")):
             story.add_event(
                 "purchase",

@@ -112,7 +112,7 @@ async def test_revenue_and_ads_dimensions_list_values_of_their_sources(list_valu
 
 
 @pytest.mark.parametrize("parameters", [{}, {"dimension": "mood"}])
-async def test_an_unknown_dimension_is_refused(list_values, parameters):
+async def test_unknown_dimension_is_refused(list_values, parameters):
     with pytest.raises(BadRequest) as refused:
         await list_values(**parameters)
     assert refused.value.code == "unknown_dimension"

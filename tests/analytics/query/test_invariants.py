@@ -193,7 +193,7 @@ async def test_overview_traffic_and_query_return_the_same_numbers(served, drawn)
     ),
     limit=st.integers(1, 3),
 )  # fmt: skip
-async def test_a_smaller_limit_changes_no_row_that_remains(served, drawn, rows, limit):
+async def test_smaller_limit_changes_no_row_that_remains(served, drawn, rows, limit):
     asking = await load_dataset_client(served, drawn[0])
     path, asked = rows
     whole = await asking.over(path, **asked, limit=100)

@@ -148,7 +148,7 @@ async def test_all_time_comparison_uses_the_same_range(query_client):
     assert answer["metrics"][0]["previous_value"] == answer["metrics"][0]["value"]
 
 
-async def test_an_empty_text_in_a_body_counts_as_absent(query_client):
+async def test_empty_text_in_a_body_counts_as_absent(query_client):
     plain = {"metrics": ["visitors"], **WEEK}
     empty = {"start_date": "", "end_date": "", "date_range": WEEK["date_range"] | {"preset": ""}}
     assert await query_client.metrics(plain | empty) == await query_client.metrics(plain)

@@ -101,7 +101,7 @@ async def test_pages_together_equal_one_large_page(query_client):
     assert len(whole) > 4
 
 
-async def test_a_cursor_of_another_plan_is_refused(query_client):
+async def test_cursor_of_another_plan_is_refused(query_client):
     plan = {"metrics": ["events"], "dimensions": ["event_name"], "limit": 1}
     cursor = (await query_client.query(plan))["meta"]["next_cursor"]
     assert (

@@ -112,7 +112,7 @@ async def test_errors_and_other_operations_stay_json(shop):
         ("text/csv;q=soon, */*;q=0.1", "application/json"),
     ],
 )
-def test_the_header_accept_chooses_the_format(accept, chosen):
+def test_header_accept_chooses_the_format(accept, chosen):
     assert choose_media_type(accept) == chosen
 
 

@@ -95,7 +95,7 @@ async def test_limit_of_top_is_clamped(query_client):
     assert sorted(values_by_label(answer)) == SOURCES
 
 
-async def test_the_rest_of_several_dimensions_is_one_group_that_counts_everybody_once(query_client):
+async def test_rest_of_several_dimensions_is_one_group_that_counts_everybody_once(query_client):
     plan = {"metrics": ["visitors", "pageviews"], "dimensions": ["hostname", "exit_page"]}
     every = await query_client.query(plan)
     answer = await query_client.query(plan | {"top": {"limit": 1, "other": True}})
@@ -110,7 +110,7 @@ async def test_the_rest_of_several_dimensions_is_one_group_that_counts_everybody
     assert sum(row["visitors"] for row in every["rows"][1:]) == 3
 
 
-async def test_the_rest_of_several_dimensions_has_every_bucket_and_is_compared(query_client):
+async def test_rest_of_several_dimensions_has_every_bucket_and_is_compared(query_client):
     plan = {"metrics": ["pageviews"], "dimensions": ["utm_source", "event_name"], "interval": "day"}
     top = plan | {"top": {"limit": 1, "other": True}, "compare": {"from": "2026-06-24", "to": "2026-06-30"}}
     answer = await query_client.query(top)

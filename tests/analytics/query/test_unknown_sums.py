@@ -43,7 +43,7 @@ def test_sums_without_money_are_known():
         assert list(iterate_counts_of_rows_making_sum_unknown(aggregation, "EUR")) == []
 
 
-def test_a_measure_without_a_row_is_zero_and_a_mean_over_no_day_is_unknown():
+def test_measure_without_a_row_is_zero_and_a_mean_over_no_day_is_unknown():
     sum_ = count_rows(Relation.EVENTS)
     for measure, value in ((sum_, 0), (DailyMean(sum_), None)):
         assert compile_measure_zero_where_absent(measure, {}, "EUR")(()) == Measured(value)

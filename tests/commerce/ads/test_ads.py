@@ -218,7 +218,7 @@ async def test_unparseable_date_returns_the_specified_error(workspace_client):
     assert (body["error"], body["field"]) == ("start_date and end_date required (ISO 8601)", "start_date")
 
 
-async def test_the_longest_range_is_a_leap_year(workspace_client):
+async def test_longest_range_is_a_leap_year(workspace_client):
     year = {"date_from": "2025-07-01", "date_through": "2026-07-01"}
     assert (await workspace_client.get("/ads", **year)).items() >= year.items()
 

@@ -92,7 +92,7 @@ async def test_import_is_refused_without_a_configured_token(tmp_path):
             assert (status, answer["reason"]) == (403, "internal_credential_required")
 
 
-async def test_the_token_alone_is_no_credential(workspace_client):
+async def test_token_alone_is_no_credential(workspace_client):
     status, answer = await send_import_step(workspace_client, "validate", IMPORT, authorization=None)
     assert (status, answer) == (401, {"error": "Invalid or missing API key"})
 
@@ -156,7 +156,7 @@ async def test_changed_body_or_rejected_rows_are_not_applied(workspace_client):
         ({"sku": "GOOD", "unit_cost": 2}, "duplicate_row"),
     ],
 )
-async def test_a_row_is_rejected_with_its_number_and_a_reason(workspace_client, row, reason):
+async def test_row_is_rejected_with_its_number_and_a_reason(workspace_client, row, reason):
     assert await read_row_errors(workspace_client, rows=[{"sku": "GOOD", "unit_cost": 1}, row]) == [
         (2, reason)
     ]

@@ -160,7 +160,7 @@ async def test_refund_counts_on_its_own_day_or_on_the_order_day(workspace_client
         ({**WEEK, "refund_basis": "never"}, "invalid_parameter", "refund_basis"),
     ],
 )
-async def test_a_malformed_range_is_refused_with_its_reason(workspace_client, sent, code, field):
+async def test_malformed_range_is_refused_with_its_reason(workspace_client, sent, code, field):
     query = "&".join(f"{name}={text.replace('+', '%2B')}" for name, text in sent.items())
     status, body = await workspace_client.ask("GET", "/commerce-metrics", query)
     assert (status, body["reason"], body["code"], body["field"]) == (400, code, code, field)

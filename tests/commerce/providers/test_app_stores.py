@@ -110,7 +110,7 @@ def test_free_period_leaves_the_price_unknown():
         (NotificationKind.CANCELLATION, -2, 0),
     ],
 )
-def test_a_purchase_occurred_when_it_was_charged_or_announced_whichever_came_first(
+def test_purchase_occurred_when_it_was_charged_or_announced_whichever_came_first(
     kind, purchased_after_days, occurred_after_days
 ):
     message = app_store_message(
@@ -120,7 +120,7 @@ def test_a_purchase_occurred_when_it_was_charged_or_announced_whichever_came_fir
     assert mapped.occurred_at == BEGUN + timedelta(days=occurred_after_days)
 
 
-def test_a_trial_that_costs_something_is_an_active_subscription():
+def test_trial_that_costs_something_is_an_active_subscription():
     for price, status in ((Decimal(0), SubscriptionStatus.TRIALING), (Decimal(1), SubscriptionStatus.ACTIVE)):
         message = app_store_message(NotificationKind.INITIAL_PURCHASE, trial=True, price=price)
         mapped = map_app_store_notification(message, "revenuecat", "a")

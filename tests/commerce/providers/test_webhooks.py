@@ -53,7 +53,7 @@ def response_code(answer):
     return answer.status, answer.json
 
 
-async def test_a_message_becomes_an_event_of_its_provider(webhook_client, workspace_client):
+async def test_message_becomes_an_event_of_its_provider(webhook_client, workspace_client):
     assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
     (event,) = await webhook_client.events(workspace_client)
     assert (event["event_id"], event["event_name"], event["source"]) == ("stripe_evt_1", "purchase", "stripe")
@@ -70,7 +70,7 @@ async def test_a_message_becomes_an_event_of_its_provider(webhook_client, worksp
     assert (row["received"], row["stored"], row["duplicate"], row["rejected"]) == (1, 1, 0, 0)
 
 
-async def test_an_unsupported_encoding_is_refused_and_counted(webhook_client, workspace_client):
+async def test_unsupported_encoding_is_refused_and_counted(webhook_client, workspace_client):
     path = f"/webhooks/stripe/{workspace_client.workspace.public_id}"
     answer = await webhook_client.post(path, b"x", [("content-encoding", "br")])
     assert (answer.status, answer.json) == (415, {"error": "Unsupported content encoding"})
@@ -80,7 +80,7 @@ async def test_an_unsupported_encoding_is_refused_and_counted(webhook_client, wo
     assert nobody.status == 404
 
 
-async def test_a_provider_message_with_unusable_parts_is_counted(webhook_client, workspace_client):
+async def test_provider_message_with_unusable_parts_is_counted(webhook_client, workspace_client):
     paid = {**PAID, "data": {"object": {**PAID["data"]["object"], "metadata": {"order_id": "o" * 300}}}}
     await webhook_client.stripe(workspace_client, paid)
     await webhook_client.events(workspace_client)

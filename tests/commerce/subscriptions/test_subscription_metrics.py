@@ -83,7 +83,7 @@ async def test_mrr_is_summed_exactly_and_rounded_once(workspace_client):
     assert await metric_values(workspace_client, "mrr", "arr") == [130.0, 1560.0]
 
 
-async def test_a_subscription_moves_from_new_to_churned_and_back(workspace_client):
+async def test_subscription_moves_from_new_to_churned_and_back(workspace_client):
     await save_subscription_facts(
         workspace_client,
         MONTHLY,

@@ -52,7 +52,7 @@ async def test_latest_click_of_the_person_on_any_device_is_the_fallback(postback
 
 
 @pytest.mark.parametrize(("days", "counts"), [(30, True), (30.01, False)])
-async def test_a_click_counts_within_the_window_of_the_platform(postback_workspace, days, counts):
+async def test_click_counts_within_the_window_of_the_platform(postback_workspace, days, counts):
     await postback_workspace.happens(
         "pageview", at=postback_workspace.now - timedelta(days=days), session="s9", gclid="c1"
     )

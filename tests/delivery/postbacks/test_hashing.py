@@ -38,7 +38,7 @@ def test_hashes_have_golden_values():
         (hashing.hash_name("Valéry"), "08e1996b5dd49e62a4b4c010d44e4345592a863bb9f8e3976219bac29417149c"),
     ],
 )  # fmt: skip
-def test_the_examples_meta_publishes(found, expected):
+def test_examples_meta_publishes(found, expected):
     assert found == expected
 
 

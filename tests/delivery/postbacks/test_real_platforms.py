@@ -38,7 +38,7 @@ def run_with_response(answer):
         ),
     ],
 )  # fmt: skip
-async def test_a_purchase_reaches_a_platform(tmp_path, platform, event, click, answer, path, found):
+async def test_purchase_reaches_a_platform(tmp_path, platform, event, click, answer, path, found):
     async with (
         serve_api(run_with_response(answer)) as api,
         run_postback_deployment(tmp_path, api_urls={platform: f"{api.url}/v1"}) as shop,
@@ -55,7 +55,7 @@ async def test_a_purchase_reaches_a_platform(tmp_path, platform, event, click, a
     assert found(asked.json()) == ("order-7", ADA, "Click")
 
 
-async def test_a_purchase_reaches_a_conversion_action_of_google(tmp_path):
+async def test_purchase_reaches_a_conversion_action_of_google(tmp_path):
     given = StubResponse({"access_token": "short-lived", "results": [{}]})
     async with (
         serve_api(StubPlatformApi(lambda _: given, given, lambda _: given)) as api,

@@ -64,7 +64,7 @@ async def rule_names_that_fire(postback_workspace, rules, **event):
     return {int(row["platform_event"]) for row in await postback_workspace.rows()}
 
 
-async def test_a_rule_fires_by_the_exact_name_and_the_source(postback_workspace):
+async def test_rule_fires_by_the_exact_name_and_the_source(postback_workspace):
     rules = [
         {},
         {"trigger_event": "Purchase"},
@@ -82,7 +82,7 @@ async def test_server_and_browser_are_different_sources(postback_workspace):
     assert [row["user_agent"] for row in await postback_workspace.rows()] == [None, None]
 
 
-async def test_a_system_event_fires_the_rule_that_names_it(postback_workspace):
+async def test_system_event_fires_the_rule_that_names_it(postback_workspace):
     assert await rule_names_that_fire(
         postback_workspace, [{}, {"trigger_event": "$identify"}], name="$identify"
     ) == {1}
@@ -151,7 +151,7 @@ async def test_skipped_conversion_has_a_reason(postback_workspace):
         assert (row["done_at"] is not None) is done
 
 
-async def test_a_platform_that_is_not_connected_is_sent_nothing(postback_workspace):
+async def test_platform_that_is_not_connected_is_sent_nothing(postback_workspace):
     await postback_workspace.rule()
     await postback_workspace.connect(status=ConnectionStatus.DISCONNECTED)
     await postback_workspace.sells("o1")
@@ -179,7 +179,7 @@ async def test_conversion_without_a_match_key_is_skipped(postback_workspace):
     )
 
 
-async def test_an_order_is_sent_once_within_the_window_of_its_rule(postback_workspace):
+async def test_order_is_sent_once_within_the_window_of_its_rule(postback_workspace):
     await postback_workspace.rule()
     noon = postback_workspace.now - timedelta(days=3)
     for hours in (0, 0.1, 47.9, 48, -47, -49):
@@ -191,14 +191,14 @@ async def test_an_order_is_sent_once_within_the_window_of_its_rule(postback_work
     ]  # fmt: skip
 
 
-async def test_an_order_that_was_skipped_or_failed_makes_no_duplicate(postback_workspace):
+async def test_order_that_was_skipped_or_failed_makes_no_duplicate(postback_workspace):
     await postback_workspace.rule()
     await postback_workspace.sells("o1", consent="denied")
     await postback_workspace.sells("o1")
     assert [row["reason"] for row in await postback_workspace.rows()] == ["consent_denied", None]
 
 
-async def test_a_batch_that_comes_again_makes_no_second_row(postback_workspace, monkeypatch):
+async def test_batch_that_comes_again_makes_no_second_row(postback_workspace, monkeypatch):
     await postback_workspace.rule()
     await postback_workspace.rule(asset_id="p2")
     settle, faults = postback_workspace.ports.queue.acknowledge, [OSError("the disk is full")]

@@ -32,7 +32,7 @@ async def postback_workspace(tmp_path):
         yield postback_workspace
 
 
-async def test_a_conversion_is_tried_after_1_and_5_and_30_minutes_and_2_and_6_and_24_hours(
+async def test_conversion_is_tried_after_1_and_5_and_30_minutes_and_2_and_6_and_24_hours(
     postback_workspace,
 ):
     postback_workspace.sender.outcomes = [Deferred("busy", 200)] * 7
@@ -220,7 +220,7 @@ async def test_paused_rule_sends_no_pending_conversions(postback_workspace):
     )
 
 
-async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(postback_workspace, monkeypatch):
+async def test_crash_after_sending_may_repeat_the_call_and_records_it_once(postback_workspace, monkeypatch):
     await postback_workspace.sells("o1")
     with monkeypatch.context() as broken:
 

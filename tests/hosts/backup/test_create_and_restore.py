@@ -206,7 +206,7 @@ def test_file_deleted_during_the_backup_is_skipped(tmp_path):
     assert [path.name for path in (target / "exports").iterdir()] == ["kept.csv"]
 
 
-def test_a_folder_that_is_no_backup_is_refused(tmp_path):
+def test_folder_that_is_no_backup_is_refused(tmp_path):
     (tmp_path / "some").mkdir()
     with pytest.raises(StartupError, match="is no backup"):
         restore_backup_into_empty_folder(tmp_path / "some", tmp_path / "again")

@@ -50,7 +50,7 @@ async def test_entry_without_an_id_is_imported_once_by_its_position(queue):
     assert (await enqueue_entries(queue, [entry]))[0] == {"duplicate": 1}
 
 
-async def test_the_ledger_counts_an_import_under_the_write_key(queue):
+async def test_ledger_counts_an_import_under_the_write_key(queue):
     await enqueue_entries(queue, [ImportEntry({"event": "a", "user_id": "1"}), ImportEntry({"event": "a"})])
     (row,) = await queue.ledger_rows(KEY.workspace_id, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert (row.key_id, row.received, row.in_flight, row.rejected) == (KEY.id, 2, 1, 1)

@@ -56,7 +56,7 @@ def test_parquet_equals_csv(tmp_path):
     assert read_bodies(file) == [{"event": "a", "user_id": "1", "properties": {"n": 3}}, {"event": "b"}]
 
 
-def test_the_same_row_has_the_same_id_every_time(tmp_path):
+def test_same_row_has_the_same_id_every_time(tmp_path):
     file = tmp_path / "events.ndjson"
     file.write_text('{"event": "a"}\n{"event": "a"}\n')
     first, again = (

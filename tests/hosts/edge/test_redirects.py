@@ -50,7 +50,7 @@ async def test_unknown_slug_returns_a_not_found_page(edge, path):
     assert "location" not in answer.headers
 
 
-async def test_a_slug_belongs_to_its_domain(edge):
+async def test_slug_belongs_to_its_domain(edge):
     await create_reel_link(edge)
     assert (await edge.follow("/spring", host="evil.example")).status == 404
     assert (await edge.follow("/spring", host="go.example.com.evil.example")).status == 404

@@ -64,18 +64,18 @@ async def test_headers_and_client_reach_the_dispatcher(served, echo):
     assert echo.requests[0].client_ip == "127.0.0.1"  # nobody is trusted to forward
 
 
-async def test_a_large_body_is_read_to_its_end_before_it_is_refused(served, echo):
+async def test_large_body_is_read_to_its_end_before_it_is_refused(served, echo):
     status, seen = await echoed_request(served, "POST", "/x", b"a" * 3_000_000)
     assert (status, seen["size"]) == (413, 1_000_001)
 
 
-async def test_a_body_at_the_limit_passes(served):
+async def test_body_at_the_limit_passes(served):
     assert await echoed_request(served, "POST", "/x", b"a" * 1_000_000) == (
         200, {"method": "POST", "path": "/x", "query": "", "size": 1_000_000},
     )  # fmt: skip
 
 
-async def test_a_chunked_body_is_one_body(served):
+async def test_chunked_body_is_one_body(served):
     body = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     head = b"POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
     answer = await served.send_bytes(head + body)

@@ -33,13 +33,13 @@ def test_address_in_use_is_named():
             bind_listener(taken)
 
 
-def test_a_server_that_is_not_installed_is_named():
+def test_server_that_is_not_installed_is_named():
     with pytest.raises(StartupError, match=r"pip install touchpoint-analytics\[gunicorn\]"):
         require_server_installed("gunicorn")
 
 
 @pytest.mark.parametrize(("soft", "hard", "expected"), [(64, 128, 128), (128, 128, 128)])
-def test_a_process_may_open_as_many_files_as_the_system_allows(soft, hard, expected):
+def test_process_may_open_as_many_files_as_the_system_allows(soft, hard, expected):
     script = (
         "import resource; from hosts.asgi_runner import raise_open_file_limit\n"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))\n"

@@ -112,7 +112,7 @@ async def test_every_event_of_a_batch_is_stored_as_web(host, path):
     assert {row["browser"] for row in rows.values()} == {"Chrome"}
 
 
-async def test_a_repeat_in_a_batch_and_across_batches_counts_as_a_duplicate(host):
+async def test_repeat_in_a_batch_and_across_batches_counts_as_a_duplicate(host):
     assert (await host.batch(page_view("a"), page_view("b"), page_view("a")))[1] == {
         "success": True, "received": 3, "accepted": 2, "duplicates": 1, "rejected": [],
     }  # fmt: skip
@@ -123,7 +123,7 @@ async def test_a_repeat_in_a_batch_and_across_batches_counts_as_a_duplicate(host
     assert len(await host.events()) == 6
 
 
-async def test_a_batch_and_track_share_their_event_ids(host):
+async def test_batch_and_track_share_their_event_ids(host):
     assert (await host.batch(page_view("a")))[1]["accepted"] == 1
     tracked = (await host.ports.queue.take(1))[0].arrival._replace(channel=IngestEndpoint.TRACK)
     assert await host.ports.queue.offer(tracked) is EnqueueResult.QUEUED  # it has a key: the claim gives way
@@ -194,7 +194,7 @@ async def test_body_at_the_size_limit_is_accepted(host):
     assert (await host.ask(body.ljust(256_000)))[1]["accepted"] == 1
 
 
-async def test_a_body_without_an_array_of_events_is_counted_as_one(host):
+async def test_body_without_an_array_of_events_is_counted_as_one(host):
     status, _, _ = await host.ask(json.dumps({"workspace_id": host.client.workspace.public_id}).encode())
     assert status == 400
     assert (await host.ledger_rows(1))["rejected_by_reason"] == {"invalid_json": 1}

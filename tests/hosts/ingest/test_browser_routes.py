@@ -158,7 +158,7 @@ async def test_inactive_workspace_has_an_empty_container(host):
 
 
 @pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"{", 400), (b"[]", 400), (b" " * 256_001, 413)])
-async def test_a_body_that_is_no_object_is_refused(host, body, status):
+async def test_body_that_is_no_object_is_refused(host, body, status):
     answer, told = await host.container(body)
     assert (answer.status, list(told)) == (status, ["error"])
 

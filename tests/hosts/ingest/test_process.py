@@ -12,6 +12,6 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"duckdb", "pola
 """
 
 
-def test_the_ingest_process_loads_no_engine_no_data_frames_and_no_framework():
+def test_ingest_process_loads_no_engine_no_data_frames_and_no_framework():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -37,7 +37,7 @@ async def send(host, client):
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-async def test_a_published_client_is_accepted_and_its_fields_are_columns(host, client):
+async def test_published_client_is_accepted_and_its_fields_are_columns(host, client):
     status, answer = await send(host, client)
     assert status == 200
     assert answer["success"] is True
@@ -57,7 +57,7 @@ async def test_events_of_another_workspace_than_the_first_are_rejected_one_by_on
     assert (await host.ledger_rows(3))["rejected_by_reason"] == {"other_workspace": 1}
 
 
-async def test_a_batch_whose_events_name_no_known_workspace_is_refused(host):
+async def test_batch_whose_events_name_no_known_workspace_is_refused(host):
     status, told, _ = await host.ask(json.dumps({"events": [WEB_EVENT]}).encode())
     assert (status, told) == (401, {"error": "Invalid API key"})
 
@@ -71,13 +71,13 @@ async def test_inflating_stops_at_the_limit(host, path):
 
 
 @pytest.mark.parametrize("path", ["/batch", "/track", "/container-scripts", "/"])
-async def test_an_unknown_encoding_is_415(host, path):
+async def test_unknown_encoding_is_415(host, path):
     status, told, _ = await host.ask(b"x", path=path, headers=[("content-encoding", "br")])
     assert (status, told) == (415, {"error": "Unsupported content encoding"})
 
 
 @pytest.mark.parametrize("path", ["/batch", "/"])
-async def test_an_unknown_encoding_of_a_readable_batch_is_counted_in_the_ledger_of_its_workspace(host, path):
+async def test_unknown_encoding_of_a_readable_batch_is_counted_in_the_ledger_of_its_workspace(host, path):
     events = [page_view(event_id) for event_id in ("a", "b")]
     body = json.dumps({"workspace_id": host.client.workspace.public_id, "events": events}).encode()
     status, told, _ = await host.ask(body, path=path, headers=[("content-encoding", "utf-8")])
@@ -86,7 +86,7 @@ async def test_an_unknown_encoding_of_a_readable_batch_is_counted_in_the_ledger_
     assert (totals["rejected_by_reason"], totals["stored"]) == ({"unsupported_encoding": 2}, 0)
 
 
-async def test_an_unknown_encoding_is_counted_in_the_ledger_of_the_key(host):
+async def test_unknown_encoding_is_counted_in_the_ledger_of_the_key(host):
     key = await create_write_or_agent_key(
         host.ports.workspace.credentials, host.client.workspace, CredentialKind.WRITE, host.served.now
     )
@@ -100,7 +100,7 @@ async def test_an_unknown_encoding_is_counted_in_the_ledger_of_the_key(host):
     assert (ledger["totals"]["received"], ledger["balanced"]) == (1, True)
 
 
-async def test_a_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
+async def test_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
     order = {"value": 50, "currency": "USD", "order_id": "1001"}
     guess = page_view("order_1001", event="purchase", properties=order | {"value": 0.01})
     assert (await host.batch(guess))[1]["accepted"] == 1

@@ -129,7 +129,7 @@ async def test_response_contains_event_name_and_public_workspace_id(host):
     assert (kept.body, kept.event_id, kept.claimed, kept.received_at) == (GOOD, "order_1", True, NOW)
 
 
-async def test_a_preflight_is_answered_before_anything_else(host):
+async def test_preflight_is_answered_before_anything_else(host):
     status, body, headers = await host.ask(b"x" * 300_000, method="OPTIONS", key=None)
     assert (status, body) == (204, None)
     assert headers["access-control-allow-headers"] == "Content-Type, X-API-Key, Authorization"
@@ -213,7 +213,7 @@ async def test_workspace_is_that_of_the_key_and_not_of_the_body(host):
     assert kept.workspace_id == host.keys.known[sha256_hex(OTHER_KEY)].workspace.id
 
 
-async def test_a_repeat_is_a_duplicate_with_status_200(host):
+async def test_repeat_is_a_duplicate_with_status_200(host):
     await host.ask()
     status, body, _ = await host.ask()
     assert (status, body) == (
@@ -221,7 +221,7 @@ async def test_a_repeat_is_a_duplicate_with_status_200(host):
     )  # fmt: skip
 
 
-async def test_an_event_without_an_id_is_never_a_duplicate(host):
+async def test_event_without_an_id_is_never_a_duplicate(host):
     for _ in range(2):
         assert (await host.ask(b'{"event":"a","user_id":"u"}'))[1]["success"] is True
     assert [a.claimed for a in host.queue.arrivals] == [False, False]
@@ -274,7 +274,7 @@ async def test_handler_error_returns_500_with_an_id(host, caplog):
     assert body["error_id"] == headers["x-error-id"] == caplog.records[0].error_id
 
 
-async def test_a_body_that_is_too_large_is_read_to_its_end_before_the_answer(host):
+async def test_body_that_is_too_large_is_read_to_its_end_before_the_answer(host):
     assert (await host.ask([b"x" * 65_536] * 40))[:2] == TOO_LARGE
     assert host.unread == 0
 
@@ -284,7 +284,7 @@ async def test_reading_of_an_oversized_body_is_bounded(host):
     assert host.unread > 0
 
 
-async def test_a_body_in_parts_is_one_body(host):
+async def test_body_in_parts_is_one_body(host):
     assert (await host.ask([GOOD[:10], b"", GOOD[10:]]))[1]["success"] is True
     assert host.queue.arrivals[0].body == GOOD
 
@@ -378,7 +378,7 @@ async def test_forwarded_address_is_accepted_from_trusted_proxies_only():
     assert [a.address for a in host.queue.arrivals] == ["203.0.113.7", "192.0.2.1", "10.0.0.1"]
 
 
-async def test_a_known_key_is_looked_up_once(host):
+async def test_known_key_is_looked_up_once(host):
     for _ in range(5):
         await host.ask()
     assert host.keys.asked == 1

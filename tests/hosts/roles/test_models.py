@@ -65,6 +65,6 @@ def test_multiple_workers_have_one_consumer_and_one_scheduler():
 
 
 @pytest.mark.parametrize("role", [Role.CONSUMER, Role.SCHEDULER])
-def test_a_role_that_runs_once_takes_no_number_of_workers(role):
+def test_role_that_runs_once_takes_no_number_of_workers(role):
     with pytest.raises(StartupError, match="without --workers"):
         count_processes_by_role(role, 2)

@@ -61,7 +61,7 @@ async def test_role_prints_ready_and_drains_on_stop(role, config):
         listener.close()
 
 
-async def test_a_role_ends_with_the_process_that_started_it(config):
+async def test_role_ends_with_the_process_that_started_it(config):
     (post,) = build_process_specs(config, {Role.SCHEDULER: 1}, {}, None)
     child = await post.start_and_wait_until_ready()
     child.process.stdin.close()
@@ -127,7 +127,7 @@ def test_ingest_runs_apart_beside_the_embedded_stores(config):
         assert process.wait(GUARD_SECONDS) == 0
 
 
-def test_a_second_process_of_the_same_folder_does_not_consume(config):
+def test_second_process_of_the_same_folder_does_not_consume(config):
     config.write_text("")
     with try_consumer_lock(config.parent) as alone, start_role(config) as process:
         assert alone

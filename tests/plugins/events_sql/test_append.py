@@ -40,7 +40,7 @@ async def test_derived_tables_equal_a_rebuild_after_appends_in_batches(
 @pytest.mark.parametrize(
     "change", ["DROP TABLE store_version", "UPDATE store_version SET version = version + 1"]
 )
-async def test_a_store_of_another_version_is_refused(
+async def test_store_of_another_version_is_refused(
     engine: str, change: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     url = "duckdb:///events.db" if engine == "duckdb" else request.getfixturevalue("postgres_url")

@@ -60,11 +60,11 @@ def source_of_other_scan() -> sa.Select[Any]:
     return sa.select(inner.c.seq)
 
 
-def test_a_source_is_built_once() -> None:
+def test_source_is_built_once() -> None:
     assert compiled_source(source_of_scan) is compiled_source(source_of_scan)
 
 
-def test_a_nested_source_receives_the_parameters_of_the_outer_one() -> None:
+def test_nested_source_receives_the_parameters_of_the_outer_one() -> None:
     workspace = UUID(int=7)
     outer = compiled_source(source_of_other_scan).as_subquery("outer_one", workspace=workspace)
     text, values = StatementCache(DuckDialect()).render_from_cache(sa.select(outer.c.seq))
@@ -73,7 +73,7 @@ def test_a_nested_source_receives_the_parameters_of_the_outer_one() -> None:
     assert list(values) == [workspace]
 
 
-def test_a_source_without_all_parameters_is_an_error() -> None:
+def test_source_without_all_parameters_is_an_error() -> None:
     with pytest.raises(sa.exc.InvalidRequestError):
         StatementCache(DuckDialect()).render_from_cache(
             sa.select(compiled_source(source_of_scan).as_subquery("untold").c.seq)

@@ -20,7 +20,7 @@ from tests.fixtures.processes import running_process
 from tests.plugins.events_sql.conftest import count_stored_events, derived_table_contents
 
 
-async def test_a_fatal_engine_error_fails_one_append_and_needs_no_restart(
+async def test_fatal_engine_error_fails_one_append_and_needs_no_restart(
     duckdb: SqlEventStore,
 ) -> None:
     story = random_dataset(Random(13)).builder
@@ -35,7 +35,7 @@ async def test_a_fatal_engine_error_fails_one_append_and_needs_no_restart(
     await duckdb.maintain()
 
 
-async def test_the_file_is_reopened_after_a_fatal_error_when_all_readers_have_ended(
+async def test_file_is_reopened_after_a_fatal_error_when_all_readers_have_ended(
     duckdb: SqlEventStore,
 ) -> None:
     story = random_dataset(Random(17)).builder
@@ -60,7 +60,7 @@ async def test_the_file_is_reopened_after_a_fatal_error_when_all_readers_have_en
     assert await count_stored_events(duckdb, story) == len(story.events)
 
 
-async def test_a_restarted_server_loses_no_acknowledged_event(
+async def test_restarted_server_loses_no_acknowledged_event(
     postgres_server: PostgresServer,
 ) -> None:
     store = collect_plugins_into_registry().open_adapter("events", postgres_server.url, base_folder=Path())
@@ -101,7 +101,7 @@ asyncio.run(main(sys.argv[1]))
 
 
 @pytest.mark.faults
-def test_a_killed_process_loses_no_acknowledged_batch_and_stores_no_partial_one(tmp_path: Path) -> None:
+def test_killed_process_loses_no_acknowledged_batch_and_stores_no_partial_one(tmp_path: Path) -> None:
     acknowledged = 0
     for wait in (0.3, 0.7):
         with running_process(

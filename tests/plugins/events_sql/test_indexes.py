@@ -77,7 +77,7 @@ async def test_person_activity_is_read_through_indexes(duckdb: SqlEventStore) ->
     assert set().union(*scanned.values()) <= {"person_merges"}, scanned
 
 
-async def test_a_page_of_persons_scans_events_only_to_find_the_matching_persons(
+async def test_page_of_persons_scans_events_only_to_find_the_matching_persons(
     duckdb: SqlEventStore,
 ) -> None:
     story = many_persons_story(EventBuilder())

@@ -15,14 +15,14 @@ from service_core.kernel.errors import StartupError
 @pytest.mark.parametrize(
     "query", ["thread=2", "threads=two", "memory_limit=2 gigs", "checkpoint_threshold=-v", "readers=0"]
 )
-def test_an_invalid_setting_stops_the_start(tmp_path: Path, query: str) -> None:
+def test_invalid_setting_stops_the_start(tmp_path: Path, query: str) -> None:
     with pytest.raises(StartupError, match=query.partition("=")[0]):
         collect_plugins_into_registry().open_adapter(
             "events", f"duckdb:///events.db?{query}", base_folder=tmp_path
         )
 
 
-async def test_a_file_that_is_no_database_stops_the_start(tmp_path: Path) -> None:
+async def test_file_that_is_no_database_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "events.db").write_text("not a database, but long enough to look like a file" * 99)
     store = collect_plugins_into_registry().open_adapter(
         "events", "duckdb:///events.db", base_folder=tmp_path
@@ -43,7 +43,7 @@ async def test_start_creates_the_folder_of_the_file(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "newer" / "events.db").exists()
 
 
-async def test_a_file_in_place_of_the_folder_stops_the_start(tmp_path: Path) -> None:
+async def test_file_in_place_of_the_folder_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "new").touch()
     store = collect_plugins_into_registry().open_adapter(
         "events", "duckdb:///new/events.db", base_folder=tmp_path
@@ -64,7 +64,7 @@ async def test_check_names_a_folder_that_is_not_writable(
         await store.check()
 
 
-async def test_a_server_that_is_not_there_stops_the_start() -> None:
+async def test_server_that_is_not_there_stops_the_start() -> None:
     store = collect_plugins_into_registry().open_adapter(
         "events", "postgresql://nobody@127.0.0.1:1/events", base_folder=Path()
     )
@@ -80,7 +80,7 @@ async def test_a_server_that_is_not_there_stops_the_start() -> None:
         ("clickhouse://here/events", "clickhouse_connect", "clickhouse"),
     ],
 )
-def test_a_missing_driver_is_named_with_its_install_command(
+def test_missing_driver_is_named_with_its_install_command(
     monkeypatch: pytest.MonkeyPatch, url: str, driver: str, extra: str
 ) -> None:
     package = f"plugins.events_sql.dialects.{url.partition(':')[0]}.backend"
@@ -90,5 +90,5 @@ def test_a_missing_driver_is_named_with_its_install_command(
         collect_plugins_into_registry().open_adapter("events", url, base_folder=Path())
 
 
-def test_the_default_time_budget_is_twenty_seconds() -> None:
+def test_default_time_budget_is_twenty_seconds() -> None:
     assert timedelta(seconds=DuckDbSettings(url="duckdb://").timeout_seconds) == timedelta(seconds=20)

@@ -122,7 +122,7 @@ def random_person(random, drawn):
         random_person,
     ],
 )
-def test_a_cached_template_renders_the_same_statement_as_a_new_one(draw):
+def test_cached_template_renders_the_same_statement_as_a_new_one(draw):
     for seed, dialect in zip(range(24), cycle(DIALECTS), strict=False):
         random = Random(seed)
         plan = draw(random, random_dataset(random, 20))

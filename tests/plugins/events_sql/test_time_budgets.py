@@ -44,7 +44,7 @@ async def assert_query_times_out(store: SqlEventStore, text: str, monkeypatch: p
             )
 
 
-async def test_a_read_past_its_time_budget_is_cancelled_in_the_engine(
+async def test_read_past_its_time_budget_is_cancelled_in_the_engine(
     one_reader_store: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await assert_query_times_out(one_reader_store, SLOW, monkeypatch)
@@ -53,7 +53,7 @@ async def test_a_read_past_its_time_budget_is_cancelled_in_the_engine(
     ) == [(1,)]
 
 
-async def test_a_cancelled_caller_frees_its_thread(one_reader_store: SqlEventStore) -> None:
+async def test_cancelled_caller_frees_its_thread(one_reader_store: SqlEventStore) -> None:
     begun = threading.Event()
     asked = asyncio.ensure_future(
         one_reader_store._engine.run_read_within_time_budget(
@@ -69,7 +69,7 @@ async def test_a_cancelled_caller_frees_its_thread(one_reader_store: SqlEventSto
     ) == [(1,)]
 
 
-async def test_a_heavy_read_delays_neither_appends_nor_other_reads(duckdb: SqlEventStore) -> None:
+async def test_heavy_read_delays_neither_appends_nor_other_reads(duckdb: SqlEventStore) -> None:
     story = random_dataset(Random(17)).builder
     heavy = [
         asyncio.ensure_future(
@@ -104,7 +104,7 @@ async def test_postgresql_cancels_a_read_past_its_time_budget(
     await wait_for_open_connections(postgresql, 0)
 
 
-async def test_a_cancelled_caller_frees_its_connection(postgresql: SqlEventStore) -> None:
+async def test_cancelled_caller_frees_its_connection(postgresql: SqlEventStore) -> None:
     asked = [
         asyncio.ensure_future(postgresql._engine.run_read_within_time_budget(lambda r: r.execute_text(HELD)))
         for _ in range(2)
@@ -133,7 +133,7 @@ async def test_reads_fail_in_time_when_the_server_hangs(
     await store.aclose()
 
 
-async def test_an_unresponsive_server_is_reported_before_the_time_budget_ends(
+async def test_unresponsive_server_is_reported_before_the_time_budget_ends(
     postgres_server: PostgresServer,
 ) -> None:
     """Reads that wait for a free thread fail too: there are two readers."""
@@ -158,7 +158,7 @@ async def test_an_unresponsive_server_is_reported_before_the_time_budget_ends(
     await asyncio.wait_for(store.aclose(), 60)
 
 
-async def test_a_long_read_on_a_responsive_server_is_not_cancelled(
+async def test_long_read_on_a_responsive_server_is_not_cancelled(
     postgresql: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.02)

@@ -55,7 +55,7 @@ def create_link(directory, workspace):
     return create_link
 
 
-async def test_a_click_is_unique_for_its_link_network_agent_and_hour(directory, workspace, link_id):
+async def test_click_is_unique_for_its_link_network_agent_and_hour(directory, workspace, link_id):
     other = uuid4()
     await directory.clicks.record_clicks(
         [

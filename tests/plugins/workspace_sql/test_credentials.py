@@ -87,7 +87,7 @@ async def test_close_finishes_running_work_and_closes_connections(open_directory
     gc.collect()  # an open connection nobody has warns, and a warning fails the test
 
 
-async def test_an_unknown_digest_and_a_revoked_key_match_nothing(directory, initialized_deployment):
+async def test_unknown_digest_and_a_revoked_key_match_nothing(directory, initialized_deployment):
     assert await directory.credentials.find_auth_context(sha256_hex("dk_agent_nothing")) is None
     await revoke_key_if_active(
         directory.credentials,
@@ -156,7 +156,7 @@ async def test_30_concurrent_writers_lose_nothing(open_directory, directory, ini
     assert {one.credential.id for one in minted} <= kept
 
 
-async def test_a_failed_write_changes_nothing(directory, initialized_deployment):
+async def test_failed_write_changes_nothing(directory, initialized_deployment):
     before = directory.credentials.change_version()
     with pytest.raises(IntegrityError):
         await directory.credentials.create_workspace(initialized_deployment.workspace)

@@ -43,7 +43,7 @@ async def test_concurrent_starts_on_an_empty_database_create_tables_once(postgre
         engine.dispose()
 
 
-async def test_a_database_of_a_newer_version_is_refused(postgres_url, tmp_path):
+async def test_database_of_a_newer_version_is_refused(postgres_url, tmp_path):
     async with open_directory_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path):
         pass
     with psycopg.connect(postgres_url) as other:

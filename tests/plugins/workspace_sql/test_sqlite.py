@@ -188,7 +188,7 @@ async def startup_error(open_directory):
     return str(caught.value)
 
 
-async def test_a_file_that_is_no_database_stops_the_start_with_a_sentence(open_directory, tmp_path):
+async def test_file_that_is_no_database_stops_the_start_with_a_sentence(open_directory, tmp_path):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "workspace.db").write_text("no database, but long enough to be read as one" * 20)
     assert "workspace.db cannot be used" in await startup_error(open_directory)
@@ -199,7 +199,7 @@ async def test_folder_at_the_file_path_stops_the_start_with_one_sentence(open_di
     assert "name another file in storage.workspace" in await startup_error(open_directory)
 
 
-async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(open_directory, tmp_path):
+async def test_file_of_a_newer_version_is_refused_and_left_as_it_is(open_directory, tmp_path):
     async with open_directory() as directory:
         await create_workspace_with_keys(directory.credentials, NOW, name="Example Shop")
     with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
@@ -223,7 +223,7 @@ async def test_newer_version_in_the_log_of_an_open_file_is_seen(open_directory, 
                 require_database_file_of_known_version(file)
 
 
-def test_a_request_is_locked_for_others_while_it_runs_and_free_after_it(tmp_path):
+def test_request_is_locked_for_others_while_it_runs_and_free_after_it(tmp_path):
     one, other = RequestLocks(tmp_path / "lock"), RequestLocks(tmp_path / "lock")
     same, another = sha256_hex("retry-1"), sha256_hex("retry-2")
     with suppress(ZeroDivisionError), one.hold_lock_or_raise_in_progress(same):

@@ -37,7 +37,7 @@ async def test_analysis_is_returned_completely(api_client):
     assert entry["resource"] == {"type": "analysis", "id": made["id"], "label": "July"}
 
 
-async def test_an_embedded_report_is_listed(api_client):
+async def test_embedded_report_is_listed(api_client):
     report, other = await api_client.chart(), await api_client.plan()
     made = await create_analysis(api_client, report, report_ids=[report["id"], other["id"]])
     assert made["report_ids"] == [report["id"], other["id"]]
@@ -155,7 +155,7 @@ def run_shared(api_client):
     return run
 
 
-async def test_an_analysis_runs_each_embedded_report_once_over_its_range(api_client, run_shared):
+async def test_analysis_runs_each_embedded_report_once_over_its_range(api_client, run_shared):
     chart, plan, unused = (
         await api_client.chart(default_range={"preset": "today"}),
         await api_client.plan(),

@@ -69,7 +69,7 @@ async def test_card_of_a_deleted_report_is_hidden_until_restored(api_client):
     assert (await api_client.ask("GET", target)).json["cards"][0]["report"]["id"] == report["id"]
 
 
-async def test_a_report_of_another_workspace_is_unknown(api_client):
+async def test_report_of_another_workspace_is_unknown(api_client):
     theirs = await api_client.plan(key="other")
     for report_id in (theirs["id"], UNKNOWN_ID):
         body = {"dashboard": {"name": "D", "layout": make_layout({"id": report_id})}}

@@ -18,7 +18,7 @@ KINDS = [
 ]
 
 
-async def test_the_kind_follows_from_the_definition(api_client):
+async def test_kind_follows_from_the_definition(api_client):
     for fields, kind in KINDS:
         assert (await api_client.save("report", name="R", **fields))["kind"] == kind
         assert (await api_client.save("report", name="R", kind=kind, **fields))["kind"] == kind
@@ -93,7 +93,7 @@ async def test_stored_plan_contains_no_caller(api_client):
         assert refused == (422, "invalid_plan", f"report.plan.{name}", True)
 
 
-async def test_a_stored_plan_names_no_workspace(api_client):
+async def test_stored_plan_names_no_workspace(api_client):
     body = {"report": {"name": "R", "source": "query", "plan": PLAN | {"workspace_id": "x"}}}
     refused = await api_client.refused("POST", "/reports", body)
     assert refused[:3] == (400, "workspace_id_not_allowed", "report.plan.workspace_id")
@@ -129,7 +129,7 @@ async def test_unknown_body_fields_are_refused(api_client):
         assert refused[:3] == (400, code, field), fields
 
 
-async def test_a_name_has_1_to_120_characters(api_client):
+async def test_name_has_1_to_120_characters(api_client):
     made = await api_client.save("report", name="x" * 120, source="query", plan=PLAN)
     for name in ("", "  ", "x" * 121):
         body = {"report": {"name": name, "source": "query", "plan": PLAN}}
@@ -194,7 +194,7 @@ async def test_two_changes_in_one_instant_have_different_versions(api_client):
     assert dates == sorted(dates)
 
 
-async def test_an_update_is_undone_unless_it_changed_again(api_client):
+async def test_update_is_undone_unless_it_changed_again(api_client):
     made = await api_client.plan()
     target = f"/reports/{made['id']}"
     changed = (await api_client.ask("PATCH", target, {"report": {"name": "Other"}})).json
@@ -222,7 +222,7 @@ async def test_deleted_report_is_hidden_until_undo(api_client):
     assert back == made | {"updated_at": back["updated_at"]}
 
 
-async def test_a_deleted_report_names_the_dashboards_that_hide_its_card(api_client):
+async def test_deleted_report_names_the_dashboards_that_hide_its_card(api_client):
     made, other = await api_client.chart(), await api_client.plan()
     boards = [await api_client.board(made, other, name=name) for name in ("A", "B")]
     await api_client.board(other, name="C")

@@ -47,7 +47,7 @@ async def test_number_card_has_no_series(api_client):
         assert ran["data"]["series"] is None
 
 
-async def test_the_series_of_a_range_in_progress_ends_now(api_client):
+async def test_series_of_a_range_in_progress_ends_now(api_client):
     report = await api_client.chart(chart="area", default_range={"preset": "today"})
     ran = await api_client.run(f"/reports/{report['id']}")
     assert [point["partial"] for point in ran["data"]["series"]] == [False] * 15 + [True]
@@ -55,7 +55,7 @@ async def test_the_series_of_a_range_in_progress_ends_now(api_client):
     assert (await api_client.run(f"/reports/{report['id']}", ahead))["data"]["series"] == []
 
 
-async def test_an_unmeasured_metric_is_null_with_its_reason(api_client):
+async def test_unmeasured_metric_is_null_with_its_reason(api_client):
     ran = await api_client.run(f"/reports/{(await api_client.chart(metric='mrr', chart='line'))['id']}")
     assert (ran["data"]["metric"]["value"], ran["data"]["metric"]["unavailable_reason"]) == (
         None,
@@ -131,7 +131,7 @@ async def test_funnel_report_returns_the_funnel_response(api_client):
     assert [step["count"] for step in ran["data"]["steps"]] == [4, 1]
 
 
-async def test_a_step_may_have_a_comma_in_its_name(api_client):
+async def test_step_may_have_a_comma_in_its_name(api_client):
     report = await api_client.funnel("page_view", "bought, then left")
     ran = await api_client.run(f"/reports/{report['id']}")
     assert [step["event_name"] for step in ran["data"]["steps"]] == ["page_view", "bought, then left"]
@@ -221,7 +221,7 @@ async def test_all_cards_of_a_run_use_one_snapshot_of_the_sources(api_client, mo
     assert len(queue_reads) <= 2  # once for all metrics, once for all funnels
 
 
-async def test_a_report_with_a_series_uses_one_snapshot_of_the_sources(api_client, monkeypatch):
+async def test_report_with_a_series_uses_one_snapshot_of_the_sources(api_client, monkeypatch):
     report = await api_client.chart(chart="line")
     state_reads = count_state_reads(monkeypatch)
     await api_client.run(f"/reports/{report['id']}")
