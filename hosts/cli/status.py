@@ -145,7 +145,7 @@ def _find_problems(
         )
     if status.api_ready is None:
         yield f"Nothing answers at {settings.http.api}.", f"touchpoint serve {where}"
-    yield from _find_failing_checks(status, where)
+    yield from _find_failing_checks_with_remedies(status, where)
     yield from _find_queue_problems(status, where)
     if not status.workspaces and not status.failing_adapters:
         yield (
@@ -167,7 +167,7 @@ def _find_problems(
         yield warning, f"Change it in {config}, and restart the service."
 
 
-def _find_failing_checks(status: "DeploymentStatus", where: str) -> "Iterator[tuple[str, str]]":
+def _find_failing_checks_with_remedies(status: "DeploymentStatus", where: str) -> "Iterator[tuple[str, str]]":
     for name, state in (status.api_ready or {}).get("checks", {}).items():
         if state != "ok" and name != "processes":
             yield (

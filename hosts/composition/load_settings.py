@@ -39,7 +39,7 @@ def load_settings_with_environment(file: Path | None) -> Settings:
         StartupError: the file cannot be read, or it or the environment holds an unknown name or a
             value that does not fit.
     """
-    table = {} if file is None else _read_settings_file(file)
+    table = {} if file is None else _read_settings_file_and_replace_variables(file)
     names = {".".join(path): f"setting {'.'.join(path)} in {file}" for path in _setting_paths(table)}
     names |= {
         _setting_name(variable): f"environment variable {variable}"
@@ -98,7 +98,7 @@ class _LayeredSettings(Settings, BaseSettings):
         return env_settings, init_settings
 
 
-def _read_settings_file(file: Path) -> Mapping[str, Any]:
+def _read_settings_file_and_replace_variables(file: Path) -> Mapping[str, Any]:
     try:
         table = tomllib.loads(file.read_text())
     except FileNotFoundError:

@@ -137,7 +137,7 @@ class McpServer:
                 result: Mapping[str, Any] = {"tools": [*listed, *added]}
                 hints = {"ttlMs": TOOLS_TTL_MS, "cacheScope": "private"}
             else:
-                result = self._result_of_method_without_operation(call, stateless=stateless)
+                result = self._result_of_discovery_or_session_method(call, stateless=stateless)
                 hints = {"ttlMs": STATIC_TTL_MS, "cacheScope": "public"}
             return _json_response(render_result(call.id, _complete(result, hints) if stateless else result))
         except JsonRpcError as fault:
@@ -225,7 +225,7 @@ class McpServer:
         answered = await feature_call.answer_or_stream(answer, render)
         return _json_response(answered) if isinstance(answered, bytes) else answered
 
-    def _result_of_method_without_operation(
+    def _result_of_discovery_or_session_method(
         self, call: JsonRpcRequest, *, stateless: bool
     ) -> Mapping[str, Any]:
         """Returns the result of a method that needs no operation."""

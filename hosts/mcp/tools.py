@@ -107,10 +107,10 @@ def build_tools_of_v1_key_operations(operations: Iterable[Operation]) -> tuple[T
         for op in operations
         if op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
     )
-    return tuple(sorted(opened, key=_list_position))
+    return tuple(sorted(opened, key=_reads_first_then_rarest_scope))
 
 
-def _list_position(tool: Tool) -> tuple[bool, int]:
+def _reads_first_then_rarest_scope(tool: Tool) -> tuple[bool, int]:
     """Returns the sort key of a tool; tools with the same key keep the order in which they are registered.
 
     Reads come before writes. Writes start with the scopes that the fewest roles can hold; a write of any

@@ -89,7 +89,7 @@ def quarantine_cleanup_task(ports: Ports, settings: IngestSettings, stop: asynci
     """Deletes quarantined events once their retention is over."""
     return run_periodically_until_stopped(
         CLEANUP_SECONDS,
-        lambda: delete_and_log_old_quarantine(ports, settings.quarantine_retention_days),
+        lambda: delete_and_log_old_quarantine_unless_kept_forever(ports, settings.quarantine_retention_days),
         stop,
     )
 
@@ -141,7 +141,7 @@ async def age_personal_data(ageing: PersonalDataAgeing) -> None:
         _privacy_log.info("%d events of workspace %s were deleted by age", events, workspace_id)
 
 
-async def delete_and_log_old_quarantine(ports: Ports, retention_days: int) -> None:
+async def delete_and_log_old_quarantine_unless_kept_forever(ports: Ports, retention_days: int) -> None:
     """Deletes events that have been quarantined for longer than some days, and logs how many; 0 deletes none."""
     deleted = (
         await ports.queue.delete_quarantined_before(ports.clock() - timedelta(days=retention_days))

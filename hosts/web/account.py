@@ -20,7 +20,7 @@ async def show_account(context: PageContext) -> Response:
     return await _account_page(context)
 
 
-async def passkey_registration_options(context: PageContext) -> Response:
+async def passkey_registration_options_after_password(context: PageContext) -> Response:
     """What to ask the browser for a new passkey, for its script."""
     try:
         options = await context.component(PasskeySignIn).registration_options(
@@ -81,7 +81,7 @@ async def _send_passkey_mail(context: PageContext, account: Account) -> None:
 
 PAGES: Final = (
     Page("GET /account", show_account),
-    Page("POST /account/passkeys/options", passkey_registration_options),
+    Page("POST /account/passkeys/options", passkey_registration_options_after_password),
     Page("POST /account/passkeys", add_passkey_and_mail_owner),
     Page("POST /account/passkeys/<passkey_id>", remove_passkey_and_end_other_sessions),
     Page("POST /account/sign-out-elsewhere", end_other_sessions),

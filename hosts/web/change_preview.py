@@ -94,7 +94,7 @@ async def preview_or_save(view: WorkspaceView, write: FormWrite) -> Response:
     return _redirect_with_note(view, write, result.body)
 
 
-def diff_lines(diff: Answer) -> list[ChangedField]:
+def changed_fields_set_by_persons(diff: Answer) -> list[ChangedField]:
     """Returns the changed fields of a diff in words, without those that no person sets."""
     return [
         ChangedField(_field_label(change["field"]), _value_text(change["from"]), _value_text(change["to"]))
@@ -111,7 +111,7 @@ async def _preview_page(view: WorkspaceView, write: FormWrite, result: ApiResult
         write,
         heading=f"{_ACTION_TITLES.get(diff['action'], 'Change')} “{diff['resource']['label']}”",
         action=diff["action"],
-        lines=diff_lines(diff),
+        lines=changed_fields_set_by_persons(diff),
         rendering=write.rendering,
         effects=[effect["summary"] for effect in diff["effects"] if effect.get("summary")],
     )

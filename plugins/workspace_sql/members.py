@@ -69,7 +69,7 @@ class SqlMembers(SqlStore):
             changed = await connection.execute(sa.update(MEMBERS).where(own).values(role=member.role))
             if changed.rowcount == 0:
                 await connection.execute(sa.insert(MEMBERS).values(row_of(member)))
-            await _limit_keys_to_role(connection, member, now)
+            await _limit_keys_and_expire_requests_beyond_role(connection, member, now)
             request_increment_at_commit(connection)
             return True
 
@@ -103,7 +103,9 @@ def _approved_requests(workspace_id: UUID, account_id: UUID) -> sa.ColumnElement
     )
 
 
-async def _limit_keys_to_role(connection: AsyncConnection, member: Member, now: datetime) -> None:
+async def _limit_keys_and_expire_requests_beyond_role(
+    connection: AsyncConnection, member: Member, now: datetime
+) -> None:
     """Narrows or revokes the active keys a member granted, and expires approved requests beyond the role."""
     own = matches(CREDENTIALS, workspace_id=member.workspace_id, granted_by=member.account_id)
     active = await connection.execute(sa.select(CREDENTIALS).where(own, CREDENTIALS.c.revoked_at.is_(None)))

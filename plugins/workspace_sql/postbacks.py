@@ -214,7 +214,7 @@ def _insert_new_postbacks_and_mark_queues(
     stored = _stored_rule_and_event_ids(connection, postbacks)
     by_key = {(postback.rule_id, postback.event_id): postback for postback in postbacks}
     new = [postback for key, postback in by_key.items() if key not in stored]
-    event_times = _sent_or_open_event_times(connection, new)
+    event_times = _sent_or_open_event_times_by_rule_and_platform_event(connection, new)
     added = [
         _skip_if_duplicate_within_window(event_times, postback, windows[postback.rule_id]) for postback in new
     ]
@@ -235,7 +235,9 @@ def _stored_rule_and_event_ids(
     return frozenset((rule_id, event_id) for rule_id, event_id in connection.execute(query))
 
 
-def _sent_or_open_event_times(connection: sa.Connection, postbacks: Collection[Postback]) -> _EventTimes:
+def _sent_or_open_event_times_by_rule_and_platform_event(
+    connection: sa.Connection, postbacks: Collection[Postback]
+) -> _EventTimes:
     """Returns the event times of sent and open postbacks, by rule, platform event id and test flag."""
     query = sa.select(_ROW.rule_id, _ROW.platform_event_id, _ROW.is_test, _ROW.event_at).where(
         _ROW.rule_id.in_({postback.rule_id for postback in postbacks}),

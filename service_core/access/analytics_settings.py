@@ -97,8 +97,8 @@ def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSetting
         BadRequest: too many or empty names, an id without ``custom:``, or a channel without conditions.
     """
     if settings.conversions is not None:
-        _validate_conversion_event_names("conversions", settings.conversions)
-    _validate_conversion_event_names("revenue_events", settings.revenue_events)
+        _validate_count_and_length_of_event_names("conversions", settings.conversions)
+    _validate_count_and_length_of_event_names("revenue_events", settings.revenue_events)
     if len(settings.channels) > MAX_CUSTOM_CHANNELS:
         raise _invalid_parameter_error("channels", f"At most {MAX_CUSTOM_CHANNELS} channels")
     for channel in settings.channels:
@@ -131,7 +131,7 @@ def _validate_fee_rates(rates: tuple[FeeRate, ...]) -> None:
             raise _invalid_parameter_error("fees", f"{rate.currency} is no currency of ISO 4217")
 
 
-def _validate_conversion_event_names(field: str, event_names: frozenset[str]) -> None:
+def _validate_count_and_length_of_event_names(field: str, event_names: frozenset[str]) -> None:
     if len(event_names) > MAX_CONVERSION_EVENTS or not all(
         0 < len(name) <= _MAX_TEXT_LENGTH for name in event_names
     ):

@@ -97,7 +97,7 @@ class _DeclaredNulls:
 
 
 @cache
-def _declared_nulls(model: type[BaseModel]) -> _DeclaredNulls:
+def _null_reasons_and_fields_not_listed_by_operation(model: type[BaseModel]) -> _DeclaredNulls:
     reasons = {
         name: declared
         for name, field in model.model_fields.items()
@@ -112,7 +112,7 @@ def _declared_nulls(model: type[BaseModel]) -> _DeclaredNulls:
 
 
 def _iterate_null_fields_with_reason(response: BaseModel) -> Iterator[tuple[str, UnavailableReason]]:
-    declared = _declared_nulls(type(response))
+    declared = _null_reasons_and_fields_not_listed_by_operation(type(response))
     for name, null_reason in declared.reasons:
         if null_reason.reason is not None and _is_null_for_reason(response, name, null_reason):
             yield name, null_reason.reason

@@ -84,7 +84,7 @@ def compute_person_merges(runner: StatementRunner, workspace: UUID) -> dict[int,
     name_ids = merge_by_alias(
         (old, new) for old, new, *_ in runner.fetch_rows(_alias_pairs_by_time(workspace))
     )
-    carriers, texts = persons_by_shared_id_and_id_texts(runner, workspace, name_ids)
+    carriers, texts = persons_by_external_id_or_email_match_and_id_texts(runner, workspace, name_ids)
     parts = merge_by_external_id(carriers, texts)
     parts |= merge_provider_visitors_by_email(runner, workspace, PersonMerges(name_ids, parts, texts))
     merges = {id_: parts.get(name, name) for id_, name in name_ids.items()}
@@ -195,7 +195,7 @@ def _email_matches_with_persons_and_owners(workspace: UUID) -> sa.Select[Any]:
     return query.select_from(source).distinct()
 
 
-def persons_by_shared_id_and_id_texts(
+def persons_by_external_id_or_email_match_and_id_texts(
     runner: StatementRunner, workspace: UUID, name_ids: Mapping[int, int]
 ) -> tuple[dict[Any, set[int]], dict[int, str]]:
     """Returns the persons that share each external id or e-mail match, and the id texts of these persons."""

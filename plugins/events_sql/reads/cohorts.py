@@ -44,7 +44,7 @@ def evaluate_cohorts(plan: CohortReaderQuery, runner: StatementRunner) -> Cohort
         runner.fetch_rows(deferred_statement(_active_and_last_active_counts_query, plan)),
         runner.fetch_rows(deferred_statement(_net_revenue_by_cohort_and_bucket, plan)),
     )
-    return CohortResult(dict(sizes), _nonempty_cells_by_cohort(plan, active, paid))
+    return CohortResult(dict(sizes), _nonempty_cells_with_later_returns_by_cohort(plan, active, paid))
 
 
 def _members_acquired_in_span_query(plan: CohortReaderQuery) -> sa.Select[Any]:
@@ -144,7 +144,7 @@ def _net_revenue_by_cohort_and_bucket(plan: CohortReaderQuery) -> sa.Select[Any]
     )
 
 
-def _nonempty_cells_by_cohort(
+def _nonempty_cells_with_later_returns_by_cohort(
     plan: CohortReaderQuery, active_rows: list[Any], revenue_rows: list[Any]
 ) -> list[CohortActivity]:
     """Returns the cells that are not empty, cohort by cohort."""

@@ -80,7 +80,9 @@ class DataDrivenCredits:
                 query, credit_rule, credit_split.used_touch_columns_or_channel
             )
             totals = await self.events.aggregate(credit_split.totals_query_without_touch_columns(credit_rule))
-            for key, aggregation, value in credit_split.split_totals_by_matching_touch_key(totals, weights):
+            for key, aggregation, value in credit_split.split_totals_and_drop_keys_failing_touch_conditions(
+                totals, weights
+            ):
                 rows_by_key[key][aggregation] += value
         rows = [(*key, *values.values()) for key, values in rows_by_key.items()]
         sums = tuple(
@@ -135,7 +137,7 @@ class _CreditSplit:
             credit=without_data_driven_model_id(credit_rule),
         )
 
-    def split_totals_by_matching_touch_key(
+    def split_totals_and_drop_keys_failing_touch_conditions(
         self, totals: AggregateResult, weights: FittedWeights
     ) -> Iterator[tuple[ResultKey, Aggregation, int | float]]:
         """Yields the part of each total that belongs to each result key."""

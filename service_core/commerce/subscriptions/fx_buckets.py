@@ -37,7 +37,7 @@ class FxBuckets:
         )
         self.interval_starts = tuple(sorted((*edges, *(day for day in days if edges[0] < day < edges[-1]))))
 
-    def bucket_index_or_minus_one(self, movement: MovementSum) -> int:
+    def bucket_index_or_minus_one_before_first(self, movement: MovementSum) -> int:
         """Returns the index of the bucket of a movement; -1 for one before the first."""
         return (
             -1

@@ -112,9 +112,9 @@ def _rows_by_bucket(
     """Yields the rows of each bucket, from the movements before and in it."""
     groups: dict[tuple[Any, ...], dict[int, list[MovementSum]]] = defaultdict(lambda: defaultdict(list))
     for movement in moved:
-        groups[*movement.keys, movement.currency][fx_buckets.bucket_index_or_minus_one(movement)].append(
-            movement
-        )
+        groups[*movement.keys, movement.currency][
+            fx_buckets.bucket_index_or_minus_one_before_first(movement)
+        ].append(movement)
     for group_key, by_bucket in groups.items():
         named = dict(zip((*by, "currency"), group_key, strict=True))
         total, live = _add_mrr_and_active_count(by_bucket[-1], Fraction(0), 0)

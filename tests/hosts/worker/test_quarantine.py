@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from hosts.roles.tasks import delete_and_log_old_quarantine
+from hosts.roles.tasks import delete_and_log_old_quarantine_unless_kept_forever
 from tests.commerce.providers.webhook_client import open_webhook_client
 
 
@@ -15,7 +15,7 @@ async def test_quarantined_messages_are_deleted_after_their_retention_and_logged
         await door.drain()
         for days, left in ((89, 1), (1, 1), (1, 0)):
             door.served.now += timedelta(days=days)
-            await delete_and_log_old_quarantine(door.ports, 90)
+            await delete_and_log_old_quarantine_unless_kept_forever(door.ports, 90)
             assert len(await door.ports.queue.list_quarantined(shop.workspace.id, 10)) == left
         assert [record.getMessage() for record in caplog.records] == [
             f"1 quarantined events of workspace {shop.workspace.id} are deleted after 90 days"
@@ -28,5 +28,5 @@ async def test_retention_of_0_days_keeps_quarantined_messages(tmp_path):
         await door.stripe(shop, {"id": "evt_1", "created": 1_783_500_000, "type": "payout.paid"})
         await door.drain()
         door.served.now += timedelta(days=4000)
-        await delete_and_log_old_quarantine(door.ports, 0)
+        await delete_and_log_old_quarantine_unless_kept_forever(door.ports, 0)
         assert len(await door.ports.queue.list_quarantined(shop.workspace.id, 10)) == 1

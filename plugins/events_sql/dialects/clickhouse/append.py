@@ -27,7 +27,7 @@ from plugins.events_sql.dialects.clickhouse.replacing_rows import (
 from plugins.events_sql.dialects.clickhouse.superseded_events import (
     find_superseded_events,
     insert_superseded_events,
-    move_events_and_recompute_sessions,
+    move_superseded_events_and_recompute_derived_tables,
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, read_identity_links
@@ -116,7 +116,9 @@ class ReplacingWrites:
         superseded = find_superseded_events(writer, batch, _BATCH_EVENT_IDS)
         for workspace, events in superseded.items():
             version = _next_version(writer)
-            visitors = move_events_and_recompute_sessions(writer, self._cluster, version, workspace, events)
+            visitors = move_superseded_events_and_recompute_derived_tables(
+                writer, self._cluster, version, workspace, events
+            )
             _recompute_visitor_owners(writer, version, workspace, visitors)
             _recompute_person_merges(writer, version, workspace)
         return bool(superseded)

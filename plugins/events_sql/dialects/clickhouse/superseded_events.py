@@ -90,7 +90,7 @@ def insert_superseded_events(writer: StatementRunner, superseded: Iterable[Super
     insert_block(writer, SUPERSEDED_EVENTS, rows)
 
 
-def move_events_and_recompute_sessions(
+def move_superseded_events_and_recompute_derived_tables(
     writer: StatementRunner,
     cluster: str,
     version: int,
