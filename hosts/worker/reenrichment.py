@@ -111,9 +111,10 @@ class ReenrichmentRequests:
 async def run_requested_reenrichments(ports: Ports) -> None:
     """Completes the requests of the data folder, one after the other; one that another process runs is left to it."""
     requests = ReenrichmentRequests(ports.folder)
-    incomplete = [id_ for id_, progress in requests.load().items() if not progress.is_complete]
-    for workspace in await ports.workspace.credentials.list_workspaces() if incomplete else ():
-        if workspace.id in incomplete:
+    has_incomplete = any(not progress.is_complete for progress in requests.load().values())
+    for workspace in await ports.workspace.credentials.list_workspaces() if has_incomplete else ():
+        progress = requests.load().get(workspace.id)  # another process may have completed or removed it
+        if progress is not None and not progress.is_complete:
             with suppress(ReenrichmentRunning):
                 await reenrich_workspace(ports, workspace, requests)
 

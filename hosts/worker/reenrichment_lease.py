@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid4
 
+from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.sync.ports import SyncLeases
 from service_core.kernel.errors import StartupError
 
@@ -82,14 +83,14 @@ class ReenrichmentLease:
             yield
         finally:
             renewal.cancel()
-            with suppress(asyncio.CancelledError, ReenrichmentRunning):
-                await renewal
+            await asyncio.gather(renewal, return_exceptions=True)
             await self._leases.release_lease(self._workspace_id, LEASE_KIND, self._holder_id)
 
     async def _renew_until_lost(self) -> None:
         while True:
             await asyncio.sleep(LEASE_DURATION.total_seconds() / _RENEWALS_PER_LEASE)
-            await self.acquire_or_renew()
+            with suppress(StoreUnavailable):  # the next renewal may succeed before the lease ends
+                await self.acquire_or_renew()
 
 
 def name_this_process() -> str:

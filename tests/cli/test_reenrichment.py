@@ -24,7 +24,7 @@ from hosts.worker.reenrichment import (
     run_requested_reenrichments,
 )
 from hosts.worker.reenrichment_lease import ReenrichmentLease, ReenrichmentRunning
-from service_core.analytics.ports import EventPageQuery
+from service_core.analytics.ports import EventPageQuery, StoreUnavailable
 from service_core.changes.audit_log import AuditFilter
 from service_core.kernel.time_ranges import TimeRange
 
@@ -213,6 +213,75 @@ async def test_lease_is_renewed_while_it_is_held(monkeypatch):
                 await asyncio.sleep(0.001)
     assert leases.calls[-1] == "release"
     assert set(leases.calls[:-1]) == {"acquire"}
+
+
+async def test_failed_renewal_is_repeated_and_leaves_the_result_of_the_block(monkeypatch):
+    class LeasesThatFailOnce:
+        def __init__(self):
+            self.calls = []
+
+        async def acquire_or_renew_lease(self, *_):
+            self.calls.append("acquire")
+            if len(self.calls) == 2:
+                raise StoreUnavailable("The database does not answer")
+            return True
+
+        async def release_lease(self, *_):
+            self.calls.append("release")
+
+    monkeypatch.setattr(reenrichment_lease, "LEASE_DURATION", timedelta(milliseconds=8))
+    leases = LeasesThatFailOnce()
+    async with ReenrichmentLease(leases, uuid4(), lambda: datetime.now(UTC), str).hold():
+        async with asyncio.timeout(10):
+            while len(leases.calls) < 4:
+                await asyncio.sleep(0.001)
+    assert leases.calls[-1] == "release"
+
+
+async def test_unexpected_error_of_a_renewal_leaves_the_result_of_the_block(monkeypatch):
+    class FailingLeases:
+        def __init__(self):
+            self.calls = []
+
+        async def acquire_or_renew_lease(self, *_):
+            self.calls.append("acquire")
+            if len(self.calls) > 1:
+                raise ValueError
+            return True
+
+        async def release_lease(self, *_):
+            self.calls.append("release")
+
+    monkeypatch.setattr(reenrichment_lease, "LEASE_DURATION", timedelta(milliseconds=8))
+    leases = FailingLeases()
+    async with ReenrichmentLease(leases, uuid4(), lambda: datetime.now(UTC), str).hold():
+        async with asyncio.timeout(10):
+            while len(leases.calls) < 2:
+                await asyncio.sleep(0.001)
+    assert leases.calls == ["acquire", "acquire", "release"]
+
+
+@pytest.mark.parametrize("meanwhile", ["completed", "removed"])
+async def test_request_that_another_process_ends_meanwhile_is_not_run_again(opened, monkeypatch, meanwhile):
+    ports, workspace, requests = opened
+    requests.save(workspace.id, ReenrichmentProgress())
+    credentials, ran = ports.workspace.credentials, []
+    list_workspaces = credentials.list_workspaces
+
+    async def end_request_and_list_workspaces():
+        if meanwhile == "completed":
+            requests.save(workspace.id, ReenrichmentProgress(is_complete=True))
+        else:
+            requests.remove(workspace.id)
+        return await list_workspaces()
+
+    async def record_run(*_):
+        ran.append(meanwhile)
+
+    monkeypatch.setattr(credentials, "list_workspaces", end_request_and_list_workspaces)
+    monkeypatch.setattr(reenrichment, "reenrich_workspace", record_run)
+    await run_requested_reenrichments(ports)
+    assert ran == []
 
 
 async def test_two_commands_wait_for_one_run_of_the_service(config):
