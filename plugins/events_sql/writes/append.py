@@ -41,7 +41,8 @@ class TransactionalWrites:
     def append_new_and_update_derived(self, writer: StatementRunner, events: Sequence[Event]) -> int:
         """Stores the new events of a batch in one transaction and returns how many were new.
 
-        What an event of the batch supersedes within it is stored in a second transaction.
+        Events that another event of the batch supersedes are stored in a second transaction; a repeated append stores
+        them after a crash between the two. Those of an event that is itself a repeat are dropped with it.
         """
         from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
@@ -66,6 +67,11 @@ class TransactionalWrites:
                     has_emails=any(map(has_email, events)),
                     has_lone_ids=any(event.lone_distinct_id for event in events),
                 )
+            if superseded:
+                stored = set(writer.fetch_rows(step.select_stored_keyed_events_of_batch(*span)))
+                superseded = [
+                    each for each in superseded if (each.event.workspace_id, each.superseded_by) in stored
+                ]
         self.store_superseded_events(writer, superseded)
         return new
 

@@ -136,6 +136,21 @@ def select_superseded_events(received_since: Any, received_until: Any) -> sa.Sel
     )
 
 
+def select_stored_keyed_events_of_batch(received_since: Any, received_until: Any) -> sa.Select[Any]:
+    """Selects the workspaces and numbers of those events of the batch, sent with a key, that are stored themselves."""
+    e, b = EVENTS.c, BATCH.c
+    same = sa.and_(e.workspace_id == b.workspace_id, e.event_id == b.event_id, e.seq == b.seq)
+    return (
+        sa.select(e.workspace_id, e.seq)
+        .join_from(EVENTS, BATCH, same)
+        .where(
+            e.received_at > sa.literal(received_since),
+            e.received_at < sa.literal(received_until),
+            b.source != WEB,
+        )
+    )
+
+
 def _next_value(sequence: str) -> sa.ColumnElement[int]:
     return sa.literal_column(f"nextval('{sequence}')", _INT)
 

@@ -40,9 +40,9 @@ class UniqueEvents(NamedTuple):
 
 
 def drop_ids_repeated_within(events: Iterable[Event], window_seconds: float) -> UniqueEvents:
-    """Returns the events, in order of receipt, without those whose id was received less than ``seconds`` before.
+    """Returns the remaining events, in order of receipt, and those that another of them supersedes.
 
-    A dropped event counts as received, too: a chain of repeats is one event. The first of a sender with a key takes the
+    An event is dropped if its id was received less than ``window_seconds`` before. A dropped event counts as received, too: a chain of repeats is one event. The first of a sender with a key takes the
     place of one without, and supersedes it.
     """
     superseded: list[SupersededEvent] = []

@@ -39,6 +39,17 @@ class SupersededEvents(EventStoreKit):
         assert await list_superseded(store, builder) == [SupersededEvent(claimed, real.seq)]
         assert await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS) == 1
 
+    async def test_event_superseded_by_a_repeat_is_dropped_with_it(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """An event of a batch whose keyed event repeats a stored one supersedes nothing that is kept."""
+        claimed, real = page_and_server_report(builder)
+        later = [replace(event, seq=event.seq + 1000) for event in (claimed, real)]
+        assert await store.append([claimed, real]) == 1
+        assert await store.append(later) == 0
+        assert await list_superseded(store, builder) == [SupersededEvent(claimed, real.seq)]
+        assert await measure_value_or_row(store, builder.query_scope(SPAN), EVENTS) == 1
+
     async def test_superseded_events_are_stored_in_another_store_once(
         self, store: Store, builder: EventBuilder, oracle: Store
     ) -> None:

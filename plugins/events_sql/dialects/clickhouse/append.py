@@ -25,6 +25,7 @@ from plugins.events_sql.dialects.clickhouse.replacing_rows import (
     set_changed_numbers,
 )
 from plugins.events_sql.dialects.clickhouse.superseded_events import (
+    choose_those_of_stored_events,
     find_superseded_events,
     insert_superseded_events,
     move_superseded_events_and_recompute_derived_tables,
@@ -85,7 +86,6 @@ class ReplacingWrites:
         from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
         batch, superseded = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
-        insert_superseded_events(writer, superseded)
         new = _events_not_received_within_week(writer, batch)
         if len(new) < len(batch) and self._move_superseded_if_any(writer, batch):
             new = _events_not_received_within_week(writer, batch)
@@ -98,6 +98,10 @@ class ReplacingWrites:
         insert_session(writer).create_temp_table_from_rows(_BATCH_IDS, numbered_ids)
         if new:
             insert_block(writer, EVENTS, list(map(_event_row, new)), token=_token_of_events(new))
+        if superseded:
+            insert_superseded_events(
+                writer, choose_those_of_stored_events(writer, batch, superseded, _BATCH_EVENT_IDS)
+            )
         for workspace in {event.workspace_id for event in events}:
             _update_derived_tables(
                 writer,

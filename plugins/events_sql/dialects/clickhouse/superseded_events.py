@@ -59,15 +59,10 @@ def find_superseded_events(
         batch: the events of an append.
         batch_event_ids: temporary table of their workspaces and event ids.
     """
-    c, received = EVENTS.c, [event.received_at for event in batch]
+    c = EVENTS.c
     stored = writer.fetch_rows(
         sa.select(c.workspace_id, c.event_id, c.seq, c.visitor_no, c.strong_no, c.session_no).where(
-            c.source == WEB,
-            c.received_at > sa.literal(to_naive_utc(min(received) - ORDER_DEDUP_WINDOW)),
-            c.received_at < sa.literal(to_naive_utc(max(received) + ORDER_DEDUP_WINDOW)),
-            sa.tuple_(c.workspace_id, c.event_id).in_(
-                sa.select(batch_event_ids.c.workspace_id, batch_event_ids.c.event_id)
-            ),
+            c.source == WEB, *_has_id_of_batch(batch, batch_event_ids)
         )
     )
     keyed: dict[tuple[UUID, str], int] = {}
@@ -79,6 +74,41 @@ def find_superseded_events(
         if (workspace, event_id) in keyed:
             superseded[workspace].append(NewlySuperseded(keyed[workspace, event_id], *numbers))
     return superseded
+
+
+def choose_those_of_stored_events(
+    writer: StatementRunner,
+    batch: Sequence[Event],
+    superseded: Iterable[SupersededEvent],
+    batch_event_ids: sa.TableClause,
+) -> list[SupersededEvent]:
+    """Returns the superseded events whose superseding event is stored; it is not if it is a repeat itself.
+
+    Args:
+        writer: runs the statement.
+        batch: the events of an append.
+        superseded: those that an event of the batch supersedes.
+        batch_event_ids: temporary table of the workspaces and event ids of the batch.
+    """
+    c = EVENTS.c
+    stored = set(
+        writer.fetch_rows(
+            sa.select(c.workspace_id, c.seq).where(c.source != WEB, *_has_id_of_batch(batch, batch_event_ids))
+        )
+    )
+    return [each for each in superseded if (each.event.workspace_id, each.superseded_by) in stored]
+
+
+def _has_id_of_batch(batch: Sequence[Event], batch_event_ids: sa.TableClause) -> tuple[Expression, ...]:
+    """Returns the conditions of stored events with an id of the batch, received at about its time."""
+    c, received = EVENTS.c, [event.received_at for event in batch]
+    return (
+        c.received_at > sa.literal(to_naive_utc(min(received) - ORDER_DEDUP_WINDOW)),
+        c.received_at < sa.literal(to_naive_utc(max(received) + ORDER_DEDUP_WINDOW)),
+        sa.tuple_(c.workspace_id, c.event_id).in_(
+            sa.select(batch_event_ids.c.workspace_id, batch_event_ids.c.event_id)
+        ),
+    )
 
 
 def insert_superseded_events(writer: StatementRunner, superseded: Iterable[SupersededEvent]) -> None:
