@@ -47,6 +47,8 @@ _INDEXES: Final = {
     "visitor_owners_of_strong_id": "visitor_owners (strong_no)",
     "person_merges_by_number": "person_merges (workspace_id, number)",
     "person_merges_by_person": "person_merges (person_no)",
+    "superseded_events_by_seq": "superseded_events (workspace_id, seq)",
+    "superseded_events_by_superseding": "superseded_events (workspace_id, superseded_by)",
 }
 
 _CREATE_FUNCTIONS: Final = """
