@@ -41,7 +41,7 @@ def parse_step_filters(json_text: str | None, step_count: int, catalog: Catalog)
     if not isinstance(lists, list) or len(lists) != step_count:
         raise _invalid(f"step_filters is an array with {step_count} lists, one per step")
     return tuple(
-        _parse_filters_of_step(filters or [], f"{_FIELD}[{step}]", catalog)
+        _parse_filters_of_step([] if filters is None else filters, f"{_FIELD}[{step}]", catalog)
         for step, filters in enumerate(lists)
     )
 
