@@ -15,9 +15,9 @@ import orjson
 from hosts.data_import.entries import ImportEntry
 from service_core.ingestion.imported_rows import is_touchpoint_export
 from service_core.kernel.errors import StartupError
+from service_core.kernel.file_response import FORMULA_STARTS
 
 ROWS_PER_BATCH: Final = 10_000
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 FORMATS: Final = (".ndjson", ".jsonl", ".csv", ".parquet")
 
 
@@ -97,7 +97,7 @@ def _is_export_converted_from_csv(schema: Mapping[str, Any]) -> bool:
 def _unescape_formula(named_cell: tuple[str, Any]) -> tuple[str, Any]:
     """Returns a cell without the apostrophe that exports put before a text that a spreadsheet would run."""
     name, cell = named_cell
-    escaped = isinstance(cell, str) and cell.startswith("'") and cell[1:2] in _FORMULA_STARTS
+    escaped = isinstance(cell, str) and cell.startswith("'") and cell[1:2] in FORMULA_STARTS
     return name, cell[1:] if escaped else cell
 
 

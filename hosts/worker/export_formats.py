@@ -13,6 +13,7 @@ import polars as pl
 from service_core.analytics.reads.export_streams import RowBatch
 from service_core.delivery.exports.models import ExportFormat
 from service_core.delivery.exports.table import CellFormat, ExportColumn, Renderer
+from service_core.kernel.file_response import FORMULA_STARTS
 from service_core.kernel.money import currency_decimals
 
 _POLARS_TYPES: Final[Mapping[CellFormat, Any]] = {
@@ -27,7 +28,6 @@ ROWS_PER_CHUNK: Final = 5_000
 """Rows formatted at a time: what formatting needs besides the rows stays a few megabytes."""
 
 _INSTANT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
-_FORMULA_PATTERN: Final = r"^[=+\-@\t\r]"
 _RAW_JSON_CELLS: Final = frozenset({CellFormat.JSON, CellFormat.MONEY, CellFormat.DECIMAL})
 """Cells whose text is JSON as it is."""
 
@@ -131,7 +131,7 @@ class _CsvWriter(_ExportWriter):
 
 def _escape_formulas(name: str) -> pl.Expr:
     text = pl.col(name)
-    return pl.when(text.str.contains(_FORMULA_PATTERN)).then("'" + text).otherwise(text).alias(name)
+    return pl.when(text.str.slice(0, 1).is_in(FORMULA_STARTS)).then("'" + text).otherwise(text).alias(name)
 
 
 class _NdjsonWriter(_ExportWriter):

@@ -11,14 +11,12 @@ from service_core.api.http_messages import ApiResponse, JsonCodec
 from service_core.api.render import DEFAULT_HEADERS, json_default
 from service_core.kernel.answer_table import AnswerTable
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.file_response import CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE
+from service_core.kernel.file_response import CSV_MEDIA_TYPE, FORMULA_STARTS, NDJSON_MEDIA_TYPE
 from service_core.kernel.timestamps import format_timestamp
 
 JSON_MEDIA_TYPE: Final = "application/json"
 _OFFERED: Final = (JSON_MEDIA_TYPE, CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE)
 _EXPOSED: Final = "Access-Control-Expose-Headers"
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""First characters of a text that a spreadsheet may run as a formula."""
 
 
 def choose_media_type(accept: str) -> str:
@@ -101,7 +99,7 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, int | float):
         return format(Decimal(str(value)), "f")
     text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def _ndjson_bytes(codec: JsonCodec, table: AnswerTable) -> bytes:

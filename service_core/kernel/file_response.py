@@ -12,6 +12,9 @@ NDJSON_MEDIA_TYPE: Final = "application/x-ndjson"
 FILE_MEDIA_TYPES: Final = (CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE)
 """Media types of the files the service returns."""
 
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of a text that a spreadsheet may run as a formula; in CSV an apostrophe stands before them."""
+
 
 @dataclass(frozen=True)
 class FileResponse:
