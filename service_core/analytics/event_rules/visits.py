@@ -12,14 +12,14 @@ from service_core.ingestion.event_names import PAGE_VIEWS, is_system_event
 from service_core.ingestion.models import Event
 
 IS_VISIT_EVENT: Final = Predicate("from_device", value=True)
-"""The condition of events that count as visitors and sessions: not of revenue providers, nor of servers alone."""
+"""The condition of events that count as visitors and sessions: a device sent them, itself or through a server."""
 
 ENTRY_VIEW_WINDOW: Final = timedelta(minutes=30)
 """A session that begins with a system event is described by its first page view within this time."""
 
 
 def is_visit_event(event: Event) -> bool:
-    """Returns whether an event counts as a visitor and a session; one of a revenue provider or a server alone does not."""
+    """Returns whether an event counts as a visitor and a session: a device sent it, itself or through a server."""
     return event.from_device
 
 

@@ -57,7 +57,8 @@ class FunnelQuery(RangeQuery):
 
     step_filters: str | None = Field(
         default=None,
-        description="JSON: a list of filters per step.",
+        description="JSON: one list per step of `{dimension, op, value}`; the dimension `property:<key>` is a property "
+        "of the event.",
     )
 
     @field_validator("steps", mode="before")

@@ -52,7 +52,7 @@ class MetricsRequestBase(BodyModel):
     metrics: list[str] = Field(description="Ids of the catalog.")
     filters: list[FilterBody] = Field(default=[], description="Joined by AND, at most 10.")
     segment_id: UUID | None = Field(
-        default=None, description="A segment, whose filters apply beside `filters`."
+        default=None, description="A segment, whose filters apply in addition to `filters`."
     )
     attribution: AttributionRequest | None = Field(
         default=None, description="Used by `attributed_*`; the workspace's default when omitted."

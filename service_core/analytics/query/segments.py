@@ -84,7 +84,7 @@ def compile_event_conditions(
                 f"Events have no dimension {condition.dimension}",
                 "incompatible_dimension",
                 field=error_field,
-                hint="Leave it out, or ask POST /query.",
+                hint="Leave it out; single events do not have it.",
             )
     conditions = compile_filters_or_none_if_unmatchable(filters, catalog.dimensions, Relation.EVENTS)
     return (_MATCHES_NO_EVENT,) if conditions is MATCHES_NOTHING else conditions
