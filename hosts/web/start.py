@@ -13,6 +13,7 @@ from hosts.web.page_security import uncached_page_headers
 from hosts.web.value_labels import label_event_name
 from hosts.web.value_words import format_moment, person_name, person_path
 from service_core.access.models import Caller, Workspace
+from service_core.workspace.onboarding import SetupStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class _Step:
         docs_path: of the documentation, where that page does not exist.
     """
 
-    sentence: str
+    sentence: SetupStep
     label: str
     path: str
     docs_path: str
@@ -34,21 +35,21 @@ class _Step:
 
 STEPS: Final = (
     _Step(
-        "Install the tracking script or send a server event.",
+        SetupStep.INSTALL_TRACKING,
         "Add the script to your site, or send an event from your server",
         "/tracking",
         "consumers/quickstart",
     ),
-    _Step("Identify your users.", "Identify your users", "/identify", "consumers/tracking-script"),
-    _Step("Connect an ad platform.", "Connect an ad platform", "/ads", "deployers/platforms"),
+    _Step(SetupStep.IDENTIFY_USERS, "Identify your users", "/identify", "consumers/tracking-script"),
+    _Step(SetupStep.CONNECT_ADS, "Connect an ad platform", "/ads", "deployers/platforms"),
     _Step(
-        "Connect a revenue provider.",
+        SetupStep.CONNECT_REVENUE,
         "Connect a revenue provider",
         "/revenue",
         "deployers/revenue-providers",
     ),
-    _Step("Create a conversion rule.", "Create a conversion rule", "/rules", "consumers/rules"),
-    _Step("Create a trackable link.", "Create a tracking link", "/links", "consumers/links"),
+    _Step(SetupStep.CREATE_RULE, "Create a conversion rule", "/rules", "consumers/rules"),
+    _Step(SetupStep.CREATE_LINK, "Create a tracking link", "/links", "consumers/links"),
 )
 """Every step, in the order to take them."""
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from pydantic import Field
@@ -34,6 +35,17 @@ _IDENTIFIED_COUNT: Final = count_rows(
     Relation.EVENTS, _TRACKED_SOURCE_FILTER, Predicate("user_id", FilterOperator.IS_SET)
 )
 """Events of tracking only: those of a revenue provider do not show that tracking is installed or users are identified."""
+
+
+class SetupStep(StrEnum):
+    """A step as the answer names it while it is outstanding."""
+
+    INSTALL_TRACKING = "Install the tracking script or send a server event."
+    IDENTIFY_USERS = "Identify your users."
+    CONNECT_ADS = "Connect an ad platform."
+    CONNECT_REVENUE = "Connect a revenue provider."
+    CREATE_RULE = "Create a conversion rule."
+    CREATE_LINK = "Create a trackable link."
 
 
 class OnboardingWorkspace(ResponseModel):
@@ -188,14 +200,14 @@ async def _outstanding_steps(
             await transaction.resources.list_page(TrackingLink, 1),
         )
     steps = (
-        ("Install the tracking script or send a server event.", state.tracked),
-        ("Identify your users.", state.identified),
-        ("Connect an ad platform.", ProviderKind.ADS in live),
-        ("Connect a revenue provider.", ProviderKind.REVENUE in live),
-        ("Create a conversion rule.", rules),
-        ("Create a trackable link.", links),
+        (SetupStep.INSTALL_TRACKING, state.tracked),
+        (SetupStep.IDENTIFY_USERS, state.identified),
+        (SetupStep.CONNECT_ADS, ProviderKind.ADS in live),
+        (SetupStep.CONNECT_REVENUE, ProviderKind.REVENUE in live),
+        (SetupStep.CREATE_RULE, rules),
+        (SetupStep.CREATE_LINK, links),
     )
-    return [step for step, done in steps if not done] or [NOTHING_OUTSTANDING]
+    return [step.value for step, done in steps if not done] or [NOTHING_OUTSTANDING]
 
 
 OPERATIONS = (get_onboarding,)
