@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -64,14 +65,20 @@ class Visitor:
 
 
 def _api_request_as_member(
-    caller: Caller, method: str, path: str, *, query: str = "", body: bytes = b""
+    caller: Caller,
+    method: str,
+    path: str,
+    *,
+    query: str = "",
+    body: bytes = b"",
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> ApiRequest:
     """A request of the API that is authenticated as the signed-in person."""
     return ApiRequest(
         method,
         f"/v1{path}",
         query,
-        {"content-type": "application/json"} if body else {},
+        {**({"content-type": "application/json"} if body else {}), **headers},
         body,
         interface=caller.interface,
         auth_context=AuthContext(caller.credential, caller.workspace, caller.acting_user),
@@ -222,9 +229,8 @@ class PageContext:
             body: JSON values.
             accept: media type of the answer; None for JSON.
         """
-        api_request = _api_request_as_member(caller, "POST", path, body=CODEC.dumps(body, json_default))
-        return await self.service.dispatch(
-            replace(api_request, headers={"accept": accept}) if accept else api_request
+        return await self._send_body_as_member(
+            caller, "POST", path, body, {"accept": accept} if accept else {}
         )
 
     async def write_api_as_member(
@@ -245,8 +251,15 @@ class PageContext:
             idempotency_key: with it, a repeated ``POST`` changes nothing.
         """
         headers = {"idempotency-key": idempotency_key} if idempotency_key else {}
-        api_request = _api_request_as_member(caller, method, path, body=CODEC.dumps(body, json_default))
-        return await self.service.dispatch(replace(api_request, headers=headers))
+        return await self._send_body_as_member(caller, method, path, body, headers)
+
+    async def _send_body_as_member(
+        self, caller: Caller, method: str, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> ApiResponse:
+        encoded = CODEC.dumps(body, json_default)
+        return await self.service.dispatch(
+            _api_request_as_member(caller, method, path, body=encoded, headers=headers)
+        )
 
     def json_response(self, body: str, status: int = 200) -> Response:
         """JSON for a script of ours."""

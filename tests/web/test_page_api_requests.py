@@ -7,6 +7,8 @@ import pytest
 from hosts.client_address import ClientAddressResolver
 from hosts.web.page_context import PageContext
 from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
+from hosts.composition.compose import Service
+from hosts.web.api_reads import gather_two_at_a_time
 
 QUERY = {"metrics": ["visitors"], "date_range": {"preset": "last_7_days"}}
 
@@ -39,3 +41,40 @@ async def test_posts_count_against_the_request_limit_of_the_account(member_reque
     answers = [await context.post_api_as_member(caller, "/query", QUERY) for _ in range(2)]
     left = [int(answer.headers["X-RateLimit-Remaining"]) for answer in answers]
     assert left[1] == left[0] - 1
+
+
+async def test_body_is_sent_as_json_whatever_other_headers_say(member_request, monkeypatch):
+    context, caller = member_request
+    sent = []
+    dispatch = Service.dispatch
+    monkeypatch.setattr(
+        Service, "dispatch", lambda self, asked: sent.append(asked.headers) or dispatch(self, asked)
+    )
+    await context.post_api_as_member(caller, "/query", QUERY, "text/csv")
+    await context.write_api_as_member(caller, "POST", "/reports", {}, "key")
+    json_type = {"content-type": "application/json"}
+    assert sent == [json_type | {"accept": "text/csv"}, json_type | {"idempotency-key": "key"}]
+
+
+async def test_no_more_than_two_reads_run_at_once_and_a_failed_one_ends_the_others():
+    running, most, ended = set(), [], []
+
+    async def read(number, *, fails=False):
+        running.add(number)
+        most.append(len(running))
+        try:
+            await asyncio.sleep(0)
+            if fails:
+                raise ValueError
+        finally:
+            running.discard(number)
+            ended.append(number)
+        return number
+
+    assert await gather_two_at_a_time(partial(read, number) for number in range(5)) == (0, 1, 2, 3, 4)
+    assert max(most) == 2
+    ended.clear()
+    with pytest.raises(ValueError):  # noqa: PT011 - raised above
+        await gather_two_at_a_time(partial(read, number, fails=number == 0) for number in range(5))
+    assert not running
+    assert 4 not in ended
