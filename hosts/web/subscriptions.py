@@ -105,14 +105,14 @@ def _describe_subscriptions(context: PageContext, workspace: Workspace, read: Ap
 
 
 def build_movement_lines(movements: Mapping[str, float | None], currency: str) -> list[MovementLine]:
-    """The steps as a waterfall; none unless start and end are known."""
-    start, end = movements["start_mrr"], movements["end_mrr"]
-    if start is None or end is None:
+    """The steps as a waterfall; none unless every step is known."""
+    known = {field: value for field, value in movements.items() if value is not None}
+    if any(field not in known for field, _ in _MOVEMENTS):
         return []
-    money, reached, lines = ValueFormat("currency", currency), start, []
+    money, reached, lines = ValueFormat("currency", currency), 0.0, []
     spans: list[tuple[str, float, float, float, bool]] = []
     for field, label in _MOVEMENTS:
-        value = movements[field] or 0.0
+        value = known[field]
         is_total = field in {"start_mrr", "end_mrr"}
         before, after = (0.0, value) if is_total else (reached, reached + value)
         reached = after
