@@ -194,7 +194,7 @@ async def _editor_page(
         result.status if result else 200,
         analysis_id=analysis_id,
         values=values,
-        refused=result.message if result else None,
+        refused=result.refusal_message if result else None,
         offered=answer["reports"],
         max_title=MAX_TITLE_LENGTH,
         max_body=MAX_BODY_LENGTH,

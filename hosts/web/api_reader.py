@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from hosts.composition.json_codec import CODEC
+from hosts.web.api_problems import describe_problem
 from hosts.web.cards.card import Answer
 from hosts.web.page_context import PageContext
 from service_core.access.models import Caller
@@ -72,9 +73,4 @@ def successful_answer(response: ApiResponse) -> Answer | None:
 
 def explain_failure(response: ApiResponse) -> str:
     """What a card says in place of an answer that is an error: the reason, and what to do."""
-    if response.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return "Too many requests in the last minute. Wait a moment, then reload the page."
-    error: Answer = CODEC.loads(response.body)
-    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return f"{error['error']}. Reload the page in a minute."
-    return " ".join(filter(None, (f"{error['error']}.", error.get("hint"))))
+    return describe_problem(response.status, CODEC.loads(response.body)).text

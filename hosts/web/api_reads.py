@@ -3,43 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, TypeVar
 
 from hosts.composition.json_codec import CODEC
 from hosts.web.page_context import PageContext
+from hosts.web.api_problems import ReadProblem, describe_problem
 from service_core.access.models import Caller
 
-_MESSAGES: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
-    {
-        HTTPStatus.TOO_MANY_REQUESTS: (
-            "Too many requests in the last minute.",
-            "Wait a minute, then reload the page.",
-        ),
-        HTTPStatus.SERVICE_UNAVAILABLE: (
-            "The data could not be read just now.",
-            "Reload the page in a minute. If this lasts, whoever runs the deployment finds the cause with touchpoint doctor.",
-        ),
-    }
-)
-"""Status -> what happened and what to do, where the words of the API are for programs."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadProblem:
-    """Why a read has no answer.
-
-    Attributes:
-        status: of the response.
-        message: what happened, a sentence.
-        hint: what to do; empty if nobody knows.
-        code: error code of the API, if it has one.
-    """
-
-    status: int
-    message: str
-    hint: str = ""
-    code: str | None = None
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +40,7 @@ async def read_api(context: PageContext, caller: Caller, path: str, **parameters
     answer = CODEC.loads(response.body)
     if response.status == HTTPStatus.OK:
         return ApiRead(answer)
-    return ApiRead({}, _describe_problem(response.status, answer))
-
-
-def _describe_problem(status: int, answer: Mapping[str, Any]) -> ReadProblem:
-    code = answer.get("code")
-    if status in _MESSAGES:
-        return ReadProblem(status, *_MESSAGES[status], code)
-    return ReadProblem(status, f"{answer['error'].rstrip('.')}.", answer.get("hint") or "", code)
+    return ApiRead({}, describe_problem(response.status, answer))
 
 
 async def read_query(context: PageContext, caller: Caller, body: Mapping[str, Any]) -> ApiRead:
@@ -85,4 +49,19 @@ async def read_query(context: PageContext, caller: Caller, body: Mapping[str, An
     answer = CODEC.loads(response.body)
     if response.status == HTTPStatus.OK:
         return ApiRead(answer)
-    return ApiRead({}, _describe_problem(response.status, answer))
+    return ApiRead({}, describe_problem(response.status, answer))
+
+
+async def gather_two_at_a_time(reads: Iterable[Callable[[], Awaitable[_Answer]]]) -> tuple[_Answer, ...]:
+    """The answers in the order of the reads; more at once would keep other readers of the store waiting.
+
+    Args:
+        reads: each begins one read. When one fails, those that run are cancelled and no other begins.
+    """
+    permits = asyncio.Semaphore(2)
+
+    async def run(read: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        async with permits:
+            return await read()
+
+    return await gather_or_cancel(*(run(read) for read in reads))

@@ -178,7 +178,7 @@ async def _read_attribution(
 
 def _build_column(id_: str, label: str, read: ApiRead, group_by: str, metric: str) -> ModelColumn:
     if read.problem is not None:
-        return ModelColumn(id_, label, {}, message=f"{read.problem.message} {read.problem.hint}".strip())
+        return ModelColumn(id_, label, {}, message=read.problem.text)
     rows = read.data["channels" if group_by == "channel" else "campaigns"]
     return ModelColumn(
         id_,

@@ -130,7 +130,7 @@ async def _refused_write_page(view: WorkspaceView, write: FormWrite, result: Api
     if write.render_form is not None:
         return await write.render_form(result)
     return await _change_page(
-        view, write, result.status, heading="This change was not saved", error=result.message
+        view, write, result.status, heading="This change was not saved", error=result.refusal_message
     )
 
 
@@ -182,7 +182,7 @@ async def undo_saved_change(context: PageContext, public_id: str, audit_id: str)
         "change_preview.html",
         result.status,
         heading="This change was not undone",
-        error=result.message,
+        error=result.refusal_message,
         fields=[],
         back=back,
         can_edit=False,

@@ -188,7 +188,7 @@ async def _link_page(
         result.status if result else 200,
         link=link,
         values=values,
-        refused=result.message if result else None,
+        refused=result.refusal_message if result else None,
         bar=RangeBar(state, address, {}, DATES_ONLY),
         state=state,
         results=await _load_results(view, state),
@@ -205,7 +205,7 @@ async def _new_link_page(
         "link_editor.html",
         result.status if result else 200,
         values=values,
-        refused=result.message if result else None,
+        refused=result.refusal_message if result else None,
         domains=domains,
         utm_labels=UTM_LABELS,
     )

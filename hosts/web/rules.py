@@ -165,7 +165,7 @@ async def _rule_page(
         bar=RangeBar(state, f"{view.context.base}{view.path}/rules/{rule['id']}", {}, DATES_ONLY),
         summary=_summary_of_rule(deliveries, rule["id"]),
         problem=None if deliveries.ok else deliveries.message,
-        refused=result.message if result else None,
+        refused=result.refusal_message if result else None,
         may_write=view.may(Scope.WRITE_RULES),
         **await _form_choices(view, values),
     )
@@ -177,7 +177,7 @@ async def _new_rule_page(
     return await view.render(
         "rule_editor.html",
         result.status if result else 200,
-        refused=result.message if result else None,
+        refused=result.refusal_message if result else None,
         **await _form_choices(view, values),
     )
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from quart import Response
 
 from hosts.composition.json_codec import CODEC
+from hosts.web.api_problems import describe_problem
 from hosts.web.cards.card import Answer
 from hosts.web.page_context import PageContext
 from hosts.web.saved_note import read_saved_note
@@ -33,7 +34,12 @@ class ApiResult:
 
     @property
     def message(self) -> str:
-        """Returns the error and its hint as sentences."""
+        """Returns why a read has no answer, and what to do."""
+        return describe_problem(self.status, self.body).text
+
+    @property
+    def refusal_message(self) -> str:
+        """Returns why a write was refused, in the words of the API."""
         error, hint = str(self.body.get("error", "")), self.body.get("hint")
         return f"{error.rstrip('.')}. {hint}" if hint else f"{error.rstrip('.')}."
 

@@ -184,7 +184,7 @@ async def test_card_that_fails_says_so_and_the_others_show_their_numbers(deploym
     monkeypatch.setattr(Service, "dispatch", fail_countries)
     answer = await ann.get(ADDRESS + WEEK)
     assert answer.status == 200
-    assert "The event store is unavailable. Reload the page in a minute." in visible_words(answer)
+    assert "The data could not be read just now. Reload the page in a minute." in visible_words(answer)
     totals = (await query(deployment))["totals"]
     assert tile(answer, "Visitors").startswith(f"{totals['visitors']} ")
     assert "Chrome" in (await ann.get(f"{ADDRESS}{WEEK}&devices=browsers")).body

@@ -117,5 +117,5 @@ async def test_part_that_fails_says_so_and_the_others_show_their_numbers(ann, mo
     monkeypatch.setattr(Service, "dispatch", fail_realtime)
     answer = await ann.get(REALTIME)
     assert answer.status == 200
-    assert "The event store is unavailable. Reload the page in a minute." in visible_words(answer)
+    assert "The data could not be read just now. Reload the page in a minute." in visible_words(answer)
     assert ranking(answer, "Pages")[0] == ("/new", 3)
