@@ -1,6 +1,6 @@
 """What the overview shows, read with few requests: one for tiles and chart, one for each card, one for live visitors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -142,7 +142,7 @@ class OverviewReader:
             cards,
             realtime["active_visitors"] if realtime else None,
             None if data else totals,
-            data is not None and not self.state.filters and not any(data["totals"].values()),
+            data is not None and not self.state.filters and _shows_that_nothing_happened(data["totals"]),
             self._explore_query(metric, by),
         )
 
@@ -221,6 +221,11 @@ def _describe_compared_days(data: Answer | None, setting: DisplayContext) -> str
     covered = data["comparison"]["range"]
     first, last = (parse_instant(covered[end]).astimezone(setting.zone).date() for end in ("from", "to"))
     return format_days(first, last)
+
+
+def _shows_that_nothing_happened(totals: Mapping[str, float | None]) -> bool:
+    """Whether every known total is zero; an unknown one alone does not show it."""
+    return totals[DEFAULT_METRIC] == 0 and not any(totals.values())
 
 
 async def _no_answer() -> None:

@@ -324,3 +324,21 @@ async def test_unknown_page_shows_a_not_found_page(deployment):
     answer = await deployment.person().get("/app/none/such")
     assert (answer.status, answer.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
     assert "Go to the home page" in visible_words(answer)
+
+
+@pytest.mark.parametrize(("visitors", "is_empty"), [(0, True), (None, False)])
+async def test_range_of_unknown_totals_is_not_called_empty(deployment, monkeypatch, visitors, is_empty):
+    ann = await sign_in_member(deployment)
+    dispatch = Service.dispatch
+
+    async def clear_totals(self, asked):
+        answer = await dispatch(self, asked)
+        if asked.path != "/v1/query" or b'"dimensions"' in asked.body:
+            return answer
+        body = json.loads(answer.body)
+        body["totals"] = dict.fromkeys(body["totals"]) | {"visitors": visitors}
+        return ApiResponse(answer.status, answer.headers, json.dumps(body).encode())
+
+    monkeypatch.setattr(Service, "dispatch", clear_totals)
+    words = visible_words(await ann.get(ADDRESS + WEEK))
+    assert ("Nothing was recorded in this range." in words) is is_empty
