@@ -25,11 +25,12 @@ from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewState, read_view_state
+from hosts.web.workspace_view import ApiRequestFailed, decode_result
 from service_core.analytics.measures import NOT_SET
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.parse_filters import MAX_FILTERS
 from service_core.analytics.reads.countries import COUNTRIES
-from service_core.kernel.errors import NotFound, ServiceUnavailable
+from service_core.kernel.errors import NotFound
 
 _PAGE_PARAMETERS: Final = ("q", "sort", "direction")
 _ROWS_OF_PAGE: Final = 100
@@ -140,6 +141,7 @@ async def render_details(context: PageContext, public_id: str, dimension: str) -
         failure=None if data else explain_failure(response),
         overview=overview,
         overview_query=_overview_state(asked.state).query_string,
+        max_downloaded=f"{_MAX_DOWNLOADED_ROWS:,}",
         download=f"{overview}/details/{dimension}/csv{asked.state.query_string}",
         following=asked.state.link(cursor=cursor) if cursor else None,
         is_first=not request.args.get("cursor"),
@@ -147,7 +149,7 @@ async def render_details(context: PageContext, public_id: str, dimension: str) -
 
 
 async def download_details(context: PageContext, public_id: str, dimension: str) -> Response:
-    """All rows of a dimension as CSV."""
+    """At most 50,000 rows of a dimension as CSV."""
     workspace, member = await context.require_workspace(public_id)
     reader = MemberReader(context, context.caller(workspace, member))
     asked = _read_request(context.component(Catalog), dimension, workspace.zone, context)
@@ -211,10 +213,10 @@ def _overview_state(state: ViewState) -> ViewState:
 
 
 async def _read_all_rows(reader: ApiReader, asked: DetailRequest) -> list[Answer]:
-    """Every row, a thousand at a time.
+    """At most 50,000 rows, a thousand at a time.
 
     Raises:
-        ServiceUnavailable: the API refused a request.
+        ApiRequestFailed: the API refused a request.
     """
     rows: list[Answer] = []
     cursor = None
@@ -222,7 +224,7 @@ async def _read_all_rows(reader: ApiReader, asked: DetailRequest) -> list[Answer
         response = await reader.post("/query", asked.body(_ROWS_OF_DOWNLOAD, cursor))
         data = successful_answer(response)
         if data is None:
-            raise ServiceUnavailable(explain_failure(response).rstrip("."))
+            raise ApiRequestFailed(decode_result(response))
         rows += data["rows"]
         cursor = data["meta"]["next_cursor"]
         if cursor is None or len(rows) >= _MAX_DOWNLOADED_ROWS:

@@ -7,7 +7,9 @@ from html import unescape
 
 import pytest
 
+from hosts.composition.compose import Service
 from service_core.access.api_keys import create_workspace_with_keys
+from service_core.api.http_messages import ApiResponse
 from service_core.testing.event_builder import EventBuilder
 from tests.fixtures.shared_objects import AFTER_WEEK
 
@@ -81,6 +83,21 @@ async def test_csv_has_the_rows_of_every_page_and_no_formula(shop_deployment, an
     head, *rows = csv.reader(io.StringIO(answer.body))
     assert head[:3] == ["page_path", "visitors", "sessions"]
     assert {row[0] for row in rows} == {"'=HYPERLINK(1)", *paths[1:]}
+
+
+@pytest.mark.parametrize("status", [400, 429, 503])
+async def test_refused_download_has_the_status_of_the_api(ann, monkeypatch, status):
+    page = await ann.get(f"{DETAILS}/country{WEEK}")
+    assert "The file has at most 50,000 rows." in page.text
+    dispatch = Service.dispatch
+
+    async def refuse_query(self, asked):
+        if asked.path == "/v1/query":
+            return ApiResponse(status, {}, b'{"error": "Not now"}')
+        return await dispatch(self, asked)
+
+    monkeypatch.setattr(Service, "dispatch", refuse_query)
+    assert (await ann.get(f"{DETAILS}/country/csv{WEEK}")).status == status
 
 
 @pytest.mark.parametrize("dimension", ["none", "plan", "..", "country%2F"])
