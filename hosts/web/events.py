@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from quart import Response, request
 
 from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.forms import parse_number_or_text
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
@@ -62,7 +63,7 @@ class PropertyFilter:
             return {"key": self.key, "op": self.operator}
         value: str | float = self.value
         if self.operator in {"gt", "lt"}:
-            value = _number_or_text(self.value)
+            value = parse_number_or_text(self.value)
         return {"key": self.key, "op": self.operator, "value": value}
 
 
@@ -217,13 +218,6 @@ def build_event_line(row: Mapping[str, Any], zone: ZoneInfo) -> EventLine:
         revenue=None if row["revenue"] is None else money.format_in_full_or_dash(row["revenue"]),
         json_text=json.dumps(known, indent=2, ensure_ascii=False),
     )
-
-
-def _number_or_text(text: str) -> str | float:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 PAGES: Final = (

@@ -108,3 +108,12 @@ def parse_id_or_raise_not_found(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise NotFound from None
+
+
+def parse_number_or_text(text: str) -> float | str | None:
+    """The number that a text is; a text that is none, for the API to refuse; None for nothing."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text or None
+    return number if abs(number) < 1e15 else text  # noqa: PLR2004 - beyond it a float is not exact; also infinity

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hosts.composition.json_codec import CODEC
 from hosts.web.cards.card import Answer
-from hosts.web.forms import FormFields
+from hosts.web.forms import FormFields, parse_number_or_text
 
 SOURCE_LABELS: Final[Mapping[str, str]] = {
     "any": "Any source", "web": "Website", "browser": "Browser", "mobile_app": "Mobile app", "api": "API",
@@ -45,7 +45,7 @@ def rule_of_form(form: FormFields) -> dict[str, Any]:
     rule["trigger_event_source"] = rule["trigger_event_source"] or "any"
     rule["value_type"] = rule["value_type"] or "dynamic"
     rule["dedup_window_hours"] = form.integer("dedup_window_hours")
-    rule["static_value"] = _number_or_text(form.text("static_value"))
+    rule["static_value"] = parse_number_or_text(form.text("static_value"))
     rule["test_mode"], rule["active"] = bool(form.text("test_mode")), bool(form.text("active"))
     rule["conditions"] = _conditions_of_form(form)
     defaults = ("dedup_window_hours", "static_value")
@@ -122,17 +122,8 @@ def _condition_of_line(property_: str, op: str, text: str, original: str) -> dic
 def _parse_value(op: str, text: str) -> Any:
     if op in _LIST_OPERATORS:
         parts = [part.strip() for part in text.split(",") if part.strip()]
-        return [_number_or_text(part) for part in parts] if op in _ORDER_OPERATORS else parts
-    return _number_or_text(text) if op in _ORDER_OPERATORS else text
-
-
-def _number_or_text(text: str) -> float | str | None:
-    """Returns the number that a text is; a text that is none, for the API to refuse; None for nothing."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text or None
-    return number if abs(number) < 1e15 else text  # noqa: PLR2004 - beyond it a float is not exact; also infinity
+        return [parse_number_or_text(part) for part in parts] if op in _ORDER_OPERATORS else parts
+    return parse_number_or_text(text) if op in _ORDER_OPERATORS else text
 
 
 def _value_text(value: Any) -> str:

@@ -140,3 +140,13 @@ async def test_pages_of_records_are_for_members_only(shop, path):
         shop.gallery.workspace.id, account.id, shop.deployment.clock()
     )
     assert (await other.get(f"{shop.pages}/{path}")).status == 404
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400"])
+async def test_size_filter_that_is_no_finite_number_is_refused_in_words(shop, value):
+    person = await shop.sign_in()
+    page = await person.get(f"{shop.pages}/events?{shop.dates}&key1=amount&op1=gt&value1={value}")
+    assert page.status == 200
+    assert "valid JSON" not in visible_words(page)
+    (body,) = [one.body for one in events.read_property_filters({"key1": "a", "op1": "gt", "value1": value})]
+    assert body["value"] == value
