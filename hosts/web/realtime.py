@@ -1,7 +1,7 @@
 """The last 30 minutes of a workspace, drawn again by a script every few seconds."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ _RANKINGS: Final = (("page_path", "Pages"), ("attribution_source", "Sources"), (
 _MAX_RANKED: Final = 8
 _MAX_EVENTS: Final = 20
 _MAX_COMBINATIONS: Final = 1000
+_TRUNCATED_NOTE: Final = f"Only the {_MAX_COMBINATIONS:,} most frequent combinations are counted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +146,12 @@ def _ranking_cards(response: ApiResponse, state: ViewState, overview: str) -> tu
     data = successful_answer(response)
     if data is None:
         return tuple(message_card(title, explain_failure(response)) for _, title in _RANKINGS)
-    return tuple(
+    cards = (
         _ranking_card(title, _sum_pageviews_by(data, dimension), dimension, state, overview)
         for dimension, title in _RANKINGS
     )
+    notes = (_TRUNCATED_NOTE,) if data["meta"]["truncated"] else ()
+    return tuple(replace(card, notes=notes) for card in cards)
 
 
 def _sum_pageviews_by(data: Answer, dimension: str) -> Counter[str]:

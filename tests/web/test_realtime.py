@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 
 from hosts.composition.compose import Service
+from hosts.web import realtime
 from service_core.api.http_messages import ApiResponse
 from service_core.testing.event_builder import EventBuilder
 from tests.fixtures.shared_objects import AFTER_WEEK
@@ -119,3 +120,11 @@ async def test_part_that_fails_says_so_and_the_others_show_their_numbers(ann, mo
     assert answer.status == 200
     assert "The data could not be read just now. Reload the page in a minute." in visible_words(answer)
     assert ranking(answer, "Pages")[0] == ("/new", 3)
+
+
+@pytest.mark.usefixtures("recent_events")
+async def test_rankings_of_some_combinations_say_so(ann, monkeypatch):
+    note = "Only the 1,000 most frequent combinations are counted."
+    assert note not in visible_words(await ann.get(REALTIME))
+    monkeypatch.setattr(realtime, "_MAX_COMBINATIONS", 1)
+    assert visible_words(await ann.get(REALTIME)).count(note) == 3
