@@ -1,6 +1,5 @@
 """Ads: spend and what it brought, from campaigns to groups to ads, with the claims of the platforms beside."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,6 +16,7 @@ from hosts.web.revenue import STATUS_LABELS
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from service_core.access.models import Caller
+from service_core.kernel.async_gather import gather_or_cancel
 
 LEVELS: Final = ("campaign", "group", "ad")
 LEVEL_LABELS: Final[Mapping[str, str]] = {"campaign": "Campaigns", "group": "Ad groups", "ad": "Ads"}
@@ -58,7 +58,7 @@ async def show_ads(context: PageContext, public_id: str) -> Response:
     chosen = dict(state.page_parameters)
     level = chosen.get("level", "campaign")
     level = level if level in LEVELS else "campaign"
-    ads, credited = await asyncio.gather(
+    ads, credited = await gather_or_cancel(
         read_api(
             context,
             caller,

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from markupsafe import Markup
 from quart import Response, request
 
+from hosts.web.api_reads import gather_two_at_a_time
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.change_preview import FormWrite, preview_or_save
 from hosts.web.forms import parse_id_or_raise_not_found
@@ -18,7 +20,7 @@ from hosts.web.reports import DATES_ONLY, report_card
 from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved_object
 from hosts.web.view_state import ViewState
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
-from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 from service_core.workspace.analyses.models import embedded_report_ids, split_at_embeds
@@ -155,7 +157,9 @@ async def _texts_with_cards(
         state: the range of all reports; None for the range of each.
     """
     ids = [*dict.fromkeys(embedded_report_ids(body_md))]
-    drawn = await gather_or_cancel(*(_card_of_report(view, id_, state) for id_ in ids[:MAX_DRAWN_REPORTS]))
+    drawn = await gather_two_at_a_time(
+        partial(_card_of_report, view, id_, state) for id_ in ids[:MAX_DRAWN_REPORTS]
+    )
     cards = dict(zip(ids, drawn, strict=False))
     beyond = message_card("A report", f"Only the first {MAX_DRAWN_REPORTS} reports are drawn here.", "lg")
     return [

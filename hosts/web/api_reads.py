@@ -1,14 +1,16 @@
 """Reads of the API for a page: the answer, or in words why there is none."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 from hosts.composition.json_codec import CODEC
-from hosts.web.page_context import PageContext
 from hosts.web.api_problems import ReadProblem, describe_problem
+from hosts.web.page_context import PageContext
 from service_core.access.models import Caller
+from service_core.kernel.async_gather import gather_or_cancel
 
 _Answer = TypeVar("_Answer")
 

@@ -1,14 +1,14 @@
 """Attribution models side by side: what each gives to a channel or campaign, against the last touch."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_reads import ApiRead, gather_two_at_a_time, read_api
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
@@ -147,15 +147,11 @@ def choose_models(installed: Sequence[str], chosen: Mapping[str, str], default_m
 
 async def _read_models_two_at_a_time(
     context: PageContext, caller: Caller, state: ViewState, models: Sequence[str], group_by: str
-) -> list[ApiRead]:
+) -> tuple[ApiRead, ...]:
     """The answers of the models in their order; more at once would keep other readers of the store waiting."""
-    permits = asyncio.Semaphore(2)
-
-    async def read(model: str) -> ApiRead:
-        async with permits:
-            return await _read_attribution(context, caller, state, model, group_by)
-
-    return await asyncio.gather(*(read(model) for model in models))
+    return await gather_two_at_a_time(
+        partial(_read_attribution, context, caller, state, model, group_by) for model in models
+    )
 
 
 async def _read_attribution(

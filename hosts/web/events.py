@@ -1,6 +1,5 @@
 """Events of a workspace as they were stored: filters by name, ids and properties, pages, and new ones as they come."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +9,15 @@ from zoneinfo import ZoneInfo
 from quart import Response, request
 
 from hosts.web.api_reads import ApiRead, read_api
-from hosts.web.forms import parse_number_or_text
 from hosts.web.charts.number_format import ValueFormat
+from hosts.web.forms import parse_number_or_text
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
 from hosts.web.value_labels import label_event_name
 from hosts.web.value_words import format_moment, person_name, person_path
 from hosts.web.view_state import ViewState, read_view_state
 from service_core.access.models import Caller
+from service_core.kernel.async_gather import gather_or_cancel
 
 PAGE_SIZE: Final = 50
 MAX_OFFSET: Final = 1_000_000_000
@@ -61,7 +61,7 @@ class PropertyFilter:
         """The filter as the API takes it; a text that is a number is compared as one by size."""
         if self.operator in _WITHOUT_VALUE:
             return {"key": self.key, "op": self.operator}
-        value: str | float = self.value
+        value: str | float | None = self.value
         if self.operator in {"gt", "lt"}:
             value = parse_number_or_text(self.value)
         return {"key": self.key, "op": self.operator, "value": value}
@@ -98,11 +98,11 @@ async def show_events(context: PageContext, public_id: str) -> Response:
         **_form_values(state),
     }
     if request.args.get("view") == "properties":
-        names, properties = await asyncio.gather(
+        names, properties = await gather_or_cancel(
             read_api(context, caller, "/event-names"), _read_properties(context, caller, state)
         )
         return await context.render_page("event_properties.html", names=names, read=properties, **shared)
-    names, events = await asyncio.gather(
+    names, events = await gather_or_cancel(
         read_api(context, caller, "/event-names"), _read_events(context, caller, state)
     )
     return await context.render_page(

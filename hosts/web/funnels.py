@@ -1,14 +1,14 @@
 """Funnels: how many people get from one event to the next, where they stop, and which of them get further."""
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_reads import ApiRead, gather_two_at_a_time, read_api
 from hosts.web.cards.card import Card
 from hosts.web.cards.json_values import build_display_context, collect_labels
 from hosts.web.cards.reports import build_funnel_card
@@ -19,6 +19,7 @@ from hosts.web.value_labels import label_dimension_value, label_event_name
 from hosts.web.view_state import ViewState, read_view_state
 from service_core.access.models import Caller, Workspace
 from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 
@@ -71,7 +72,7 @@ async def show_funnels(context: PageContext, public_id: str) -> Response:
     state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
     chosen = dict(state.page_parameters)
     steps = [name.strip() for field in _STEP_FIELDS if (name := chosen.get(field, "")).strip()]
-    names, funnel = await asyncio.gather(
+    names, funnel = await gather_or_cancel(
         read_api(context, caller, "/event-names"), _read_funnel(context, caller, state, steps)
     )
     shown = {} if funnel is None else await _describe_funnel(context, caller, state, steps, funnel)
@@ -188,8 +189,8 @@ async def _compare_by_chosen_dimension(
     if values.problem is not None:
         return {"problem": values.problem, "lines": [], "failed": []}
     listed = [row["value"] for row in values.data["values"]]
-    funnels = await asyncio.gather(
-        *(_read_funnel(context, caller, state, steps, **{dimension: value}) for value in listed)
+    funnels = await gather_two_at_a_time(
+        partial(_read_funnel, context, caller, state, steps, **{dimension: value}) for value in listed
     )
     answers = [(value, funnel) for value, funnel in zip(listed, funnels, strict=True) if funnel is not None]
     return {

@@ -1,6 +1,5 @@
 """Retention and lifetime value: who comes back, and what the people of a period brought since."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
 from hosts.web.view_state import ViewState, read_view_state
 from service_core.access.models import Caller
+from service_core.kernel.async_gather import gather_or_cancel
 
 GRANULARITY_LABELS: Final[Mapping[str, str]] = {
     "": "By length of the range",
@@ -80,7 +80,7 @@ async def _read_cohorts(
     if is_ltv:
         return await read_api(context, caller, "/ltv", **parameters), None
     parameters |= {name: chosen.get(name, "") for name in _RETENTION_ONLY}
-    cohorts, names = await asyncio.gather(
+    cohorts, names = await gather_or_cancel(
         read_api(context, caller, "/retention", **parameters), read_api(context, caller, "/event-names")
     )
     return cohorts, names

@@ -1,6 +1,5 @@
 """Revenue: what all providers and tracked events report together, by provider and over time."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -19,6 +18,7 @@ from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from service_core.access.models import Caller, Workspace
 from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.async_gather import gather_or_cancel
 
 REFUND_LABELS: Final[Mapping[str, str]] = {
     "refund": "On the day of the refund",
@@ -48,7 +48,7 @@ async def show_revenue(context: PageContext, public_id: str) -> Response:
     state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
     basis = dict(state.page_parameters).get("refund_basis", "refund")
     basis = basis if basis in REFUND_LABELS else "refund"
-    revenue, series = await asyncio.gather(
+    revenue, series = await gather_or_cancel(
         read_api(context, caller, "/revenue", **state.date_parameters(), refund_basis=basis),
         _read_series(context, caller, state, basis),
     )

@@ -1,14 +1,16 @@
 """Requests that pages send to the API as whoever is signed in."""
 
+import asyncio
 import json
+from functools import partial
 
 import pytest
 
 from hosts.client_address import ClientAddressResolver
-from hosts.web.page_context import PageContext
-from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
 from hosts.composition.compose import Service
 from hosts.web.api_reads import gather_two_at_a_time
+from hosts.web.page_context import PageContext
+from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
 
 QUERY = {"metrics": ["visitors"], "date_range": {"preset": "last_7_days"}}
 
