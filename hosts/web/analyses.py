@@ -28,7 +28,7 @@ from service_core.workspace.analyses.models import embedded_report_ids, split_at
 MAX_LISTED: Final = 50
 MAX_OFFERED_REPORTS: Final = 200
 MAX_DRAWN_REPORTS: Final = 20
-"""Embedded reports that one view of the page runs; each is a request of the reader's limit."""
+"""Embedded reports that one view of the page runs; each costs two requests of the reader's limit."""
 
 MAX_TITLE_LENGTH: Final = 200
 MAX_BODY_LENGTH: Final = 60_000
@@ -173,8 +173,10 @@ async def _texts_with_cards(
 
 async def _card_of_report(view: WorkspaceView, report_id: str, state: ViewState | None) -> Card:
     report = await view.get(f"/reports/{report_id}")
-    if not report.ok:
+    if report.status == NotFound.status:
         return message_card("A report", "This report was deleted.", "lg")
+    if not report.ok:
+        return message_card("A report", report.message, "lg")
     body = {} if state is None else {"date_range": state.query_body_parts()["date_range"]}
     run = await view.send("POST", f"/reports/{report_id}/run", body)
     covers = "" if state is not None else describe_saved_range(report.body["default_range"])

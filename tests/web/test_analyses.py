@@ -2,6 +2,10 @@
 
 import re
 
+import pytest
+
+from hosts.composition.compose import Service
+from service_core.api.http_messages import ApiResponse
 from tests.fixtures.xss_payloads import PAYLOADS
 
 PAGE = "/app/w/k3Jx9QmZ2aPr/analyses"
@@ -66,6 +70,26 @@ async def test_embedded_report_that_was_deleted_is_a_card_that_says_so(shop_depl
     await shop_deployment.gallery.send("DELETE", f"/reports/{report}")
     ann = await sign_in_member(shop_deployment)
     assert "This report was deleted." in visible_words(await ann.get(f"{PAGE}/{analysis}"))
+
+
+@pytest.mark.parametrize("status", [403, 429, 503])
+async def test_embedded_report_that_cannot_be_read_is_not_called_deleted(
+    shop_deployment, monkeypatch, status
+):
+    report = await shop_deployment.gallery.report("Weekly visitors")
+    analysis = await shop_deployment.gallery.analysis(f"::report[{report}]", [report])
+    ann = await sign_in_member(shop_deployment)
+    dispatch = Service.dispatch
+
+    async def fail_report(self, asked):
+        if asked.path == f"/v1/reports/{report}":
+            return ApiResponse(status, {}, b'{"error": "Not now", "hint": "Ask again."}')
+        return await dispatch(self, asked)
+
+    monkeypatch.setattr(Service, "dispatch", fail_report)
+    words = visible_words(await ann.get(f"{PAGE}/{analysis}"))
+    assert "This report was deleted." not in words
+    assert {403: "Not now. Ask again.", 429: "Too many requests", 503: "could not be read"}[status] in words
 
 
 async def test_hostile_markdown_stays_text_on_page_preview_and_form(shop_deployment):
