@@ -1,6 +1,6 @@
 """Dashboards: the list, one dashboard over any range, and editing its cards by plain forms."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from quart import Response, request
@@ -14,7 +14,11 @@ from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import Menu, RangeBar
 from hosts.web.reports import MAX_NAME_LENGTH
-from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved_object
+from hosts.web.saved_range import (
+    describe_saved_range,
+    expand_short_preset,
+    read_view_state_of_saved_object,
+)
 from hosts.web.view_state import ViewState
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
@@ -71,7 +75,7 @@ async def show_dashboard(context: PageContext, public_id: str, dashboard_id: str
         partial=run.ok and run.body["partial"],
         cards=_cards_with_layout(view, dashboard, reports, run) if run.ok else [],
         own_range=describe_saved_range(dashboard["date_range"]),
-        shows_other_view=_shows_other_view(dashboard, state),
+        offers_shown_view=_shows_other_view(dashboard, state) and _can_keep_view(state),
         offered=[one for id_, one in reports.items() if id_ not in shown_ids] if editing else [],
         sizes=SIZE_LABELS,
         editing=editing,
@@ -153,10 +157,19 @@ async def _run_dashboard(view: WorkspaceView, dashboard: Answer, state: ViewStat
 
 def _shows_other_view(dashboard: Answer, state: ViewState) -> bool:
     """Whether the page shows another range or other filters than the dashboard opens with."""
-    own = dashboard["date_range"], [(one["dimension"], one["value"]) for one in dashboard["filters"]]
     parts = state.query_body_parts(with_comparison=False)
-    shown = parts["date_range"], [(one["dimension"], one["value"]) for one in parts["filters"]]
-    return own != shown
+    return expand_short_preset(dashboard["date_range"]) != parts["date_range"] or _comparable_filters(
+        dashboard["filters"]
+    ) != _comparable_filters(parts["filters"])
+
+
+def _comparable_filters(filters: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(one["dimension"], one.get("op", "eq"), one.get("value")) for one in filters]
+
+
+def _can_keep_view(state: ViewState) -> bool:
+    """Whether a dashboard can have the filters that are shown: its own compare with one value each."""
+    return all(one.body["op"] == "eq" for one in state.filters)
 
 
 async def _reports_by_id(view: WorkspaceView) -> dict[str, Answer]:

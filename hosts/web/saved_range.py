@@ -45,17 +45,22 @@ def read_view_state_of_saved_object(
     )
 
 
+def expand_short_preset(saved_range: Mapping[str, str]) -> dict[str, str]:
+    """Returns a saved range with the long name of its preset, such as ``last_30_days`` for ``30d``."""
+    preset = saved_range.get("preset")
+    return {"preset": _PRESETS_OF_SHORT_FORMS.get(preset, preset)} if preset else dict(saved_range)
+
+
 def describe_saved_range(saved_range: Mapping[str, str]) -> str:
     """Returns a saved range in words."""
-    preset = saved_range.get("preset")
-    if preset:
-        known = _PRESETS_OF_SHORT_FORMS.get(preset, preset)
+    known = expand_short_preset(saved_range).get("preset")
+    if known:
         return RANGE_LABELS.get(known, known.replace("_", " "))
     return f"{saved_range.get('from', '')[:_DATE_LENGTH]} to {saved_range.get('to', '')[:_DATE_LENGTH]}"
 
 
 def _arguments_of_range(saved_range: Mapping[str, str]) -> dict[str, str]:
-    preset = saved_range.get("preset")
+    preset = expand_short_preset(saved_range).get("preset")
     if preset:
-        return {"range": _PRESETS_OF_SHORT_FORMS.get(preset, preset)}
+        return {"range": preset}
     return {name: saved_range.get(name, "")[:_DATE_LENGTH] for name in ("from", "to")}

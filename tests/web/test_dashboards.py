@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 PAGE = "/app/w/k3Jx9QmZ2aPr/dashboards"
 
 
@@ -121,3 +123,30 @@ async def test_deleted_dashboard_comes_back_with_undo(shop_deployment):
     undo = re.search(r'action="(/app[^"]+/undo/[^"]+)"', page.body).group(1)
     await ann.send(gone.location, undo, next=gone.location.removeprefix("/app"))
     assert (await ann.get(f"{PAGE}/{dashboard}")).status == 200
+
+
+OFFER = "Open with the range and filters shown now"
+
+
+@pytest.mark.parametrize("preset", ["30d", "last_30_days", "mtd"])
+async def test_view_of_a_dashboard_is_its_own_whichever_name_its_range_has(shop_deployment, preset):
+    dashboard = await shop_deployment.gallery.dashboard([], date_range={"preset": preset})
+    ann = await sign_in_member(shop_deployment)
+    assert OFFER not in visible_words(await ann.get(f"{PAGE}/{dashboard}?edit=1"))
+
+
+async def test_filters_are_offered_to_keep_only_if_a_dashboard_can_have_them(shop_deployment):
+    filters = [{"dimension": "country", "op": "eq", "value": "DE"}]
+    dashboard = await shop_deployment.gallery.dashboard(
+        [], date_range={"preset": "last_7_days"}, filters=filters
+    )
+    ann = await sign_in_member(shop_deployment)
+
+    async def offers(filters):
+        page = await ann.get(f"{PAGE}/{dashboard}?chosen=1&edit=1&range=last_7_days&{filters}")
+        return OFFER in visible_words(page)
+
+    assert not await offers("f=country:is:DE")
+    assert await offers("f=country:is:FR")
+    assert not await offers("f=country:is_not:DE")
+    assert not await offers("f=country:is:DE&f=country:is:FR")
