@@ -39,7 +39,7 @@ async def list_analyses(context: PageContext, public_id: str) -> Response:
     """Every analysis, newest first."""
     view = await open_workspace_view(context, public_id)
     answer = await view.get_or_fail("/analyses", limit=str(MAX_LISTED), cursor=request.args.get("cursor", ""))
-    names = await view.names_of_members()
+    names = await view.names_of_creators(*answer["analyses"])
     return await view.render(
         "analyses.html",
         analyses=[(one, view.creator_label(one["created_by"], names)) for one in answer["analyses"]],
@@ -54,7 +54,7 @@ async def show_analysis(context: PageContext, public_id: str, analysis_id: str) 
     analysis = await load_analysis(view, analysis_id)
     has_range = bool(analysis["date_range"]) or bool({"range", "from"} & request.args.keys())
     state = read_view_state_of_saved_object(analysis["date_range"] or {}, view)
-    names = await view.names_of_members()
+    names = await view.names_of_creators(analysis)
     return await view.render(
         "analysis.html",
         analysis=analysis,

@@ -36,7 +36,7 @@ async def list_dashboards(context: PageContext, public_id: str) -> Response:
     answer = await view.get_or_fail(
         "/dashboards", limit=str(MAX_LISTED), cursor=request.args.get("cursor", "")
     )
-    names = await view.names_of_members()
+    names = await view.names_of_creators(*answer["dashboards"])
     return await view.render(
         "dashboards.html",
         dashboards=[

@@ -46,7 +46,7 @@ async def list_reports(context: PageContext, public_id: str) -> Response:
     if kind in KIND_LABELS:
         parameters["kind"] = kind
     answer = await view.get_or_fail("/reports", **parameters)
-    names = await view.names_of_members()
+    names = await view.names_of_creators(*answer["reports"])
     return await view.render(
         "reports.html",
         reports=[(report, view.creator_label(report["created_by"], names)) for report in answer["reports"]],
@@ -63,7 +63,7 @@ async def show_report(context: PageContext, public_id: str, report_id: str) -> R
     report = await load_report(view, report_id)
     state = read_view_state_of_saved_object(report["default_range"], view)
     run = await run_report(view, report, state)
-    names = await view.names_of_members()
+    names = await view.names_of_creators(report)
     return await view.render(
         "report.html",
         report=report,

@@ -16,6 +16,7 @@ from hosts.web.saved_note import read_saved_note
 from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
 from service_core.api.http_messages import ApiResponse
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import Forbidden, NotFound
 from service_core.kernel.operations import Scope
 
@@ -132,21 +133,30 @@ class WorkspaceView:
             **values,
         )
 
-    async def names_of_members(self) -> dict[str, str]:
-        """Returns the name of each member by the id of the account."""
-        names = {}
-        for member in await self.context.store.members.list_members(self.workspace.id):
-            account = await self.context.store.accounts.get_account(member.account_id)
-            if account is not None:
-                names[str(member.account_id)] = account.name or account.email
-        return names
+    async def names_of_creators(self, *records: Answer) -> dict[str, str]:
+        """Returns the names of the members who created records, by the id of the account.
+
+        Args:
+            records: each with its actor as ``created_by``.
+        """
+        creators = {record["created_by"]["id"] for record in records}
+        store = self.context.store
+        members = await store.members.list_members(self.workspace.id)
+        accounts = await gather_or_cancel(
+            *(
+                store.accounts.get_account(member.account_id)
+                for member in members
+                if str(member.account_id) in creators
+            )
+        )
+        return {str(account.id): account.name or account.email for account in accounts if account}
 
     def creator_label(self, created_by: Answer, names: Mapping[str, str]) -> str:
         """Returns who created a record, in words.
 
         Args:
             created_by: the actor in the record.
-            names: as of `names_of_members`.
+            names: as of `names_of_creators`.
         """
         if UUID(created_by["id"]) == self.caller.credential.id:
             return "you"

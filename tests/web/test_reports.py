@@ -158,3 +158,19 @@ async def test_reports_of_another_workspace_are_not_found(shop_deployment):
     for path in (f"{own}/{report}", f"{own}/{report}/delete", f"{own}/{report}/duplicate"):
         assert (await bob.send("/app/workspaces", path, name="x")).status == 404
     assert (await stored_report(shop_deployment, report))["name"] == "Weekly visitors"
+
+
+async def test_list_reads_no_account_of_members_who_created_nothing(shop_deployment, monkeypatch):
+    await shop_deployment.gallery.report("Weekly visitors")
+    ann = await sign_in_member(shop_deployment)
+    eve = await shop_deployment.enrol("eve", "viewer", shop_deployment.gallery)
+    accounts = type(shop_deployment.store.accounts)
+    get_account, read = accounts.get_account, []
+
+    async def record_read(self, account_id):
+        read.append(account_id)
+        return await get_account(self, account_id)
+
+    monkeypatch.setattr(accounts, "get_account", record_read)
+    assert "an API key" in visible_words(await ann.get(PAGE))
+    assert eve.id not in read
