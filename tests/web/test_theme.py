@@ -64,3 +64,16 @@ class TestInBrowser:
             dark = await page.evaluate(colour)
             await page.goto(f"{browser_deployment.app}/account")
             assert [await page.evaluate(colour), dark != light] == [dark, True]
+
+    async def test_theme_form_is_sent_with_its_choice_when_the_script_cannot_send_it(
+        self, browser_deployment
+    ):
+        async with browser_deployment.page(color_scheme="light") as page:
+            await page.goto(f"{browser_deployment.settings}/audit")
+
+            async def refuse_script_requests(route):
+                await (route.abort() if route.request.resource_type == "fetch" else route.continue_())
+
+            await page.route("**/theme", refuse_script_requests)
+            await page.click(".side .theme button[value=dark]")
+            await page.wait_for_selector("html[data-theme=dark]")

@@ -7,8 +7,11 @@ async function change(event) {
   if (!form.matches("form.theme") || !chosen) return;
   event.preventDefault();
   const body = new URLSearchParams(/** @type {any} */ (new FormData(form, chosen)));
-  const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
-  if (answer.type !== "opaqueredirect") return form.submit();
+  const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" }).catch(() => null);
+  if (answer?.type !== "opaqueredirect") {
+    document.removeEventListener("submit", change);
+    return form.requestSubmit(chosen);
+  }
   const root = document.documentElement;
   if (chosen.value === "system") delete root.dataset.theme;
   else root.dataset.theme = chosen.value;
