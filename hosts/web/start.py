@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 
 from quart import Response, render_template
@@ -109,7 +110,8 @@ async def show_first_event(context: PageContext, public_id: str) -> Response:
         workspace=workspace,
         **await _first_event_values(context, caller, onboarding),
     )
-    return Response(body, 200, uncached_page_headers(), mimetype="text/html")
+    status = onboarding.problem.status if onboarding.problem else HTTPStatus.OK
+    return Response(body, status, uncached_page_headers(), mimetype="text/html")
 
 
 async def _first_event_values(context: PageContext, caller: Caller, onboarding: ApiRead) -> dict[str, Any]:

@@ -11,7 +11,7 @@ async function ask() {
   let pause = PAUSE_MILLISECONDS;
   if (document.visibilityState === "visible") {
     const answer = await fetch(card.dataset.firstEvent).catch(() => null);
-    if (answer?.ok) show((await answer.text()).trim());
+    if (answer?.ok && !answer.redirected) show((await answer.text()).trim());
     else pause = LONG_PAUSE_MILLISECONDS;
     if (card.querySelector("h2 .waiting") === null && card.querySelector("a.primary")) return location.reload();
   }
