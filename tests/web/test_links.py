@@ -57,7 +57,7 @@ async def test_tagged_address_carries_the_campaign_values(shop_deployment):
     [link] = await stored_links(shop_deployment)
     assert link["kind"] == "direct"
     assert "utm_source=newsletter&utm_medium=email" in link["url"]
-    assert "Clicks of a tagged address are not seen" in visible_words(await ann.get(path))
+    assert "Clicks on a tagged address can't be counted" in visible_words(await ann.get(path))
 
 
 async def test_refused_link_keeps_what_was_typed(shop_deployment):

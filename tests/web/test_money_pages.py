@@ -62,7 +62,7 @@ async def test_unknown_revenue_is_said_in_words_with_the_way_out(shop):
     ("path", "words", "documentation"),
     [
         ("revenue", "No revenue provider is connected", "deployers/revenue-providers"),
-        ("subscriptions", "No subscription is known yet", "deployers/revenue-providers"),
+        ("subscriptions", "No subscriptions yet", "deployers/revenue-providers"),
         ("ads", "No ad platform is connected", "deployers/connections"),
         ("profit", "No item costs are known", "deployers/item-costs"),
     ],
