@@ -74,3 +74,14 @@ async def test_followed_events_appear_and_opened_ones_stay_open(browser_deployme
         assert await page.inner_text("[data-live-status]") == "1 new event."
         await page.click("[data-live-toggle]")
         assert await page.get_attribute("[data-live-toggle]", "aria-pressed") == "false"
+        assert await page.inner_text("[data-live-toggle]") == "Live updates"
+
+
+async def test_expired_session_stops_live_updates_and_keeps_the_events(browser_deployment):
+    async with browser_deployment.page(browser_deployment.eve) as page:
+        await page.goto(gallery_address(browser_deployment, "/events"))
+        await page.context.clear_cookies()
+        await page.click("[data-live-toggle]")
+        await page.wait_for_selector("[data-live-status]:has-text('Live updates stopped')")
+        assert await page.get_attribute("[data-live-toggle]", "aria-pressed") == "false"
+        assert await page.locator("[data-event]").count()

@@ -7,6 +7,14 @@ from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER, WATCH
 
 pytestmark = IN_BROWSER
 
+COUNT_REQUESTS = """
+window.asked = 0;
+const send = window.fetch;
+window.fetch = (...given) => { window.asked += 1; return send(...given); };
+null;
+"""
+"""Ends with no function: the browser would be asked to call it."""
+
 
 def gallery_address(browser_deployment, path=""):
     return f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}{path}"
@@ -59,6 +67,7 @@ async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployme
         await page.evaluate("document.activeElement.blur()")
         await page.keyboard.press("d")
         await page.keyboard.press("?")
+        await page.locator("#keys").wait_for()
         assert query_of(page)["range"] == ["last_7_days"]
 
 
@@ -150,4 +159,24 @@ async def test_realtime_updates_itself_and_keeps_opened_events(browser_deploymen
             await page.clock.fast_forward(11_000)
         await page.wait_for_selector(".events >> text=Realtime event")
         await page.click("[data-realtime-toggle]")
-        assert await page.inner_text("[data-realtime-toggle]") == "Paused"
+        assert await page.inner_text("[data-realtime-toggle]") == "Live updates"
+        assert await page.get_attribute("[data-realtime-toggle]", "aria-pressed") == "false"
+
+
+async def test_realtime_leaves_what_a_reader_uses_alone(browser_deployment):
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
+        await page.clock.install()
+        await page.goto(gallery_address(browser_deployment, "/realtime"))
+        await page.evaluate(COUNT_REQUESTS)
+        await page.locator("#realtime a").first.focus()
+        await page.clock.fast_forward(11_000)
+        await page.evaluate("document.activeElement.blur()")
+        await page.locator("#realtime .more > summary").first.click()
+        await page.evaluate("document.activeElement.blur()")
+        await page.clock.fast_forward(11_000)
+        assert await page.evaluate("window.asked") == 0
+        assert await page.locator("#realtime .more[open]").count() == 1
+        await page.locator("#realtime .more > summary").first.click()
+        await page.evaluate("document.activeElement.blur()")
+        async with page.expect_response("**part=live"):
+            await page.clock.fast_forward(11_000)

@@ -37,7 +37,7 @@ function showRows(html) {
 async function readRows() {
   if (document.visibilityState === "visible") {
     const answer = await fetch(list.dataset.liveRows).catch(() => null);
-    if (!answer?.ok) return stop("Live updates stopped. Follow again in a minute.");
+    if (!answer?.ok || answer.redirected) return stop("Live updates stopped. Turn them on again in a minute.");
     showRows(await answer.text());
   }
   if (button.getAttribute("aria-pressed") === "true") timer = window.setTimeout(readRows, PAUSE_MILLISECONDS);
@@ -47,14 +47,12 @@ async function readRows() {
 function stop(reason) {
   window.clearTimeout(timer);
   button.setAttribute("aria-pressed", "false");
-  button.textContent = "Follow live";
   message.textContent = reason;
 }
 
 function toggle() {
   if (button.getAttribute("aria-pressed") === "true") return stop("");
   button.setAttribute("aria-pressed", "true");
-  button.textContent = "Following";
   message.textContent = "New events appear here as they arrive.";
   return readRows();
 }

@@ -22,20 +22,24 @@ function show(html) {
   enhanceCharts();
 }
 
+/** Whether a reader is in the middle of a table, a chart or a link, which the next rows would take away. */
+function isInUse() {
+  if (live.querySelector("details.more[open]")) return true;
+  return live.contains(document.activeElement) && !document.activeElement.matches("[data-event] > summary");
+}
+
 /** @param {boolean} updating @param {string} reason */
 function setUpdating(updating, reason = "") {
   button.setAttribute("aria-pressed", String(updating));
-  button.textContent = updating ? "Updating" : "Paused";
   message.textContent = reason;
 }
 
 async function update() {
   if (document.visibilityState !== "visible" || button.getAttribute("aria-pressed") !== "true") return;
-  // A reader who is in the middle of a table or a chart keeps it until they leave.
-  if (live.contains(document.activeElement) && document.activeElement.matches(".canvas, .scroll")) return;
+  if (isInUse()) return;
   const answer = await fetch(`${location.pathname}?part=live`).catch(() => null);
-  if (!answer?.ok || answer.redirected) setUpdating(false, "Updates stopped. Select “Paused” to go on.");
-  else if (button.getAttribute("aria-pressed") === "true") show(await answer.text());
+  if (!answer?.ok || answer.redirected) setUpdating(false, "Updates stopped. Select “Live updates” to go on.");
+  else if (button.getAttribute("aria-pressed") === "true" && !isInUse()) show(await answer.text());
 }
 
 if (live && button && message) {
