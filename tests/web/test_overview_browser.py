@@ -71,6 +71,32 @@ async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployme
         assert query_of(page)["range"] == ["last_7_days"]
 
 
+async def test_keys_are_listed_on_pages_with_a_range_bar(browser_deployment):
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
+        for path in ("/funnels", "/details/country"):
+            await page.goto(gallery_address(browser_deployment, path))
+            await page.click("[data-open-keys]")
+            await page.locator("#keys").wait_for()
+        await page.goto(gallery_address(browser_deployment, "/realtime"))
+        assert not await page.locator("[data-open-keys]").count()
+
+
+async def test_overview_of_a_key_lists_keys_and_stays_when_a_place_on_it_is_opened(browser_deployment):
+    key = browser_deployment.initialized_deployment.agent_key.secret
+    async with browser_deployment.page(signed_in=False) as page:
+        await page.goto(f"{browser_deployment.app}/")
+        assert not await page.is_visible("[data-open-keys]")
+        await page.goto(f"{browser_deployment.app}/#key={key}&range=last_7_days")
+        await page.wait_for_selector(".range-bar summary:has-text('Last 7 days')")
+        await page.evaluate(COUNT_REQUESTS)
+        await page.evaluate(
+            "new Promise((done) => { addEventListener('hashchange', done); location.hash = 'content'; })"
+        )
+        assert await page.evaluate("window.asked") == 0
+        await page.click("[data-open-keys]")
+        await page.locator("#keys").wait_for()
+
+
 async def test_tab_replaces_its_card_and_stays_open_after_a_further_click(browser_deployment):
     async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.goto(gallery_address(browser_deployment))

@@ -41,6 +41,7 @@ async function show() {
 }
 
 function enter() {
+  if (location.hash === "#content") return;
   const given = fragment();
   if (given.has("key")) {
     key = given.get("key");
