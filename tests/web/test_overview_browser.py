@@ -97,6 +97,16 @@ async def test_overview_of_a_key_lists_keys_and_stays_when_a_place_on_it_is_open
         await page.locator("#keys").wait_for()
 
 
+async def test_link_to_a_place_on_the_overview_does_not_load_it_again(browser_deployment):
+    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
+        await page.goto(gallery_address(browser_deployment))
+        await page.evaluate("window.untouched = true; location.hash = 'content'")
+        await page.click("#card-devices a:has-text('Browsers')")
+        await page.wait_for_selector("#card-devices a[aria-current]:has-text('Browsers')")
+        await page.evaluate("location.hash = 'card-devices'")
+        assert await page.evaluate("window.untouched") is True
+
+
 async def test_tab_replaces_its_card_and_stays_open_after_a_further_click(browser_deployment):
     async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
         await page.goto(gallery_address(browser_deployment))

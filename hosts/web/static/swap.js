@@ -1,5 +1,8 @@
 // A tab of a card replaces the card alone. Without this script the same link loads the whole page.
 
+/** The query of the page that is shown: a link to a place on it changes the address, too. */
+let shown = location.search;
+
 /** @param {HTMLAnchorElement} link */
 async function swap(link) {
   const card = document.getElementById(link.dataset.swap ?? "");
@@ -15,9 +18,12 @@ async function swap(link) {
   }
   const fragment = document.createRange().createContextualFragment(await answer.text());
   const fresh = fragment.firstElementChild;
-  if (!fresh) return;
-  card.replaceWith(fragment);
+  // Another link may have replaced the card while this one was on its way.
+  const place = document.getElementById(card.id);
+  if (!fresh || !place) return;
+  place.replaceWith(fragment);
   history.pushState({ swapped: true }, "", address);
+  shown = location.search;
   const current = fresh.querySelector("[aria-current]");
   if (current instanceof HTMLElement) current.focus();
   document.dispatchEvent(new CustomEvent("swapped", { detail: address.search }));
@@ -46,4 +52,6 @@ document.addEventListener("click", (event) => {
   swap(link);
 });
 document.addEventListener("swapped", /** @type {EventListener} */ (followOpenedTab));
-window.addEventListener("popstate", () => location.reload());
+window.addEventListener("popstate", () => {
+  if (location.search !== shown) location.reload();
+});
