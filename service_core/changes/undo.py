@@ -21,7 +21,7 @@ def plan_undo(caller: Caller, resource_types: Mapping[str, ResourceType], entry_
     """Returns the planner that reverses an audit entry.
 
     Raises:
-        NotFound: the workspace has no such entry.
+        NotFound: the workspace has no such entry, or its record is or becomes one that the caller cannot see.
         Forbidden: ``insufficient_scope``, the reversed write needs another scope.
         Conflict: ``undo_create_unsupported``, ``not_undoable``, ``already_undone``, ``resource_changed``.
     """
@@ -34,12 +34,19 @@ def plan_undo(caller: Caller, resource_types: Mapping[str, ResourceType], entry_
         require_scope(caller, resource_type.scope)
         _require_reversible(entry)
         current = await transaction.resources.get(resource_type.model, entry.resource.id)
+        _require_visible(current, caller)
         new = _restore_prior_state_if_unchanged(entry, resource_type, current, caller)
+        _require_visible(new, caller)
         if current is None and resource_type.check_restorable:
             await resource_type.check_restorable(transaction.resources, new)
         return Change(Action.UNDO, current, new, undone_entry_id=entry.id)
 
     return plan_reversal
+
+
+def _require_visible(record: Resource | None, caller: Caller) -> None:
+    if record is not None and not record.is_visible_to(caller):
+        raise NotFound
 
 
 def _require_reversible(entry: AuditEntry) -> None:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
+from service_core.kernel.operations import Scope
 from service_core.testing.event_builder import EventBuilder
 
 GERMANY = {"name": "Germany", "filters": [{"dimension": "country", "value": "DE"}]}
@@ -21,6 +23,20 @@ async def shop(workspace_api):
     story.add_event("purchase", at="2026-07-03T10:05", visitor="C", revenue=500, order_id="2")
     await workspace_api.service.ports.events.append(story.events)
     return workspace_api
+
+
+@pytest.fixture
+async def second_writer(shop):
+    """The name of another key of the shop that may write reports and segments."""
+    minted = await create_named_key_clamping_rate_limit_to_plan(
+        shop.service.ports.workspace.credentials,
+        shop.workspaces["shop"],
+        shop.now,
+        name="Second writer",
+        scopes=[Scope.READ, Scope.WRITE_REPORTS],
+    )
+    shop.keys["second writer"] = minted.secret
+    return "second writer"
 
 
 async def save_segment(api, key="shop", **fields):
@@ -146,6 +162,20 @@ async def test_private_segment_is_known_to_its_creator_only(shop):
     published = {"segment": {"visibility": "workspace"}}
     assert (await shop.ask("PATCH", f"/segments/{id_}", published)).status == 200
     assert (await query(shop, id_, key=reader)).json["totals"] == {"visitors": 2}
+
+
+async def test_changes_of_a_private_segment_are_undone_by_its_creator_only(shop, second_writer):
+    id_ = await save_segment(shop, visibility="private")
+    updated = (await shop.ask("PATCH", f"/segments/{id_}", {"segment": {"name": "DE"}})).json["audit_id"]
+    assert (await shop.ask("POST", f"/audit/{updated}/undo", key=second_writer)).status == 404
+    assert (await shop.ask("GET", f"/segments/{id_}")).json["name"] == "DE"
+    assert (await shop.ask("POST", f"/audit/{updated}/undo")).status == 200
+    deleted = (await shop.ask("DELETE", f"/segments/{id_}")).json["audit_id"]
+    for body in ({}, {"dry_run": True}):
+        assert (await shop.ask("POST", f"/audit/{deleted}/undo", body, key=second_writer)).status == 404
+    assert (await shop.ask("GET", f"/segments/{id_}")).status == 404
+    assert (await shop.ask("POST", f"/audit/{deleted}/undo")).status == 200
+    assert (await shop.ask("GET", f"/segments/{id_}")).json["name"] == "Germany"
 
 
 async def test_filter_that_a_metric_or_an_event_does_not_have_is_refused(shop):
