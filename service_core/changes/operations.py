@@ -4,6 +4,7 @@ from datetime import datetime
 
 from service_core.access.models import Caller
 from service_core.changes.audit_log import AuditFilter
+from service_core.changes.audit_visibility import visible_entries
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
 from service_core.changes.schemas import AuditPage, AuditPath, AuditQuery, DryRunBody, DryRunQuery
@@ -39,10 +40,11 @@ async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecu
     )
     async with executor.transactions.read(caller.workspace.id) as transaction:
         entries = await transaction.audit.list_entries(audit_filter, query.limit + 1, cursor.offset)
+        shown = await visible_entries(entries[: query.limit], caller, executor.resource_types, transaction)
     has_more = len(entries) > query.limit
     next_cursor = OffsetCursor(cursor.offset + query.limit, cursor.first_requested_at)
     return AuditPage(
-        entries=entries[: query.limit],
+        entries=shown,
         next_cursor=encode_offset_cursor(next_cursor, scope_digest) if has_more else None,
     )
 

@@ -63,6 +63,20 @@ async def test_undo_restores_a_deleted_link(deployment):
     assert undo["actor"]["client_id"] is None
 
 
+async def test_private_segments_are_shown_to_their_creator_only(deployment):
+    person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    filters = [{"dimension": "country", "value": "DE"}]
+    for name, visibility in (("Mine alone", "private"), ("For everybody", "workspace")):
+        segment = {"name": name, "filters": filters, "visibility": visibility}
+        status, saved = await deployment.api("POST", "/v1/segments", key, {"segment": segment})
+        assert status == 200, saved
+        await deployment.api("DELETE", f"/v1/segments/{saved['data']['id']}", key)
+    assert len(await list_audit_entries(deployment, key)) == 4
+    shown = (await person.get(f"{deployment.settings}/audit")).text
+    assert "“For everybody”" in shown
+    assert "“Mine alone”" not in shown
+
+
 async def test_audit_is_filtered_by_type_actor_and_day(deployment):
     person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
     link = await create_tracking_link(deployment, key)

@@ -178,6 +178,26 @@ async def test_changes_of_a_private_segment_are_undone_by_its_creator_only(shop,
     assert (await shop.ask("GET", f"/segments/{id_}")).json["name"] == "Germany"
 
 
+async def test_audit_log_shows_changes_of_a_private_segment_to_its_creator_only(shop, second_writer):
+    async def actions(key):
+        return [entry["action"] for entry in (await shop.ask("GET", "/audit", key=key)).json["entries"]]
+
+    public = await save_segment(shop)
+    id_ = await save_segment(shop, visibility="private")
+    await shop.ask("PATCH", f"/segments/{id_}", {"segment": {"name": "DE"}})
+    assert await actions("shop") == ["update", "create", "create"]
+    assert await actions(second_writer) == ["create"]
+    await shop.ask("DELETE", f"/segments/{id_}")
+    assert await actions("shop") == ["delete", "update", "create", "create"]
+    page = (await shop.ask("GET", "/audit?limit=4", key=second_writer)).json
+    assert [entry["resource"]["id"] for entry in page["entries"]] == [public]
+    first = (await shop.ask("GET", "/audit?limit=1", key=second_writer)).json
+    assert first["entries"] == []
+    assert first["next_cursor"]
+    await shop.ask("DELETE", f"/segments/{public}")
+    assert await actions(second_writer) == ["delete", "create"]
+
+
 async def test_filter_that_a_metric_or_an_event_does_not_have_is_refused(shop):
     filters = [{"dimension": "hostname", "value": "shop.example"}]
     by_host = await save_segment(shop, filters=filters)
