@@ -198,6 +198,16 @@ async def test_audit_log_shows_changes_of_a_private_segment_to_its_creator_only(
     assert await actions(second_writer) == ["delete", "create"]
 
 
+async def test_segment_is_made_private_by_its_creator_only(shop, second_writer):
+    id_ = await save_segment(shop)
+    private = {"segment": {"visibility": "private"}}
+    refused = await shop.ask("PATCH", f"/segments/{id_}", private, key=second_writer)
+    assert refused.refusal == (422, "invalid_field", "segment.visibility")
+    renamed = await shop.ask("PATCH", f"/segments/{id_}", {"segment": {"name": "DE"}}, key=second_writer)
+    assert renamed.status == 200
+    assert (await shop.ask("PATCH", f"/segments/{id_}", private)).status == 200
+
+
 async def test_filter_that_a_metric_or_an_event_does_not_have_is_refused(shop):
     filters = [{"dimension": "hostname", "value": "shop.example"}]
     by_host = await save_segment(shop, filters=filters)

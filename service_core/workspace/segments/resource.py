@@ -39,9 +39,14 @@ async def create_segment(new: NewSegment, write: WriteContext[Catalog]) -> Segme
 
 
 async def update_segment(segment: Segment, patch: SegmentPatch, write: WriteContext[Catalog]) -> Segment:
-    """Change the fields sent."""
+    """Change the fields sent. Only its creator can make a segment private."""
     sent: dict[str, Any] = {name: value for name, value in sent_fields(patch).items() if value is not None}
-    return _validated_segment(segment.with_fields(write.caller.now, **sent), write.prepared)
+    changed = _validated_segment(segment.with_fields(write.caller.now, **sent), write.prepared)
+    if not changed.is_visible_to(write.caller):
+        raise Unprocessable(
+            "Only its creator can make a segment private", "invalid_field", field="segment.visibility"
+        )
+    return changed
 
 
 def _validated_segment(segment: Segment, catalog: Catalog) -> Segment:
