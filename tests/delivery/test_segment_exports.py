@@ -5,6 +5,7 @@ import pytest
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.operations import Scope
 
+DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 SEGMENT = {"name": "Germany", "filters": [{"dimension": "country", "op": "in", "value": ["DE", "AT"]}]}
 
 
@@ -48,3 +49,20 @@ async def test_only_events_are_exported_by_segment_and_its_filters_cannot_be_sen
     ):
         refused = await memory_api_client.order(kind, filters=filters)
         assert (refused.status, refused.json["code"]) == (400, "unknown_filter")
+
+
+async def test_filters_of_a_private_segment_are_not_shown_with_its_export(memory_api_client, germany):
+    private = {"segment": {"visibility": "private"}}
+    changed = await memory_api_client.ask("PATCH", f"/v1/segments/{germany}", private, key="writer")
+    assert changed.status == 200
+    ordered = await memory_api_client.ask(
+        "POST",
+        "/v1/exports",
+        {"type": "events", **DAYS, "filters": {"segment_id": germany}},
+        key="writer",
+    )
+    assert ordered.json["params"]["filters"] == {"segment_id": germany}
+    listed = (await memory_api_client.ask("GET", "/v1/exports")).json["exports"]
+    assert [export["params"]["filters"] for export in listed] == [{"segment_id": germany}]
+    job = (await memory_api_client.ask("GET", f"/v1/exports/{ordered.json['id']}")).json
+    assert job["params"]["filters"] == {"segment_id": germany}

@@ -89,13 +89,19 @@ def segment_filters_to_json(filters: Sequence[DimensionFilter]) -> dict[str, Any
     return {SEGMENT_FILTERS: kept} if kept else {}
 
 
+def filters_as_sent(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the filters of an export without those of its segment, which may be private."""
+    return {name: value for name, value in filters.items() if name != SEGMENT_FILTERS}
+
+
 def split_kept_segment_conditions(
     filters: Mapping[str, Any], catalog: Catalog
 ) -> tuple[dict[str, Any], tuple[Predicate, ...]]:
     """Returns the filters of an export as they were sent, and the conditions of the segment it keeps."""
-    sent = {name: value for name, value in filters.items() if name != SEGMENT_FILTERS}
     kept = [FilterBody.model_validate(item) for item in filters.get(SEGMENT_FILTERS, ())]
-    return sent, compile_event_conditions(catalog, parse_filters_accepted_by_metrics(catalog, (), kept))
+    return filters_as_sent(filters), compile_event_conditions(
+        catalog, parse_filters_accepted_by_metrics(catalog, (), kept)
+    )
 
 
 def validate_export_query(query: Query, caller: Caller, models: AttributionModels) -> None:

@@ -20,6 +20,7 @@ from service_core.changes.idempotency import idempotency_digest
 from service_core.delivery.exports.filters import (
     Query,
     build_read_query,
+    filters_as_sent,
     segment_filters_to_json,
     validate_export_query,
 )
@@ -281,7 +282,7 @@ def _common_fields(export: Export) -> dict[str, Any]:
         "created_at": export.created_at,
         "expires_at": export.expires_at,
         "params": ExportParams(
-            start_date=export.start_date, end_date=export.end_date, filters=dict(export.filters)
+            start_date=export.start_date, end_date=export.end_date, filters=filters_as_sent(export.filters)
         ),
     }
 
