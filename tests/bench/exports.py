@@ -27,6 +27,7 @@ from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.settings import DuckDbSettings
 from plugins.sink_local.adapter import LocalSink
 from service_core.access.models import Workspace
+from service_core.analytics.query.catalog import Catalog
 from service_core.delivery.exports.export_rows import ExportRows
 from service_core.delivery.exports.export_writer import ExportWriter
 from service_core.delivery.exports.models import Export, ExportFormat, ExportType
@@ -119,7 +120,7 @@ async def export_with_service(folder: Path, form: ExportFormat, days: int) -> in
     store, sink = SqlEventStore(DuckDbBackend(settings(folder))), LocalSink(folder / "out")
     await store.start()
     await sink.start()
-    contents = ExportRows(store, store, converter_without_rates(store), store, None, None)
+    contents = ExportRows(store, store, converter_without_rates(store), store, None, None, Catalog())
     export = Export(
         UUID(int=1),
         WORKSPACE,

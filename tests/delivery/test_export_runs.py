@@ -29,6 +29,7 @@ def make_export_worker(api_client, *, streams=None, sink=None, max_rows=None, re
         ports.events,
         api_client.service.registry.models,
         ports.queue,
+        api_client.service.registry.catalog,
         **caps,
     )
     writer = ExportWriter(

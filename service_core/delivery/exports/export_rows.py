@@ -74,8 +74,8 @@ class ExportRows:
     Attributes:
         streams: the event store, for rows too many for a page.
         aggregates, paths, models, queue: what the report of attribution asks.
-        max_rows: rows a file may hold, by type.
         catalog: the dimensions of segments.
+        max_rows: rows a file may hold, by type.
     """
 
     streams: RowStreams
@@ -84,8 +84,8 @@ class ExportRows:
     paths: TouchPathReader
     models: AttributionModels
     queue: IngestQueue
+    catalog: Catalog
     max_rows: Mapping[ExportType, int] = field(default_factory=lambda: MAX_ROWS)
-    catalog: Catalog = field(default_factory=Catalog)
 
     def open_table(self, query: Query, caller: Caller, segment: Sequence[Predicate] = ()) -> ExportTable:
         """Returns the table of a query; nothing is read before its batches are iterated.
