@@ -35,7 +35,7 @@ _LIST_PROPERTIES: Final = ("entitlement_ids", "transferred_from", "transferred_t
 
 
 def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
-    """Body of a webhook.
+    """Returns the mapped message of the body of a webhook.
 
     Raises:
         ValueError: it has no event, or an event without type, id or time.

@@ -33,7 +33,7 @@ MAPPERS_BY_TYPE: Final[Mapping[str, Callable[[StripeEvent], MappedMessage]]] = M
 
 
 def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
-    """An event of Stripe, or a balance transaction.
+    """Returns the mapped message of an event of Stripe, or of a balance transaction.
 
     Raises:
         ValueError: it is not what Stripe documents.

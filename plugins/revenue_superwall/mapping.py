@@ -42,7 +42,7 @@ _NUMBER_PROPERTIES: Final = {
 
 
 def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
-    """Body of a webhook.
+    """Returns the mapped message of the body of a webhook.
 
     Raises:
         ValueError: it has no data, or data without name, id or time.

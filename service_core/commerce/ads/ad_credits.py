@@ -37,7 +37,7 @@ _UTM_DIMENSIONS: Final = tuple({str(Relation.CREDITS): column} for column in _UT
 
 
 class CreditAndPathReader(AggregateReader, TouchPathReader, Protocol):
-    """The read of the event store."""
+    """The reads of the event store that ad credits need."""
 
 
 @dataclass(frozen=True, slots=True)

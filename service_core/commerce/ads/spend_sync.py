@@ -71,7 +71,7 @@ class AdSpendSync(ConnectionSync):
         return after, {"accounts": len(accounts), "rows": rows}
 
     def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
-        """The connection has to be connected again."""
+        """Returns the connection as expired: it has to be connected again."""
         return mark_expired(connection, reason)
 
     async def _sync_accounts_resuming_failed_run(self, run: SyncRun) -> tuple[list[AdAccount], int]:

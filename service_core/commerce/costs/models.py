@@ -27,8 +27,8 @@ class ItemCost:
     """The cost of one item from the start of a day of the workspace on, until another one begins.
 
     Attributes:
-        unit_cost, handling_cost: in millionths of a major unit of ``currency``; None if handling is
-            unknown, 0 if it costs nothing.
+        unit_cost, handling_cost: in millionths of a major unit of ``currency``. ``handling_cost`` is None if
+            it is unknown, 0 if there is none.
     """
 
     known_by: ItemIdType
@@ -69,7 +69,7 @@ class CostTable:
         begun = {cost.effective_from for versions in by_item.values() for cost in versions}
         self._days = sorted(begun.union(days))
         self.period_starts: tuple[datetime, ...] = tuple(day_start(day, zone) for day in self._days)
-        """The first day of a cost; the cost of sales before the first one is unknown."""
+        """Starts of the days from which a cost applies or by which sales are grouped; the cost of earlier sales is unknown."""
 
     def period_start_day(self, period: int) -> date:
         """Returns the first day of a period; period 0 has none."""

@@ -77,7 +77,7 @@ class ProviderSync(ConnectionSync):
         return after, counts
 
     def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
-        """Returns whether the connection is in error: it still receives webhooks and is polled again each hour."""
+        """Returns the connection in error: it still receives webhooks and is polled again each hour."""
         return replace(connection, status=ConnectionStatus.ERROR, error=reason)
 
     async def _poll_and_store_messages(

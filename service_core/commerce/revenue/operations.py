@@ -115,7 +115,7 @@ def _connected_or_reporting_platforms(
 
 @dataclass(frozen=True, slots=True)
 class _RowRenderer:
-    """Selection and grouping of the answer."""
+    """Renders rows of revenue from the measured values."""
 
     questions: MetricQueries
     currency: str

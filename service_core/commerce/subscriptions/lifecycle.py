@@ -25,7 +25,7 @@ _MAX_INTERVAL_COUNT: Final = 1100
 
 
 class LifecycleStatus(StrEnum):
-    """Returns the status a subscription counts as.
+    """Status a subscription counts as.
 
     A canceled one counts as before until the end of its last paid period, and as active when nothing
     was known before. One without a known price is not a paid one yet.
