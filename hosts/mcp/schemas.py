@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.overview import OverviewQuery
 from service_core.api.openapi import ResponseSchemaGenerator
 from service_core.kernel.operations import Operation, RateLimitClass
 
@@ -22,13 +24,14 @@ _NULL_SCHEMA: Final = {"type": "null"}
 _DRY_RUN_SCHEMA: Final = {"type": "boolean", "default": True, "description": "Only show the change."}
 _IDEMPOTENCY_KEY_SCHEMA: Final = {"type": "string"}
 
-_SHORT_DESCRIPTIONS: Final[Mapping[str, str | None]] = {
-    "start_date": "Date or ISO 8601 instant, inclusive, as end_date.",
-    "end_date": None,
-    "include_bots": "Count bots, too.",
-    "segment_id": None,
+_SHARED_FIELDS: Final = RangeQuery.model_fields
+_SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
+    _SHARED_FIELDS["start_date"].description: "Date or ISO 8601 instant, inclusive, as end_date.",
+    _SHARED_FIELDS["end_date"].description: None,
+    _SHARED_FIELDS["include_bots"].description: "Count bots, too.",
+    OverviewQuery.model_fields["segment_id"].description: None,
 }
-"""Descriptions of arguments that many tools share, in place of those of the routes; None for no words."""
+"""Descriptions of the routes that many tools share -> the short one of the tools; None for no words."""
 
 
 def tool_arguments_schema(op: Operation) -> Schema:
@@ -54,14 +57,15 @@ def tool_arguments_schema(op: Operation) -> Schema:
         properties["dry_run"] = _DRY_RUN_SCHEMA
     if is_write or op.idempotent:
         properties["idempotency_key"] = _IDEMPOTENCY_KEY_SCHEMA
-    properties = {name: _shorten_argument_schema(name, schema) for name, schema in properties.items()}
+    properties = {name: _shorten_argument_schema(schema) for name, schema in properties.items()}
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
-def _shorten_argument_schema(name: str, schema: Schema) -> Schema:
+def _shorten_argument_schema(schema: Schema) -> Schema:
     """Returns the schema of an argument with a short description, and without what its name says already."""
-    if name in _SHORT_DESCRIPTIONS:
-        schema = {**schema, "description": _SHORT_DESCRIPTIONS[name]}
+    description = schema.get("description")
+    if description in _SHORT_DESCRIPTIONS:
+        schema = {**schema, "description": _SHORT_DESCRIPTIONS[description]}
     return {
         key: value
         for key, value in schema.items()

@@ -67,6 +67,23 @@ async def test_list_stays_under_64_kib(mcp_client, tools):
     assert [tool["name"] for tool in tools] == list(TOOLS_BY_NAME)
 
 
+async def test_argument_with_a_text_of_its_own_keeps_it(tools):
+    arguments = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
+    commerce = arguments["get_commerce_metrics"]
+    assert commerce["start_date"]["description"].startswith(
+        "Start, inclusive: an ISO 8601 instant on an exact"
+    )
+    assert commerce["end_date"]["description"].startswith("End, exclusive: an ISO 8601 instant on an exact")
+    assert arguments["get_ledger"]["start_date"]["description"] == "Start by receipt, inclusive."
+    assert arguments["create_export"]["end_date"]["description"] == "End, inclusive; at most 366 days."
+    assert arguments["get_funnel"]["segment_id"]["description"].startswith(
+        "A segment, whose filters the event"
+    )
+    shared = "Date or ISO 8601 instant, inclusive, as end_date."
+    assert arguments["get_overview"]["start_date"]["description"] == shared
+    assert "description" not in arguments["get_overview"]["end_date"]
+
+
 async def test_every_tool_has_input_and_output_schemas(tools):
     for tool in tools:
         assert list(tool) == [
