@@ -52,8 +52,9 @@ def serve_in_subprocess(config: Path, api: str, ingest: str) -> Iterator[Running
         is_stopping = threading.Event()
         try:
             addresses = _read_printed_urls_or_raise(process, log)
-            threading.Thread(target=_interrupt_at_end, args=(process, is_stopping), daemon=True).start()
-            yield RunningService(addresses["api"], addresses["ingest"], process.pid)
+            with _not_ignoring_sigint():
+                threading.Thread(target=_interrupt_at_end, args=(process, is_stopping), daemon=True).start()
+                yield RunningService(addresses["api"], addresses["ingest"], process.pid)
         except BaseException as error:
             if (
                 not isinstance(error, StartupError) and process.poll()
@@ -67,6 +68,20 @@ def serve_in_subprocess(config: Path, api: str, ingest: str) -> Iterator[Running
                 process.wait(STOP_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+@contextmanager
+def _not_ignoring_sigint() -> Iterator[None]:
+    """Let SIGINT interrupt the block in a background job, too, which a shell starts with SIGINT ignored."""
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if not is_main_thread or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _read_printed_urls_or_raise(process: subprocess.Popen[str], log: Path) -> dict[str, str]:

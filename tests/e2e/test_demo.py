@@ -49,9 +49,17 @@ def test_demo_takes_free_ports_when_its_own_are_in_use(tmp_path):
     assert ":8080" not in run.stdout.split("Touchpoint runs")[1]
 
 
-def test_demo_ends_with_the_message_of_a_service_that_ended(config):
-    with pytest.raises(StartupError, match="The service ended: "):
-        kill_service_and_wait(config)
+@pytest.mark.parametrize(
+    "handler", [signal.default_int_handler, signal.SIG_IGN], ids=["foreground", "background job"]
+)
+def test_demo_ends_with_the_message_of_a_service_that_ended(config, handler):
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(StartupError, match="The service ended: "):
+            kill_service_and_wait(config)
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def kill_service_and_wait(config):
