@@ -31,13 +31,13 @@ from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.parse_filters import MAX_FILTERS
 from service_core.analytics.reads.countries import COUNTRIES
 from service_core.kernel.errors import NotFound
+from service_core.kernel.file_response import FORMULA_STARTS
 
 _PAGE_PARAMETERS: Final = ("q", "sort", "direction")
 _ROWS_OF_PAGE: Final = 100
 _ROWS_OF_DOWNLOAD: Final = 1000
 _MAX_DOWNLOADED_ROWS: Final = 50_000
 _MAX_LISTED_VALUES: Final = 100
-_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
 _GOAL_METRICS: Final = ("conversions", "visitors", "events")
 
 
@@ -241,7 +241,7 @@ def _rows_as_csv(columns: Sequence[str], rows: Sequence[Answer]) -> str:
 
 def _csv_cell(value: object) -> object:
     """A value of a cell; a text that a spreadsheet would run as a formula gets an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_SIGNS) else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 PAGES: Final = (
