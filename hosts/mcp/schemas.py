@@ -26,7 +26,7 @@ _IDEMPOTENCY_KEY_SCHEMA: Final = {"type": "string"}
 
 _SHARED_FIELDS: Final = RangeQuery.model_fields
 _SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
-    _SHARED_FIELDS["start_date"].description: "Date or ISO 8601 instant, inclusive, as end_date.",
+    _SHARED_FIELDS["start_date"].description: "Date or ISO 8601 instant; both inclusive.",
     _SHARED_FIELDS["end_date"].description: None,
     _SHARED_FIELDS["include_bots"].description: "Count bots, too.",
     OverviewQuery.model_fields["segment_id"].description: None,

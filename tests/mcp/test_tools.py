@@ -79,7 +79,7 @@ async def test_argument_with_a_text_of_its_own_keeps_it(tools):
     assert arguments["get_funnel"]["segment_id"]["description"].startswith(
         "A segment, whose filters the event"
     )
-    shared = "Date or ISO 8601 instant, inclusive, as end_date."
+    shared = "Date or ISO 8601 instant; both inclusive."
     assert arguments["get_overview"]["start_date"]["description"] == shared
     assert "description" not in arguments["get_overview"]["end_date"]
 
