@@ -30,7 +30,7 @@ async def test_reload_after_a_creation_neither_repeats_nor_shows_the_secret(depl
     shown, reloaded = await ann.get(page), await ann.get(page)
     assert len(KEY.findall(shown.body)) == 1
     assert not KEY.search(reloaded.body)
-    assert reloaded.text.count("Report key") == 2  # its heading and the button that revokes it
+    assert reloaded.body.count("<h3>Report key</h3>") == 1
 
 
 async def test_form_sent_twice_creates_one_key(deployment):
