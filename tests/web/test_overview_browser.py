@@ -2,6 +2,8 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
+from service_core.kernel.clock import system_clock
 from service_core.testing.event_builder import EventBuilder
 from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER, WATCH
 
@@ -52,6 +54,7 @@ async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployme
         assert await page.locator("#keys").is_visible()
         assert "Yesterday" in await page.inner_text("#keys")
         await page.keyboard.press("Escape")
+        await page.locator("#keys").wait_for(state="hidden")
         await page.keyboard.press("w")
         await page.wait_for_url("**?range=last_7_days")
         await page.keyboard.press("x")
@@ -64,6 +67,7 @@ async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployme
         await page.keyboard.press("?")
         await page.uncheck("#use-keys")
         await page.keyboard.press("Escape")
+        await page.locator("#keys").wait_for(state="hidden")
         await page.evaluate("document.activeElement.blur()")
         await page.keyboard.press("d")
         await page.keyboard.press("?")
@@ -82,11 +86,16 @@ async def test_keys_are_listed_on_pages_with_a_range_bar(browser_deployment):
 
 
 async def test_overview_of_a_key_lists_keys_and_stays_when_a_place_on_it_is_opened(browser_deployment):
-    key = browser_deployment.initialized_deployment.agent_key.secret
+    key = await create_named_key_clamping_rate_limit_to_plan(
+        browser_deployment.store.credentials,
+        browser_deployment.initialized_deployment.workspace,
+        system_clock(),
+        name="Reader of the overview",
+    )
     async with browser_deployment.page(signed_in=False) as page:
         await page.goto(f"{browser_deployment.app}/")
         assert not await page.is_visible("[data-open-keys]")
-        await page.goto(f"{browser_deployment.app}/#key={key}&range=last_7_days")
+        await page.goto(f"{browser_deployment.app}/#key={key.secret}&range=last_7_days")
         await page.wait_for_selector(".range-bar summary:has-text('Last 7 days')")
         await page.evaluate(COUNT_REQUESTS)
         await page.evaluate(
