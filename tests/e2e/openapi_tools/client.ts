@@ -5,11 +5,11 @@ import type { components, paths } from "./schema.js";
 const [api, ingest, readKey, writeKey] = process.argv.slice(2) as [string, string, string, string];
 const today = new Date().toISOString().slice(0, 10);
 
-const tracker = createClient<paths>({ baseUrl: ingest, headers: { "X-API-Key": writeKey } });
+const tracker = createClient<paths, "application/json">({ baseUrl: ingest, headers: { "X-API-Key": writeKey } });
 const stored = await tracker.POST("/track", { body: { event: "typescript_client", user_id: "typescript-1" } });
 const result: components["schemas"]["TrackedEventResult"] | undefined = stored.data;
 
-const client = createClient<paths>({ baseUrl: api, headers: { Authorization: `Bearer ${readKey}` } });
+const client = createClient<paths, "application/json">({ baseUrl: api, headers: { Authorization: `Bearer ${readKey}` } });
 const traffic = await client.GET("/v1/traffic", {
   params: { query: { start_date: today, end_date: today, type: "page" } },
 });
