@@ -11,12 +11,12 @@ from quart import Response, request
 
 from hosts.web.api_reads import gather_two_at_a_time
 from hosts.web.cards.card import Answer, Card, message_card
-from hosts.web.change_preview import FormWrite, preview_or_save
+from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.markdown import render_untrusted_markdown
 from hosts.web.page_context import Page, PageContext
-from hosts.web.range_bar import RangeBar
-from hosts.web.reports import DATES_ONLY, report_card
+from hosts.web.range_bar import DATES_ONLY, RangeBar
+from hosts.web.reports import report_card
 from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved_object
 from hosts.web.view_state import ViewState
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
@@ -129,12 +129,7 @@ async def change_analysis(context: PageContext, public_id: str, analysis_id: str
 
 async def delete_analysis(context: PageContext, public_id: str, analysis_id: str) -> Response:
     """Delete an analysis; the list it leads to offers the undo."""
-    view = await open_workspace_view(context, public_id)
-    path = f"/analyses/{parse_id_or_raise_not_found(analysis_id)}"
-    return await preview_or_save(
-        view,
-        FormWrite("DELETE", path, {}, back=f"{view.path}{path}", leads_to=lambda _: f"{view.path}/analyses"),
-    )
+    return await delete_and_lead_to_list(context, public_id, "analyses", analysis_id)
 
 
 async def load_analysis(view: WorkspaceView, analysis_id: str) -> Answer:

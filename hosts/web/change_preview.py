@@ -94,6 +94,28 @@ async def preview_or_save(view: WorkspaceView, write: FormWrite) -> Response:
     return _redirect_with_note(view, write, result.body)
 
 
+async def delete_and_lead_to_list(
+    context: PageContext, public_id: str, collection: str, object_id: str
+) -> Response:
+    """Deletes a saved object, or previews that; the list it leads to offers the undo.
+
+    Args:
+        context: of the application.
+        public_id: of the workspace.
+        collection: last part of the path of the list, in the API and the application, such as ``reports``.
+        object_id: as it stands in the address.
+
+    Raises:
+        NotFound: the id is malformed.
+    """
+    view = await open_workspace_view(context, public_id)
+    path = f"/{collection}/{parse_id_or_raise_not_found(object_id)}"
+    list_page = f"{view.path}/{collection}"
+    return await preview_or_save(
+        view, FormWrite("DELETE", path, {}, back=f"{view.path}{path}", leads_to=lambda _: list_page)
+    )
+
+
 def changed_fields_set_by_persons(diff: Answer) -> list[ChangedField]:
     """Returns the changed fields of a diff in words, without those that no person sets."""
     return [

@@ -8,11 +8,11 @@ from quart import Response, request
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.outcomes import build_outcome_card
-from hosts.web.change_preview import FormWrite, preview_or_save
+from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
 from hosts.web.dashboard_layout import SIZE_LABELS, moved_report_ids, read_changed_cards
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
-from hosts.web.range_bar import Menu, RangeBar
+from hosts.web.range_bar import FILTERS_ONLY, RangeBar
 from hosts.web.reports import MAX_NAME_LENGTH
 from hosts.web.saved_range import (
     describe_saved_range,
@@ -27,7 +27,6 @@ from service_core.kernel.operations import Scope
 
 MAX_LISTED: Final = 50
 MAX_OFFERED_REPORTS: Final = 500
-_MENUS: Final[frozenset[Menu]] = frozenset({"filters"})
 
 
 async def list_dashboards(context: PageContext, public_id: str) -> Response:
@@ -69,7 +68,7 @@ async def show_dashboard(context: PageContext, public_id: str, dashboard_id: str
             state,
             f"{context.base}{view.path}/dashboards/{dashboard['id']}",
             {one.id: one.label for one in context.component(Catalog).dimensions.values()},
-            _MENUS,
+            FILTERS_ONLY,
         ),
         failure=None if run.ok else run.message,
         partial=run.ok and run.body["partial"],
@@ -131,14 +130,7 @@ async def change_cards(context: PageContext, public_id: str, dashboard_id: str) 
 
 async def delete_dashboard(context: PageContext, public_id: str, dashboard_id: str) -> Response:
     """Delete a dashboard; the list it leads to offers the undo."""
-    view = await open_workspace_view(context, public_id)
-    path = f"/dashboards/{parse_id_or_raise_not_found(dashboard_id)}"
-    return await preview_or_save(
-        view,
-        FormWrite(
-            "DELETE", path, {}, back=f"{view.path}{path}", leads_to=lambda _: f"{view.path}/dashboards"
-        ),
-    )
+    return await delete_and_lead_to_list(context, public_id, "dashboards", dashboard_id)
 
 
 async def load_dashboard(view: WorkspaceView, dashboard_id: str) -> Answer:

@@ -9,8 +9,7 @@ from quart import Response, request
 
 from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
-from hosts.web.change_preview import FormWrite, preview_or_save
-from hosts.web.forms import parse_id_or_raise_not_found
+from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
 from hosts.web.link_form import (
     UTM_LABELS,
     LinkDomainChoice,
@@ -21,8 +20,7 @@ from hosts.web.link_form import (
 )
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
-from hosts.web.range_bar import RangeBar
-from hosts.web.reports import DATES_ONLY
+from hosts.web.range_bar import DATES_ONLY, RangeBar
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
@@ -139,12 +137,7 @@ async def change_link(context: PageContext, public_id: str, link_id: str) -> Res
 
 async def delete_link(context: PageContext, public_id: str, link_id: str) -> Response:
     """Archive a link: it stops redirecting, its clicks stay, and the list offers the undo."""
-    view = await open_workspace_view(context, public_id)
-    path = f"/links/{parse_id_or_raise_not_found(link_id)}"
-    return await preview_or_save(
-        view,
-        FormWrite("DELETE", path, {}, back=f"{view.path}{path}", leads_to=lambda _: f"{view.path}/links"),
-    )
+    return await delete_and_lead_to_list(context, public_id, "links", link_id)
 
 
 async def send_qr_code(context: PageContext, public_id: str, link_id: str, image_format: str) -> Response:
@@ -170,12 +163,7 @@ async def load_link(view: WorkspaceView, link_id: str) -> Answer:
     Raises:
         NotFound: there is none with this id.
     """
-    wanted = str(parse_id_or_raise_not_found(link_id))
-    links = (await view.get_or_fail("/links"))["links"]
-    link: Answer | None = next((one for one in links if one["id"] == wanted), None)
-    if link is None:
-        raise NotFound
-    return link
+    return await view.get_listed_or_not_found("links", link_id)
 
 
 async def _link_page(

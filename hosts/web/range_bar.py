@@ -25,6 +25,12 @@ _MAX_CHIP_VALUES: Final = 3
 _SHIFTED_TOGGLE: Final[Mapping[str, str]] = {"none": "previous", "previous": "none", "year": "none"}
 Menu = Literal["comparison", "interval", "filters"]
 
+FILTERS_ONLY: Final[frozenset[Menu]] = frozenset({"filters"})
+"""Of a page whose numbers accept filters, and are not compared."""
+
+DATES_ONLY: Final[frozenset[Menu]] = frozenset()
+"""Of a page whose numbers accept a range alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

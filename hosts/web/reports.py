@@ -10,11 +10,11 @@ from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.rankings import link_rows_to_filters
 from hosts.web.cards.reports import build_report_card_by_answer_fields
-from hosts.web.change_preview import FormWrite, preview_or_save
+from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
 from hosts.web.explore_link import explore_link_of_plan
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
-from hosts.web.range_bar import Menu, RangeBar
+from hosts.web.range_bar import DATES_ONLY, FILTERS_ONLY, RangeBar
 from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved_object
 from hosts.web.view_state import ViewState
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
@@ -33,9 +33,6 @@ DEFINITION_FIELDS: Final = (
     "source", "metric_id", "chart", "dimension", "plan", "steps", "window_days", "order", "unit",
 )  # fmt: skip
 """Fields of a report that say what it shows, as a copy needs them."""
-
-REPORT_MENUS: Final[frozenset[Menu]] = frozenset({"filters"})
-DATES_ONLY: Final[frozenset[Menu]] = frozenset()
 
 
 async def list_reports(context: PageContext, public_id: str) -> Response:
@@ -72,7 +69,7 @@ async def show_report(context: PageContext, public_id: str, report_id: str) -> R
             state,
             f"{context.base}{view.path}/reports/{report['id']}",
             dimensions_of_report(view, report),
-            REPORT_MENUS if report["plan"] else DATES_ONLY,
+            FILTERS_ONLY if report["plan"] else DATES_ONLY,
         ),
         card=_card_with_filter_links(report_card(view, report, run), run, state),
         kind=KIND_LABELS[report["kind"]],
@@ -141,12 +138,7 @@ async def duplicate_report(context: PageContext, public_id: str, report_id: str)
 
 async def delete_report(context: PageContext, public_id: str, report_id: str) -> Response:
     """Delete a report; the list it leads to offers the undo."""
-    view = await open_workspace_view(context, public_id)
-    path = f"/reports/{parse_id_or_raise_not_found(report_id)}"
-    return await preview_or_save(
-        view,
-        FormWrite("DELETE", path, {}, back=f"{view.path}{path}", leads_to=lambda _: f"{view.path}/reports"),
-    )
+    return await delete_and_lead_to_list(context, public_id, "reports", report_id)
 
 
 async def load_report(view: WorkspaceView, report_id: str) -> Answer:

@@ -7,11 +7,9 @@ from typing import Any, Final
 from quart import Response, request
 
 from hosts.web.cards.card import Answer
-from hosts.web.change_preview import FormWrite, preview_or_save
-from hosts.web.forms import parse_id_or_raise_not_found
+from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
 from hosts.web.page_context import Page, PageContext
-from hosts.web.range_bar import RangeBar
-from hosts.web.reports import DATES_ONLY
+from hosts.web.range_bar import DATES_ONLY, RangeBar
 from hosts.web.rule_form import (
     OPERATOR_LABELS,
     SOURCE_LABELS,
@@ -23,7 +21,6 @@ from hosts.web.rule_form import (
 )
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
-from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 from service_core.workspace.rules.postback_platforms import PostbackPlatforms
@@ -131,12 +128,7 @@ async def change_rule(context: PageContext, public_id: str, rule_id: str) -> Res
 
 async def delete_rule(context: PageContext, public_id: str, rule_id: str) -> Response:
     """Delete a rule; the list it leads to offers the undo."""
-    view = await open_workspace_view(context, public_id)
-    path = f"/rules/{parse_id_or_raise_not_found(rule_id)}"
-    return await preview_or_save(
-        view,
-        FormWrite("DELETE", path, {}, back=f"{view.path}{path}", leads_to=lambda _: f"{view.path}/rules"),
-    )
+    return await delete_and_lead_to_list(context, public_id, "rules", rule_id)
 
 
 async def load_rule(view: WorkspaceView, rule_id: str) -> Answer:
@@ -145,12 +137,7 @@ async def load_rule(view: WorkspaceView, rule_id: str) -> Answer:
     Raises:
         NotFound: there is none with this id.
     """
-    wanted = str(parse_id_or_raise_not_found(rule_id))
-    rules = (await view.get_or_fail("/rules"))["rules"]
-    rule: Answer | None = next((one for one in rules if one["id"] == wanted), None)
-    if rule is None:
-        raise NotFound
-    return rule
+    return await view.get_listed_or_not_found("rules", rule_id)
 
 
 async def _rule_page(

@@ -11,6 +11,7 @@ from quart import Response
 from hosts.composition.json_codec import CODEC
 from hosts.web.api_problems import describe_problem
 from hosts.web.cards.card import Answer
+from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import PageContext
 from hosts.web.saved_note import read_saved_note
 from service_core.access.members.models import Member
@@ -113,6 +114,24 @@ class WorkspaceView:
         if not result.ok:
             raise ApiRequestFailed(result)
         return result.body
+
+    async def get_listed_or_not_found(self, collection: str, object_id: str) -> Answer:
+        """Returns a record of a list whose records have no request of their own.
+
+        Args:
+            collection: name of the list, in the path and in the answer.
+            object_id: as it stands in the address.
+
+        Raises:
+            NotFound: the id is malformed, or the list has no such record.
+            ApiRequestFailed: the list could not be read.
+        """
+        wanted = str(parse_id_or_raise_not_found(object_id))
+        records: list[Answer] = (await self.get_or_fail(f"/{collection}"))[collection]
+        for record in records:
+            if record["id"] == wanted:
+                return record
+        raise NotFound
 
     async def send(
         self, method: str, path: str, body: Mapping[str, Any], *, idempotency_key: str | None = None
