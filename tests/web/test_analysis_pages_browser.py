@@ -39,11 +39,11 @@ async def test_analysis_pages_are_read_on_a_phone_and_in_the_dark(browser_deploy
 
 
 async def test_event_texts_are_escaped_in_events_and_timelines(browser_deployment):
-    async with browser_deployment.watched_pages(browser_deployment.eve) as look:
-        await look(gallery_address(browser_deployment, "/events"), PAYLOADS[:8])
-        await look(gallery_address(browser_deployment, "/events?offset=50"), PAYLOADS[30:40])
-        await look(gallery_address(browser_deployment, "/people/V3"), PAYLOADS[3:4])
-        await look(
+    async with browser_deployment.watched_pages(browser_deployment.eve) as assert_page_shows:
+        await assert_page_shows(gallery_address(browser_deployment, "/events"), PAYLOADS[:8])
+        await assert_page_shows(gallery_address(browser_deployment, "/events?offset=50"), PAYLOADS[30:40])
+        await assert_page_shows(gallery_address(browser_deployment, "/people/V3"), PAYLOADS[3:4])
+        await assert_page_shows(
             gallery_address(browser_deployment, "/attribution?group_by=campaign&m_linear=1"), PAYLOADS[:3]
         )
 

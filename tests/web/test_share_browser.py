@@ -173,30 +173,36 @@ async def test_public_page_cannot_be_framed_and_sets_no_cookie(browser_deploymen
 
 async def test_event_texts_are_escaped_on_the_overview(browser_deployment):
     address = f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}"
-    async with browser_deployment.watched_pages(await browser_deployment.add_gallery_viewer()) as look:
+    async with browser_deployment.watched_pages(
+        await browser_deployment.add_gallery_viewer()
+    ) as assert_page_shows:
         for query in ("range=today", "range=last_7_days", "by=browser", "metric=pageviews&pages=entry"):
-            await look(f"{address}?{query}", ["Visitors", "Channels", "Countries"])
+            await assert_page_shows(f"{address}?{query}", ["Visitors", "Channels", "Countries"])
 
 
 async def test_every_value_of_a_filter_is_escaped(browser_deployment):
     address = f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}"
-    async with browser_deployment.watched_pages(await browser_deployment.add_gallery_viewer()) as look:
+    async with browser_deployment.watched_pages(
+        await browser_deployment.add_gallery_viewer()
+    ) as assert_page_shows:
         for start in range(0, len(PAYLOADS), MAX_FILTERS):
             some = PAYLOADS[start : start + MAX_FILTERS]
             chosen = urlencode([("f", f"page_path:contains:{payload}") for payload in some])
-            await look(f"{address}?{chosen}", [f"Page contains {payload}" for payload in some])
+            await assert_page_shows(f"{address}?{chosen}", [f"Page contains {payload}" for payload in some])
 
 
 async def test_event_texts_are_escaped_in_details_and_realtime(browser_deployment):
     address = f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}"
-    async with browser_deployment.watched_pages(await browser_deployment.add_gallery_viewer()) as look:
+    async with browser_deployment.watched_pages(
+        await browser_deployment.add_gallery_viewer()
+    ) as assert_page_shows:
         for dimension in ("page_path", "landing_page", "utm_campaign", "browser", "event_name"):
             for payload in PAYLOADS[:3]:
                 # The table with its columns stands there only when the payload was found.
-                await look(
+                await assert_page_shows(
                     f"{address}/details/{dimension}?{urlencode({'q': payload})}", [payload, "Visitors"]
                 )
-        await look(f"{address}/realtime", ["Realtime"])
+        await assert_page_shows(f"{address}/realtime", ["Realtime"])
 
 
 async def test_key_in_the_url_fragment_opens_the_overview_and_is_removed(browser_deployment):

@@ -77,3 +77,5 @@ class TestInBrowser:
             await page.route("**/theme", refuse_script_requests)
             await page.click(".side .theme button[value=dark]")
             await page.wait_for_selector("html[data-theme=dark]")
+            cookies = {cookie["name"]: cookie["value"] for cookie in await page.context.cookies()}
+            assert cookies["touchpoint-theme"] == "dark"
