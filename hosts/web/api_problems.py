@@ -14,7 +14,7 @@ _MESSAGES: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
         ),
         HTTPStatus.SERVICE_UNAVAILABLE: (
             "The data could not be read just now.",
-            "Reload the page in a minute. If this lasts, whoever runs the deployment finds the cause with touchpoint doctor.",
+            "Reload the page in a minute. If it keeps failing, run touchpoint doctor on the server to find the cause.",
         ),
     }
 )
@@ -28,7 +28,7 @@ class ReadProblem:
     Attributes:
         status: of the response.
         message: what happened, a sentence.
-        hint: what to do; empty if nobody knows.
+        hint: what to do; empty if there is nothing to do.
         code: error code of the API, if it has one.
     """
 
