@@ -75,7 +75,7 @@ def reject_ambiguous_requests(app: App) -> App:
     async def run_unless_ambiguous(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
-        elif has_unambiguous_length_host_and_credentials(scope):
+        elif is_unambiguous_request(scope):
             await _run_and_refuse_if_unanswered(app, scope, receive, send)
         else:
             await send_malformed_request(scope, send)
@@ -109,8 +109,8 @@ async def send_malformed_request(scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": _MALFORMED.body})
 
 
-def has_unambiguous_length_host_and_credentials(scope: Scope) -> bool:
-    """Returns whether a request can be read in one way only: its version, length, host, credential and header lines."""
+def is_unambiguous_request(scope: Scope) -> bool:
+    """Returns whether target, version, length, host, credential and header lines can be read in one way only."""
     headers = scope["headers"]
     once = dict(headers)
     if len(once) < len(headers) and _repeats_single_header_or_has_line_break(headers):
@@ -125,7 +125,7 @@ def has_unambiguous_length_host_and_credentials(scope: Scope) -> bool:
     if b"upgrade" in once and b"websocket" in once[b"upgrade"].lower():
         return False
     version = scope.get("http_version", "1.1")
-    is_known = version in _HTTP_VERSIONS and scope["method"] != "CONNECT"
+    is_known = version in _HTTP_VERSIONS and scope["method"] != "CONNECT" and _is_target(scope["path"])
     host = once.get(b"host")
     return is_known and (version != "1.1" if host is None else _is_host(host))
 
@@ -138,6 +138,11 @@ def _repeats_single_header_or_has_line_break(headers: Sequence[tuple[bytes, byte
             return True
         seen.add(name)
     return False
+
+
+def _is_target(path: str) -> bool:
+    """Returns whether a request names a path, or the whole host as ``OPTIONS *`` does."""
+    return path.startswith("/") or path == "*"
 
 
 @lru_cache(maxsize=1024)

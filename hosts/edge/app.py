@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from hosts.asgi import App, Receive, Scope, Send
 from hosts.edge.click_writer import ClickWriter
-from hosts.request_smuggling import has_unambiguous_length_host_and_credentials, send_malformed_request
+from hosts.request_smuggling import is_unambiguous_request, send_malformed_request
 from service_core.ingestion.track import STORED_HEADERS
 from service_core.kernel.clock import Clock
 from service_core.workspace.links.clicks import ClickEnricher, ClickRequest
@@ -111,7 +111,7 @@ def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None
 
     async def serve_redirects_or_fall_back(scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
-        if is_http and not has_unambiguous_length_host_and_credentials(scope):
+        if is_http and not is_unambiguous_request(scope):
             await send_malformed_request(scope, send)
             return
         answer = (

@@ -21,7 +21,7 @@ from hosts.ingest.body import (
 from hosts.ingest.error_answers import QueueFailureLog, answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.write_key_cache import WriteKeyCache
-from hosts.request_smuggling import has_unambiguous_length_host_and_credentials, send_malformed_request
+from hosts.request_smuggling import is_unambiguous_request, send_malformed_request
 from service_core.access.models import AuthContext
 from service_core.ingestion import track
 from service_core.ingestion.models import IngestEndpoint, RejectionReason
@@ -62,7 +62,7 @@ def create_ingest_app(dependencies: IngestDependencies, fallback_app: App | None
 
     async def serve_track_or_fall_back(scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
-        if is_http and not has_unambiguous_length_host_and_credentials(scope):
+        if is_http and not is_unambiguous_request(scope):
             await send_malformed_request(scope, send)
         elif is_http and scope["path"] == "/track":
             await _send_track_response(dependencies, scope, receive, send)

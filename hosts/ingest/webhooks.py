@@ -14,7 +14,7 @@ from hosts.ingest.body import (
 from hosts.ingest.error_answers import answer_timeout_or_log_server_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.responses import send_uncached_answer
-from hosts.request_smuggling import has_unambiguous_length_host_and_credentials, send_malformed_request
+from hosts.request_smuggling import is_unambiguous_request, send_malformed_request
 from service_core.commerce.providers.webhooks import MAX_WEBHOOK_BYTES, WebhookHandler
 from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_PATH, IngestResponse
 
@@ -42,7 +42,7 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
         if named is None:
             await fallback_app(scope, receive, send)
             return
-        if not has_unambiguous_length_host_and_credentials(scope):
+        if not is_unambiguous_request(scope):
             await send_malformed_request(scope, send)
             return
         try:

@@ -4,6 +4,7 @@ h11 reads some headers leniently (RFC 9112 lets it): a line that ends with a lin
 continues the one before, a length that is said twice. A proxy in front may read them otherwise, so they are refused.
 """
 
+import re
 from typing import Any, Final
 
 import h11
@@ -18,6 +19,10 @@ from hosts.request_smuggling import header_error_response
 MAX_RESET_STREAMS: Final = 200
 """Streams of one HTTP/2 connection that its client may reset. Each costs a request; a browser resets a few."""
 _HTTP_VERSIONS: Final = frozenset({b"1.1", b"1.0"})
+_ABSOLUTE_TARGET: Final = re.compile(
+    rb"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?(?P<path>/[^?]*)(?P<query>\?.*)?",
+    re.IGNORECASE,
+)
 _LENGTH: Final = b"content-length:"
 _END_OF_HEADER: Final = b"\r\n\r\n"
 
@@ -46,7 +51,7 @@ class StrictHttp11(H11Protocol):
             await self._send_error_response(400)
             await self.send(Closed())
         else:
-            await super()._create_stream(request)
+            await super()._create_stream(_with_origin_form_target(request))
 
     async def _send_error_response(self, status_code: int) -> None:
         self.refused = True
@@ -149,6 +154,17 @@ def _check_lines(header: bytearray) -> None:
     stray_returns = header.count(b"\r", 0, len(header) - 1) > breaks
     if feeds > breaks or stray_returns or b"\r\n " in header or b"\r\n\t" in header:
         raise h11.RemoteProtocolError("a line break that is none, or a folded line")
+
+
+def _with_origin_form_target(request: h11.Request) -> h11.Request:
+    """Returns a request that names a whole URL (RFC 9112, 3.2.2) with its path and query alone; others unchanged."""
+    url = _ABSOLUTE_TARGET.fullmatch(request.target)
+    if url is None:
+        return request
+    target = url["path"] + (url["query"] or b"")
+    return h11.Request(
+        method=request.method, headers=request.headers, target=target, http_version=request.http_version
+    )
 
 
 def _asks_for_tunnel(request: h11.Request) -> bool:

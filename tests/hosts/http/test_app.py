@@ -154,6 +154,9 @@ MALFORMED = {
     "host that is none": b"GET /x HTTP/1.1\r\nhost: a/b@c\r\n\r\n",
     "tunnel": b"CONNECT a:1 HTTP/1.1\r\nhost: x\r\n\r\n",
     "space in a name": GET + b"x a: b\r\n\r\n",
+    "query without a path": b"GET ?a=b HTTP/1.1\r\nhost: x\r\n\r\n",
+    "path without a slash": b"GET x HTTP/1.1\r\nhost: x\r\n\r\n",
+    "broken URL as target": b"GET http://[::1/ HTTP/1.1\r\nhost: x\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n\r\n",
     "too large": GET + b"x-a: " + b"a" * 300_000 + b"\r\n\r\n",
     "broken chunk": POST + b"transfer-encoding: chunked\r\n\r\nzz\r\n",
@@ -180,6 +183,13 @@ async def test_header_error_is_json_and_closes_connection(served, echo, name):
         b"access-control-allow-origin: *",
     } <= set(header.lower().split(b"\r\n"))
     assert echo.requests == []
+
+
+async def test_whole_url_as_target_is_read_as_its_path_and_query(served):
+    request = b"GET http://shop.example:8080/x?a=1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+    answer = await served.send_bytes(request)
+    seen = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert (seen["path"], seen["query"]) == ("/x", "a=1")
 
 
 async def test_headers_of_earlier_requests_do_not_count_for_the_size_of_later_ones(served, echo):
