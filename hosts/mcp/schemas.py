@@ -21,7 +21,7 @@ _KEPT_KEYWORDS: Final = frozenset({"type", "format", "enum", "const", "required"
 _DESCRIPTIVE_KEYWORDS: Final = frozenset({"description", "default", "minimum", "maximum"})
 _NULL_SCHEMA: Final = {"type": "null"}
 
-_DRY_RUN_SCHEMA: Final = {"type": "boolean", "default": True, "description": "Only show the change."}
+_DRY_RUN_SCHEMA: Final = {"type": "boolean", "default": True}
 _IDEMPOTENCY_KEY_SCHEMA: Final = {"type": "string"}
 
 _SHARED_FIELDS: Final = RangeQuery.model_fields

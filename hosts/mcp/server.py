@@ -31,6 +31,7 @@ from hosts.mcp.protocol import (
     check_parameter_headers,
     is_stateless_request,
 )
+from hosts.mcp.tool_pages import build_page_of_tools
 from hosts.mcp.tools import Tool, build_tools_of_v1_key_operations
 from service_core.access.models import AuthContext
 from service_core.access.rate_limits import RateLimits
@@ -132,9 +133,9 @@ class McpServer:
                 )
             if call.method == "tools/list":
                 # To make the schemas of all takes a quarter of a second, once; meanwhile others are answered.
-                listed = await asyncio.to_thread(self._list_tools, identity.credential.scopes)
+                listed, late = await asyncio.to_thread(self._list_tools, identity.credential.scopes)
                 added = self._features.list_entries("tools/list")
-                result: Mapping[str, Any] = {"tools": [*listed, *added]}
+                result: Mapping[str, Any] = build_page_of_tools(call, [*added, *listed], late)
                 hints = {"ttlMs": TOOLS_TTL_MS, "cacheScope": "private"}
             else:
                 result = self._result_of_discovery_or_session_method(call, stateless=stateless)
@@ -145,8 +146,15 @@ class McpServer:
                 render_error(fault), fault.status or _error_status(fault, stateless=stateless)
             )
 
-    def _list_tools(self, scopes: frozenset[Scope]) -> list[Mapping[str, Any]]:
-        return [tool.tools_list_entry for tool in self._tools.values() if tool.is_visible_to(scopes)]
+    def _list_tools(
+        self, scopes: frozenset[Scope]
+    ) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+        """Returns the tools of the first page, and those that follow."""
+        visible = [tool for tool in self._tools.values() if tool.is_visible_to(scopes)]
+        return (
+            [tool.tools_list_entry for tool in visible if not tool.is_late],
+            [tool.tools_list_entry for tool in visible if tool.is_late],
+        )
 
     async def _call_tool_or_spend_quota_if_invalid(
         self, call: JsonRpcRequest, identity: AuthContext, client_ip: str | None, *, stateless: bool

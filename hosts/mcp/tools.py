@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from hosts.mcp.schemas import required_fields_result_schema, tool_arguments_schema
 from service_core.access.models import AuthContext
@@ -16,6 +16,9 @@ from service_core.kernel.operations import (
     Scope,
 )
 from service_core.kernel.request_parsing import parameter_names
+
+SECOND_PAGE_TAGS: Final = frozenset({"annotations", "email-reports", "alerts"})
+"""Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Tool:
     def is_write(self) -> bool:
         """Whether it changes what a workspace owns."""
         return self.operation.rate_limit is RateLimitClass.MUTATION
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it stands on a further page of ``tools/list``."""
+        return self.operation.tag in SECOND_PAGE_TAGS
 
     def is_visible_to(self, scopes: frozenset[Scope]) -> bool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""
@@ -107,17 +115,17 @@ def build_tools_of_v1_key_operations(operations: Iterable[Operation]) -> tuple[T
         for op in operations
         if op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
     )
-    return tuple(sorted(opened, key=_reads_first_then_rarest_scope))
+    return tuple(sorted(opened, key=_first_page_then_reads_then_rarest_scope))
 
 
-def _reads_first_then_rarest_scope(tool: Tool) -> tuple[bool, int]:
+def _first_page_then_reads_then_rarest_scope(tool: Tool) -> tuple[bool, bool, int]:
     """Returns the sort key of a tool; tools with the same key keep the order in which they are registered.
 
     Reads come before writes. Writes start with the scopes that the fewest roles can hold; a write of any
-    scope is the last.
+    scope is the last. Tools of `SECOND_PAGE_TAGS` follow in the same order.
     """
     if not tool.is_write:
-        return False, 0
+        return tool.is_late, False, 0
     scope = tool.operation.scope
     holders = sum(scope in scopes for scopes in ROLE_OAUTH_SCOPES.values())
-    return True, holders if isinstance(scope, Scope) else len(ROLE_OAUTH_SCOPES) + 1
+    return tool.is_late, True, holders if isinstance(scope, Scope) else len(ROLE_OAUTH_SCOPES) + 1

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from quart import Response, request
 
+from hosts.web.annotations import read_annotations
+from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.outcomes import build_outcome_card
@@ -22,6 +24,7 @@ from hosts.web.saved_range import (
 from hosts.web.view_state import ViewState
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 
@@ -57,7 +60,9 @@ async def show_dashboard(context: PageContext, public_id: str, dashboard_id: str
         dashboard["date_range"], view, dashboard["filters"], page_parameters=("edit",)
     )
     reports = await _reports_by_id(view)
-    run = await _run_dashboard(view, dashboard, state)
+    run, marked = await gather_or_cancel(
+        _run_dashboard(view, dashboard, state), read_annotations(view, state)
+    )
     editing = view.may(Scope.WRITE_REPORTS) and bool(request.args.get("edit"))
     shown_ids = {card["report_id"] for card in dashboard["layout"]["cards"]}
     return await view.render(
@@ -72,7 +77,10 @@ async def show_dashboard(context: PageContext, public_id: str, dashboard_id: str
         ),
         failure=None if run.ok else run.message,
         partial=run.ok and run.body["partial"],
-        cards=_cards_with_layout(view, dashboard, reports, run) if run.ok else [],
+        cards=[
+            (place, mark_annotations(card, marked, view.workspace.zone))
+            for place, card in (_cards_with_layout(view, dashboard, reports, run) if run.ok else [])
+        ],
         own_range=describe_saved_range(dashboard["date_range"]),
         offers_shown_view=_shows_other_view(dashboard, state) and _can_keep_view(state),
         offered=[one for id_, one in reports.items() if id_ not in shown_ids] if editing else [],

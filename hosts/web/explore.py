@@ -8,6 +8,8 @@ from typing import Final, cast
 
 from quart import Response
 
+from hosts.web.annotations import read_annotations
+from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import Answer, Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.queries import QueryAnswer, build_query_card_by_columns, build_table_card
@@ -29,6 +31,7 @@ from hosts.web.reports import MAX_NAME_LENGTH, encode_object
 from hosts.web.request_examples import build_request_examples
 from hosts.web.workspace_view import ApiRequestFailed, ApiResult, decode_result, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
@@ -67,13 +70,15 @@ async def show_explore(context: PageContext, public_id: str) -> Response:
     catalog = await view.get_or_fail("/metrics/catalog")
     query = read_explore_query(view, catalog)
     body = query.request_body()
-    result = await view.send("POST", "/query", body)
+    result, marked = await gather_or_cancel(
+        view.send("POST", "/query", body), read_annotations(view, query.state)
+    )
     setting = build_display_context(context.component(Catalog), view.workspace)
     return await view.render(
         "explore.html",
         query=query,
         bar=RangeBar(query.state, f"{context.base}{view.path}/explore", _dimension_labels(catalog, query)),
-        card=_explore_card(query, result, setting),
+        card=mark_annotations(_explore_card(query, result, setting), marked, setting.zone),
         compared=_compared_totals(result, setting),
         metric_groups=_metrics_by_category(catalog),
         dimension_choices=_dimension_labels(catalog, query),

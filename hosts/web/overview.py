@@ -1,11 +1,14 @@
 """A workspace at a glance: its numbers for members and for whoever holds a key, drawn on the server."""
 
+from dataclasses import replace
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from quart import Response, render_template, request
 
+from hosts.web.annotations import read_annotations
 from hosts.web.api_reader import ApiReader, KeyReader, MemberReader, successful_answer
+from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import DisplayContext
 from hosts.web.cards.json_values import build_display_context, collect_labels
 from hosts.web.overview_data import OverviewReader
@@ -14,7 +17,9 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
 from hosts.web.view_state import read_view_state
+from hosts.web.workspace_view import WorkspaceView
 from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.async_gather import gather_or_cancel
 
 
 async def redirect_to_workspace_or_show_home(context: PageContext) -> Response:
@@ -36,11 +41,13 @@ async def render_workspace_overview(context: PageContext, public_id: str) -> Res
     part = await _render_part_or_none(reader, details)
     if part is not None:
         return Response(part, 200, uncached_page_headers(), mimetype="text/html")
+    view = WorkspaceView(context, workspace, member, caller)
+    page, marked = await gather_or_cancel(reader.load_page(), read_annotations(view, reader.state))
     return await context.render_page(
         "workspace_overview.html",
         workspace=workspace,
         member=member,
-        page=await reader.load_page(),
+        page=replace(page, chart=mark_annotations(page.chart, marked, setting.zone)),
         details=details,
     )
 

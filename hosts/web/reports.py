@@ -6,6 +6,8 @@ from typing import Any, Final, cast
 from quart import Response, request
 
 from hosts.composition.json_codec import CODEC
+from hosts.web.annotations import read_annotations
+from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.rankings import link_rows_to_filters
@@ -19,6 +21,7 @@ from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved
 from hosts.web.view_state import ViewState
 from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
@@ -59,7 +62,8 @@ async def show_report(context: PageContext, public_id: str, report_id: str) -> R
     view = await open_workspace_view(context, public_id)
     report = await load_report(view, report_id)
     state = read_view_state_of_saved_object(report["default_range"], view)
-    run = await run_report(view, report, state)
+    run, marked = await gather_or_cancel(run_report(view, report, state), read_annotations(view, state))
+    card = mark_annotations(report_card(view, report, run), marked, view.workspace.zone)
     names = await view.names_of_creators(report)
     return await view.render(
         "report.html",
@@ -71,7 +75,7 @@ async def show_report(context: PageContext, public_id: str, report_id: str) -> R
             dimensions_of_report(view, report),
             FILTERS_ONLY if report["plan"] else DATES_ONLY,
         ),
-        card=_card_with_filter_links(report_card(view, report, run), run, state),
+        card=_card_with_filter_links(card, run, state),
         kind=KIND_LABELS[report["kind"]],
         creator=view.creator_label(report["created_by"], names),
         shown_range=encode_object(state.query_body_parts()["date_range"]),

@@ -5,6 +5,7 @@ from typing import Final
 
 _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "analyses": "Written analyses that embed reports.",
+    "annotations": "What happened on a day or at a time, for charts.",
     "attribution": "Which visits led to conversions and installs.",
     "audit": "Who changed what, and undo.",
     "dashboards": "Dashboards of saved reports.",

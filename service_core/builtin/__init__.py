@@ -27,6 +27,7 @@ from service_core.ingestion import operations as ingestion
 from service_core.kernel.operations import Operation
 from service_core.workspace import onboarding, search
 from service_core.workspace.analyses.resource import ANALYSES
+from service_core.workspace.annotations.resource import ANNOTATIONS
 from service_core.workspace.dashboards.card_reports import describe_cards_hidden_by_deletion
 from service_core.workspace.dashboards.resource import DASHBOARDS
 from service_core.workspace.identity.models import REVOKED_LINK_TYPE
@@ -75,6 +76,7 @@ def resources() -> Iterable[ResourceDefinition]:
         DASHBOARDS,
         ANALYSES,
         SEGMENTS,
+        ANNOTATIONS,
         SHARE_LINKS,
         RULES,
         LINKS,

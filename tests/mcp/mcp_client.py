@@ -82,7 +82,16 @@ class McpClient:
         return answer["error"]["code"], answer["error"]["message"]
 
     async def tools(self, token=...):
-        return (await self.send_message("tools/list", token=token))["result"]["tools"]
+        """The entries of all pages."""
+        return [tool for page in await self.tool_pages(token) for tool in page["tools"]]
+
+    async def tool_pages(self, token=...):
+        """The answers of `tools/list`, from the first page to the last."""
+        pages = [(await self.send_message("tools/list", token=token))["result"]]
+        while "nextCursor" in pages[-1]:
+            cursor = {"cursor": pages[-1]["nextCursor"]}
+            pages.append((await self.send_message("tools/list", cursor, token=token))["result"])
+        return pages
 
     async def call_result(self, tool, arguments):
         """The result of a tool, a success or not."""

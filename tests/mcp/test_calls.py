@@ -36,6 +36,7 @@ EXTRA = {
     "create_segment": {
         "segment": {"name": "Mobile", "filters": [{"dimension": "device_type", "value": "mobile"}]}
     },
+    "create_annotation": {"annotation": {"text": "Sale", "date": "2026-07-01"}},
     "create_analysis": {"analysis": {"title": "Why", "body_md": "So."}},
 }
 """Arguments beside dates and ids."""

@@ -32,6 +32,11 @@ reorder_dashboard create_analysis update_analysis delete_analysis
 create_segment update_segment delete_segment create_share_link revoke_share_link
 undo
 """
+"""The tools of the first page."""
+
+SECOND_PAGE = """
+list_annotations get_annotation create_annotation update_annotation delete_annotation
+"""
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
 TOOLS_BY_NAME = {tool.name: tool for tool in build_tools_of_v1_key_operations(CORE)}
@@ -48,7 +53,7 @@ async def tools(mcp_client):
 
 
 def test_tools_are_those_of_the_specification_in_order():
-    assert list(TOOLS_BY_NAME) == CONTRACT.split()
+    assert list(TOOLS_BY_NAME) == (CONTRACT + SECOND_PAGE).split()
 
 
 def test_every_operation_available_to_keys_is_a_tool():
@@ -64,7 +69,16 @@ def test_every_operation_available_to_keys_is_a_tool():
 async def test_list_stays_under_64_kib(mcp_client, tools):
     _, _, body = await mcp_client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert len(body) < 64 * 1024
+    first_page = [tool["name"] for tool in json.loads(body)["result"]["tools"]]
+    assert first_page == CONTRACT.split()
     assert [tool["name"] for tool in tools] == list(TOOLS_BY_NAME)
+    for page in await mcp_client.tool_pages():
+        assert len(json.dumps(page, separators=(",", ":"))) < 64 * 1024
+
+
+async def test_unknown_cursor_of_the_list_is_refused(mcp_client):
+    answer = await mcp_client.send_message("tools/list", {"cursor": "nothing"})
+    assert answer["error"]["code"] == -32602
 
 
 async def test_argument_with_a_text_of_its_own_keeps_it(tools):

@@ -35,8 +35,11 @@ async def hostile_addresses(browser_deployment, own_objects):
     dashboard = await own_objects.dashboard(reports, PAYLOADS[4][:120])
     body = "\n\n".join([*PAYLOADS[:6], f"::report[{reports[0]}]"])
     analysis = await own_objects.analysis(body, reports[:1], PAYLOADS[5])
+    note = await own_objects.annotation(PAYLOADS[6][:200])
+    await own_objects.annotation(LONG_NAMES[0][:200])
     paths = (
         "/explore", "/explore?metrics=visitors&dimensions=country&chart=table", "/reports", f"/reports/{reports[0]}",
+        "/annotations", f"/annotations/{note}", "/annotations/new",
         "/dashboards", f"/dashboards/{dashboard}?edit=1", "/analyses", f"/analyses/{analysis}",
         f"/analyses/{analysis}/edit", "/links", "/links/new", "/rules", "/rules/new",
     )  # fmt: skip

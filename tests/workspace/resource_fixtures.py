@@ -24,6 +24,7 @@ PATCH_BODIES = {
     "PATCH /reports/{reportId}": {"report": {"name": "New"}},
     "PATCH /dashboards/{dashboardId}": {"dashboard": {"name": "New"}},
     "PATCH /segments/{segmentId}": {"segment": {"name": "New"}},
+    "PATCH /annotations/{annotationId}": {"annotation": {"text": "New"}},
     "PATCH /analyses/{analysisId}": {"analysis": {"title": "New"}},
     "POST /dashboards/{dashboardId}/reorder": {"report_ids": []},
 }
@@ -120,6 +121,9 @@ class ResourceFactory:
         filters = [{"dimension": "device_type", "value": "mobile"}]
         return await self.write("/segments", "segment", key, deleted, name="Mobile", filters=filters)
 
+    async def annotation(self, key, deleted):
+        return await self.write("/annotations", "annotation", key, deleted, text="Sale", date="2026-07-01")
+
     async def share_link(self, key, deleted):
         body = share_link_body("report", await self.id("reportId", key))
         made = await self.office.ask("POST", "/share-links", body, key=key)
@@ -153,6 +157,7 @@ CREATORS = {
     "dashboardId": ResourceFactory.dashboard,
     "analysisId": ResourceFactory.analysis,
     "segmentId": ResourceFactory.segment,
+    "annotationId": ResourceFactory.annotation,
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,
     "exportId": ResourceFactory.export,

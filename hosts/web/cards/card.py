@@ -52,6 +52,25 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class ChartAnnotation:
+    """An annotation below a chart.
+
+    Attributes:
+        number: of its mark in the chart.
+        when: day and time in words.
+        text: what happened.
+        is_private: only the reader sees it.
+        id: of the annotation.
+    """
+
+    number: int
+    when: str
+    text: str
+    is_private: bool
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """One answer.
 
@@ -64,6 +83,7 @@ class Card:
         notes: what a reader has to know to read it right.
         size: ``sm``, ``md`` or ``lg``.
         covers: the range in words, where cards of one page differ in it.
+        annotations: what the marks of a plot stand for.
     """
 
     title: str
@@ -74,6 +94,7 @@ class Card:
     notes: tuple[str, ...] = ()
     size: str = "md"
     covers: str | None = None
+    annotations: tuple[ChartAnnotation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,17 @@ from itertools import groupby, pairwise
 from typing import Final, Literal
 
 from hosts.web.charts.number_format import ValueFormat
-from hosts.web.charts.plot_model import AxisLabel, Bar, Bucket, HoverTarget, Plot, Series, Tick, Trace
+from hosts.web.charts.plot_model import (
+    AxisLabel,
+    Bar,
+    Bucket,
+    HoverTarget,
+    Plot,
+    PlottedBucket,
+    Series,
+    Tick,
+    Trace,
+)
 from hosts.web.charts.polyline import Point, straight_svg_path
 from hosts.web.charts.scale import Scale, build_scale_including_zero
 
@@ -58,6 +68,11 @@ def build_plot(
         if len(buckets) <= MAX_HOVER_TARGETS
         else (),
         names=tuple(line.name for line in series),
+        buckets=tuple(
+            PlottedBucket(bucket.start, bucket.end, x)
+            for bucket, x in zip(buckets, spots, strict=True)
+            if bucket.start is not None and bucket.end is not None
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """What a plot is made of: its axes, lines, bars and what a pointer finds, each at its place in per cent."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from hosts.web.charts.polyline import Point
 
@@ -11,12 +12,16 @@ class Bucket:
 
     Attributes:
         first_day: its first local day in ISO 8601.
+        start: its first instant; None on an axis that is not of time.
+        end: the first instant after it.
     """
 
     label: str
     title: str
     partial: bool = False
     first_day: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,29 @@ class HoverTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class PlottedBucket:
+    """Where a bucket of time stands.
+
+    Attributes:
+        start: its first instant.
+        end: the first instant after it.
+        x: of its points.
+    """
+
+    start: datetime
+    end: datetime
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationMark:
+    """A line across the plot with a number, explained in the list below the chart."""
+
+    x: float
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plot:
     """A picture of series, ready to be drawn."""
 
@@ -110,3 +138,5 @@ class Plot:
     bars: tuple[Bar, ...]
     stops: tuple[HoverTarget, ...]
     names: tuple[str, ...]
+    buckets: tuple[PlottedBucket, ...] = ()
+    annotations: tuple[AnnotationMark, ...] = ()

@@ -7,6 +7,10 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from hosts.web.charts.plot_model import Bucket
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import BucketUnit, TimeRange
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
 _BUCKET_SIZES: Final = (
     (timedelta(hours=2), "hour"),
@@ -36,7 +40,8 @@ def build_labelled_bucket(
     """
     local = start.astimezone(zone)
     label, title = _bucket_label_and_title(local, bucket_interval)
-    return Bucket(label, title, partial, local.date().isoformat())
+    end = buckets_covering(TimeRange(start, start + _MILLISECOND), BucketUnit(bucket_interval), zone).end
+    return Bucket(label, title, partial, local.date().isoformat(), start, end)
 
 
 def _bucket_label_and_title(local: datetime, bucket_interval: str) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""Annotations: texts on days or times, shown on charts."""
