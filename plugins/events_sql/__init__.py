@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from plugins.events_sql.batch_encoding import encode_batch
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings
 from service_core.plugin import Adapter, LocalDataKind, hook
 
@@ -16,8 +17,8 @@ _CLICKHOUSE = "Events in ClickHouse: one server, or a cluster of them."
 def adapters() -> Iterable[Adapter]:
     """Returns the three adapters of the events port; they share all read statements."""
     return [
-        Adapter("events", "duckdb", _open, DuckDbSettings, _DUCKDB, multi_process=False, local_data=_FILE),
-        Adapter("events", "postgresql", _open, PostgreSqlSettings, _POSTGRESQL),
+        Adapter("events", "duckdb", _open, DuckDbSettings, _DUCKDB, False, _FILE, encode_batch),
+        Adapter("events", "postgresql", _open, PostgreSqlSettings, _POSTGRESQL, encode_batch=encode_batch),
         Adapter("events", "clickhouse", _open, ClickHouseSettings, _CLICKHOUSE),
     ]
 

@@ -25,6 +25,7 @@ from plugins.events_sql.schema.store_version import require_current_version
 from plugins.events_sql.schema.tables import ID_NUMBERS, STORE_VERSION
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings, SqlSettings
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
+from plugins.events_sql.writes.append import TransactionalWrites
 from plugins.events_sql.writes.event_conditions import happened_before, has_sequence_number
 from service_core.plugin import (
     MAX_ITEMS_PER_PERSON,
@@ -148,6 +149,18 @@ class SqlEventStore:
             )
             if events
             else 0
+        )
+
+    async def append_encoded(self, batch: bytes) -> int:
+        """Stores a batch that another process encoded as `append` does; returns how many events were new.
+
+        Args:
+            batch: from the ``encode_batch`` of the adapter's declaration.
+        """
+        writes = self.backend.writes
+        assert isinstance(writes, TransactionalWrites)  # no other engine declares an encoder
+        return await self._engine.run_write_to_its_end(
+            lambda writer: writes.decode_batch_and_append(writer, batch)
         )
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:

@@ -1,6 +1,6 @@
 """Adapter declarations, and parsing of the URLs that select them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -74,6 +74,8 @@ class Adapter:
         multi_process: False if its data or counters belong to one process; a deployment of several processes is then
             refused at startup.
         local_data: what is stored at the path of its URL; None if a server stores the data.
+        encode_batch: of an event store that one process owns: events -> bytes that the ``append_encoded`` of its open
+            adapter stores, so that a consumer in another process can prepare batches. None where it has neither.
     """
 
     port: str
@@ -83,6 +85,7 @@ class Adapter:
     summary: str = ""
     multi_process: bool = True
     local_data: LocalDataKind | None = None
+    encode_batch: Callable[[Sequence[Any]], bytes] | None = None
 
 
 def parse_adapter_settings(adapter: Adapter, url: str, base_folder: Path) -> AdapterSettings:

@@ -70,7 +70,7 @@ class TransactionalSession(Protocol):
     def exclusive_write_transaction(self) -> AbstractContextManager[None]:
         """Commits the writes of the block, or rolls all of them back when it fails."""
 
-    def expose_batch_as_table(self, events: Sequence[Event]) -> None:
+    def expose_frame_as_table(self, batch: "pl.DataFrame") -> None:
         """Makes a batch of events readable as the table ``batch`` (`tables.BATCH`)."""
 
 

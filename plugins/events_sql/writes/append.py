@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner, TransactionalSession
 from plugins.events_sql.identity.person_merges import recompute_and_store_person_merges
-from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import (
     EVENTS,
     ID_NUMBERS,
@@ -25,7 +24,12 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.writes import append_statements as step
 from plugins.events_sql.writes import deletion, derived_tables, reenrichment, superseded_events
-from service_core.plugin import ORDER_DEDUP_WINDOW, Event, SupersededEvent, has_email
+from service_core.plugin import ORDER_DEDUP_WINDOW, Event, SupersededEvent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from plugins.events_sql.writes.event_batch import EventBatch
 
 
 @dataclass(frozen=True)
@@ -44,44 +48,57 @@ class TransactionalWrites:
         Events that another event of the batch supersedes are stored in a second transaction; a repeated append stores
         them after a crash between the two. Those of an event that is itself a repeat are dropped with it.
         """
-        from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
+        from plugins.events_sql.writes.event_batch import EventBatch  # noqa: PLC0415 - loads the data frame library
 
-        received = [event.received_at for event in events]
+        return self.append_batch_and_update_derived(writer, EventBatch.of_events(events))
+
+    def decode_batch_and_append(self, writer: StatementRunner, encoded: bytes) -> int:
+        """Stores a batch that `EventBatch.encode` wrote; returns how many events were new."""
+        from plugins.events_sql.writes.event_batch import EventBatch  # noqa: PLC0415 - loads the data frame library
+
+        return self.append_batch_and_update_derived(writer, EventBatch.decode(encoded))
+
+    def append_batch_and_update_derived(self, writer: StatementRunner, batch: "EventBatch") -> int:
+        """Stores a prepared batch as `append_new_and_update_derived` does; returns how many events were new."""
         session = transactional_session(writer)
         with session.exclusive_write_transaction():
-            batch, superseded = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
-            session.expose_batch_as_table(batch)
+            session.expose_frame_as_table(batch.unique)
             span = (
-                to_naive_utc(min(received) - ORDER_DEDUP_WINDOW),
-                to_naive_utc(max(received) + ORDER_DEDUP_WINDOW),
+                batch.first_received - ORDER_DEDUP_WINDOW,
+                batch.last_received + ORDER_DEDUP_WINDOW,
             )
             new = _select_and_count_new_events(writer, *span)
-            if new < len(batch) and _move_superseded_if_any(writer, *span):
+            if new < len(batch.unique) and _move_superseded_if_any(writer, *span):
                 new = _select_and_count_new_events(writer, *span)
             if new:
                 _number_and_insert_events(writer)
                 self.after_insert(writer)
                 _update_derived_tables(
                     writer,
-                    has_touches=any(event.reported_touches for event in events),
-                    has_emails=any(map(has_email, events)),
-                    has_lone_ids=any(event.lone_distinct_id for event in events),
+                    has_touches=batch.has_touches,
+                    has_emails=batch.has_emails,
+                    has_lone_ids=batch.has_lone_ids,
                 )
-            if superseded:
-                stored = set(writer.fetch_rows(step.select_stored_keyed_events_of_batch(*span)))
-                superseded = [
-                    each for each in superseded if (each.event.workspace_id, each.superseded_by) in stored
-                ]
-        self.store_superseded_events(writer, superseded)
+            stored_places: list[int] = []
+            if batch.superseded_keys:
+                stored = {
+                    (str(workspace), seq)
+                    for workspace, seq in writer.fetch_rows(step.select_stored_keyed_events_of_batch(*span))
+                }
+                stored_places = [place for place, key in enumerate(batch.superseded_keys) if key in stored]
+        if stored_places:
+            frame = batch.superseded[stored_places]
+            sequence_numbers = [batch.superseded_keys[place][1] for place in stored_places]
+            _store_superseded_frame(writer, frame, sequence_numbers)
         return new
 
     def store_superseded_events(self, writer: StatementRunner, superseded: Sequence[SupersededEvent]) -> None:
         """Stores superseded events that are not stored yet in one transaction; does nothing without any."""
+        from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
+
         if superseded:
-            session = transactional_session(writer)
-            with session.exclusive_write_transaction():
-                session.expose_batch_as_table([each.event for each in superseded])
-                superseded_events.insert_events_of_batch(writer, superseded)
+            frame = events_to_frame([each.event for each in superseded])
+            _store_superseded_frame(writer, frame, [each.superseded_by for each in superseded])
 
     def revoke_links_and_recompute_owners(
         self, writer: StatementRunner, workspace_id: UUID, event_id: str
@@ -116,9 +133,11 @@ class TransactionalWrites:
 
     def update_enriched_columns(self, writer: StatementRunner, events: Sequence[Event]) -> None:
         """Replaces the enriched columns of stored events in one transaction."""
+        from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
+
         session = transactional_session(writer)
         with session.exclusive_write_transaction():
-            session.expose_batch_as_table(events)
+            session.expose_frame_as_table(events_to_frame(events))
             writer.execute_text(reenrichment.UPDATE_EVENTS_FROM_BATCH)
 
     def rebuild_workspace(self, writer: StatementRunner, workspace_id: UUID) -> None:
@@ -139,6 +158,24 @@ def transactional_session(writer: StatementRunner) -> TransactionalSession:
     session = writer.lazily_opened_session
     assert isinstance(session, TransactionalSession)
     return session
+
+
+def _store_superseded_frame(
+    writer: StatementRunner, superseded: "pl.DataFrame", superseded_by: Sequence[int]
+) -> None:
+    """Stores superseded events that are not stored yet, in one transaction.
+
+    Args:
+        writer: of the store.
+        superseded: the events, with the columns of `tables.BATCH`.
+        superseded_by: the sequence number of the event that supersedes each of them.
+    """
+    session = transactional_session(writer)
+    with session.exclusive_write_transaction():
+        session.expose_frame_as_table(superseded)
+        superseded_events.insert_events_of_batch(
+            writer, list(zip(superseded["row_no"].to_list(), superseded_by, strict=True))
+        )
 
 
 def _select_and_count_new_events(writer: StatementRunner, since: datetime, until: datetime) -> int:

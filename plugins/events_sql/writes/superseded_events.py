@@ -22,7 +22,7 @@ from plugins.events_sql.schema.tables import (
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.append_statements import NEWLY_SUPERSEDED, insert_rows
 from plugins.events_sql.writes.session_rows import session_rows
-from service_core.plugin import COLUMNS, WEB, SupersededEvent
+from service_core.plugin import COLUMNS, WEB
 
 _SUPERSEDED: Final = NEWLY_SUPERSEDED.c
 _WORKSPACES: Final = sa.select(_SUPERSEDED.workspace_id)
@@ -61,10 +61,15 @@ def move_superseded_events(writer: StatementRunner) -> None:
     _recompute_email_digests(writer)
 
 
-def insert_events_of_batch(writer: StatementRunner, superseded: Sequence[SupersededEvent]) -> None:
-    """Inserts the events, which the table ``batch`` holds in this order, unless they are there."""
+def insert_events_of_batch(writer: StatementRunner, superseded: Sequence[tuple[int, int]]) -> None:
+    """Inserts the events of the table ``batch`` unless they are there.
+
+    Args:
+        writer: of the store.
+        superseded: row number and sequence number of the superseding event, of each event.
+    """
     names = ", ".join(f.name for f in COLUMNS)
-    numbers = ", ".join(f"({place}, {each.superseded_by})" for place, each in enumerate(superseded))
+    numbers = ", ".join(f"({place}, {superseded_by})" for place, superseded_by in superseded)
     writer.execute_text(
         f"INSERT INTO superseded_events ({names}, superseded_by) "  # noqa: S608 - names and numbers
         f"SELECT {', '.join(f'b.{f.name}' for f in COLUMNS)}, n.superseded_by FROM batch b "

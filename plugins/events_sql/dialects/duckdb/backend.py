@@ -1,7 +1,7 @@
 """One open DuckDB file: a cursor per read, and one transaction per append."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,6 @@ from plugins.events_sql.schema.store_version import require_new_store_or_current
 from plugins.events_sql.settings import DuckDbSettings
 from plugins.events_sql.writes.append import TransactionalWrites
 from service_core.plugin import (
-    Event,
     StartupError,
     StoreUnavailable,
     create_private_folder,
@@ -105,11 +104,9 @@ class DuckDbSession:
                 self.cursor.execute("ROLLBACK")
             raise
 
-    def expose_batch_as_table(self, events: Sequence[Event]) -> None:
+    def expose_frame_as_table(self, batch: "pl.DataFrame") -> None:
         """Makes a batch readable as the view ``batch``, through Arrow."""
-        from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
-
-        self.cursor.register("arriving", ArrowStream(events_to_frame(events)))
+        self.cursor.register("arriving", ArrowStream(batch))
         self._execute(_CREATE_BATCH_VIEW)
 
     def cancel(self, *, disconnect: bool = False) -> None:  # noqa: ARG002 - an embedded engine always reacts

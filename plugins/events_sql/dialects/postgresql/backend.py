@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -25,7 +25,7 @@ from plugins.events_sql.schema.store_version import has_current_store, require_n
 from plugins.events_sql.schema.tables import BATCH, METADATA
 from plugins.events_sql.settings import PostgreSqlSettings
 from plugins.events_sql.writes.append import TransactionalWrites
-from service_core.plugin import Event, StartupError
+from service_core.plugin import StartupError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -130,17 +130,13 @@ class PostgreSqlSession:
         yield
         self._cursor.execute("COMMIT")
 
-    def expose_batch_as_table(self, events: Sequence[Event]) -> None:
+    def expose_frame_as_table(self, batch: "pl.DataFrame") -> None:
         """Makes a batch readable as the table ``batch``, through COPY."""
-        from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
-
         dialect = self._backend.dialect
         self.fetch_rows(
             f"CREATE TEMP TABLE batch ({ddl.column_definitions(BATCH, dialect)}) ON COMMIT DROP", ()
         )
-        rows = events_to_frame(events).write_csv(
-            include_header=False, quote_style="non_numeric", null_value=""
-        )
+        rows = batch.write_csv(include_header=False, quote_style="non_numeric", null_value="")
         with self._cursor.copy("COPY batch FROM STDIN (FORMAT csv)") as copy:
             copy.write(rows)
         self.fetch_rows("ANALYZE batch", ())
