@@ -1,13 +1,15 @@
 """Runs ``touchpoint serve`` without roles: the API, the ingest host, the consumer and the periodic tasks.
 
-Two processes: the ingest host (`hosts.ingest`) and this one, which owns the event store. With a role, or
-with several workers, the command is a supervisor instead (`hosts.roles.supervise`).
+Three processes: the ingest host (`hosts.ingest`), the consumer (`hosts.consumer`), and this one, which answers
+questions and owns the event store. With a role, or with several workers, the command is a supervisor instead
+(`hosts.roles.supervise`).
 """
 
 import asyncio
 import socket
 import sys
 from pathlib import Path
+from typing import cast
 
 from hosts import monitoring
 from hosts.asgi_runner import (
@@ -28,10 +30,12 @@ from hosts.backup.write_pause import (
 from hosts.composition.adapter_wrappers import wrap_adapters
 from hosts.composition.compose import Service, compose, load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
+from hosts.consumer.consumer_process import run_consumer_process_until_stopped
 from hosts.consumer_lock import try_consumer_lock
 from hosts.ingest.ingest_process import IngestProcess
 from hosts.logs import configure_redacted_json_logging
 from hosts.monitoring.canary import Canary
+from hosts.remote_event_store.server import EncodedAppends
 from hosts.roles.api_app import create_api_host_app
 from hosts.roles.models import Role
 from hosts.roles.tasks import (
@@ -59,6 +63,7 @@ def run_serving_process_and_ingest_child(
     api_address: str | None = None,
     ingest_address: str | None = None,
     server: AsgiServer | None = None,
+    consume_in_this_process: bool = False,
 ) -> None:
     """Serves until SIGTERM or SIGINT, then finishes the work under way.
 
@@ -66,6 +71,8 @@ def run_serving_process_and_ingest_child(
         config: the settings file.
         api_address, ingest_address: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
+        consume_in_this_process: whether this process is the consumer, too, instead of starting one: less memory, and
+            answers wait for its work.
 
     Raises:
         StartupError: the deployment cannot start; the message says what to change.
@@ -93,6 +100,7 @@ def run_serving_process_and_ingest_child(
                 ingest_address,
                 server or settings.http.server,
                 ingest_listener=ingest_listener,
+                consume_in_this_process=consume_in_this_process,
             )
         )
 
@@ -105,6 +113,7 @@ async def _serve_with_ingest_child_until_stopped(
     server: AsgiServer,
     *,
     ingest_listener: socket.socket | None,
+    consume_in_this_process: bool,
 ) -> None:
     stop = asyncio.Event()
     set_event_on_termination_signals(stop)
@@ -150,6 +159,11 @@ async def _serve_with_ingest_child_until_stopped(
                             child, restart_ingest_host, stop, monitoring.count_process_end_if_enabled
                         )
                     )
+                    consuming = tasks.create_task(
+                        _consume_and_return_startup_error(
+                            service, file, stop, in_this_process=consume_in_this_process
+                        )
+                    )
                     _start_background_tasks(tasks, service, canary, stop)
                     tasks.create_task(serve_backup_pauses_until_stopped(backups, write_lock, stop))
                     tasks.create_task(
@@ -162,6 +176,30 @@ async def _serve_with_ingest_child_until_stopped(
                             limits=build_connection_limits(settings),
                         )
                     )
+                if startup_error := consuming.result():
+                    raise startup_error
+
+
+async def _consume_and_return_startup_error(
+    service: Service, file: Path, stop: asyncio.Event, *, in_this_process: bool
+) -> StartupError | None:
+    """Moves events until ``stop`` is set; sets it, and returns the error, when the consumer process does not start."""
+    store = None if in_this_process else _event_store_for_encoded_batches(service)
+    if store is None:
+        await consume_task(service.ports, service.settings, stop)
+        return None
+    try:
+        await run_consumer_process_until_stopped(file, store, stop)
+    except StartupError as error:
+        stop.set()
+        return error
+    return None
+
+
+def _event_store_for_encoded_batches(service: Service) -> EncodedAppends | None:
+    """Returns the open event store; None if it takes no batches that another process has encoded."""
+    adapter = service.ports.registry.adapter_for_url_scheme("events", service.settings.storage.events)
+    return None if adapter.encode_batch is None else cast(EncodedAppends, service.ports.events)
 
 
 def _compose_service(settings: Settings, folder: Path, write_lock: WriteLock, canary: Canary) -> Service:
@@ -179,7 +217,6 @@ def _start_background_tasks(
     """Starts the tasks of this process besides the API."""
     ports, settings = service.ports, service.settings
     exporter = build_export_worker(ports)
-    tasks.create_task(consume_task(ports, settings, stop))
     tasks.create_task(export_task(ports, exporter, stop))
     tasks.create_task(quarantine_cleanup_task(ports, settings.ingest, stop))
     syncs = (service.component(AdSpendSync), service.component(ProviderSync))

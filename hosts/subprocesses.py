@@ -7,6 +7,7 @@ import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Self, cast
 
 from hosts.shutdown_sleep import sleep_unless_stopped
@@ -73,6 +74,7 @@ class Subprocess:
         options: Sequence[str],
         *,
         listener: socket.socket | None = None,
+        sockets: Mapping[str, socket.socket] = MappingProxyType({}),
         environment: Mapping[str, str] | None = None,
         stop_timeout: float = STOP_TIMEOUT_SECONDS,
     ) -> Self:
@@ -83,17 +85,19 @@ class Subprocess:
             module: run with ``python -m``.
             options: its command line.
             listener: a listening socket it is given, as ``--fd``.
+            sockets: further sockets it is given, by option.
             environment: variables besides those of this process.
             stop_timeout: seconds it may take to end once it is told to.
 
         Raises:
             StartupError: it ended, or was not ready in a minute; its own words stand on standard error.
         """
-        given = () if listener is None else ("--fd", str(listener.fileno()))
+        passed = sockets if listener is None else {**sockets, "--fd": listener}
+        given = [text for option, one in passed.items() for text in (option, str(one.fileno()))]
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", module, *options, *given, "--with-parent",
             stdin=PIPE, stdout=PIPE,
-            pass_fds=() if listener is None else (listener.fileno(),),
+            pass_fds=[one.fileno() for one in passed.values()],
             start_new_session=True,  # a key pressed in a terminal is for this process, which tells its children
             env={**os.environ, **(environment or {})},
         )  # fmt: skip

@@ -14,6 +14,9 @@ from service_core.ingestion.ports import EventStore
 WRITE_METHODS: Final = tuple(name for name in awaitable_methods(EventStore) if name != "session_states")
 """Methods that write to an event store; the read of active sessions is not one of them."""
 
+_OPTIONAL_WRITE_METHODS: Final = ("append_encoded",)
+"""Further methods that write, which only stores have that take batches of another process."""
+
 
 class WriteLock:
     """Runs writes one after the other; `paused` holds them back."""
@@ -25,9 +28,9 @@ class WriteLock:
         """Wraps the adapter of the event store; returns the others unchanged."""
         if port != "events":
             return adapter
+        names = [*WRITE_METHODS, *(name for name in _OPTIONAL_WRITE_METHODS if hasattr(adapter, name))]
         return WrappedAdapter(
-            adapter,
-            {name: self._run_one_at_a_time_and_shield(getattr(adapter, name)) for name in WRITE_METHODS},
+            adapter, {name: self._run_one_at_a_time_and_shield(getattr(adapter, name)) for name in names}
         )
 
     @asynccontextmanager

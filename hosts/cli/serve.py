@@ -54,6 +54,13 @@ def serve_all_roles_or_one(
     server: Annotated[
         ServerName | None, typer.Option(help="ASGI server to run on. [default: from the settings]")
     ] = None,
+    single_process: Annotated[
+        bool,
+        typer.Option(
+            "--single-process",
+            help="Consume in the process of the API: less memory, slower answers while events come in.",
+        ),
+    ] = False,
 ) -> None:
     """Run the service with all its parts.
 
@@ -77,7 +84,13 @@ def serve_all_roles_or_one(
     else:
         from hosts.single_process import run_serving_process_and_ingest_child
 
-        run_serving_process_and_ingest_child(config, api_address=api, ingest_address=ingest, server=chosen)
+        run_serving_process_and_ingest_child(
+            config,
+            api_address=api,
+            ingest_address=ingest,
+            server=chosen,
+            consume_in_this_process=single_process,
+        )
 
 
 def run_export_workers(config: ConfigFile = DEFAULT_CONFIG, workers: Processes = 1) -> None:

@@ -177,6 +177,7 @@ class Ports:
         folder: what relative paths in the settings are relative to.
         registry: opens adapters.
         clock: gives the present.
+        adapters: port name -> open adapter that takes the place of the one in the settings.
     """
 
     workspace: WorkspaceStore = port(
@@ -215,7 +216,14 @@ class Ports:
     checkout: Checkout = port("signup.checkout")
     fx: RateSource | None = port("fx.rates", Role.SCHEDULER, fallback=NoneType)
 
-    def __init__(self, settings: Settings, folder: Path, registry: Registry, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path,
+        registry: Registry,
+        clock: Clock,
+        adapters: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
         self.registry: Final = registry
         self.clock: Final = clock
         self._settings = settings
@@ -225,7 +233,7 @@ class Ports:
             if (url := declared.url(settings)) or declared.fallback is None
             else providers.Singleton(declared.fallback)
             for name, declared in PORTS.items()
-        }
+        } | {name: providers.Object(adapter) for name, adapter in adapters.items()}
 
     def adapter(self, name: str) -> Any:
         """Returns the adapter of a port by its name."""
@@ -246,6 +254,10 @@ class Ports:
                 path = parse_adapter_settings(adapter, url, self.folder).path
                 folders += [path.parent] if path is not None else []
         return tuple(dict.fromkeys(folders))
+
+    def adapters_with_role(self, role: Role) -> tuple[object, ...]:
+        """Returns the adapters of the ports that a role opens, in the order they are started."""
+        return tuple(self.adapter(declared.name) for declared in PORTS.values() if role in declared.roles)
 
     def adapters_opened_by(self, role: Role | None = None) -> tuple[object, ...]:
         """Returns the adapters a role opens, in the order they are started; without a role those of all ports."""

@@ -48,6 +48,15 @@ def instrument_registry_if_enabled(registry: Registry) -> Registry:
     return wrap_adapters(registry, instrument_queue_or_event_store)
 
 
+def instrument_event_appends_if_enabled(store: object) -> object:
+    """Returns what a consumer appends to with its appends instrumented."""
+    if not is_enabled():
+        return store
+    from hosts.monitoring.instrumentation import instrument_event_appends  # noqa: PLC0415 - see above
+
+    return instrument_event_appends(store)
+
+
 def instrument_app_if_enabled(
     app: App, metrics_host_label: str, route_template: Callable[[str, str], str | None]
 ) -> App:

@@ -25,6 +25,11 @@ def instrument_queue_or_event_store(port: str, adapter: Any) -> Any:
     return WrappedAdapter(adapter, methods) if methods else adapter
 
 
+def instrument_event_appends(store: Any) -> Any:
+    """Returns an event store with its appends timed and counted, and nothing else."""
+    return WrappedAdapter(store, {"append": _with_append_timed_and_lag_observed(store.append, "append")})
+
+
 def _with_offer_outcome_counted(offer: AsyncMethod, _: str) -> AsyncMethod:
     async def offer_and_count_outcome(arrival: Any) -> Any:
         try:

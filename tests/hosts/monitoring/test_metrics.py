@@ -116,6 +116,7 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
 def test_each_process_exports_liveness_and_probe_results(service):
     wanted = {
         "ingest": {"queue", "cache", "versions", "disk", "alive"},
+        "consumer": {"queue", "cache", "versions", "alive"},
         "all": {"store", "queue", "limiter", "cache", "versions", "disk", "canary", "alive"},
     }
 

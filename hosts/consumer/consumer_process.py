@@ -1,0 +1,43 @@
+"""Starts the consumer as a child of the process that owns the event store, and restarts it when it ends."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+from hosts import monitoring
+from hosts.remote_event_store.server import EncodedAppends, serve_event_store
+from hosts.subprocesses import Subprocess, restart_with_backoff_until_stopped
+
+
+async def run_consumer_process_until_stopped(
+    config: Path, store: EncodedAppends, stop: asyncio.Event
+) -> None:
+    """Keeps a consumer process running until ``stop`` is set; its batch under way is finished then.
+
+    Args:
+        config: the settings file.
+        store: the open event store, to which it appends over a socket.
+        stop: ends it.
+
+    Raises:
+        StartupError: it does not start; its own words stand on standard error. One that ended later is started again.
+    """
+    connections: set[asyncio.Task[None]] = set()
+
+    async def start_consumer() -> Subprocess:
+        own_end, passed_end = socket.socketpair()
+        connections.add(asyncio.create_task(serve_event_store(own_end, store)))
+        with passed_end:
+            return await Subprocess.launch_and_wait_until_ready(
+                "The consumer",
+                "hosts.consumer",
+                ("--config", str(config)),
+                sockets={"--event-store-fd": passed_end},
+            )
+
+    try:
+        await restart_with_backoff_until_stopped(
+            await start_consumer(), start_consumer, stop, monitoring.count_process_end_if_enabled
+        )
+    finally:
+        await asyncio.gather(*connections)  # each ends with its process
