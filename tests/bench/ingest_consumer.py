@@ -12,7 +12,6 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
@@ -47,6 +46,18 @@ class TimedPort:
         return timed
 
 
+class TimedPorts:
+    """The ports of a deployment whose queue and event store are timed."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self.queue = TimedPort(ports.queue, {"take": "take", "acknowledge": "acknowledge"})
+        self.events = TimedPort(ports.events, {"append": "append", "session_states": "sessions"})
+
+    def __getattr__(self, name: str):
+        return getattr(self._ports, name)
+
+
 @asynccontextmanager
 async def filled_queue(events: int):
     """Yields a deployment with a number of queued events."""
@@ -73,14 +84,7 @@ def make_arrival(workspace_id, number: int) -> ReceivedEvent:
 
 async def main(events: int) -> None:
     async with filled_queue(events) as (ports, settings):
-        pipeline = build_ingest_pipeline(
-            SimpleNamespace(
-                queue=TimedPort(ports.queue, {"take": "take", "acknowledge": "acknowledge"}),
-                events=TimedPort(ports.events, {"append": "append", "session_states": "sessions"}),
-                workspace=ports.workspace, devices=ports.devices, geo=ports.geo, domains=ports.domains,
-            ),
-            settings,
-        )  # fmt: skip
+        pipeline = build_ingest_pipeline(TimedPorts(ports), settings)
         began, started, moved = time.perf_counter(), time.process_time(), 0
         while count := await pipeline.process_batch():
             moved += count

@@ -1,6 +1,7 @@
-"""Measures the start of `touchpoint serve`, its idle memory, and the delay between ingestion and reads.
+"""Measures the start of `touchpoint serve`, its idle memory, the delay between ingestion and reads, `/health` and CPU.
 
-Usage: ``python -m tests.bench.serving [--rate 500] [--seconds 20]``
+Usage: ``python -m tests.bench.serving [--rate 500] [--seconds 20]``. Each figure is taken with the consumer as a process
+of its own and, in the same run, inside the process of the API.
 """
 
 import argparse
@@ -26,6 +27,10 @@ from service_core.access.api_keys import create_named_key_clamping_rate_limit_to
 from service_core.kernel.clock import system_clock
 
 CONNECTIONS = 16
+HEALTH_RATE = 50
+"""Requests a second for `/health`."""
+
+IDLE_SECONDS = 6
 EVERY = 25
 """One of this many events is searched until a read returns it."""
 
@@ -61,6 +66,22 @@ def resident_megabytes(pid: int) -> float:
     )
 
 
+def cpu_seconds_by_process(pid: int) -> dict[str, float]:
+    """Returns the CPU seconds of a serving process and its children: of ``api``, ``ingest`` and ``consumer``."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    seconds = {"api": _cpu_seconds(pid)}
+    for child in children:
+        command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        module = next((part for part in command if part.startswith(b"hosts.")), b"other").decode()
+        seconds[module.removeprefix("hosts.")] = _cpu_seconds(int(child))
+    return seconds
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_for_first_answer(api: str) -> None:
     while True:
         try:
@@ -94,14 +115,15 @@ class HttpClient:
 
 async def run_load(
     api: str, ingest: str, write_key: str, read_key: str, rate: int, seconds: int
-) -> tuple[list[float], int]:
-    """Sends at a steady rate; returns the seconds from acknowledgement to visibility of the sampled events.
+) -> tuple[list[float], list[float]]:
+    """Sends at a steady rate; returns the seconds until each sampled event was visible, and those of `/health`.
 
     One reader searches all of them: a reader for each would send hundreds of requests a second and measure its own load.
     """
     queue: asyncio.Queue[int | None] = asyncio.Queue()
     waiting: dict[str, float] = {}
     seen: list[float] = []
+    health: list[float] = []
 
     async def sender() -> None:
         connection = HttpClient(ingest)
@@ -133,7 +155,16 @@ async def run_load(
             seen.extend(now - waiting.pop(visitor) for visitor in visitors & waiting.keys())
             await asyncio.sleep(0.05)
 
+    async def prober() -> None:
+        connection = HttpClient(api)
+        while not sent.is_set():
+            began = time.perf_counter()
+            await connection.send_request("GET", "/health", {})
+            health.append(time.perf_counter() - began)
+            await asyncio.sleep(1 / HEALTH_RATE)
+
     sent = asyncio.Event()
+    probing = asyncio.create_task(prober())
     reading = asyncio.create_task(reader())
     senders = [asyncio.create_task(sender()) for _ in range(CONNECTIONS)]
     begin = time.perf_counter()
@@ -145,7 +176,48 @@ async def run_load(
     await asyncio.gather(*senders)
     sent.set()
     await reading
-    return seen, rate * seconds
+    await probing
+    return seen, health
+
+
+def measure(options: list[str], rate: int, seconds: int) -> dict[str, str]:
+    """Returns the figures of one fresh service, by name.
+
+    Args:
+        options: of `touchpoint serve`.
+        rate: events a second.
+        seconds: how long they are sent.
+    """
+    figures = {}
+    with tempfile.TemporaryDirectory() as made:
+        file, write_key, read_key = deployment(Path(made) / "data")
+        command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(file), *options]
+        command += ["--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"]
+        begin = time.perf_counter()
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as process:
+            api, ingest = (process.stdout.readline().split()[1] for _ in range(2))
+            wait_for_first_answer(api)
+            figures["first answer after"] = f"{time.perf_counter() - begin:.2f} s"
+            time.sleep(IDLE_SECONDS)
+            figures["resident while idle"] = f"{resident_megabytes(process.pid):.0f} MB"
+            before = cpu_seconds_by_process(process.pid)
+            seen, health = asyncio.run(run_load(api, ingest, write_key, read_key, rate, seconds))
+            assert len(seen) == len(range(0, rate * seconds, EVERY)), (
+                "an acknowledged event never became visible"
+            )
+            lags, answers = statistics.quantiles(seen, n=20), statistics.quantiles(health, n=100)
+            figures["visible after, median"] = f"{statistics.median(seen):.2f} s"
+            figures["visible after, p95"] = f"{lags[18]:.2f} s"
+            figures["/health p50"] = f"{1000 * answers[49]:.1f} ms"
+            figures["/health p99"] = f"{1000 * answers[98]:.1f} ms"
+            used = cpu_seconds_by_process(process.pid)
+            for name, spent in used.items():
+                cost = 1000 * (spent - before.get(name, 0)) / (rate * seconds)
+                figures[f"CPU of {name}, an event"] = f"{cost:.3f} ms"
+            process.terminate()
+    return figures
 
 
 def main() -> None:
@@ -154,38 +226,11 @@ def main() -> None:
     arguments.add_argument("--rate", type=int, default=500)
     arguments.add_argument("--seconds", type=int, default=20)
     given = arguments.parse_args()
-    table = Table("figure", "value", "promise", box=None)
-    with tempfile.TemporaryDirectory() as made:
-        file, write_key, read_key = deployment(Path(made))
-        command = [
-            sys.executable,
-            "-m",
-            "hosts.cli",
-            "serve",
-            "--config",
-            str(file),
-            "--api",
-            "127.0.0.1:0",
-            "--ingest",
-            "127.0.0.1:0",
-        ]
-        begin = time.perf_counter()
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        ) as process:
-            api, ingest = (process.stdout.readline().split()[1] for _ in range(2))
-            wait_for_first_answer(api)
-            table.add_row("first answer after", f"{time.perf_counter() - begin:.2f} s", "2 s")
-            time.sleep(3)
-            table.add_row(
-                "resident while idle, both processes", f"{resident_megabytes(process.pid):.0f} MB", "250 MB"
-            )
-            seen, sent = asyncio.run(run_load(api, ingest, write_key, read_key, given.rate, given.seconds))
-            lags = statistics.quantiles(seen, n=20)
-            table.add_row(f"visible after, p95 of {len(seen)} at {given.rate}/s", f"{lags[18]:.2f} s", "2 s")
-            table.add_row("visible after, median", f"{statistics.median(seen):.2f} s", "")
-            table.add_row("sent in all", f"{sent:,}", "")
-            process.terminate()
+    apart = measure([], given.rate, given.seconds)
+    together = measure(["--single-process"], given.rate, given.seconds)
+    table = Table("figure", "consumer apart", "--single-process", box=None)
+    for name in dict.fromkeys([*apart, *together]):
+        table.add_row(name, apart.get(name, ""), together.get(name, ""))
     Console().print(table)
 
 
