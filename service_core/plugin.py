@@ -316,6 +316,7 @@ from service_core.commerce.ads.ports import SupportsBaseUrl as SupportsBaseUrl
 from service_core.commerce.costs.models import ItemCost as ItemCost
 from service_core.commerce.costs.models import ItemIdType as ItemIdType
 from service_core.commerce.costs.operations import cost_import_operations as cost_import_operations
+from service_core.commerce.credentials.models import EncryptedSecrets as EncryptedSecrets
 from service_core.commerce.credentials.ports import CipherUnavailable as CipherUnavailable
 from service_core.commerce.credentials.ports import ConnectionSecrets as ConnectionSecrets
 from service_core.commerce.credentials.ports import EncryptedSecretStore as EncryptedSecretStore

@@ -109,20 +109,15 @@ def _run_as_system_in_workspace(
     config: "Path", workspace: str | None, domain_task: "Callable[[DomainContext], Awaitable[T]]"
 ) -> T:
     """Runs ``work`` as a system caller on the named or only workspace; the service may run meanwhile."""
-    from dataclasses import replace
-
     from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
-    from service_core.access.internal_callers import build_unlimited_read_only_caller
+    from service_core.access.internal_callers import build_command_line_caller
     from service_core.changes.change_executor import ChangeExecutor
     from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 
     async def open_store_and_run_task() -> T:
         async with open_existing_deployment(config) as ports:
             chosen_workspace = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
-            caller = replace(
-                build_unlimited_read_only_caller(chosen_workspace, ports.clock(), "Command line"),
-                is_system=True,
-            )
+            caller = build_command_line_caller(chosen_workspace, ports.clock())
             return await domain_task(
                 (caller, ChangeExecutor(ports.workspace.transactions, [LINK_DOMAIN_TYPE]), ports.dns)
             )

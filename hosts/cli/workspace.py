@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import shlex
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -17,9 +16,11 @@ from hosts.cli.settings_used import print_settings_after_change
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel, FeeRate
     from service_core.access.api_keys import CreatedWorkspace
     from service_core.access.models import Workspace
+    from service_core.extensions.workspace_store import WorkspaceStore
+    from service_core.workspace.settings.fields import ChannelRule, PaymentFee
+    from service_core.workspace.settings.models import WorkspaceSettingsRecord
 
 _FEE_RATE: Final = re.compile(
     r"(?P<provider>[a-z][a-z0-9_]*)\s+(?P<percent>\d{1,3}(?:\.\d{1,4})?)%"
@@ -105,11 +106,12 @@ def print_workspace_settings(workspace: WorkspaceId = None, config: ConfigFile =
     """
     from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
 
-    async def load_workspace() -> "Workspace":
-        async with open_workspace_store(config) as directory:
-            return await find_named_or_only_workspace(directory.credentials, workspace)
+    async def load_settings() -> "tuple[Workspace, WorkspaceSettingsRecord]":
+        async with open_workspace_store(config) as store:
+            named = await find_named_or_only_workspace(store.credentials, workspace)
+            return named, await _load_settings_record(store, named)
 
-    _print_rules(asyncio.run(load_workspace()))
+    _print_counting_settings(*asyncio.run(load_settings()))
 
 
 @app.command("set")
@@ -167,9 +169,9 @@ def change_and_print_workspace_settings(
     reenrich` applies them to stored events.
     """
     sent: dict[str, Any] = {
-        "conversions": None if conversion is None else frozenset(conversion),
+        "conversions": conversion,
         "any_revenue": any_revenue,
-        "revenue_events": None if revenue_event is None else frozenset(filter(None, revenue_event)),
+        "revenue_events": None if revenue_event is None else tuple(filter(None, revenue_event)),
         "channels": None if channel is None else tuple(map(_parse_custom_channel, channel)),
         "model": model,
         "window_days": window_days,
@@ -179,7 +181,9 @@ def change_and_print_workspace_settings(
     named = {name: value for name, value in sent.items() if value is not None}
     if event_retention_days == 0:
         named["event_retention_days"] = None
-    _print_rules(asyncio.run(_validate_and_save_rules(config, workspace, named, from_builtin=from_builtin)))
+    _print_counting_settings(
+        *asyncio.run(_change_settings(config, workspace, named, from_builtin=from_builtin))
+    )
 
 
 async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
@@ -207,33 +211,45 @@ async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
     return workspace.name, count
 
 
-async def _validate_and_save_rules(
+async def _change_settings(
     config: "Path", public_id: str | None, changed_fields: dict[str, Any], *, from_builtin: bool
-) -> "Workspace":
+) -> "tuple[Workspace, WorkspaceSettingsRecord]":
+    """Changes settings with an audit entry, as the web application and the API do; returns all of them."""
     from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
     from hosts.composition.compose import load_installed_registry_once
-    from service_core.access.analytics_settings import AnalyticsSettings, validate_analytics_settings
-    from service_core.analytics.attribution.resolve_model import require_rule_based_default_model
+    from service_core.access.analytics_settings import AnalyticsSettings
+    from service_core.access.internal_callers import build_command_line_caller
+    from service_core.changes.change_executor import ChangeExecutor
+    from service_core.kernel.clock import system_clock
+    from service_core.workspace.settings.models import counting_settings
+    from service_core.workspace.settings.resource import WORKSPACE_SETTINGS_TYPE, plan_settings_update
+    from service_core.workspace.settings.schemas import WorkspacePatch
 
-    async with open_workspace_store(config) as directory:
-        before = await find_named_or_only_workspace(directory.credentials, public_id)
-        rules = validate_analytics_settings(
-            replace(AnalyticsSettings() if from_builtin else before.rules, **changed_fields)
-        )
-        if rules.model is not None:
-            require_rule_based_default_model(load_installed_registry_once().models, rules.model)
-        after = replace(before, rules=rules)
-        await directory.workspace_settings.save_workspace(after)
-        return after
+    initial_fields = counting_settings(AnalyticsSettings()) if from_builtin else {}
+    patch = WorkspacePatch.model_validate({**initial_fields, **changed_fields})
+    async with open_workspace_store(config) as store:
+        workspace = await find_named_or_only_workspace(store.credentials, public_id)
+        caller = build_command_line_caller(workspace, system_clock())
+        executor = ChangeExecutor(store.transactions, [WORKSPACE_SETTINGS_TYPE])
+        plan = plan_settings_update(caller, patch, load_installed_registry_once().models)
+        await executor.preview_or_apply_change(caller, plan, dry_run=False)
+        return workspace, await _load_settings_record(store, workspace)
 
 
-def _parse_custom_channel(rule: str) -> "CustomChannel":
+async def _load_settings_record(store: "WorkspaceStore", workspace: "Workspace") -> "WorkspaceSettingsRecord":
+    from service_core.workspace.settings.resource import load_settings_or_404
+
+    async with store.transactions.read(workspace.id) as transaction:
+        return await load_settings_or_404(transaction, workspace.id)
+
+
+def _parse_custom_channel(rule: str) -> "ChannelRule":
     """``custom:crm source=news* "campaign=spring sale"``."""
-    from service_core.access.analytics_settings import CustomChannel
+    from service_core.workspace.settings.fields import ChannelRule
 
     try:
         id_, *conditions = shlex.split(rule)
-        return CustomChannel(id_, **dict(condition.split("=", 1) for condition in conditions))
+        return ChannelRule(id=id_, **dict(condition.split("=", 1) for condition in conditions))
     except (ValueError, TypeError):
         raise typer.BadParameter(
             f"{rule!r} does not read like 'custom:crm source=news* medium=email campaign=spring*'",
@@ -241,46 +257,27 @@ def _parse_custom_channel(rule: str) -> "CustomChannel":
         ) from None
 
 
-def _parse_fee_rate(text: str) -> "FeeRate":
+def _parse_fee_rate(text: str) -> "PaymentFee":
     """``stripe 2.9%``, or ``stripe 2.9% 0.30 USD``."""
-    from decimal import Decimal
-
-    from service_core.access.analytics_settings import MILLION, FeeRate
-    from service_core.kernel.money import to_minor
+    from service_core.workspace.settings.fields import PaymentFee
 
     parts = _FEE_RATE.fullmatch(text.strip())
     if parts is None:
         raise typer.BadParameter(
             f"{text!r} does not read like 'stripe 2.9%' or 'stripe 2.9% 0.30 USD'", param_hint="--fee"
         )
-    millionths = int(Decimal(parts["percent"]) * MILLION / 100)
-    if parts["currency"] is None:
-        return FeeRate(parts["provider"], millionths)
-    currency = parts["currency"].upper()
-    return FeeRate(parts["provider"], millionths, to_minor(Decimal(parts["fixed"]), currency), currency)
+    return PaymentFee(
+        provider=parts["provider"],
+        percent=float(parts["percent"]),
+        fixed=float(parts["fixed"] or 0),
+        currency=parts["currency"] and parts["currency"].upper(),
+    )
 
 
-def _print_rules(workspace: "Workspace") -> None:
-    typer.echo(json.dumps({"workspace": workspace.public_id, **_rules_to_json(workspace.rules)}, indent=2))
+def _print_counting_settings(workspace: "Workspace", record: "WorkspaceSettingsRecord") -> None:
+    """Prints the settings that change how events are counted, as JSON."""
+    from service_core.workspace.settings.models import counting_settings
 
-
-def _rules_to_json(rules: "AnalyticsSettings") -> dict[str, Any]:
-    return {
-        "conversions": None if rules.conversions is None else sorted(rules.conversions),
-        "any_revenue": rules.any_revenue,
-        "revenue_events": sorted(rules.revenue_events),
-        "channels": [{"id": channel.id, **channel.conditions_by_field} for channel in rules.channels],
-        "model": rules.model,
-        "window_days": rules.window_days,
-        "event_retention_days": rules.event_retention_days,
-        "fees": [_fee_rate_to_json(rate) for rate in rules.fees],
-    }
-
-
-def _fee_rate_to_json(rate: "FeeRate") -> dict[str, Any]:
-    from service_core.access.analytics_settings import MILLION
-    from service_core.kernel.money import to_major
-
-    fixed = float(to_major(rate.fixed, rate.currency)) if rate.currency else 0.0
-    percent = rate.millionths * 100 / MILLION
-    return {"provider": rate.provider, "percent": percent, "fixed": fixed, "currency": rate.currency}
+    settings = record.model_dump(mode="json", include=set(counting_settings(workspace.rules)))
+    settings["channels"] = [channel.model_dump(exclude_none=True) for channel in record.channels]
+    typer.echo(json.dumps({"workspace": workspace.public_id, **settings}, indent=2))

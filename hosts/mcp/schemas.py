@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.overview import OverviewQuery
+from service_core.analytics.reads.query.schemas import SavedQuery
 from service_core.api.openapi import ResponseSchemaGenerator
 from service_core.kernel.operations import Operation, RateLimitClass
 
@@ -28,10 +29,14 @@ _SHARED_FIELDS: Final = RangeQuery.model_fields
 _SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
     _SHARED_FIELDS["start_date"].description: "Date or ISO 8601 instant; both inclusive.",
     _SHARED_FIELDS["end_date"].description: None,
-    _SHARED_FIELDS["include_bots"].description: "Count bots, too.",
+    _SHARED_FIELDS["include_bots"].description: None,
     OverviewQuery.model_fields["segment_id"].description: None,
 }
 """Descriptions of the routes that many tools share -> the short one of the tools; None for no words."""
+
+
+_STORED_QUERY_SCHEMA: Final = {"type": "object", "required": ["metrics"]}
+"""Schema of a stored query: its fields are those that ``analytics_query`` takes, and stand there."""
 
 
 def tool_arguments_schema(op: Operation) -> Schema:
@@ -49,7 +54,7 @@ def tool_arguments_schema(op: Operation) -> Schema:
             required += lean.get("required", ())
     if op.method == "PATCH":
         properties |= {
-            name: _patch_field_schema_naming_create_tool(name)
+            name: _patch_field_schema_naming_create_tool(name, has_create_tool=op.path_model is not None)
             for name, property_schema in properties.items()
             if "properties" in property_schema
         }
@@ -82,9 +87,10 @@ def required_fields_result_schema(op: Operation) -> Schema:
     return {"type": "object", "required": answer["required"]}
 
 
-def _patch_field_schema_naming_create_tool(resource_name: str) -> Schema:
-    """Returns a schema that refers to the create tool instead of repeating its fields."""
-    text = f"Fields to change, as create_{resource_name} takes them; null clears."
+def _patch_field_schema_naming_create_tool(resource_name: str, *, has_create_tool: bool) -> Schema:
+    """Returns a schema that refers to the create tool, or to the description, instead of repeating its fields."""
+    source = f", as create_{resource_name} takes them" if has_create_tool else ""
+    text = f"Fields to change{source}; null clears."
     return {"type": "object", "description": text}
 
 
@@ -123,7 +129,8 @@ def _resolve_reference_without_description(
     """Returns a schema with its reference resolved; the description of the type is dropped."""
     if "$ref" not in schema:
         return schema
-    named = defs[schema["$ref"].rpartition("/")[2]]
+    name = schema["$ref"].rpartition("/")[2]
+    named = _STORED_QUERY_SCHEMA if name == SavedQuery.__name__ else defs[name]
     return {key: value for key, value in named.items() if key != "description"} | dict(schema)
 
 

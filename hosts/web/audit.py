@@ -39,6 +39,7 @@ RESOURCE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
         "link_domain": "Link domains",
         "identity_link": "Identity merges",
         "event_history": "Stored events",
+        "workspace": "Workspace settings",
     }
 )
 """Resource type -> what the filter calls it; types of plugins are added under their own name."""
@@ -54,6 +55,7 @@ _PAGES_OF_RESOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "share_link": "/w/{workspace}/shared",
         "container_script_proposal": "/container/proposals/{id}",
         "link_domain": "/w/{workspace}/domains",
+        "workspace": "/w/{workspace}/settings/general",
     }
 )
 """Resource type -> its page below the application's address."""

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -49,6 +50,7 @@ class FormWrite:
         leads_to: the answer of the saved change -> path of the page to go on to.
         render_form: None for a form with nothing to type: its page is shown by a link.
         rendering: how the saved text will look, on the preview.
+        labels: field of the API -> its label on the preview; other fields show their name in words.
     """
 
     method: str
@@ -58,6 +60,7 @@ class FormWrite:
     leads_to: Callable[[Answer], str]
     render_form: RenderForm | None = None
     rendering: Markup | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +119,16 @@ async def delete_and_lead_to_list(
     )
 
 
-def changed_fields_set_by_persons(diff: Answer) -> list[ChangedField]:
+def changed_fields_set_by_persons(
+    diff: Answer, labels: Mapping[str, str] = MappingProxyType({})
+) -> list[ChangedField]:
     """Returns the changed fields of a diff in words, without those that no person sets."""
     return [
-        ChangedField(_field_label(change["field"]), _value_text(change["from"]), _value_text(change["to"]))
+        ChangedField(
+            labels.get(change["field"]) or _field_label(change["field"]),
+            _value_text(change["from"]),
+            _value_text(change["to"]),
+        )
         for change in diff["changes"]
         if change["field"].partition(".")[0] not in _HIDDEN_CHANGES
         and (change["from"], change["to"]) != (None, None)
@@ -133,7 +142,7 @@ async def _preview_page(view: WorkspaceView, write: FormWrite, result: ApiResult
         write,
         heading=f"{_ACTION_TITLES.get(diff['action'], 'Change')} “{diff['resource']['label']}”",
         action=diff["action"],
-        lines=changed_fields_set_by_persons(diff),
+        lines=changed_fields_set_by_persons(diff, write.labels),
         rendering=write.rendering,
         effects=[effect["summary"] for effect in diff["effects"] if effect.get("summary")],
     )
@@ -226,6 +235,8 @@ def _value_text(value: Any) -> str:
         return "—"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = ", ".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}…"
 

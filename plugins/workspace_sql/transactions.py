@@ -13,6 +13,7 @@ from plugins.workspace_sql.access_tables import WORKSPACES
 from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.postbacks import skip_open_postbacks_of_rule
+from plugins.workspace_sql.row_tables import SqlRowTables
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.statements import matches
 from plugins.workspace_sql.tables import AUDIT_LOG, IDEMPOTENCY_RECORDS, RESOURCE_KEYS, RESOURCES
@@ -54,7 +55,11 @@ class SqlTransactions(SqlStore):
 def _transaction(connection: AsyncConnection, workspace_id: UUID) -> Transaction:
     bound = connection, workspace_id
     return Transaction(
-        _Resources(*bound), _AuditLog(*bound), _IdempotencyRecords(*bound), _WorkspaceTriggers(*bound)
+        _Resources(*bound),
+        _AuditLog(*bound),
+        _IdempotencyRecords(*bound),
+        _WorkspaceTriggers(*bound),
+        SqlRowTables(*bound),
     )
 
 

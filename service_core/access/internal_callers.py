@@ -1,6 +1,7 @@
 """Callers that send no credential: people in the web application, and read-only internal work."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
@@ -92,3 +93,8 @@ def build_unlimited_read_only_caller(
         created_at=workspace.created_at,
     )
     return Caller(workspace, credential, now)
+
+
+def build_command_line_caller(workspace: Workspace, now: datetime) -> Caller:
+    """Returns the operator of the deployment as the caller of a change on the command line."""
+    return replace(build_unlimited_read_only_caller(workspace, now, "Command line"), is_system=True)

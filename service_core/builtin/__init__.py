@@ -37,6 +37,7 @@ from service_core.workspace.reports.resource import REPORTS
 from service_core.workspace.rules.resource import RULES
 from service_core.workspace.scripts.resource import SCRIPT_PROPOSALS
 from service_core.workspace.segments.resource import SEGMENTS
+from service_core.workspace.settings import resource as workspace_settings
 from service_core.workspace.share_links.resource import SHARE_LINKS
 
 
@@ -83,6 +84,7 @@ def resources() -> Iterable[ResourceDefinition]:
         ResourceDefinition(LINK_DOMAIN_TYPE),
         SCRIPT_PROPOSALS,
         ResourceDefinition(REVOKED_LINK_TYPE),
+        ResourceDefinition(workspace_settings.WORKSPACE_SETTINGS_TYPE, workspace_settings.OPERATIONS),
     )
 
 

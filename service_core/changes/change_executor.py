@@ -17,7 +17,7 @@ from service_core.changes.idempotency import (
 )
 from service_core.changes.models import Change
 from service_core.changes.ports import RequestInProgress, Transaction, Transactions, UniqueKeyConflict
-from service_core.changes.resource import ResourceType, State
+from service_core.changes.resource import RecordStorage, ResourceType, State
 from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import HandlerResponse
@@ -58,7 +58,7 @@ class ChangeExecutor:
         """
         if caller.interface is RequestInterface.MCP if dry_run is None else dry_run:
             async with self.transactions.read(caller.workspace.id) as transaction:
-                return HandlerResponse(await self._preview_change(transaction, planner), 200)
+                return HandlerResponse(await self._preview_change(caller, transaction, planner), 200)
         digest = idempotency_digest(caller)
         with self._in_flight.mark_running_or_conflict(digest):
             try:
@@ -66,8 +66,10 @@ class ChangeExecutor:
             except RequestInProgress:
                 raise request_in_progress_error() from None
 
-    async def _preview_change(self, transaction: Transaction, planner: ChangePlanner) -> Envelope:
-        change = await planner(transaction)
+    async def _preview_change(
+        self, caller: Caller, transaction: Transaction, planner: ChangePlanner
+    ) -> Envelope:
+        change = await self._plan_permitted_change(caller, transaction, planner)
         if change.new is not None:
             current_keys = change.prior.unique_keys() if change.prior else ()
             for key in change.new.unique_keys():
@@ -84,12 +86,12 @@ class ChangeExecutor:
             )
             if stored_answer is not None:
                 return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
-            change = await planner(transaction)
+            change = await self._plan_permitted_change(caller, transaction, planner)
             if change.is_empty:
                 return HandlerResponse(await self._build_envelope(transaction, change, dry_run=False), 200)
             resource_type, audit_id = self._type_of(change), new_id()
             envelope = await self._build_envelope(transaction, change, dry_run=False, audit_id=audit_id)
-            await _save_or_remove_records(transaction, change, caller.now)
+            await _save_or_remove_records(transaction, resource_type.storage(transaction), change, caller.now)
             if resource_type.triggers:
                 await transaction.triggers.replace_trigger_event_names(
                     await resource_type.triggers(transaction.resources)
@@ -103,6 +105,15 @@ class ChangeExecutor:
             if resource_type.on_change:
                 await resource_type.on_change(transaction.resources, *change.states)
         return HandlerResponse(envelope, 200)
+
+    async def _plan_permitted_change(
+        self, caller: Caller, transaction: Transaction, planner: ChangePlanner
+    ) -> Change:
+        """Returns the planned change; raises `Forbidden` if its type does not permit the caller to make it."""
+        change = await planner(transaction)
+        if not change.is_empty:
+            self._type_of(change).check_permitted(caller, *change.states)
+        return change
 
     async def _build_envelope(
         self, transaction: Transaction, change: Change, *, dry_run: bool, audit_id: UUID | None = None
@@ -124,12 +135,15 @@ class ChangeExecutor:
         return self.resource_types[change.resource.resource_type]
 
 
-async def _save_or_remove_records(transaction: Transaction, change: Change, now: datetime) -> None:
+async def _save_or_remove_records(
+    transaction: Transaction, storage: RecordStorage, change: Change, now: datetime
+) -> None:
     if change.new is None:
-        await transaction.resources.remove(change.resource, now)
+        await storage.remove(change.resource, now)
         return
     try:
-        for record in (change.new, *change.additional_records):
+        await storage.save(change.new)
+        for record in change.additional_records:
             await transaction.resources.save(record)
     except UniqueKeyConflict as conflict:
         raise change.new.unique_key_error(conflict.key) from None

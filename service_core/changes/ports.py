@@ -4,12 +4,14 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from service_core.access.models import Workspace
 from service_core.changes.audit_log import AuditEntry, AuditFilter
 from service_core.changes.resource import R, RecordReader, Resource
+
+RowModel = TypeVar("RowModel")
 
 
 class UniqueKeyConflict(Exception):
@@ -80,6 +82,19 @@ class WorkspaceTriggers(Protocol):
         """Stores which events trigger conversion rules. Cached copies of the workspace become invalid at once."""
 
 
+class RowTables(Protocol):
+    """Rows of one workspace in tables of their own, as dataclasses: the workspace, and its connections."""
+
+    async def list_rows(self, model: type[RowModel]) -> list[RowModel]:
+        """Returns the rows of a dataclass that belong to the workspace."""
+
+    async def save_row(self, row: object) -> None:
+        """Adds a row, or replaces the one with its key. Cached copies of a saved workspace become invalid at once."""
+
+    async def delete_rows(self, model: type, **key: str) -> None:
+        """Deletes the rows of a dataclass with these values, and what depends on them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """A transaction in one workspace."""
@@ -88,6 +103,7 @@ class Transaction:
     audit: AuditLog
     idempotency: IdempotencyRecords
     triggers: WorkspaceTriggers
+    tables: RowTables
 
 
 class Transactions(Protocol):

@@ -161,6 +161,29 @@ class RecordReader(Protocol):
         """
 
 
+class RecordStorage(Protocol):
+    """Where the records of one type are kept, within a transaction."""
+
+    async def get(self, model: type[R], resource_id: UUID) -> R | None:
+        """Returns the record with this id; None if it does not exist or was deleted."""
+
+    async def save(self, record: Resource) -> None:
+        """Adds a record, replaces the one with its id, or restores a removed one."""
+
+    async def remove(self, record: Resource, now: datetime) -> None:
+        """Removes a record."""
+
+
+def store_as_resource(transaction: Any) -> RecordStorage:
+    """Returns the repository of the transaction, where records are kept as JSON."""
+    repository: RecordStorage = transaction.resources
+    return repository
+
+
+def permit_any_caller(caller: Caller, prior: State | None, new: State | None) -> None:
+    """Permits every caller with the scope of the type."""
+
+
 Serializer = Callable[[State], State]
 """State of a record -> the record on the wire. Values a dry run does not know yet are None."""
 
@@ -193,6 +216,8 @@ class ResourceType:
         on_change: ``async (records, prior, new)``, called last in the transaction of a change to update
             copies of the record elsewhere; an exception rolls the change back.
         check_restorable: ``async (records, record)``, raises `Conflict` when an undo cannot restore the record.
+        storage: transaction -> where the records are kept, for a type that has tables of its own.
+        check_permitted: ``(caller, prior, new)``, raises `Forbidden` when a change needs more than the scope.
     """
 
     model: type[Resource]
@@ -202,6 +227,8 @@ class ResourceType:
     triggers: Callable[..., Awaitable[frozenset[str]]] | None = None
     on_change: Callable[..., Awaitable[None]] | None = None
     check_restorable: Callable[..., Awaitable[None]] | None = None
+    storage: Callable[[Any], RecordStorage] = store_as_resource
+    check_permitted: Callable[[Caller, State | None, State | None], None] = permit_any_caller
 
     def with_dependencies(self, provide_dependency: Callable[[str, str, Any], object]) -> "ResourceType":
         """Returns the type with the dependencies of its functions filled in.

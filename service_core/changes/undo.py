@@ -33,7 +33,7 @@ def plan_undo(caller: Caller, resource_types: Mapping[str, ResourceType], entry_
             raise NotFound
         require_scope(caller, resource_type.scope)
         _require_reversible(entry)
-        current = await transaction.resources.get(resource_type.model, entry.resource.id)
+        current = await resource_type.storage(transaction).get(resource_type.model, entry.resource.id)
         _require_visible(current, caller)
         new = _restore_prior_state_if_unchanged(entry, resource_type, current, caller)
         _require_visible(new, caller)

@@ -24,9 +24,11 @@ list_reports get_report run_report list_dashboards get_dashboard run_dashboard l
 list_segments get_segment
 list_share_links
 list_rules list_links list_script_proposals get_script_proposal
+get_workspace_settings
 create_rule update_rule delete_rule
 create_link update_link delete_link
 propose_script
+update_workspace
 create_report update_report delete_report create_dashboard update_dashboard delete_dashboard
 reorder_dashboard create_analysis update_analysis delete_analysis
 create_segment update_segment delete_segment create_share_link revoke_share_link
@@ -41,7 +43,7 @@ list_annotations get_annotation create_annotation update_annotation delete_annot
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
 TOOLS_BY_NAME = {tool.name: tool for tool in build_tools_of_v1_key_operations(CORE)}
 WRITERS = {
-    Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule"},
+    Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule", "update_workspace"},
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
     Scope.PROPOSE_SCRIPTS: {"propose_script"},
 }

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from service_core.changes.audit_log import AuditEntry, AuditFilter
-from service_core.changes.ports import Transaction, UniqueKeyConflict
+from service_core.changes.ports import RowModel, Transaction, UniqueKeyConflict
 from service_core.changes.resource import NO_FILTER, R, Resource
 from service_core.kernel.paging import KeysetCursor
 
@@ -26,6 +26,7 @@ class _State:
     unique_keys: dict[str, UUID] = field(default_factory=dict)
     audit_entries: dict[tuple[UUID, UUID], AuditEntry] = field(default_factory=dict)
     triggers: dict[UUID, frozenset[str]] = field(default_factory=dict)
+    rows: dict[tuple[UUID, type, Any], object] = field(default_factory=dict)
     answers: dict[tuple[UUID, str], tuple[datetime, Mapping[str, Any]]] = field(default_factory=dict)
 
 
@@ -170,6 +171,27 @@ class _WorkspaceTriggers:
         self._state.triggers[self._workspace_id] = frozenset(event_names)
 
 
+class _RowTables:
+    def __init__(self, state: _State, workspace_id: UUID) -> None:
+        self._state, self._workspace_id = state, workspace_id
+
+    async def list_rows(self, model: type[RowModel]) -> list[RowModel]:
+        return [
+            row
+            for (workspace_id, _, _), row in self._state.rows.items()
+            if workspace_id == self._workspace_id and isinstance(row, model)
+        ]
+
+    async def save_row(self, row: object) -> None:
+        self._state.rows[self._workspace_id, type(row), getattr(row, "provider", None)] = row
+
+    async def delete_rows(self, model: type, **key: str) -> None:
+        rows: list[Any] = await self.list_rows(model)
+        for row in rows:
+            if all(getattr(row, name) == value for name, value in key.items()):
+                del self._state.rows[self._workspace_id, model, getattr(row, "provider", None)]
+
+
 class MemoryTransactions:
     """Implements the port `Units`."""
 
@@ -199,4 +221,5 @@ def _transaction(state: _State, workspace_id: UUID) -> Transaction:
         _AuditLog(state, workspace_id),
         _IdempotentAnswers(state, workspace_id),
         _WorkspaceTriggers(state, workspace_id),
+        _RowTables(state, workspace_id),
     )
