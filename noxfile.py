@@ -125,8 +125,8 @@ def fuzz_running_api(session: nox.Session) -> None:
 
 
 @nox.session(name="screenshot")
-def compare_screenshot(session: nox.Session) -> None:
-    """Compares the picture of the README with the demo; ``nox -s screenshot -- --write`` takes it again."""
+def compare_screenshots(session: nox.Session) -> None:
+    """Compares the pictures of the README with the demo; ``nox -s screenshot -- --write`` takes them again."""
     session.run("python", "-m", "tests.screenshot", *session.posargs)
 
 

@@ -14,7 +14,9 @@ import typer
 from hosts.cli.options import SETTINGS_FILE, Site, Template, output_console
 
 if TYPE_CHECKING:
+    from hosts.demo.shop.create_shop import ExampleShop
     from service_core.access.api_keys import CreatedWorkspace
+    from service_core.access.models import Workspace
 
 SITE: Final = "http://www.semicomplete.com"
 """The site whose log comes with the demo."""
@@ -61,11 +63,13 @@ def run_demo(
     """Run Touchpoint on an access log and show the results.
 
     Starts the service on a new folder, imports the log, shows what it says, and goes on serving until
-    Ctrl-C; a temporary folder is removed then.
+    Ctrl-C; a temporary folder is removed then. Beside the log there is an example shop with invented
+    campaigns, orders, subscriptions and people; a link signs you in as its owner.
     """
     from hosts.cli.client import ApiClient
     from hosts.cli.demo_report import DAYS, fetch_and_print_last_seven_days
     from hosts.demo.demo_service import serve_in_subprocess
+    from hosts.demo.shop.link_clicks import click_links
     from service_core.kernel.clock import system_clock
 
     console = output_console()
@@ -75,23 +79,42 @@ def run_demo(
         _chosen_or_bundled_log(log) as file,
     ):
         created = _create_demo_deployment(data_folder, config, site)
+        shop = asyncio.run(_create_example_shop(data_folder / SETTINGS_FILE, created.workspace))
         addresses = api or _address_or_any_free_port(API), ingest or _address_or_any_free_port(INGEST)
         with serve_in_subprocess(data_folder / SETTINGS_FILE, *addresses) as service:
             console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
-            _import_access_log_shifted_to_now(file, site, data_folder)
+            _import_access_log_shifted_to_now(file, site, data_folder, created.workspace.public_id)
+            click_links(service.ingest)
             fetch_and_print_last_seven_days(
                 ApiClient(service.api, created.agent_key.secret), system_clock(), console
             )
-            console.print(
-                f"\nLook at it: {service.api}/app/#key={created.agent_key.secret}&days={DAYS}",
-                soft_wrap=True,
-                markup=False,
-            )
-            console.print(
-                f"Send it events: write key {created.write_key.secret}", soft_wrap=True, markup=False
-            )
+            _print_line(f"\nLook at it: {service.api}/app/#key={created.agent_key.secret}&days={DAYS}")
+            _print_line(f"Send it events: write key {created.write_key.secret}")
             if not exit_after:
-                _wait_for_interrupt()
+                with _printed_sign_in_link_on_loopback(addresses[0], service.api, shop):
+                    _wait_for_interrupt()
+
+
+@contextmanager
+def _printed_sign_in_link_on_loopback(listen_address: str, api: str, shop: "ExampleShop") -> Iterator[None]:
+    """Print a link that signs a browser in to the example shop; none if other machines reach the service."""
+    from hosts.demo.sign_in_link import is_loopback_address, serve_one_time_sign_in_link
+
+    if not (is_loopback_address(listen_address) and is_loopback_address(api)):
+        _print_line(
+            "The example shop has no sign-in link: the service listens beyond this machine. "
+            "`touchpoint member add` makes a password link."
+        )
+        yield
+        return
+    page = f"{api}/app/w/{shop.workspace.public_id}"
+    with serve_one_time_sign_in_link(page, shop.session_secret) as link:
+        _print_line(f"Open the example shop as its owner: {link} (works once)")
+        yield
+
+
+def _print_line(text: str) -> None:
+    output_console().print(text, soft_wrap=True, markup=False)
 
 
 def _address_or_any_free_port(address: str) -> str:
@@ -120,7 +143,15 @@ def _create_demo_deployment(folder: Path, template: Path | None, site: str) -> "
     )
 
 
-def _import_access_log_shifted_to_now(file: Path, site: str, folder: Path) -> None:
+async def _create_example_shop(config: Path, owned_too: "Workspace") -> "ExampleShop":
+    from hosts.cli.deployment import load_and_compose_service
+    from hosts.demo.shop.create_shop import create_example_shop
+
+    async with load_and_compose_service(config) as service:
+        return await create_example_shop(service, owned_too=owned_too)
+
+
+def _import_access_log_shifted_to_now(file: Path, site: str, folder: Path, workspace: str) -> None:
     from hosts.cli.import_data import print_import_counts_and_warnings, run_import_with_progress
     from hosts.data_import.access_logs import read_access_log_with_skipped_lines
     from hosts.data_import.run_import import ImportTask
@@ -131,6 +162,7 @@ def _import_access_log_shifted_to_now(file: Path, site: str, folder: Path) -> No
         sha256_of_file(file),
         lambda: read_access_log_with_skipped_lines(file, site),
         shift_to_now=True,
+        workspace=workspace,
     )
     print_import_counts_and_warnings(
         file.name, run_import_with_progress(task, file.name, file.stat().st_size)

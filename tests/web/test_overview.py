@@ -14,7 +14,6 @@ from hosts.web.value_labels import label_dimension_value
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.analytics.query.catalog import Catalog
 from service_core.api.http_messages import ApiResponse
-from tests.screenshot import HEADINGS, PICTURE, ROOT
 
 ADDRESS = "/app/w/k3Jx9QmZ2aPr"
 WEEK = "?from=2026-03-02&to=2026-03-08"
@@ -222,26 +221,6 @@ async def test_range_without_events_says_so_and_leads_on(deployment):
     assert "Nothing was recorded in this range." in visible_words(answer)
     assert tile(answer, "Visitors").startswith("0")
     assert '<div class="board">' not in answer.body
-
-
-async def test_readme_picture_shows_the_headings_of_the_page(deployment):
-    ann = await sign_in_member(deployment)
-    page = (await ann.get(ADDRESS)).body
-    _, *recorded = HEADINGS.read_text().splitlines()
-    cards = re.findall('<section class="card.*?</section>', page, re.DOTALL)
-    headings = [
-        re.sub("<[^>]+>", "", heading).strip()
-        for card in cards
-        for heading in re.findall(r"<h2.*?</h2>", card, re.DOTALL)
-    ]
-    assert headings == recorded, "take it again: nox -s screenshot -- --write"
-
-
-def test_readme_shows_a_small_picture():
-    picture = PICTURE.read_bytes()
-    assert (picture[:4], picture[8:12]) == (b"RIFF", b"WEBP")
-    assert len(picture) < 200_000
-    assert f"]({PICTURE.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
 
 
 async def test_unknown_range_falls_back_to_the_default(deployment):

@@ -1,0 +1,1 @@
+"""The example shop of the demo: a workspace with invented visits, orders, subscriptions, ad spend and saved work."""
