@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api, read_query
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Number
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import build_number, explain_missing_values
@@ -15,7 +15,7 @@ from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.revenue import STATUS_LABELS
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
-from service_core.access.models import Caller
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.async_gather import gather_or_cancel
 
 LEVELS: Final = ("campaign", "group", "ad")
@@ -52,30 +52,25 @@ class AdLine:
 
 async def show_ads(context: PageContext, public_id: str) -> Response:
     """Totals, accounts, and the rows of a level."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     chosen = dict(state.page_parameters)
     level = chosen.get("level", "campaign")
     level = level if level in LEVELS else "campaign"
     ads, credited = await gather_or_cancel(
-        read_api(
-            context,
-            caller,
+        view.get(
             "/ads",
             **state.date_parameters(),
             level=level,
             platform=chosen.get("platform", ""),
             limit=str(MAX_LISTED),
         ),
-        _read_credited_revenue(context, caller, state, level),
+        _read_credited_revenue(view, state, level),
     )
-    return await context.render_page(
+    return await view.render(
         "ads.html",
-        workspace=workspace,
-        member=member,
         state=state,
-        bar=build_page_range_bar(context, workspace, "/ads", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/ads", state, ()),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         chosen=chosen,
         level=level,
@@ -86,14 +81,11 @@ async def show_ads(context: PageContext, public_id: str) -> Response:
     )
 
 
-async def _read_credited_revenue(
-    context: PageContext, caller: Caller, state: ViewState, level: str
-) -> ApiRead:
+async def _read_credited_revenue(view: WorkspaceView, state: ViewState, level: str) -> ApiResult:
     """The revenue that the workspace's attribution gives to each campaign, group or ad."""
     dates = state.query_body_parts(with_comparison=False)["date_range"]
-    return await read_query(
-        context,
-        caller,
+    return await view.post(
+        "/query",
         {
             "metrics": ["attributed_net_revenue", "attributed_roas"],
             "dimensions": [_ID_DIMENSIONS[level]],
@@ -104,7 +96,7 @@ async def _read_credited_revenue(
 
 
 def _describe_ads(
-    context: PageContext, state: ViewState, answer: Mapping[str, Any], credited: ApiRead, level: str
+    context: PageContext, state: ViewState, answer: Mapping[str, Any], credited: ApiResult, level: str
 ) -> dict[str, Any]:
     chosen = dict(state.page_parameters)
     by_id = {row[_ID_DIMENSIONS[level]]: row for row in credited.data.get("rows", [])}

@@ -9,9 +9,10 @@ from typing import Any, Final
 from markupsafe import Markup
 from quart import Response, request
 
-from hosts.web.api_reads import gather_two_at_a_time
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
+from hosts.web.concurrent_reads import gather_two_at_a_time
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.markdown import render_untrusted_markdown
 from hosts.web.page_context import Page, PageContext
@@ -19,7 +20,7 @@ from hosts.web.range_bar import DATES_ONLY, RangeBar
 from hosts.web.reports import report_card
 from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved_object
 from hosts.web.view_state import ViewState
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope

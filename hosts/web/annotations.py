@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from quart import Response, request
 
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.annotations import LoadedAnnotations, annotation_instant
 from hosts.web.cards.card import Answer
 from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
@@ -12,7 +13,7 @@ from hosts.web.forms import FormFields, parse_id_or_raise_not_found
 from hosts.web.local_dates import format_local_date
 from hosts.web.page_context import Page, PageContext
 from hosts.web.view_state import ViewState
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 from service_core.kernel.wall_clock import local_date

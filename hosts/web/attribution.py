@@ -8,13 +8,14 @@ from urllib.parse import urlencode
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, gather_two_at_a_time, read_api
+from hosts.web.api_client import NOTHING_READ, ApiResult
 from hosts.web.charts.number_format import ValueFormat
+from hosts.web.concurrent_reads import gather_two_at_a_time
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewState, read_view_state
-from service_core.access.models import Caller
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
 
 BASE_MODEL: Final = "last_touch"
@@ -93,28 +94,25 @@ class CreditLine:
 
 async def show_attribution(context: PageContext, public_id: str) -> Response:
     """The table of groups by models."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
+    view = await open_workspace_view(context, public_id)
     installed = context.component(AttributionModels).by_id
     fields = tuple(f"{MODEL_FIELD_PREFIX}{id_}" for id_ in installed)
-    state = read_view_state(request.args, workspace.zone, caller.now, (*_PARAMETERS, *fields))
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, (*_PARAMETERS, *fields))
     chosen = dict(state.page_parameters)
-    default = AttributionSettings.workspace_default(workspace)
+    default = AttributionSettings.workspace_default(view.workspace)
     models = choose_models(list(installed), chosen, default.model)
     group_by = chosen.get("group_by", "channel")
     group_by = group_by if group_by in GROUP_LABELS else "channel"
     metric = chosen.get("metric", "revenue")
     metric = metric if metric in METRIC_LABELS else "revenue"
-    reads = await _read_models_two_at_a_time(context, caller, state, models, group_by)
+    reads = await _read_models_two_at_a_time(view, state, models, group_by)
     columns = [
         _build_column(id_, installed[id_].label, read, group_by, metric)
         for id_, read in zip(models, reads, strict=True)
     ]
     answers = [read for read in reads if read.problem is None]
-    return await context.render_page(
+    return await view.render(
         "attribution.html",
-        workspace=workspace,
-        member=member,
         state=state,
         chosen={"window_days": str(default.window_days), **chosen, "group_by": group_by, "metric": metric},
         groups=GROUP_LABELS,
@@ -124,10 +122,10 @@ async def show_attribution(context: PageContext, public_id: str) -> Response:
         base_model=BASE_MODEL if BASE_MODEL in models else None,
         model_fields=fields,
         every_model=state.link(**dict.fromkeys(fields, "1")) if len(models) < len(installed) else None,
-        bar=build_page_range_bar(context, workspace, "/attribution", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/attribution", state, ()),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         problem=reads[0].problem if reads and not answers else None,
-        read=answers[0] if answers else ApiRead({}),
+        read=answers[0] if answers else NOTHING_READ,
         **_describe_columns(columns, answers, group_by, metric, state),
     )
 
@@ -146,22 +144,18 @@ def choose_models(installed: Sequence[str], chosen: Mapping[str, str], default_m
 
 
 async def _read_models_two_at_a_time(
-    context: PageContext, caller: Caller, state: ViewState, models: Sequence[str], group_by: str
-) -> tuple[ApiRead, ...]:
+    view: WorkspaceView, state: ViewState, models: Sequence[str], group_by: str
+) -> tuple[ApiResult, ...]:
     """The answers of the models in their order; more at once would keep other readers of the store waiting."""
     return await gather_two_at_a_time(
-        partial(_read_attribution, context, caller, state, model, group_by) for model in models
+        partial(_read_attribution, view, state, model, group_by) for model in models
     )
 
 
-async def _read_attribution(
-    context: PageContext, caller: Caller, state: ViewState, model: str, group_by: str
-) -> ApiRead:
+async def _read_attribution(view: WorkspaceView, state: ViewState, model: str, group_by: str) -> ApiResult:
     """The answer of one model, one request; channels are part of any grouping's answer."""
     chosen = dict(state.page_parameters)
-    return await read_api(
-        context,
-        caller,
+    return await view.get(
         "/attribution",
         **state.date_parameters(),
         model=model,
@@ -172,7 +166,7 @@ async def _read_attribution(
     )
 
 
-def _build_column(id_: str, label: str, read: ApiRead, group_by: str, metric: str) -> ModelColumn:
+def _build_column(id_: str, label: str, read: ApiResult, group_by: str, metric: str) -> ModelColumn:
     if read.problem is not None:
         return ModelColumn(id_, label, {}, message=read.problem.text)
     rows = read.data["channels" if group_by == "channel" else "campaigns"]
@@ -187,7 +181,7 @@ def _build_column(id_: str, label: str, read: ApiRead, group_by: str, metric: st
 
 def _describe_columns(
     columns: Sequence[ModelColumn],
-    answers: Sequence[ApiRead],
+    answers: Sequence[ApiResult],
     group_by: str,
     metric: str,
     state: ViewState,

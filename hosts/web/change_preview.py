@@ -10,12 +10,13 @@ from typing import Any, Final
 from markupsafe import Markup
 from quart import Response
 
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import safe_redirect_path_or_root
 from hosts.web.saved_note import saved_note_parameter
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.errors import NotFound
 
 _FORM_FIELDS: Final = ("csrf", "action")

@@ -6,6 +6,7 @@ from typing import Any, Final
 from quart import Response, request
 
 from hosts.web.annotations import read_annotations
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
@@ -22,7 +23,7 @@ from hosts.web.saved_range import (
     read_view_state_of_saved_object,
 )
 from hosts.web.view_state import ViewState
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.ids import new_token

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from quart import Response, request
 
-from hosts.web.api_reader import ApiReader, MemberReader, explain_failure, successful_answer
+from hosts.web.api_client import ApiRequestFailed
 from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.overview_tabs import (
@@ -25,7 +25,7 @@ from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewState, read_view_state
-from hosts.web.workspace_view import ApiRequestFailed, decode_result
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.measures import NOT_SET
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.parse_filters import MAX_FILTERS
@@ -110,21 +110,15 @@ class DetailRequest:
 
 async def render_details(context: PageContext, public_id: str, dimension: str) -> Response:
     """A page of rows of a dimension."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    asked = _read_request(context.component(Catalog), dimension, workspace.zone, context)
-    setting = build_display_context(context.component(Catalog), workspace)
-    response = await MemberReader(context, caller).post(
-        "/query", asked.body(_ROWS_OF_PAGE, request.args.get("cursor"))
-    )
-    data = successful_answer(response)
-    cursor = data["meta"]["next_cursor"] if data else None
+    view = await open_workspace_view(context, public_id)
+    asked = _read_request(context.component(Catalog), dimension, view.workspace.zone, context)
+    setting = build_display_context(context.component(Catalog), view.workspace)
+    listed = await view.post("/query", asked.body(_ROWS_OF_PAGE, request.args.get("cursor")))
+    cursor = listed.body["meta"]["next_cursor"] if listed.ok else None
     overview = f"{context.base}/w/{public_id}"
     catalog = context.component(Catalog)
-    return await context.render_page(
+    return await view.render(
         "details.html",
-        workspace=workspace,
-        member=member,
         navigation_path="",
         title=asked.tab.label,
         bar=RangeBar(
@@ -137,8 +131,8 @@ async def render_details(context: PageContext, public_id: str, dimension: str) -
         search=asked.search,
         name=asked.sort_link(dimension, setting.label(dimension)),
         columns=[asked.sort_link(metric, setting.label(metric)) for metric in asked.metrics],
-        rows=_build_rows(asked, data, setting) if data else [],
-        failure=None if data else explain_failure(response),
+        rows=_build_rows(asked, listed.body, setting) if listed.ok else [],
+        failure=None if listed.ok else listed.message,
         overview=overview,
         overview_query=_overview_state(asked.state).query_string,
         max_downloaded=f"{_MAX_DOWNLOADED_ROWS:,}",
@@ -150,11 +144,10 @@ async def render_details(context: PageContext, public_id: str, dimension: str) -
 
 async def download_details(context: PageContext, public_id: str, dimension: str) -> Response:
     """At most 50,000 rows of a dimension as CSV."""
-    workspace, member = await context.require_workspace(public_id)
-    reader = MemberReader(context, context.caller(workspace, member))
-    asked = _read_request(context.component(Catalog), dimension, workspace.zone, context)
+    view = await open_workspace_view(context, public_id)
+    asked = _read_request(context.component(Catalog), dimension, view.workspace.zone, context)
     columns = (dimension, *asked.metrics)
-    text = _rows_as_csv(columns, await _read_all_rows(reader, asked))
+    text = _rows_as_csv(columns, await _read_all_rows(view, asked))
     name = f"{dimension}_{asked.state.first_day}_{asked.state.last_day}.csv"
     headers = {**uncached_page_headers(), "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text, 200, headers, content_type="text/csv; charset=utf-8")
@@ -212,7 +205,7 @@ def _overview_state(state: ViewState) -> ViewState:
     return replace(state, page_parameters=())
 
 
-async def _read_all_rows(reader: ApiReader, asked: DetailRequest) -> list[Answer]:
+async def _read_all_rows(view: WorkspaceView, asked: DetailRequest) -> list[Answer]:
     """At most 50,000 rows, a thousand at a time.
 
     Raises:
@@ -221,12 +214,11 @@ async def _read_all_rows(reader: ApiReader, asked: DetailRequest) -> list[Answer
     rows: list[Answer] = []
     cursor = None
     while True:
-        response = await reader.post("/query", asked.body(_ROWS_OF_DOWNLOAD, cursor))
-        data = successful_answer(response)
-        if data is None:
-            raise ApiRequestFailed(decode_result(response))
-        rows += data["rows"]
-        cursor = data["meta"]["next_cursor"]
+        listed = await view.post("/query", asked.body(_ROWS_OF_DOWNLOAD, cursor))
+        if not listed.ok:
+            raise ApiRequestFailed(listed)
+        rows += listed.body["rows"]
+        cursor = listed.body["meta"]["next_cursor"]
         if cursor is None or len(rows) >= _MAX_DOWNLOADED_ROWS:
             return rows
 

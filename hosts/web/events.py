@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_client import ApiResult
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.forms import parse_number_or_text
 from hosts.web.page_context import Page, PageContext
@@ -16,7 +16,7 @@ from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters
 from hosts.web.value_labels import label_event_name
 from hosts.web.value_words import format_moment, person_name, person_path
 from hosts.web.view_state import ViewState, read_view_state
-from service_core.access.models import Caller
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.async_gather import gather_or_cancel
 
 PAGE_SIZE: Final = 50
@@ -86,42 +86,33 @@ class EventLine:
 
 async def show_events(context: PageContext, public_id: str) -> Response:
     """A page of events, or the properties they carry."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     shared = {
-        "workspace": workspace,
-        "member": member,
         "state": state,
-        "bar": build_page_range_bar(context, workspace, "/events", state, _FILTER_DIMENSIONS),
+        "bar": build_page_range_bar(context, view.workspace, "/events", state, _FILTER_DIMENSIONS),
         "skipped": skipped_filter_labels(context, _accepted_filters(state)[1]),
         **_form_values(state),
     }
     if request.args.get("view") == "properties":
-        names, properties = await gather_or_cancel(
-            read_api(context, caller, "/event-names"), _read_properties(context, caller, state)
-        )
-        return await context.render_page("event_properties.html", names=names, read=properties, **shared)
-    names, events = await gather_or_cancel(
-        read_api(context, caller, "/event-names"), _read_events(context, caller, state)
-    )
-    return await context.render_page(
-        "events.html", names=names, **shared, **_list_values(events, state, workspace.zone)
+        names, properties = await gather_or_cancel(view.get("/event-names"), _read_properties(view, state))
+        return await view.render("event_properties.html", names=names, read=properties, **shared)
+    names, events = await gather_or_cancel(view.get("/event-names"), _read_events(view, state))
+    return await view.render(
+        "events.html", names=names, **shared, **_list_values(events, state, view.workspace.zone)
     )
 
 
 async def show_newest_events(context: PageContext, public_id: str) -> Response:
     """The first rows alone, for the module that follows new events."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
-    events = await _read_events(context, caller, state)
-    return await context.render_page(
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
+    events = await _read_events(view, state)
+    return await view.render(
         "event_rows.html",
-        events.problem.status if events.problem else 200,
-        workspace=workspace,
+        events.status,
         state=state,
-        **_list_values(events, state, workspace.zone),
+        **_list_values(events, state, view.workspace.zone),
     )
 
 
@@ -152,12 +143,10 @@ def read_property_filters(chosen: Mapping[str, str]) -> list[PropertyFilter]:
     ]
 
 
-async def _read_events(context: PageContext, caller: Caller, state: ViewState) -> ApiRead:
+async def _read_events(view: WorkspaceView, state: ViewState) -> ApiResult:
     chosen = dict(state.page_parameters)
     conditions = [row.body for row in read_property_filters(chosen)]
-    return await read_api(
-        context,
-        caller,
+    return await view.get(
         "/events",
         **state.date_parameters(),
         **_accepted_filters(state)[0],
@@ -168,11 +157,9 @@ async def _read_events(context: PageContext, caller: Caller, state: ViewState) -
     )
 
 
-async def _read_properties(context: PageContext, caller: Caller, state: ViewState) -> ApiRead:
+async def _read_properties(view: WorkspaceView, state: ViewState) -> ApiResult:
     name = dict(state.page_parameters).get("event_name", "")
-    return await read_api(
-        context, caller, "/events/properties", **state.date_parameters(), event_name=name, limit="50"
-    )
+    return await view.get("/events/properties", **state.date_parameters(), event_name=name, limit="50")
 
 
 def _accepted_filters(state: ViewState) -> tuple[dict[str, str], list[str]]:
@@ -185,7 +172,7 @@ def read_offset() -> int:
     return min(int(text), MAX_OFFSET) if text.isascii() and text.isdecimal() and len(text) < 11 else 0  # noqa: PLR2004
 
 
-def _list_values(events: ApiRead, state: ViewState, zone: ZoneInfo) -> dict[str, Any]:
+def _list_values(events: ApiResult, state: ViewState, zone: ZoneInfo) -> dict[str, Any]:
     offset = read_offset()
     rows = events.data.get("events", [])
     return {

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from itertools import groupby
 from typing import Final, cast
 
 from quart import Response
 
 from hosts.web.annotations import read_annotations
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import Answer, Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context
@@ -29,7 +29,7 @@ from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
 from hosts.web.reports import MAX_NAME_LENGTH, encode_object
 from hosts.web.request_examples import build_request_examples
-from hosts.web.workspace_view import ApiRequestFailed, ApiResult, decode_result, open_workspace_view
+from hosts.web.workspace_view import open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import NotFound
@@ -108,13 +108,11 @@ async def download_rows(context: PageContext, public_id: str, row_format: str) -
     view = await open_workspace_view(context, public_id)
     query = read_explore_query(view, await view.get_or_fail("/metrics/catalog"))
     media_type = ROW_MEDIA_TYPES[row_format]
-    answer = await context.post_api_as_member(view.caller, "/query", query.download_body(), media_type)
-    if answer.status != HTTPStatus.OK:
-        raise ApiRequestFailed(decode_result(answer))
+    rows = await view.post_for_file("/query", query.download_body(), media_type)
     headers = uncached_page_headers() | {
         "Content-Disposition": f'attachment; filename="touchpoint-query.{row_format}"'
     }
-    return Response(answer.body, 200, headers, content_type=f"{media_type}; charset=utf-8")
+    return Response(rows, 200, headers, content_type=f"{media_type}; charset=utf-8")
 
 
 def _explore_card(query: ExploreQuery, result: ApiResult, setting: DisplayContext) -> Card:

@@ -5,33 +5,31 @@ from typing import Final
 
 from quart import Response, request
 
-from hosts.web.api_reader import MemberReader, explain_failure, successful_answer
 from hosts.web.page_context import Page, PageContext
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import read_view_state
+from hosts.web.workspace_view import open_workspace_view
 
 _MAX_VALUES: Final = 20
 
 
 async def list_filter_values(context: PageContext, public_id: str) -> Response:
     """The most frequent values of ``dimension`` that contain ``q``, with their labels, as JSON for a script."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now)
     dimension = request.args.get("dimension", "")
-    response = await MemberReader(context, caller).get(
+    listed = await view.get(
         "/dimension-values",
         **state.date_parameters(),
         dimension=dimension,
         q=request.args.get("q", ""),
         limit=str(_MAX_VALUES),
     )
-    answer = successful_answer(response)
-    if answer is None:
-        return context.json_response(json.dumps({"error": explain_failure(response)}), response.status)
+    if not listed.ok:
+        return context.json_response(json.dumps({"error": listed.message}), listed.status)
     values = [
         {"value": one["value"], "label": label_dimension_value(dimension, one["value"])}
-        for one in answer["values"]
+        for one in listed.body["values"]
     ]
     return context.json_response(json.dumps({"values": values}))
 

@@ -8,16 +8,18 @@ from typing import Any, Final
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, gather_two_at_a_time, read_api
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Card
 from hosts.web.cards.json_values import build_display_context, collect_labels
 from hosts.web.cards.reports import build_funnel_card
 from hosts.web.charts.number_format import ValueFormat
+from hosts.web.concurrent_reads import gather_two_at_a_time
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
 from hosts.web.value_labels import label_dimension_value, label_event_name
 from hosts.web.view_state import ViewState, read_view_state
-from service_core.access.models import Caller, Workspace
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
+from service_core.access.models import Workspace
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.ids import new_token
@@ -67,19 +69,14 @@ class GroupLine:
 
 async def show_funnels(context: PageContext, public_id: str) -> Response:
     """The builder, and what its funnel shows."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     chosen = dict(state.page_parameters)
     steps = [name.strip() for field in _STEP_FIELDS if (name := chosen.get(field, "")).strip()]
-    names, funnel = await gather_or_cancel(
-        read_api(context, caller, "/event-names"), _read_funnel(context, caller, state, steps)
-    )
-    shown = {} if funnel is None else await _describe_funnel(context, caller, state, steps, funnel)
-    return await context.render_page(
+    names, funnel = await gather_or_cancel(view.get("/event-names"), _read_funnel(view, state, steps))
+    shown = {} if funnel is None else await _describe_funnel(view, state, steps, funnel)
+    return await view.render(
         "funnels.html",
-        workspace=workspace,
-        member=member,
         state=state,
         chosen=chosen,
         steps=steps,
@@ -87,7 +84,7 @@ async def show_funnels(context: PageContext, public_id: str) -> Response:
         orders=ORDER_LABELS,
         units=UNIT_LABELS,
         dimensions=_dimension_labels(context),
-        bar=build_page_range_bar(context, workspace, "/funnels", state, DIMENSIONS),
+        bar=build_page_range_bar(context, view.workspace, "/funnels", state, DIMENSIONS),
         skipped=skipped_filter_labels(context, exact_filter_parameters(state, DIMENSIONS)[1]),
         names=names,
         suggestions=_suggest_funnels(names, state),
@@ -100,7 +97,7 @@ def _dimension_labels(context: PageContext) -> dict[str, str]:
     return {"": "Nothing", **{dimension: labels.get(dimension, dimension) for dimension in DIMENSIONS}}
 
 
-def _suggest_funnels(names: ApiRead, state: ViewState) -> list[tuple[str, str]]:
+def _suggest_funnels(names: ApiResult, state: ViewState) -> list[tuple[str, str]]:
     """Words and query string of funnels of events that occur; the two most frequent ones if no usual pair does."""
     known = names.data.get("event_names", [])
     pairs = [pair for pair in _SUGGESTED if set(pair) <= set(known)] or [tuple(known[:2])]
@@ -111,15 +108,13 @@ def _suggest_funnels(names: ApiRead, state: ViewState) -> list[tuple[str, str]]:
 
 
 async def _read_funnel(
-    context: PageContext, caller: Caller, state: ViewState, steps: Sequence[str], **filters: str
-) -> ApiRead | None:
+    view: WorkspaceView, state: ViewState, steps: Sequence[str], **filters: str
+) -> ApiResult | None:
     """The answer for the chosen steps; None while there are fewer than two."""
     if len(steps) < MIN_STEPS:
         return None
     chosen = dict(state.page_parameters)
-    return await read_api(
-        context,
-        caller,
+    return await view.get(
         "/funnel",
         **state.date_parameters(),
         **(exact_filter_parameters(state, DIMENSIONS)[0] | filters),
@@ -129,15 +124,15 @@ async def _read_funnel(
 
 
 async def _describe_funnel(
-    context: PageContext, caller: Caller, state: ViewState, steps: Sequence[str], funnel: ApiRead
+    view: WorkspaceView, state: ViewState, steps: Sequence[str], funnel: ApiResult
 ) -> dict[str, Any]:
     if funnel.problem is not None:
         return {"read": funnel}
-    groups = await _compare_by_chosen_dimension(context, caller, state, steps)
-    may_save = Scope.WRITE_REPORTS in caller.credential.scopes
+    groups = await _compare_by_chosen_dimension(view, state, steps)
+    may_save = Scope.WRITE_REPORTS in view.caller.credential.scopes
     return {
         "read": funnel,
-        "card": _build_card(context, caller.workspace, steps, funnel.data),
+        "card": _build_card(view.context, view.workspace, steps, funnel.data),
         "lines": [_build_step_line(step) for step in funnel.data["steps"]],
         "unit_words": UNIT_LABELS[funnel.data["unit"]].lower(),
         "groups": groups,
@@ -145,7 +140,7 @@ async def _describe_funnel(
         "is_filtered": bool(state.filters or dict(state.page_parameters).get("exclude")),
         "report_name": " → ".join(label_event_name(name) for name in steps)[:120],
         "once": new_token(),
-        "may_save": may_save and "POST /w/<public_id>/reports" in context.routes,
+        "may_save": may_save and "POST /w/<public_id>/reports" in view.context.routes,
     }
 
 
@@ -172,15 +167,13 @@ def _build_step_line(step: Mapping[str, Any]) -> StepLine:
 
 
 async def _compare_by_chosen_dimension(
-    context: PageContext, caller: Caller, state: ViewState, steps: Sequence[str]
+    view: WorkspaceView, state: ViewState, steps: Sequence[str]
 ) -> dict[str, Any] | None:
     """The funnel of each of the most frequent values of the chosen dimension; None if none is chosen."""
     dimension = dict(state.page_parameters).get("by", "")
     if dimension not in DIMENSIONS:
         return None
-    values = await read_api(
-        context,
-        caller,
+    values = await view.get(
         "/dimension-values",
         dimension=dimension,
         limit=str(MAX_GROUPS),
@@ -190,7 +183,7 @@ async def _compare_by_chosen_dimension(
         return {"problem": values.problem, "lines": [], "failed": []}
     listed = [row["value"] for row in values.data["values"]]
     funnels = await gather_two_at_a_time(
-        partial(_read_funnel, context, caller, state, steps, **{dimension: value}) for value in listed
+        partial(_read_funnel, view, state, steps, **{dimension: value}) for value in listed
     )
     answers = [(value, funnel) for value, funnel in zip(listed, funnels, strict=True) if funnel is not None]
     return {

@@ -6,6 +6,7 @@ from zoneinfo import available_timezones
 
 from quart import Response
 
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer
 from hosts.web.change_preview import FormWrite, preview_or_save
 from hosts.web.page_context import Page, PageContext
@@ -17,7 +18,7 @@ from hosts.web.settings_form import (
     values_of_form,
     values_of_settings,
 )
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import RuleBasedModel
 from service_core.kernel.async_gather import gather_or_cancel

@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 
 from quart import Response, request
 
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
@@ -22,7 +23,7 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import DATES_ONLY, RangeBar
 from hosts.web.view_state import ViewState, read_view_state
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_token

@@ -1,5 +1,6 @@
 """A workspace at a glance: its numbers for members and for whoever holds a key, drawn on the server."""
 
+import json
 from dataclasses import replace
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -7,7 +8,7 @@ from zoneinfo import ZoneInfo
 from quart import Response, render_template, request
 
 from hosts.web.annotations import read_annotations
-from hosts.web.api_reader import ApiReader, KeyReader, MemberReader, successful_answer
+from hosts.web.api_client import ApiClient, ApiResult, KeyClient
 from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import DisplayContext
 from hosts.web.cards.json_values import build_display_context, collect_labels
@@ -17,7 +18,7 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
 from hosts.web.view_state import read_view_state
-from hosts.web.workspace_view import WorkspaceView
+from hosts.web.workspace_view import open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 
@@ -32,21 +33,17 @@ async def redirect_to_workspace_or_show_home(context: PageContext) -> Response:
 
 async def render_workspace_overview(context: PageContext, public_id: str) -> Response:
     """Totals, their course, and where people come from; with ``part`` in the query one card of them."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    setting = build_display_context(context.component(Catalog), workspace)
+    view = await open_workspace_view(context, public_id)
+    setting = build_display_context(context.component(Catalog), view.workspace)
     values = f"{context.base}/w/{public_id}/filter-values"
-    reader = _overview_reader(context, MemberReader(context, caller), setting, values)
+    reader = _overview_reader(context, view, setting, values)
     details = f"{context.base}/w/{public_id}/details/"
     part = await _render_part_or_none(reader, details)
     if part is not None:
         return Response(part, 200, uncached_page_headers(), mimetype="text/html")
-    view = WorkspaceView(context, workspace, member, caller)
     page, marked = await gather_or_cancel(reader.load_page(), read_annotations(view, reader.state))
-    return await context.render_page(
+    return await view.render(
         "workspace_overview.html",
-        workspace=workspace,
-        member=member,
         page=replace(page, chart=mark_annotations(page.chart, marked, setting.zone)),
         details=details,
     )
@@ -54,27 +51,30 @@ async def render_workspace_overview(context: PageContext, public_id: str) -> Res
 
 async def render_overview_with_api_key(context: PageContext) -> Response:
     """The same for whoever holds a key: asked of the API with it, within its budget, as any program asks."""
-    key_reader = KeyReader(context, request.headers.get("Authorization", ""))
-    answer = await key_reader.get("/workspace")
-    known = successful_answer(answer)
-    if known is None:
-        return context.json_response(answer.body.decode(), answer.status)
+    client = KeyClient(context, request.headers.get("Authorization", ""))
+    known = await client.get("/workspace")
+    if not known.ok:
+        return _pass_on_error(context, known)
     labels = collect_labels(context.component(Catalog))
-    setting = DisplayContext(ZoneInfo(known["timezone"]), known["currency"], labels)
-    page = await _overview_reader(context, key_reader, setting).load_page()
+    setting = DisplayContext(ZoneInfo(known.body["timezone"]), known.body["currency"], labels)
+    page = await _overview_reader(context, client, setting).load_page()
     if page.failure is not None:
-        return context.json_response(page.failure.body.decode(), page.failure.status)
-    body = await render_template("key_overview.html", name=known["name"], page=page)
+        return _pass_on_error(context, page.failure)
+    body = await render_template("key_overview.html", name=known.body["name"], page=page)
     return Response(body, 200, uncached_page_headers(), mimetype="text/html")
 
 
+def _pass_on_error(context: PageContext, result: ApiResult) -> Response:
+    return context.json_response(json.dumps(result.body), result.status)
+
+
 def _overview_reader(
-    context: PageContext, reader: ApiReader, setting: DisplayContext, values_address: str = ""
+    context: PageContext, client: ApiClient, setting: DisplayContext, values_address: str = ""
 ) -> OverviewReader:
     catalog = context.component(Catalog)
     state = read_view_state(request.args, setting.zone, context.clock(), PAGE_PARAMETERS)
     bar = RangeBar(state, "", filterable_dimensions(catalog), values_address=values_address)
-    return OverviewReader(reader, catalog, setting, bar)
+    return OverviewReader(client, catalog, setting, bar)
 
 
 async def _render_part_or_none(reader: OverviewReader, details: str) -> str | None:

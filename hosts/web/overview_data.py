@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from hosts.web.api_reader import ApiReader, explain_failure, successful_answer
+from hosts.web.api_client import ApiClient, ApiResult
 from hosts.web.cards.card import Answer, Card, DisplayContext, message_card, parse_instant
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.cards.rankings import build_ranking_card
@@ -26,7 +26,6 @@ from hosts.web.view_periods import format_days
 from hosts.web.view_state import ViewState
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.parse_filters import MAX_FILTERS
-from service_core.api.http_messages import ApiResponse
 from service_core.kernel.async_gather import gather_or_cancel
 
 _MAX_RANKED: Final = 8
@@ -87,7 +86,7 @@ class OverviewPage:
     breakdowns: Sequence[Choice]
     cards: Sequence[TabbedCard]
     live: int | None
-    failure: ApiResponse | None
+    failure: ApiResult | None
     is_empty: bool
     explore: str
 
@@ -97,13 +96,13 @@ class OverviewReader:
     """Reads the overview of one state.
 
     Attributes:
-        reader: sends the requests.
+        client: sends the requests.
         catalog: of metrics and dimensions.
         setting: of the workspace.
         bar: with the state.
     """
 
-    reader: ApiReader
+    client: ApiClient
     catalog: Catalog
     setting: DisplayContext
     bar: RangeBar
@@ -120,13 +119,13 @@ class OverviewReader:
         metrics = list_accepted_metrics(self.catalog, TILE_METRICS, self.state) or [DEFAULT_METRIC]
         (totals, chart, live), cards = await gather_or_cancel(
             gather_or_cancel(
-                self.reader.post("/query", self._totals_body(metrics)),
-                self.reader.post("/query", self._breakdown_body(metric, by)) if by else _no_answer(),
-                self.reader.get("/realtime"),
+                self.client.post("/query", self._totals_body(metrics)),
+                self.client.post("/query", self._breakdown_body(metric, by)) if by else _no_answer(),
+                self.client.get("/realtime"),
             ),
             gather_or_cancel(*(self.load_card(group) for group in list_tab_groups(self.catalog))),
         )
-        data, realtime = successful_answer(totals), successful_answer(live)
+        data = totals.body if totals.ok else None
         return OverviewPage(
             self.bar,
             build_tiles(
@@ -140,8 +139,8 @@ class OverviewReader:
             self._chart_card(metric, totals if chart is None else chart, is_broken_down=chart is not None),
             self._breakdown_choices(metric, by),
             cards,
-            realtime["active_visitors"] if realtime else None,
-            None if data else totals,
+            live.body["active_visitors"] if live.ok else None,
+            None if totals.ok else totals,
             data is not None and not self.state.filters and _shows_that_nothing_happened(data["totals"]),
             self._explore_query(metric, by),
         )
@@ -149,18 +148,17 @@ class OverviewReader:
     async def load_card(self, group: TabGroup) -> TabbedCard:
         """One card with its chosen tab."""
         tab = group.read_chosen_tab(self.state)
-        response = await self.reader.post("/query", self._ranking_body(tab))
-        data = successful_answer(response)
+        ranking = await self.client.post("/query", self._ranking_body(tab))
         card = (
-            message_card(tab.label, explain_failure(response))
-            if data is None
-            else build_ranking_card(
+            build_ranking_card(
                 tab.label,
-                data,
+                ranking.body,
                 self.setting,
                 empty=tab.empty,
                 link_of=lambda value: self.state.with_filter(tab.dimension, value).query_string,
             )
+            if ranking.ok
+            else message_card(tab.label, ranking.message)
         )
         first = group.tabs[0]
         tabs = (
@@ -194,13 +192,14 @@ class OverviewReader:
         metric = tab.metric or chosen_metric(self.catalog, self.state, tab.dimension)
         return {"metrics": [metric], "dimensions": [tab.dimension], "limit": _MAX_RANKED, **parts}
 
-    def _chart_card(self, metric: str, response: ApiResponse, *, is_broken_down: bool) -> Card:
-        data, title = successful_answer(response), self.setting.label(metric)
-        if data is None:
-            return message_card(title, explain_failure(response), "lg")
+    def _chart_card(self, metric: str, course: ApiResult, *, is_broken_down: bool) -> Card:
+        title = self.setting.label(metric)
+        if not course.ok:
+            return message_card(title, course.message, "lg")
         if is_broken_down:
-            return replace(build_query_card_by_columns(title, data, self.setting), numbers=(), size="lg")
-        return build_trend_card(metric, data, self.setting)
+            card = build_query_card_by_columns(title, course.body, self.setting)
+            return replace(card, numbers=(), size="lg")
+        return build_trend_card(metric, course.body, self.setting)
 
     def _explore_query(self, metric: str, dimension: str | None) -> str:
         chosen = (("metrics", metric), ("dimensions", dimension or ""), ("chart", "line"))

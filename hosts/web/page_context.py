@@ -3,7 +3,6 @@
 import json
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -11,7 +10,6 @@ from quart import Response, g, render_template, request
 
 from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
-from hosts.composition.json_codec import CODEC
 from hosts.web.forms import FormFields, read_sanitized_form_pairs
 from hosts.web.labels import CONFIRMATIONS, page_status_and_message
 from hosts.web.navigation import Navigation, build_navigation
@@ -25,11 +23,9 @@ from service_core.access.internal_callers import build_dashboard_caller_with_rol
 from service_core.access.ip_prefixes import full_ipv4_or_ipv6_slash_64
 from service_core.access.members.models import SESSION_LIFETIME, Account, Member
 from service_core.access.members.sign_in import NewSession, SignIn
-from service_core.access.models import AuthContext, Caller, Workspace
+from service_core.access.models import Caller, Workspace
 from service_core.access.passkeys.ceremonies import BrowserContext
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
-from service_core.api.http_messages import ApiRequest, ApiResponse
-from service_core.api.render import json_default
 from service_core.kernel.errors import ApiError, Forbidden, NotFound
 from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_token
 from service_core.workspace.share_links.cached_results import RESULT_LIFETIME
@@ -62,27 +58,6 @@ class Visitor:
     secret: str = field(repr=False)
     account: Account | None
     is_new: bool = False
-
-
-def _api_request_as_member(
-    caller: Caller,
-    method: str,
-    path: str,
-    *,
-    query: str = "",
-    body: bytes = b"",
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> ApiRequest:
-    """A request of the API that is authenticated as the signed-in person."""
-    return ApiRequest(
-        method,
-        f"/v1{path}",
-        query,
-        {**({"content-type": "application/json"} if body else {}), **headers},
-        body,
-        interface=caller.interface,
-        auth_context=AuthContext(caller.credential, caller.workspace, caller.acting_user),
-    )
 
 
 class PageContext:
@@ -209,57 +184,6 @@ class PageContext:
         if visitor and visitor.is_new and request.method != "POST":
             self._set_session_cookie(answer, visitor.secret, None)
         return answer
-
-    async def request_api_as_member_within_limit(
-        self, caller: Caller, path: str, **parameters: str
-    ) -> ApiResponse:
-        """Sends a GET request as the signed-in person; it counts against a request limit of their account."""
-        return await self.service.dispatch(
-            _api_request_as_member(caller, "GET", path, query=urlencode(parameters))
-        )
-
-    async def post_api_as_member(
-        self, caller: Caller, path: str, body: Mapping[str, Any], accept: str | None = None
-    ) -> ApiResponse:
-        """Sends a POST request with a JSON body as the signed-in person, within the same request limit.
-
-        Args:
-            caller: the signed-in person in a workspace.
-            path: of the operation, such as ``/query``.
-            body: JSON values.
-            accept: media type of the answer; None for JSON.
-        """
-        return await self._send_body_as_member(
-            caller, "POST", path, body, {"accept": accept} if accept else {}
-        )
-
-    async def write_api_as_member(
-        self,
-        caller: Caller,
-        method: str,
-        path: str,
-        body: Mapping[str, Any],
-        idempotency_key: str | None = None,
-    ) -> ApiResponse:
-        """Sends a write as the signed-in person, within the limits of their account.
-
-        Args:
-            caller: the signed-in person in a workspace.
-            method: ``POST``, ``PATCH`` or ``DELETE``.
-            path: of the operation, such as ``/reports``.
-            body: JSON values.
-            idempotency_key: with it, a repeated ``POST`` changes nothing.
-        """
-        headers = {"idempotency-key": idempotency_key} if idempotency_key else {}
-        return await self._send_body_as_member(caller, method, path, body, headers)
-
-    async def _send_body_as_member(
-        self, caller: Caller, method: str, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> ApiResponse:
-        encoded = CODEC.dumps(body, json_default)
-        return await self.service.dispatch(
-            _api_request_as_member(caller, method, path, body=encoded, headers=headers)
-        )
 
     def json_response(self, body: str, status: int = 200) -> Response:
         """JSON for a script of ours."""

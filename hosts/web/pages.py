@@ -56,10 +56,10 @@ from hosts.web import (
     theme,
     tracking,
 )
+from hosts.web.api_client import ApiRequestFailed
 from hosts.web.local_dates import format_local_date
 from hosts.web.page_context import Page, PageContext, SignInRequired
 from hosts.web.page_security import HEADERS
-from hosts.web.workspace_view import ApiRequestFailed
 from service_core.kernel.errors import ApiError, NotFound
 from service_core.kernel.ids import new_id
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_client import ApiResult
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.events import read_offset
 from hosts.web.page_context import Page, PageContext
@@ -15,7 +15,7 @@ from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.value_words import format_day, humanize, person_name, person_path
 from hosts.web.view_state import ViewState, read_view_state
-from service_core.access.models import Caller
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.people.operations import MAX_PAGE_END
 
 PAGE_SIZE: Final = 50
@@ -56,24 +56,21 @@ class PersonLine:
 
 async def show_people(context: PageContext, public_id: str) -> Response:
     """People with an event in the range."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
-    people = await _read_people(context, caller, state)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
+    people = await _read_people(view, state)
     chosen = dict(state.page_parameters)
-    return await context.render_page(
+    return await view.render(
         "people.html",
-        workspace=workspace,
-        member=member,
         state=state,
         chosen=chosen,
         sort=_chosen_sort(chosen),
         sorts=SORT_LABELS,
         identified=IDENTIFIED_LABELS,
         is_narrowed=bool(chosen.keys() - {"sort"} or state.filters),
-        bar=build_page_range_bar(context, workspace, "/people", state, _FILTER_DIMENSIONS),
+        bar=build_page_range_bar(context, view.workspace, "/people", state, _FILTER_DIMENSIONS),
         skipped=skipped_filter_labels(context, exact_filter_parameters(state, _FILTER_DIMENSIONS)[1]),
-        **_list_values(people, state, workspace.zone),
+        **_list_values(people, state, view.workspace.zone),
     )
 
 
@@ -82,12 +79,10 @@ def _chosen_sort(chosen: Mapping[str, str]) -> str:
     return sort if sort in SORT_LABELS else "last_seen"
 
 
-async def _read_people(context: PageContext, caller: Caller, state: ViewState) -> ApiRead:
+async def _read_people(view: WorkspaceView, state: ViewState) -> ApiResult:
     chosen = dict(state.page_parameters)
     identified = chosen.get("identified", "")
-    return await read_api(
-        context,
-        caller,
+    return await view.get(
         "/users",
         **state.date_parameters(),
         **exact_filter_parameters(state, _FILTER_DIMENSIONS)[0],
@@ -99,7 +94,7 @@ async def _read_people(context: PageContext, caller: Caller, state: ViewState) -
     )
 
 
-def _list_values(people: ApiRead, state: ViewState, zone: ZoneInfo) -> dict[str, Any]:
+def _list_values(people: ApiResult, state: ViewState, zone: ZoneInfo) -> dict[str, Any]:
     rows, offset = people.data.get("users", []), people.data.get("offset", 0)
     following = offset + len(rows)
     has_more = people.data.get("has_more", False)

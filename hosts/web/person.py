@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 
 from quart import Response, request
 
-from hosts.web.api_reads import read_api
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.forms import drop_unstorable_characters
 from hosts.web.page_context import Page, PageContext
 from hosts.web.value_labels import label_dimension_value, label_event_name
 from hosts.web.value_words import format_day, format_moment, humanize, person_name
+from hosts.web.workspace_view import open_workspace_view
 from service_core.access.models import Workspace
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.kernel.errors import NotFound
@@ -63,19 +63,16 @@ class SessionLine:
 
 async def show_person(context: PageContext, public_id: str, user_id: str) -> Response:
     """Identities, traits, totals and the timeline of a person."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
+    view = await open_workspace_view(context, public_id)
     [(_, id_)] = drop_unstorable_characters([("id", request.args.get("id", user_id))])
     window = request.args.get("days", DEFAULT_WINDOW)
     window = window if window in WINDOWS else DEFAULT_WINDOW
-    person = await read_api(context, caller, f"/users/{quote(id_, safe='')}", window_days=window)
+    person = await view.get(f"/users/{quote(id_, safe='')}", window_days=window)
     if person.problem is not None and person.problem.status == HTTPStatus.NOT_FOUND:
         raise NotFound
-    shown = _describe_person(context, workspace, person.data) if person.problem is None else {}
-    return await context.render_page(
+    shown = _describe_person(context, view.workspace, person.data) if person.problem is None else {}
+    return await view.render(
         "person.html",
-        workspace=workspace,
-        member=member,
         read=person,
         id=id_,
         windows={days: (words, _window_link(days)) for days, words in WINDOWS.items()},

@@ -7,7 +7,7 @@ from typing import Any, Final
 from quart import Response, request
 
 from hosts.web.ads import format_roas
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_client import NOTHING_READ
 from hosts.web.cards.card import Number
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import explain_missing_values
@@ -16,6 +16,7 @@ from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.revenue import REFUND_LABELS
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
+from hosts.web.workspace_view import open_workspace_view
 from service_core.access.models import Workspace
 from service_core.kernel.date_range import parse_inclusive_start_end_dates
 from service_core.kernel.timestamps import format_timestamp
@@ -41,38 +42,33 @@ _PARAMETERS: Final = ("refund_basis",)
 
 async def show_profit(context: PageContext, public_id: str) -> Response:
     """The statement from revenue to profit."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     basis = dict(state.page_parameters).get("refund_basis", "refund")
     basis = basis if basis in REFUND_LABELS else "refund"
-    start, end = hour_aligned_span(state, workspace, caller.now)
+    start, end = hour_aligned_span(state, view.workspace, view.caller.now)
     is_begun = start < end
     read = (
-        await read_api(
-            context,
-            caller,
+        await view.get(
             "/commerce-metrics",
             start_date=format_timestamp(start),
             end_date=format_timestamp(end),
             refund_basis=basis,
         )
         if is_begun
-        else ApiRead({})
+        else NOTHING_READ
     )
-    return await context.render_page(
+    return await view.render(
         "profit.html",
-        workspace=workspace,
-        member=member,
         state=state,
-        bar=build_page_range_bar(context, workspace, "/profit", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/profit", state, ()),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         basis=basis,
         bases=REFUND_LABELS,
         read=read,
         is_begun=is_begun,
-        through=format_moment(format_timestamp(end), workspace.zone),
-        **(_describe_profit(context, workspace, read.data) if is_begun and not read.problem else {}),
+        through=format_moment(format_timestamp(end), view.workspace.zone),
+        **(_describe_profit(context, view.workspace, read.data) if is_begun and not read.problem else {}),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quart import Response, render_template, request
 
-from hosts.web.api_reader import MemberReader, explain_failure, successful_answer
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer, Card, DisplayContext, Number, Table, message_card, parse_instant
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.rankings import NO_PLACES
@@ -19,11 +19,10 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewState, today_view_state
-from service_core.access.models import Caller
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.measures import NOT_SET
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.reads.realtime import TIMELINE_MINUTES
-from service_core.api.http_messages import ApiResponse
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.timestamps import format_timestamp
 
@@ -57,43 +56,39 @@ class RealtimePage:
 
 async def render_realtime(context: PageContext, public_id: str) -> Response:
     """The page; with ``part=live`` in the query only what changes."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    setting = build_display_context(context.component(Catalog), workspace)
-    state = today_view_state(workspace.zone, caller.now)
+    view = await open_workspace_view(context, public_id)
+    setting = build_display_context(context.component(Catalog), view.workspace)
+    state = today_view_state(view.workspace.zone, view.caller.now)
     overview = f"{context.base}/w/{public_id}"
-    page = await _load_page(MemberReader(context, caller), caller, setting, state, overview)
+    page = await _load_page(view, setting, state, overview)
     if request.args.get("part") == "live":
         body = await render_template(
-            "realtime_live.html", base=context.base, workspace=workspace, page=page, state=state
+            "realtime_live.html", base=context.base, workspace=view.workspace, page=page, state=state
         )
         return Response(body, 200, uncached_page_headers(), mimetype="text/html")
-    return await context.render_page(
-        "realtime.html", workspace=workspace, member=member, page=page, state=state
-    )
+    return await view.render("realtime.html", page=page, state=state)
 
 
 async def _load_page(
-    reader: MemberReader, caller: Caller, setting: DisplayContext, state: ViewState, overview: str
+    view: WorkspaceView, setting: DisplayContext, state: ViewState, overview: str
 ) -> RealtimePage:
     """Three requests: counts by minute, page views by page, source and place together, and the newest events."""
-    start = format_timestamp(caller.now - timedelta(minutes=TIMELINE_MINUTES))
-    end = format_timestamp(caller.now)
+    start = format_timestamp(view.caller.now - timedelta(minutes=TIMELINE_MINUTES))
+    end = format_timestamp(view.caller.now)
     counted, ranked, listed = await gather_or_cancel(
-        reader.get("/realtime"),
-        reader.post("/query", _ranking_body(start, end)),
-        reader.get("/events", start_date=start, end_date=end, limit=str(_MAX_EVENTS)),
+        view.get("/realtime"),
+        view.post("/query", _ranking_body(start, end)),
+        view.get("/events", start_date=start, end_date=end, limit=str(_MAX_EVENTS)),
     )
-    counts, events = successful_answer(counted), successful_answer(listed)
     return RealtimePage(
-        _totals(counts, setting) if counts else (),
-        _timeline_card(counts, setting)
-        if counts
-        else message_card("By minute", explain_failure(counted), "lg"),
+        _totals(counted.body, setting) if counted.ok else (),
+        _timeline_card(counted.body, setting)
+        if counted.ok
+        else message_card("By minute", counted.message, "lg"),
         _ranking_cards(ranked, state, overview),
-        tuple(build_event_line(row, setting.zone) for row in events["events"]) if events else (),
-        None if events else explain_failure(listed),
-        f"{caller.now.astimezone(setting.zone):%H:%M:%S}",
+        tuple(build_event_line(row, setting.zone) for row in listed.data.get("events", [])),
+        None if listed.ok else listed.message,
+        f"{view.caller.now.astimezone(setting.zone):%H:%M:%S}",
     )
 
 
@@ -142,15 +137,14 @@ def _timeline_card(counts: Answer, setting: DisplayContext) -> Card:
     return Card("Page views by minute", "plot", picture, table=Table(head, rows), size="lg")
 
 
-def _ranking_cards(response: ApiResponse, state: ViewState, overview: str) -> tuple[Card, ...]:
-    data = successful_answer(response)
-    if data is None:
-        return tuple(message_card(title, explain_failure(response)) for _, title in _RANKINGS)
+def _ranking_cards(ranked: ApiResult, state: ViewState, overview: str) -> tuple[Card, ...]:
+    if not ranked.ok:
+        return tuple(message_card(title, ranked.message) for _, title in _RANKINGS)
     cards = (
-        _ranking_card(title, _sum_pageviews_by(data, dimension), dimension, state, overview)
+        _ranking_card(title, _sum_pageviews_by(ranked.body, dimension), dimension, state, overview)
         for dimension, title in _RANKINGS
     )
-    notes = (_TRUNCATED_NOTE,) if data["meta"]["truncated"] else ()
+    notes = (_TRUNCATED_NOTE,) if ranked.body["meta"]["truncated"] else ()
     return tuple(replace(card, notes=notes) for card in cards)
 
 

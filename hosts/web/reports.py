@@ -7,6 +7,7 @@ from quart import Response, request
 
 from hosts.composition.json_codec import CODEC
 from hosts.web.annotations import read_annotations
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
@@ -19,7 +20,7 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import DATES_ONLY, FILTERS_ONLY, RangeBar
 from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved_object
 from hosts.web.view_state import ViewState
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import BadRequest

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_client import ApiResult
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.cohort_table import (
     HeatCell,
@@ -17,7 +17,7 @@ from hosts.web.cohort_table import (
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
 from hosts.web.view_state import ViewState, read_view_state
-from service_core.access.models import Caller
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.async_gather import gather_or_cancel
 
 GRANULARITY_LABELS: Final[Mapping[str, str]] = {
@@ -44,22 +44,19 @@ _RETENTION_ONLY: Final = ("event_name", "mode")
 
 async def show_retention(context: PageContext, public_id: str) -> Response:
     """Retention by cohort, or their lifetime value."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     chosen = dict(state.page_parameters)
     is_ltv = chosen.get("view") == "ltv"
-    reads = await _read_cohorts(context, caller, state, is_ltv=is_ltv)
-    return await context.render_page(
+    reads = await _read_cohorts(view, state, is_ltv=is_ltv)
+    return await view.render(
         "ltv.html" if is_ltv else "retention.html",
-        workspace=workspace,
-        member=member,
         state=state,
         chosen={"periods": DEFAULT_PERIODS, **chosen},
         granularities=GRANULARITY_LABELS,
         cohorts=COHORT_LABELS,
         modes=MODE_LABELS,
-        bar=build_page_range_bar(context, workspace, "/retention", state, DIMENSIONS),
+        bar=build_page_range_bar(context, view.workspace, "/retention", state, DIMENSIONS),
         skipped=skipped_filter_labels(context, exact_filter_parameters(state, DIMENSIONS)[1]),
         read=reads[0],
         names=reads[1],
@@ -68,8 +65,8 @@ async def show_retention(context: PageContext, public_id: str) -> Response:
 
 
 async def _read_cohorts(
-    context: PageContext, caller: Caller, state: ViewState, *, is_ltv: bool
-) -> tuple[ApiRead, ApiRead | None]:
+    view: WorkspaceView, state: ViewState, *, is_ltv: bool
+) -> tuple[ApiResult, ApiResult | None]:
     """The cohorts, and for retention the event names to choose from."""
     chosen = dict(state.page_parameters)
     parameters = {
@@ -78,15 +75,13 @@ async def _read_cohorts(
         **{name: chosen.get(name, "") for name in _PARAMETERS if name not in {"view", *_RETENTION_ONLY}},
     }
     if is_ltv:
-        return await read_api(context, caller, "/ltv", **parameters), None
+        return await view.get("/ltv", **parameters), None
     parameters |= {name: chosen.get(name, "") for name in _RETENTION_ONLY}
-    cohorts, names = await gather_or_cancel(
-        read_api(context, caller, "/retention", **parameters), read_api(context, caller, "/event-names")
-    )
+    cohorts, names = await gather_or_cancel(view.get("/retention", **parameters), view.get("/event-names"))
     return cohorts, names
 
 
-def _describe_cohorts(read: ApiRead, *, is_ltv: bool) -> dict[str, Any]:
+def _describe_cohorts(read: ApiResult, *, is_ltv: bool) -> dict[str, Any]:
     if read.problem is not None or not read.data["rows"]:
         return {"table": None, "curve": None}
     return _describe_lifetime_value(read.data) if is_ltv else _describe_retention(read.data)

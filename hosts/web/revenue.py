@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api, read_query
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Card, Number
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.queries import build_query_card_by_columns
@@ -16,7 +16,8 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
-from service_core.access.models import Caller, Workspace
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
+from service_core.access.models import Workspace
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 
@@ -43,42 +44,38 @@ _PARAMETERS: Final = ("refund_basis",)
 
 async def show_revenue(context: PageContext, public_id: str) -> Response:
     """Totals, the course of revenue, and a row per provider."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     basis = dict(state.page_parameters).get("refund_basis", "refund")
     basis = basis if basis in REFUND_LABELS else "refund"
     revenue, series = await gather_or_cancel(
-        read_api(context, caller, "/revenue", **state.date_parameters(), refund_basis=basis),
-        _read_series(context, caller, state, basis),
+        view.get("/revenue", **state.date_parameters(), refund_basis=basis),
+        _read_series(view, state, basis),
     )
-    shown = {} if revenue.problem else _describe_revenue(context, workspace, revenue.data)
-    return await context.render_page(
+    shown = {} if revenue.problem else _describe_revenue(context, view.workspace, revenue.data)
+    return await view.render(
         "revenue.html",
-        workspace=workspace,
-        member=member,
         state=state,
-        bar=build_page_range_bar(context, workspace, "/revenue", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/revenue", state, ()),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         basis=basis,
         bases=REFUND_LABELS,
         read=revenue,
         series=series,
-        series_card=_build_series_card(context, workspace, series),
+        series_card=_build_series_card(context, view.workspace, series),
         **shown,
     )
 
 
-async def _read_series(context: PageContext, caller: Caller, state: ViewState, basis: str) -> ApiRead:
+async def _read_series(view: WorkspaceView, state: ViewState, basis: str) -> ApiResult:
     dates = state.query_body_parts(with_comparison=False)["date_range"]
-    return await read_query(
-        context,
-        caller,
+    return await view.post(
+        "/query",
         {"metrics": ["revenue"], "interval": state.interval, "date_range": dates, "refund_basis": basis},
     )
 
 
-def _build_series_card(context: PageContext, workspace: Workspace, series: ApiRead) -> Card | None:
+def _build_series_card(context: PageContext, workspace: Workspace, series: ApiResult) -> Card | None:
     if series.problem is not None:
         return None
     setting = build_display_context(context.component(Catalog), workspace)

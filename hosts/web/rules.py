@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from quart import Response, request
 
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer
 from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
 from hosts.web.page_context import Page, PageContext
@@ -20,7 +21,7 @@ from hosts.web.rule_form import (
     values_of_rule,
 )
 from hosts.web.view_state import ViewState, read_view_state
-from hosts.web.workspace_view import ApiResult, WorkspaceView, open_workspace_view
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 from service_core.workspace.rules.postback_platforms import PostbackPlatforms

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from quart import Response, render_template
 
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_client import ApiResult
 from hosts.web.navigation import WORKSPACE_ROUTE_PREFIX
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.value_labels import label_event_name
 from hosts.web.value_words import format_moment, person_name, person_path
-from service_core.access.models import Caller, Workspace
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
+from service_core.access.models import Workspace
 from service_core.workspace.onboarding import SetupStep
 
 
@@ -85,47 +86,44 @@ class FirstEvent:
 
 async def show_start(context: PageContext, public_id: str) -> Response:
     """The script, the first event or that the page waits for it, and the checklist."""
-    workspace, member = await context.require_workspace(public_id)
-    caller, http = context.caller(workspace, member), context.service.settings.http
-    onboarding = await read_api(context, caller, "/onboarding")
-    return await context.render_page(
+    view = await open_workspace_view(context, public_id)
+    http = context.service.settings.http
+    onboarding = await view.get("/onboarding")
+    return await view.render(
         "start.html",
-        workspace=workspace,
-        member=member,
         ingest=http.effective_ingest_url,
         is_public=bool(http.ingest_url),
-        steps=_build_checklist(context, workspace, onboarding.data),
-        **await _first_event_values(context, caller, onboarding),
+        steps=_build_checklist(context, view.workspace, onboarding.data),
+        **await _first_event_values(view, onboarding),
     )
 
 
 async def show_first_event(context: PageContext, public_id: str) -> Response:
     """The card of the first event alone, for the script of the page."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    onboarding = await read_api(context, caller, "/onboarding")
+    view = await open_workspace_view(context, public_id)
+    onboarding = await view.get("/onboarding")
     body = await render_template(
         "first_event.html",
         base=context.base,
-        workspace=workspace,
-        **await _first_event_values(context, caller, onboarding),
+        workspace=view.workspace,
+        **await _first_event_values(view, onboarding),
     )
     status = onboarding.problem.status if onboarding.problem else HTTPStatus.OK
     return Response(body, status, uncached_page_headers(), mimetype="text/html")
 
 
-async def _first_event_values(context: PageContext, caller: Caller, onboarding: ApiRead) -> dict[str, Any]:
+async def _first_event_values(view: WorkspaceView, onboarding: ApiResult) -> dict[str, Any]:
     """Returns the first event as ``first``, and as ``problem`` why nobody can tell whether there is one."""
     if onboarding.problem is not None:
         return {"first": None, "problem": onboarding.problem}
     seen_at = onboarding.data["tracking"]["first_event_seen_at"]
-    return {"first": await _load_first_event(context, caller, seen_at) if seen_at else None, "problem": None}
+    return {"first": await _load_first_event(view, seen_at) if seen_at else None, "problem": None}
 
 
-async def _load_first_event(context: PageContext, caller: Caller, seen_at: str) -> FirstEvent:
+async def _load_first_event(view: WorkspaceView, seen_at: str) -> FirstEvent:
     """Returns the event of that millisecond; its time only while it cannot be read."""
-    moment = format_moment(seen_at, caller.workspace.zone)
-    read = await read_api(context, caller, "/events", start_date=seen_at, end_date=seen_at, limit="1")
+    moment = format_moment(seen_at, view.caller.workspace.zone)
+    read = await view.get("/events", start_date=seen_at, end_date=seen_at, limit="1")
     row = next(iter(read.data.get("events", ())), None)
     if row is None:
         return FirstEvent("An event", moment)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quart import Response, request
 
-from hosts.web.api_reads import ApiRead, read_api
+from hosts.web.api_client import ApiResult
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import build_number, explain_missing_values
 from hosts.web.page_context import Page, PageContext
@@ -15,6 +15,7 @@ from hosts.web.revenue import label_revenue_platform
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.value_words import format_day, humanize, person_path
 from hosts.web.view_state import read_view_state
+from hosts.web.workspace_view import open_workspace_view
 from service_core.access.models import Workspace
 from service_core.analytics.connections.models import ProviderKind
 from service_core.analytics.connections.providers import InstalledProviders
@@ -47,14 +48,11 @@ class MovementLine:
 
 async def show_subscriptions(context: PageContext, public_id: str) -> Response:
     """Summary, movements and a page of subscriptions."""
-    workspace, member = await context.require_workspace(public_id)
-    caller = context.caller(workspace, member)
-    state = read_view_state(request.args, workspace.zone, caller.now, _PARAMETERS)
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     chosen = dict(state.page_parameters)
     status = chosen.get("status", "")
-    read = await read_api(
-        context,
-        caller,
+    read = await view.get(
         "/subscriptions",
         **state.date_parameters(),
         provider=chosen.get("provider", ""),
@@ -62,19 +60,17 @@ async def show_subscriptions(context: PageContext, public_id: str) -> Response:
         limit=str(PAGE_SIZE),
         cursor=request.args.get("cursor", ""),
     )
-    return await context.render_page(
+    return await view.render(
         "subscriptions.html",
-        workspace=workspace,
-        member=member,
         state=state,
-        bar=build_page_range_bar(context, workspace, "/subscriptions", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/subscriptions", state, ()),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         chosen=chosen,
         providers={"": "All", **_installed_providers(context)},
         statuses={"": "Any", **{one.value: humanize(one.value) for one in SubscriptionStatus}},
         read=read,
         following=_following_link(read, state.link),
-        **_describe_subscriptions(context, workspace, read),
+        **_describe_subscriptions(context, view.workspace, read),
     )
 
 
@@ -83,12 +79,12 @@ def _installed_providers(context: PageContext) -> dict[str, str]:
     return {id_: label_revenue_platform(id_) for id_ in ids}
 
 
-def _following_link(read: ApiRead, link: Any) -> str | None:
+def _following_link(read: ApiResult, link: Any) -> str | None:
     cursor = read.data.get("next_cursor")
     return link(cursor=cursor) if cursor else None
 
 
-def _describe_subscriptions(context: PageContext, workspace: Workspace, read: ApiRead) -> dict[str, Any]:
+def _describe_subscriptions(context: PageContext, workspace: Workspace, read: ApiResult) -> dict[str, Any]:
     if read.problem is not None:
         return {}
     summary, currency = read.data["summary"], read.data["currency"]

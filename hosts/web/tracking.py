@@ -3,16 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from http import HTTPStatus
 from typing import Any, Final
 
 from quart import Response
 
-from hosts.composition.json_codec import CODEC
 from hosts.web.labels import IGNORED_VALUE_LABELS, REJECTION_LABELS
 from hosts.web.page_context import Page, PageContext
-from service_core.access.members.models import Member
-from service_core.access.models import Workspace
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
 from service_core.ingestion.cors import parse_and_validate_origins
 from service_core.kernel.errors import ApiError, Unprocessable
@@ -37,55 +34,47 @@ class ReceivedCounts:
 
 async def show_tracking(context: PageContext, public_id: str) -> Response:
     """What to put on a page, and the origins that may send."""
-    workspace, member = await context.require_workspace(public_id)
-    return await _tracking_page(context, workspace, member)
+    return await _tracking_page(await open_workspace_view(context, public_id))
 
 
 async def save_allowed_origins(context: PageContext, public_id: str) -> Response:
     """Change the origins."""
-    workspace, member = await context.require_workspace(public_id, Permission.MANAGE)
+    view = await open_workspace_view(context, public_id, Permission.MANAGE)
     try:
         origins = parse_and_validate_origins(context.form.text("origins"))
     except Unprocessable as refusal:
-        return await _tracking_page(context, workspace, member, refusal)
-    await context.store.workspace_settings.save_workspace(replace(workspace, allowed_origins=origins))
+        return await _tracking_page(view, refusal)
+    await context.store.workspace_settings.save_workspace(replace(view.workspace, allowed_origins=origins))
     return context.redirect_to(f"/w/{public_id}/tracking", done="saved")
 
 
-async def _tracking_page(
-    context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
-) -> Response:
+async def _tracking_page(view: WorkspaceView, refusal: ApiError | None = None) -> Response:
+    context = view.context
     http = context.service.settings.http
-    received = await _load_received_counts_of_last_days(context, workspace, member)
-    return await context.render_page(
+    received = await _load_received_counts_of_last_days(view)
+    return await view.render(
         "tracking.html",
         refusal=refusal,
-        workspace=workspace,
-        member=member,
         ingest=http.effective_ingest_url,
         is_public=bool(http.ingest_url),
         received=received,
         ledger_days=_LEDGER_DAYS,
-        origins=context.form.text("origins") if refusal else "\n".join(workspace.allowed_origins),
-        manages=Permission.MANAGE in ROLE_PERMISSIONS[member.role],
+        origins=context.form.text("origins") if refusal else "\n".join(view.workspace.allowed_origins),
+        manages=Permission.MANAGE in ROLE_PERMISSIONS[view.member.role],
     )
 
 
-async def _load_received_counts_of_last_days(
-    context: PageContext, workspace: Workspace, member: Member
-) -> ReceivedCounts | None:
+async def _load_received_counts_of_last_days(view: WorkspaceView) -> ReceivedCounts | None:
     """Returns the totals of the ledger of the last days; None if it cannot be read now."""
-    caller = context.caller(workspace, member)
-    today = caller.now.astimezone(workspace.zone).date()
-    answer = await context.request_api_as_member_within_limit(
-        caller,
+    today = view.caller.now.astimezone(view.workspace.zone).date()
+    read = await view.get(
         "/ledger",
         start_date=(today - timedelta(days=_LEDGER_DAYS - 1)).isoformat(),
         end_date=today.isoformat(),
     )
-    if answer.status != HTTPStatus.OK:
+    if not read.ok:
         return None
-    totals = CODEC.loads(answer.body)["totals"]
+    totals = read.body["totals"]
     return ReceivedCounts(
         totals,
         _most_first_in_words(totals["rejected_by_reason"], REJECTION_LABELS),

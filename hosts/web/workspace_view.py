@@ -2,64 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from quart import Response
 
-from hosts.composition.json_codec import CODEC
-from hosts.web.api_problems import describe_problem
+from hosts.web.api_client import JSON_MEDIA_TYPE, ApiClient, ApiRequestFailed
 from hosts.web.cards.card import Answer
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import PageContext
 from hosts.web.saved_note import read_saved_note
 from service_core.access.members.models import Member
-from service_core.access.models import Caller, Workspace
-from service_core.api.http_messages import ApiResponse
+from service_core.access.models import AuthContext, Caller, Workspace
+from service_core.access.roles import Permission
+from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import Forbidden, NotFound
 from service_core.kernel.operations import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class ApiResult:
-    """A response of the API with its decoded body."""
-
-    status: int
-    body: Answer
-
-    @property
-    def ok(self) -> bool:
-        """Whether the request succeeded."""
-        return self.status == HTTPStatus.OK
-
-    @property
-    def message(self) -> str:
-        """Returns why a read has no answer, and what to do."""
-        return describe_problem(self.status, self.body).text
-
-    @property
-    def refusal_message(self) -> str:
-        """Returns why a write was refused, in the words of the API."""
-        error, hint = str(self.body.get("error", "")), self.body.get("hint")
-        return f"{error.rstrip('.')}. {hint}" if hint else f"{error.rstrip('.')}."
-
-
-class ApiRequestFailed(Exception):
-    """A read that a page cannot do without failed.
-
-    Attributes:
-        result: the error response.
-    """
-
-    def __init__(self, result: ApiResult) -> None:
-        super().__init__(result.message)
-        self.result = result
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceView:
+class WorkspaceView(ApiClient):
     """A workspace, and the signed-in person as a caller of its operations."""
 
     context: PageContext
@@ -85,21 +49,29 @@ class WorkspaceView:
         if not self.may(scope):
             raise Forbidden("Your role does not allow this", "role_required")
 
-    async def get(self, path: str, **parameters: str) -> ApiResult:
-        """Returns the result of a GET request."""
-        response = await self.context.request_api_as_member_within_limit(self.caller, path, **parameters)
-        return decode_result(response)
-
-    async def get_or_fail(self, path: str, **parameters: str) -> Answer:
-        """Returns the answer of a GET request.
-
-        Raises:
-            ApiRequestFailed: the response is an error.
-        """
-        result = await self.get(path, **parameters)
-        if not result.ok:
-            raise ApiRequestFailed(result)
-        return result.body
+    async def request_api(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: str = "",
+        body: bytes = b"",
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> ApiResponse:
+        """Sends a request as the signed-in person, within the limits of their account."""
+        content_type = {"content-type": JSON_MEDIA_TYPE} if body else {}
+        caller = self.caller
+        return await self.context.service.dispatch(
+            ApiRequest(
+                method,
+                f"/v1{path}",
+                query,
+                {**content_type, **headers},
+                body,
+                interface=caller.interface,
+                auth_context=AuthContext(caller.credential, caller.workspace, caller.acting_user),
+            )
+        )
 
     async def get_or_not_found(self, path: str) -> Answer:
         """Returns a record.
@@ -132,13 +104,6 @@ class WorkspaceView:
             if record["id"] == wanted:
                 return record
         raise NotFound
-
-    async def send(
-        self, method: str, path: str, body: Mapping[str, Any], *, idempotency_key: str | None = None
-    ) -> ApiResult:
-        """Returns the result of a request with a JSON body."""
-        response = await self.context.write_api_as_member(self.caller, method, path, body, idempotency_key)
-        return decode_result(response)
 
     async def render(self, template: str, status: int = 200, **values: Any) -> Response:
         """Returns a page of the workspace, with the note about a change that was just saved."""
@@ -183,17 +148,15 @@ class WorkspaceView:
         return names.get(created_by["id"], fallback)
 
 
-async def open_workspace_view(context: PageContext, public_id: str) -> WorkspaceView:
+async def open_workspace_view(
+    context: PageContext, public_id: str, required_permission: Permission = Permission.READ
+) -> WorkspaceView:
     """Returns the view of a workspace for the person who is signed in.
 
     Raises:
         SignInRequired: nobody is.
         NotFound: not a member of such a workspace.
+        Forbidden: the role lacks the permission.
     """
-    workspace, member = await context.require_workspace(public_id)
+    workspace, member = await context.require_workspace(public_id, required_permission)
     return WorkspaceView(context, workspace, member, context.caller(workspace, member))
-
-
-def decode_result(response: ApiResponse) -> ApiResult:
-    """Returns the status and the JSON values of a response."""
-    return ApiResult(response.status, CODEC.loads(response.body))

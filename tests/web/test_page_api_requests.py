@@ -1,59 +1,55 @@
 """Requests that pages send to the API as whoever is signed in."""
 
 import asyncio
-import json
 from functools import partial
 
 import pytest
 
 from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
-from hosts.web.api_reads import gather_two_at_a_time
+from hosts.web.concurrent_reads import gather_two_at_a_time
 from hosts.web.page_context import PageContext
+from hosts.web.workspace_view import WorkspaceView
 from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
 
 QUERY = {"metrics": ["visitors"], "date_range": {"preset": "last_7_days"}}
 
 
 @pytest.fixture
-async def member_request(shop_deployment):
+async def member_view(shop_deployment):
     deployment = shop_deployment
     await deployment.enrol("ann", "viewer", deployment.gallery)
     account = await deployment.store.accounts.find_account_by_email("ann@example.com")
     ((workspace, member),) = await deployment.store.members.list_memberships(account.id)
     context = PageContext(deployment.service, ClientAddressResolver(()))
     caller = build_dashboard_caller_with_role_scopes(account, member, workspace, deployment.clock())
-    return context, caller
+    return WorkspaceView(context, workspace, member, caller)
 
 
-async def test_post_query_as_member_answers_as_the_api_does(member_request):
-    context, caller = member_request
-    answer = await context.post_api_as_member(caller, "/query", QUERY)
-    assert (answer.status, json.loads(answer.body)["totals"]) == (200, {"visitors": 3})
+async def test_post_query_as_member_answers_as_the_api_does(member_view):
+    answer = await member_view.post("/query", QUERY)
+    assert (answer.status, answer.body["totals"]) == (200, {"visitors": 3})
 
 
-async def test_error_of_a_posted_query_is_that_of_the_api(member_request):
-    context, caller = member_request
-    answer = await context.post_api_as_member(caller, "/query", QUERY | {"metrics": ["none"]})
-    assert (answer.status, json.loads(answer.body)["code"]) == (400, "unknown_metric")
+async def test_error_of_a_posted_query_is_that_of_the_api(member_view):
+    answer = await member_view.post("/query", QUERY | {"metrics": ["none"]})
+    assert (answer.status, answer.problem.code) == (400, "unknown_metric")
 
 
-async def test_posts_count_against_the_request_limit_of_the_account(member_request):
-    context, caller = member_request
-    answers = [await context.post_api_as_member(caller, "/query", QUERY) for _ in range(2)]
+async def test_requests_count_against_the_request_limit_of_the_account(member_view):
+    answers = [await member_view.request_api("GET", "/workspace") for _ in range(2)]
     left = [int(answer.headers["X-RateLimit-Remaining"]) for answer in answers]
     assert left[1] == left[0] - 1
 
 
-async def test_body_is_sent_as_json_whatever_other_headers_say(member_request, monkeypatch):
-    context, caller = member_request
+async def test_body_is_sent_as_json_whatever_other_headers_say(member_view, monkeypatch):
     sent = []
     dispatch = Service.dispatch
     monkeypatch.setattr(
         Service, "dispatch", lambda self, asked: sent.append(asked.headers) or dispatch(self, asked)
     )
-    await context.post_api_as_member(caller, "/query", QUERY, "text/csv")
-    await context.write_api_as_member(caller, "POST", "/reports", {}, "key")
+    await member_view.post_for_file("/query", QUERY, "text/csv")
+    await member_view.send("POST", "/reports", {}, idempotency_key="key")
     json_type = {"content-type": "application/json"}
     assert sent == [json_type | {"accept": "text/csv"}, json_type | {"idempotency-key": "key"}]
 
