@@ -46,7 +46,6 @@ CONFIRMATIONS: Final[Mapping[str, str]] = MappingProxyType(
         "erasing": "Erasure requested. It is completed within a minute.",
         "disconnected": "Disconnected. Its tokens stopped working immediately.",
         "joined": "You are now a member.",
-        "undone": "Change undone.",
         "unshared": "The link stopped working immediately.",
         "signed-out": "You are signed out.",
         "passkey-added": "Passkey added.",

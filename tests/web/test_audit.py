@@ -53,7 +53,7 @@ async def test_undo_restores_a_deleted_link(deployment):
     for part in ("Robot deleted tracking link “Spring”", "Robot created tracking link “Spring”", "via API"):
         assert part in " ".join(shown.text.split())
     deleted = (await list_audit_entries(deployment, key))[0]
-    assert (await person.send(page, f"{page}/{deleted['id']}")).status == 303
+    assert (await person.send(page, f"{deployment.settings}/undo/{deleted['id']}")).status == 303
     assert [one["id"] for one in (await deployment.api("GET", "/v1/links", key))[1]["links"]] == [link["id"]]
     undo = (await list_audit_entries(deployment, key))[0]
     assert undo["action"] == "undo"
@@ -128,7 +128,9 @@ async def test_one_of_twenty_concurrent_undos_succeeds(deployment):
     page = f"{deployment.settings}/audit"
     fields = {"csrf": await person.token(page)}
     deleted = (await list_audit_entries(deployment, key))[0]
-    answers = await asyncio.gather(*(person.post(f"{page}/{deleted['id']}", fields) for _ in range(20)))
+    answers = await asyncio.gather(
+        *(person.post(f"{deployment.settings}/undo/{deleted['id']}", fields) for _ in range(20))
+    )
     assert sorted(answer.status for answer in answers) == [303] + [409] * 19
 
 
@@ -141,9 +143,9 @@ async def test_roles_that_may_undo_a_link_change(deployment, role, status):
     await deployment.api("DELETE", f"/v1/links/{link['id']}", key)
     page = f"{deployment.settings}/audit"
     deleted = (await list_audit_entries(deployment, key))[0]
-    assert (f"{page}/{deleted['id']}" in (await person.get(page)).body) is (status == 303)
+    assert (f"{deployment.settings}/undo/{deleted['id']}" in (await person.get(page)).body) is (status == 303)
     csrf = await person.token("/app/workspaces")
-    assert (await person.post(f"{page}/{deleted['id']}", {"csrf": csrf})).status == status
+    assert (await person.post(f"{deployment.settings}/undo/{deleted['id']}", {"csrf": csrf})).status == status
 
 
 async def test_audit_log_of_another_workspace_is_not_found(deployment):
@@ -155,7 +157,7 @@ async def test_audit_log_of_another_workspace_is_not_found(deployment):
     await deployment.api("DELETE", f"/v1/links/{link['id']}", key)
     [deleted, _] = await list_audit_entries(deployment, key)
     csrf = await person.token("/app/workspaces")
-    answer = await person.post(f"{deployment.settings}/audit/{deleted['id']}", {"csrf": csrf})
+    answer = await person.post(f"{deployment.settings}/undo/{deleted['id']}", {"csrf": csrf})
     assert answer.status == 404
     assert (await person.get(f"{deployment.settings}/audit?cursor=made-up")).status == 404
 
