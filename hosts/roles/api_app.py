@@ -19,6 +19,8 @@ def create_api_host_app(service: Service) -> App:
         create_web_blueprint(service, addresses),
         create_oauth_blueprint(service, addresses),
         create_mcp_blueprint(service, addresses),
-        create_documentation_blueprint(service.component(Documentation)),
+        create_documentation_blueprint(
+            service.component(Documentation), service.settings.http.effective_app_url
+        ),
     ]
     return create_api_app(service.dispatch, addresses=addresses, pages=shown)

@@ -1,6 +1,7 @@
-"""The documentation site: pages by path, search index, and the text files for language models."""
+"""The documentation site: pages by path and folder, search index, and the text files for language models."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +24,23 @@ _FOLDER_TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "adr": "Decisions",
     }
 )
-"""Folder to its heading in ``llms.txt``, in order."""
+"""Folder to its heading, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of pages with its heading."""
+
+    title: str
+    pages: tuple[Page, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The page before and the page after a page, in the order of the folders; None at the ends."""
+
+    previous: Page | None
+    next: Page | None
 
 
 class Documentation:
@@ -49,6 +66,25 @@ class Documentation:
         return MappingProxyType(load_pictures(self._folder))
 
     @cached_property
+    def folders(self) -> tuple[Folder, ...]:
+        """The folders that have pages, in the order in which they are read; pages of a folder are sorted by path."""
+        other_folders = {page.folder for page in self.pages.values()} - _FOLDER_TITLES.keys()
+        return tuple(
+            Folder(_FOLDER_TITLES.get(folder, folder.capitalize()), pages)
+            for folder in (*_FOLDER_TITLES, *sorted(other_folders))
+            if (pages := tuple(page for page in self.pages.values() if page.folder == folder))
+        )
+
+    def neighbours_in_reading_order(self, page: Page) -> Neighbours:
+        """Returns the page before and the page after a page."""
+        order = [page for folder in self.folders for page in folder.pages]
+        position = order.index(page)
+        return Neighbours(
+            order[position - 1] if position else None,
+            order[position + 1] if position + 1 < len(order) else None,
+        )
+
+    @cached_property
     def search_index(self) -> SearchIndex:
         """The full-text index of all sections."""
         return SearchIndex(self.pages.values())
@@ -71,13 +107,10 @@ class Documentation:
         return "\n".join(parts)
 
     def _index_lines_grouped_by_folder(self) -> Iterator[str]:
-        other_folders = {page.folder for page in self.pages.values()} - _FOLDER_TITLES.keys()
-        for folder in (*_FOLDER_TITLES, *sorted(other_folders)):
-            folder_pages = [page for page in self.pages.values() if page.folder == folder]
-            if folder_pages:
-                yield f"## {_FOLDER_TITLES.get(folder, folder.capitalize())}\n"
-                yield from (self._index_line(page) for page in folder_pages)
-                yield ""
+        for folder in self.folders:
+            yield f"## {folder.title}\n"
+            yield from (self._index_line(page) for page in folder.pages)
+            yield ""
 
     def _index_line(self, page: Page) -> str:
         summary = f": {page.first_sentence_if_prose}" if page.first_sentence_if_prose else ""

@@ -2,8 +2,11 @@
 
 import json
 import re
+from html import unescape
+from urllib.parse import urlencode, urlsplit
 
 import pytest
+from markupsafe import escape
 
 from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import compose
@@ -17,6 +20,8 @@ from service_core.api.http_messages import ApiRequest
 from service_core.documentation.site import Documentation
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
+from tests.fixtures.browser_deployment import CHROMIUM, CONTRAST
+from tests.fixtures.xss_payloads import PAYLOADS
 
 
 def compose_service(folder, **http):
@@ -29,7 +34,7 @@ def browser(tmp_path):
     app = create_unprotected_quart_app(
         service.dispatch,
         ClientAddressResolver(),
-        [create_documentation_blueprint(service.component(Documentation))],
+        [create_documentation_blueprint(service.component(Documentation), "https://app.example.com/app")],
     )
     return app.test_client()
 
@@ -52,7 +57,11 @@ async def test_page_is_read_as_html_and_as_markdown_by_its_suffix(browser):
 
 async def test_links_between_pages_lead_to_pages(browser):
     start = await fetch_page_text(browser, "/docs/", "text/html")
-    links = [link for link in re.findall('href="([^"]+)"', start) if not link.startswith(("data:", "#"))]
+    links = [
+        link
+        for link in re.findall('href="([^"]+)"', start)
+        if not link.startswith(("data:", "#", "https://app.example.com/"))
+    ]
     assert "consumers/quickstart" in links
     for link in links:
         answer = await browser.get("/docs/" + link.removeprefix("./"))
@@ -151,3 +160,110 @@ async def test_picture_is_served_with_its_style_policy(browser, name):
         answer.headers["Content-Security-Policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     )
     assert (await answer.get_data(as_text=True)).startswith("<svg ")
+
+
+def links_inside(html, opening):
+    """Text and target of the links in the element that the text opens, up to the end of its ``nav`` or ``main``."""
+    part = re.split("</nav>|</main>", html.partition(opening)[2])[0]
+    return [
+        (target, unescape(re.sub("<[^>]+>", "", text)).strip())
+        for target, text in re.findall('<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', part, re.DOTALL)
+    ]
+
+
+async def test_search_page_leads_to_the_sections_that_hold_the_words(browser):
+    page = await fetch_page_text(browser, "/docs/search?q=idempotency+key", "text/html")
+    found = links_inside(page, '<ol class="results">')
+    assert len(found) > 3
+    for target, title in found[:5]:
+        path, _, anchor = target.partition("#")
+        shown = await fetch_page_text(browser, f"/docs/{path.removeprefix('./')}", "text/html")
+        assert f'id="{anchor}"' in shown, title
+    assert 'value="idempotency key"' in page
+
+
+async def test_search_page_says_when_nothing_is_found_or_asked(browser):
+    assert "No page has these words." in await fetch_page_text(browser, "/docs/search?q=zzzqqq", "text/html")
+    assert "Type some words" in await fetch_page_text(browser, "/docs/search?q=+", "text/html")
+
+
+@pytest.mark.parametrize("payload", PAYLOADS[:20])
+async def test_search_page_shows_the_query_as_text(browser, payload):
+    page = await fetch_page_text(browser, f"/docs/search?{urlencode({'q': payload})}", "text/html")
+    clipped = payload[:200].strip()
+    assert str(escape(clipped)) in page
+    assert clipped == str(escape(clipped)) or clipped not in page
+
+
+async def test_tree_lists_every_page_and_marks_the_current_one(browser):
+    page = await fetch_page_text(browser, "/docs/consumers/writes", "text/html")
+    tree = links_inside(page, '<nav class="tree"')
+    paths = {target.removeprefix("../") for target, _ in tree}
+    assert paths == {
+        path.removesuffix("index") if path == "index" else path for path in Documentation("").pages
+    }
+    assert re.findall('href="([^"]*)" aria-current="page"', page) == ["../consumers/writes"]
+    assert page.count("<details open>") == 1
+
+
+async def test_next_links_lead_through_all_pages_and_previous_links_back(browser):
+    documentation = Documentation("")
+    page, seen = documentation.pages["index"], []
+    while page is not None:
+        seen.append(page.path)
+        neighbours = documentation.neighbours_in_reading_order(page)
+        if neighbours.next is not None:
+            assert documentation.neighbours_in_reading_order(neighbours.next).previous is page
+        page = neighbours.next
+    assert sorted(seen) == sorted(documentation.pages)
+    shown = await fetch_page_text(browser, f"/docs/{seen[1]}", "text/html")
+    up = "../" * seen[1].count("/")
+    pair = [target for target, _ in links_inside(shown, '<nav class="neighbours"')]
+    assert pair == [f"{up}{seen[0]}", f"{up}{seen[2]}"]
+
+
+async def test_unknown_page_says_so_in_html_with_search_and_tree(browser):
+    answer = await browser.get("/docs/consumers/nothing")
+    page = await answer.get_data(as_text=True)
+    assert (answer.status_code, answer.mimetype) == (404, "text/html")
+    assert "<h1>Page not found</h1>" in page
+    assert 'action="../search"' in page
+    assert '<nav class="tree"' in page
+
+
+async def test_pages_lead_back_to_the_application(browser):
+    for path in ("/docs/", "/docs/search", "/docs/consumers/writes"):
+        page = await fetch_page_text(browser, path, "text/html")
+        assert '<a href="https://app.example.com/app">Back to the app</a>' in page
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install it or name it in CHROMIUM")
+async def test_code_is_copied_by_its_button_and_pages_fit_a_phone(browser):
+    from playwright.async_api import async_playwright  # noqa: PLC0415 - its driver starts a process
+
+    async def answer_from_application(route):
+        given = await browser.get(urlsplit(route.request.url)._replace(scheme="", netloc="").geturl())
+        await route.fulfill(
+            status=given.status_code, headers=dict(given.headers), body=await given.get_data()
+        )
+
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = await chromium.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
+        await context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page, faults = await context.new_page(), []
+        page.on("console", lambda said: "Content Security" in said.text and faults.append(said.text))
+        await page.route("**/*", answer_from_application)
+        for path in ("/docs/consumers/share-links", "/docs/search?q=key", "/docs/none"):
+            await page.goto(f"http://localhost{path}")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 390, path
+            assert await page.evaluate(CONTRAST) == [], path
+        await page.goto("http://localhost/docs/consumers/share-links")
+        await page.locator("pre + button").first.click()
+        await page.locator("button", has_text="Copied").wait_for()
+        copied = await page.evaluate("navigator.clipboard.readText()")
+        shown = (await page.locator("pre > code").first.text_content()).rstrip()
+        assert shown.startswith("$ curl")
+        assert copied == shown.removeprefix("$ ")
+        assert faults == []
+        await chromium.close()
