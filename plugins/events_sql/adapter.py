@@ -11,8 +11,9 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.path_counts import count_touch_paths
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor
+from plugins.events_sql.execution.shared_aggregates import SharedAggregates
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
-from plugins.events_sql.reads.aggregate import evaluate_aggregate
+from plugins.events_sql.reads.aggregate import evaluate_aggregates
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
 from plugins.events_sql.reads.items import sum_items_booked_in_span
@@ -100,6 +101,13 @@ class SqlEventStore:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._engine = QueryExecutor(backend)
+        self._aggregates = SharedAggregates(
+            lambda queries: self._engine.run_read_within_time_budget(
+                lambda runner: evaluate_aggregates(queries, runner)
+            ),
+            self._engine.ended_writes_unless_writing,
+            is_only_writer=backend.is_only_writer,
+        )
 
     async def check(self) -> None:
         """Checks that the engine can be reached and holds no store of another version, without changing anything.
@@ -183,9 +191,7 @@ class SqlEventStore:
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Returns aggregations by dimensions and buckets."""
-        return await self._engine.run_read_within_time_budget(
-            lambda runner: evaluate_aggregate(query, runner)
-        )
+        return await self._aggregates.aggregate(query)
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Returns a page of events."""

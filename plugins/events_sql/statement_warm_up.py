@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
+from plugins.events_sql.attribution.attribution_credits import create_credits_table, credits_table
 from plugins.events_sql.execution.statement_cache import DeferredStatement, Statement, StatementCache
 from plugins.events_sql.reads.aggregate import aggregate_statement
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
@@ -105,7 +106,10 @@ def compile_frequent_statements_once(statements: StatementCache) -> None:
             aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE))
         )
     for rule in _CREDIT_RULES:
-        compiling_runner.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=rule)))
+        create_credits_table(credits_table(), _WARM_UP_SCAN, rule, compiling_runner, with_first_orders=False)
+    compiling_runner.fetch_rows(
+        aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=_LAST_TOUCH_RULE))
+    )
     compiling_runner.fetch_rows(
         aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _MEASURES[1], (_CHANNEL_DIMENSION,)))
     )

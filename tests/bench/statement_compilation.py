@@ -157,6 +157,11 @@ class _ReplaySession:
         if self.real is not None:
             self.real.create_temp_table(name, text, values)
 
+    def begin_snapshot(self) -> None:
+        """Begins a snapshot when the engine runs."""
+        if self.real is not None:
+            self.real.begin_snapshot()
+
     def close(self) -> None:
         """Closes the session of the engine."""
         if self.real is not None:

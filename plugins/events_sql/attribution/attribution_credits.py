@@ -4,36 +4,52 @@ Integers are split by the largest-remainder method, ties to the earlier touch, s
 Weights are integers too, except those of time decay.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
+from itertools import starmap
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.credited_conversions import CREDITED_CONVERSIONS, credited_conversions
-from plugins.events_sql.attribution.touch_paths import ctes_of_touches_in_window, touches_in_window_query
-from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches_with_person
+from plugins.events_sql.attribution.credited_conversions import (
+    CREDITED_CONVERSIONS,
+    create_credited_conversions_table,
+)
+from plugins.events_sql.attribution.path_touches import PATH_TOUCHES, create_touch_tables_of_conversions
+from plugins.events_sql.attribution.touch_paths import touches_in_window_query
+from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.identity.identity_resolution import persons_first_seen
 from plugins.events_sql.relations.currency_conversion import is_foreign
 from plugins.events_sql.relations.relation_rows import RelationRows, is_in_span, span_conditions
+from plugins.events_sql.schema.tables import IdNumber
 from plugins.events_sql.sql import functions as fn
-from plugins.events_sql.sql.compiled_sources import NamedSubquery, compiled_source, declare_parameter
+from plugins.events_sql.sql.compiled_sources import NamedSubquery, SqlType, compiled_source, declare_parameter
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.time_buckets import microseconds
 from service_core.plugin import Column, ColumnOwner, CreditRule, QueryScope, TimeRange, Weighting
 
 _SPLIT_COLUMNS: Final = ("credit", "order_credit", "amount", "refunded")
 _MAX_DENOMINATOR: Final = 10**9
+_CREDIT_COLUMNS: Final[Mapping[str, SqlType]] = {
+    "at": sa.DateTime(),
+    **dict.fromkeys((f"touch_{name}" for name in TOUCH_VALUE_COLUMNS), sa.Text()),
+    **dict.fromkeys(_SPLIT_COLUMNS, sa.BigInteger()),
+    "person_no": IdNumber(),
+    **dict.fromkeys(("event_name", "currency"), sa.Text()),
+    **dict.fromkeys(("is_order", "first_order", "attributed"), sa.Boolean()),
+}
 _HALF_LIFE: Final = declare_parameter("half_life", sa.Double())
 
 
 class CreditRows(RelationRows):
-    """The rows of CREDITS."""
+    """The rows of CREDITS, from a table of `create_credits_table`."""
 
-    def __init__(
-        self, scope: QueryScope, span: TimeRange, rule: CreditRule, *, with_first_orders: bool
-    ) -> None:
-        self.table = credit_per_conversion_and_touch(scope, span, rule, with_first_orders=with_first_orders)
-        self.at = self.table.c.at
+    def __init__(self, scope: QueryScope, span: TimeRange, table: sa.TableClause) -> None:
+        self.table = table
+        self.at = table.c.at
         super().__init__(scope)
         self.where += span_conditions(self.at, span)
 
@@ -58,32 +74,52 @@ class CreditRows(RelationRows):
         return self.table.c[name] if name in fact_names else super().column_or_joined_fact(name)
 
 
-def credit_per_conversion_and_touch(
-    scope: QueryScope, span: TimeRange, rule: CreditRule, *, with_first_orders: bool
-) -> NamedSubquery:
-    """Returns one row per unit and touch with credit, or one row without a touch.
+def credits_table(trailing_days: int | None = None) -> sa.TableClause:
+    """Returns the temporary table of credits in a span, or in the trailing windows of that many days."""
+    name = "credits" if trailing_days is None else f"credits_of_{trailing_days}_days"
+    return sa.table(name, *starmap(sa.column, _CREDIT_COLUMNS.items()))
 
-    All columns of a touch and all numbers are included, so that there is one compiled source per rule; engines
-    skip columns that are not used.
+
+def create_credits_table(
+    table: sa.TableClause,
+    scope: QueryScope,
+    rule: CreditRule,
+    runner: StatementRunner,
+    *,
+    with_first_orders: bool,
+) -> None:
+    """Creates the table of one row per unit and touch with credit, or one row without a touch.
+
+    All columns of a touch and all numbers are included, so that the questions of one request share the table.
 
     Args:
-        scope: the workspace, and which events convert.
-        span: the instants to read.
+        table: a table of `credits_table`.
+        scope: the workspace, which events convert, and the instants to read.
         rule: how a unit is split.
+        runner: runs the statements of the read.
         with_first_orders: also compute first orders, which reads all events.
     """
-    read_span = TimeRange(span.start, span.end + rule.window) if rule.book_at_touch else span
-    unit = credited_conversions(scope, read_span, rule, with_first_orders=with_first_orders)
-    touch = all_touches_with_person(scope, only_persons_of=unit)
+    read_scope = (
+        replace(scope, span=TimeRange(scope.span.start, scope.span.end + rule.window))
+        if rule.book_at_touch
+        else scope
+    )
+    create_credited_conversions_table(read_scope, rule, runner, with_first_orders=with_first_orders)
+    create_touch_tables_of_conversions(scope, rule.window, runner)
+    runner.create_temp_table(table.name, deferred_statement(_credits_query, scope, rule))
+
+
+def _credits_query(scope: QueryScope, rule: CreditRule) -> sa.Select[Any]:
     split = _CreditSplit(rule.weighting, rule.ignore_direct, rule.book_at_touch, rule.endpoint_share)
     values = {
         "workspace": scope.workspace_id,
         "within": microseconds(rule.window),
         "half_life": float(microseconds(rule.half_life)),
     }
-    return compiled_source(_conversions_with_touch_credits_query, split).as_subquery(
-        "credits", *ctes_of_touches_in_window(unit, touch), **values
+    credit = compiled_source(_conversions_with_touch_credits_query, split).as_subquery(
+        "source_rows", **values
     )
+    return sa.select(*(credit.c[name] for name in _CREDIT_COLUMNS))
 
 
 class _CreditSplit(NamedTuple):
@@ -112,7 +148,7 @@ def _touches_ranked_in_path(rule: _CreditSplit) -> NamedSubquery:
     touched = compiled_source(
         touches_in_window_query,
         CREDITED_CONVERSIONS.name,
-        "touches",
+        PATH_TOUCHES.name,
         TOUCH_VALUE_COLUMNS,
         ("has_path", *_SPLIT_COLUMNS),
     ).as_subquery("reached")

@@ -5,15 +5,24 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.credited_conversions import credited_conversions
-from plugins.events_sql.attribution.touch_paths import touch_paths
-from plugins.events_sql.attribution.touches import all_touches_with_person
+from plugins.events_sql.attribution.credited_conversions import (
+    CREDITED_CONVERSIONS,
+    create_credited_conversions_table,
+)
+from plugins.events_sql.attribution.path_touches import (
+    PATH_TOUCHES,
+    create_touch_table_of_all_persons,
+    create_touch_tables_of_conversions,
+)
+from plugins.events_sql.attribution.touch_paths import touches_in_window_query
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.relations.currency_conversion import is_foreign
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import compiled_source
 from plugins.events_sql.sql.conditions import Expression
-from service_core.plugin import CreditRule, QueryScope, TouchPath, TouchPathQuery, Weighting
+from plugins.events_sql.sql.time_buckets import microseconds
+from service_core.plugin import CreditRule, QueryScope, TimeRange, TouchPath, TouchPathQuery, Weighting
 
 PathKeys = tuple[tuple[str | None, ...], ...]
 
@@ -34,9 +43,12 @@ class _PathSums(NamedTuple):
 def count_touch_paths(plan: TouchPathQuery, runner: StatementRunner) -> list[TouchPath]:
     """Returns every distinct path with its counts and its money."""
     rule = CreditRule(Weighting.LAST, plan.window, event_names=plan.event_names)
-    units = credited_conversions(plan.scope, plan.scope.span, rule, with_first_orders=False)
-    sums = _sum_by_path(runner, plan.scope, _window_touches_per_unit(plan, units))
-    unconverted = _count_distinct_collapsed_paths(runner, _touches_per_unconverted_person(plan, units))
+    create_credited_conversions_table(plan.scope, rule, runner, with_first_orders=False)
+    create_touch_tables_of_conversions(plan.scope, plan.window, runner)
+    sums = _sum_by_path(runner, plan.scope, _window_touches_per_unit(plan))
+    span = TimeRange(plan.scope.span.start - plan.window, plan.scope.span.end)
+    create_touch_table_of_all_persons(plan.scope, span, runner)
+    unconverted = _count_distinct_collapsed_paths(runner, _touches_per_unconverted_person(plan))
     return [
         _touch_path(keys, sums.get(keys, _PathSums()), unconverted[keys]) for keys in {**sums, **unconverted}
     ]
@@ -99,13 +111,14 @@ def _path_key(plan: TouchPathQuery, touch: Any, column_prefix: str = "") -> Expr
     return fn.TupleKey(*texts).label("key")
 
 
-def _window_touches_per_unit(plan: TouchPathQuery, units: sa.CTE) -> sa.Subquery:
+def _window_touches_per_unit(plan: TouchPathQuery) -> sa.Subquery:
     """Returns the touches in the window of each conversion, charge or refund; a refund without an order has none."""
-    touch = all_touches_with_person(plan.scope, only_persons_of=units)
     touch_columns = tuple(
         dict.fromkeys(part.name for column in plan.key_columns for part in column.candidates)
     )
-    in_window = touch_paths(units, touch, plan.scope, plan.window, touch_columns, _UNIT_COLUMNS)
+    shape = (CREDITED_CONVERSIONS.name, PATH_TOUCHES.name, touch_columns, _UNIT_COLUMNS)
+    values = {"workspace": plan.scope.workspace_id, "within": microseconds(plan.window)}
+    in_window = compiled_source(touches_in_window_query, *shape).as_subquery("reached", **values)
     columns = (in_window.c.unit, in_window.c.touch_at.label("at"), in_window.c.touch_seq.label("seq"))
     unit_columns = (in_window.c[name] for name in _UNIT_COLUMNS)
     return (
@@ -115,9 +128,9 @@ def _window_touches_per_unit(plan: TouchPathQuery, units: sa.CTE) -> sa.Subquery
     )
 
 
-def _touches_per_unconverted_person(plan: TouchPathQuery, units: sa.CTE) -> sa.Subquery:
+def _touches_per_unconverted_person(plan: TouchPathQuery) -> sa.Subquery:
     """Returns one path per person with a touch since the window before the span and no conversion in the span."""
-    touch = all_touches_with_person(plan.scope)
+    touch, units = PATH_TOUCHES, CREDITED_CONVERSIONS
     done = sa.select(units.c.person_no).where(units.c.credit > 0).distinct().subquery("done")
     span = plan.scope.span
     return (

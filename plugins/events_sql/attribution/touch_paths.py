@@ -4,8 +4,7 @@ A person without a touch of its own before the conversion has the touches that i
 few, so their data is looked up for these persons only.
 """
 
-from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -14,32 +13,23 @@ from plugins.events_sql.attribution.touches import CLASSIFICATION_COLUMNS, DIREC
 from plugins.events_sql.identity.identity_resolution import joined_to_person
 from plugins.events_sql.schema.tables import REPORTED_TOUCHES
 from plugins.events_sql.sql import functions as fn
-from plugins.events_sql.sql.compiled_sources import WINDOW, WORKSPACE, NamedSubquery, compiled_source
+from plugins.events_sql.sql.compiled_sources import WINDOW, WORKSPACE, compiled_source
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.time_buckets import microseconds
-from service_core.plugin import QueryScope
+
+UNTOUCHED: Final = sa.table(
+    "untouched",
+    *(
+        sa.column(name, CREDITED_CONVERSIONS.c[name].type)
+        for name in ("unit", "person_no", "timestamp", "seq")
+    ),
+)
+"""Table or CTE of units whose person has no touch of its own up to the unit."""
 
 
-def touch_paths(
-    unit: sa.CTE, touch: sa.CTE, scope: QueryScope, window: timedelta, *shape: Any
-) -> NamedSubquery:
-    """Returns the units with the touches in their window; see `touches_in_window_query`."""
-    values = {"workspace": scope.workspace_id, "within": microseconds(window)}
-    return compiled_source(touches_in_window_query, unit.name, touch.name, *shape).as_subquery(
-        "reached", *ctes_of_touches_in_window(unit, touch), **values
-    )
-
-
-def ctes_of_touches_in_window(
-    conversions: sa.CTE | sa.TableClause, touch: sa.CTE | sa.TableClause
-) -> tuple[sa.FromClause, ...]:
-    """Returns the CTEs that `touches_in_window_query` refers to."""
-    names = conversions.name, touch.name
-    return (
-        conversions,
-        touch,
-        compiled_source(_conversions_without_own_touch_query, *names).as_cte("untouched", conversions, touch),
-    )
+def conversions_without_own_touch(conversions: sa.TableClause, touch: sa.CTE | sa.TableClause) -> sa.CTE:
+    """Returns `UNTOUCHED` as a CTE: the units whose person has no touch of its own up to the unit."""
+    source = compiled_source(_conversions_without_own_touch_query, conversions.name, touch.name)
+    return source.as_cte(UNTOUCHED.name, touch)
 
 
 def touches_in_window_query(
@@ -48,11 +38,11 @@ def touches_in_window_query(
     touch_columns: tuple[str, ...],
     conversion_columns: tuple[str, ...] = (),
 ) -> sa.CompoundSelect[Any]:
-    """Selects units with the touches in their window: ``unit``, ``touch_at``, ``touch_seq``, ``waited``, ``is_direct``.
+    """Selects units with the touches in their window, by the table `UNTOUCHED`: ``unit``, ``touch_at``, ``touch_seq``, ``waited``, ``is_direct``.
 
     Args:
         conversion_table: name of the table with ``unit``, ``timestamp``, ``seq``, ``person_no`` of every conversion.
-        touch_table: name of the table with all touches of their persons (`all_touches_with_person`).
+        touch_table: name of the table with all touches of their persons in these windows.
         touch_columns: columns of the touch, named ``touch_*`` in the result.
         conversion_columns: columns of the unit to include.
     """
@@ -108,7 +98,7 @@ def _is_in_window(unit: Any, touch: Any) -> list[Expression]:
 
 def _ranked_reports_of_untouched_conversions(touch_columns: tuple[str, ...]) -> sa.Subquery:
     """Returns units whose person has no earlier touch, with all touches reported before; ``newest`` is 1 for the last report."""
-    untouched = _conversions_table("untouched")
+    untouched = UNTOUCHED
     reported = _reported_touches_of_persons_in(touch_columns, untouched)
     up_to = sa.or_(
         reported.c.timestamp < untouched.c.timestamp,

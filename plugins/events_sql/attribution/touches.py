@@ -30,14 +30,16 @@ TOUCH_VALUE_COLUMNS: Final = (*CLASSIFICATION_COLUMNS, *CAMPAIGN_COLUMNS, *_EVEN
 
 
 def all_touches_with_person(
-    scope: QueryScope, only_visitors: sa.TableClause | None = None, only_persons_of: sa.CTE | None = None
+    scope: QueryScope,
+    only_visitors: sa.TableClause | None = None,
+    only_persons_of: sa.TableClause | None = None,
 ) -> sa.CTE:
     """Returns every touch of a workspace with its person.
 
     Args:
         scope: the workspace.
         only_visitors: table of the visitors to read (`related_visitors.RELATED_VISITORS`); None for all.
-        only_persons_of: CTE of units whose persons are needed; the result may include others.
+        only_persons_of: table of units whose persons are needed; the result may include others.
     """
     workspace = {"workspace": scope.workspace_id}
     shape = (
@@ -47,10 +49,7 @@ def all_touches_with_person(
     places = (
         []
         if only_persons_of is None
-        else [
-            only_persons_of,
-            compiled_source(_person_and_session_per_candidate).as_cte("places", **workspace),
-        ]
+        else [compiled_source(_person_and_session_per_candidate).as_cte("places", **workspace)]
     )
     candidates = compiled_source(_candidates_with_person, *shape).as_cte("candidates", *places, **workspace)
     visit = compiled_source(_classified_visits_with_session_count).as_cte("visit", candidates)
@@ -69,6 +68,22 @@ def first_touch_per_person(scope: QueryScope, only_visitors: sa.TableClause | No
 def touches_table(name: str) -> sa.TableClause:
     """Returns a table clause with the columns of `all_touches_with_person`, for a table of another name."""
     return compiled_source(_visits_unlike_previous_of_session).as_table(name)
+
+
+def touches_of_candidates_query(*candidate_tables: str) -> sa.Select[Any]:
+    """Selects the touches among the candidates of temporary tables (`candidates_with_person`)."""
+    source = compiled_source(_candidates_of_tables, *candidate_tables)
+    visit = compiled_source(_classified_visits_with_session_count).as_cte(
+        "visit", source.as_cte("candidates")
+    )
+    touches = compiled_source(_visits_unlike_previous_of_session).as_subquery("touches", visit)
+    return sa.select(*touches.c)
+
+
+def _candidates_of_tables(*names: str) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+    tables = [compiled_source(_candidates_with_person, None, None).as_table(name) for name in names]
+    queries = [sa.select(*table.c) for table in tables]
+    return queries[0] if len(queries) == 1 else sa.union_all(*queries)
 
 
 def _visits_unlike_previous_of_session() -> sa.CompoundSelect[Any]:
@@ -124,24 +139,48 @@ def _candidates_with_classification(candidates: sa.TableClause) -> sa.Subquery:
     return sa.union_all(marked, plain).subquery("classified")
 
 
-def _candidates_with_person(visitors_table: str | None, conversions_cte: str | None) -> sa.Select[Any]:
+def _candidates_with_person(visitors_table: str | None, conversions_table: str | None) -> sa.Select[Any]:
     """Selects candidates with their persons, and whether they have campaign values."""
     c = TOUCH_CANDIDATES.c
-    joined, person_no = joined_to_person(TOUCH_CANDIDATES, visitors_table)
-    marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
-    conditions = [c.workspace_id == WORKSPACE]
+    conditions: list[Expression] = [c.workspace_id == WORKSPACE]
     if visitors_table is not None:
         conditions = [
             fn.RedundantCondition(*conditions),
             is_session_of_visitors(visitors_table, c.session_no),
         ]
-    if conversions_cte is not None:
-        conditions.append(
-            person_no.in_(_persons_sharing_sessions_with(sa.table(conversions_cte, sa.column("person_no"))))
-        )
+    persons = (
+        None
+        if conversions_table is None
+        else _persons_sharing_sessions_with(sa.table(conversions_table, sa.column("person_no")))
+    )
+    return candidates_with_person(*conditions, visitors_table=visitors_table, only_persons=persons)
+
+
+def candidates_with_person(
+    *conditions: Expression,
+    visitors_table: str | None = None,
+    only_marked: bool = False,
+    only_persons: sa.Select[Any] | None = None,
+) -> sa.Select[Any]:
+    """Selects candidates with their persons, and whether they have campaign values.
+
+    Args:
+        conditions: on the columns of the candidates.
+        visitors_table: name of a table with all visitors of these candidates, when they are few.
+        only_marked: leave out candidates without campaign values.
+        only_persons: the numbers of the persons; None for all.
+    """
+    c = TOUCH_CANDIDATES.c
+    joined, person_no = joined_to_person(TOUCH_CANDIDATES, visitors_table)
+    marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
+    where = [
+        *conditions,
+        *([marked] if only_marked else []),
+        *([] if only_persons is None else [person_no.in_(only_persons)]),
+    ]
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
     columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
-    return sa.select(*columns).select_from(joined).where(*conditions)
+    return sa.select(*columns).select_from(joined).where(*where)
 
 
 def _persons_sharing_sessions_with(conversions: sa.TableClause) -> sa.Select[Any]:

@@ -116,6 +116,10 @@ class Backend(Protocol):
     """An engine: its connections, its SQL dialect and its writes."""
 
     @property
+    def is_only_writer(self) -> bool:
+        """Whether no other process can write to the store."""
+
+    @property
     def writes(self) -> StoreWrites:
         """How the engine stores events and keeps the derived tables up to date."""
 
@@ -239,6 +243,7 @@ class QueryExecutor:
         self._read_threads = ThreadPoolExecutor(backend.settings.readers, thread_name_prefix="events-read")
         self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="events-write")
         self._stream_threads = ThreadPoolExecutor(MAX_CONCURRENT_STREAMS, thread_name_prefix="events-stream")
+        self._begun_writes = self._ended_writes = 0
 
     async def open_in_writer_thread(self) -> None:
         """Opens the engine in the writer thread and creates missing tables.
@@ -305,10 +310,15 @@ class QueryExecutor:
             StoreUnavailable: the engine failed or does not respond. Nothing was written, or writing again adds nothing.
         """
         runner = StatementRunner(self._backend, self._statements)
-        future = self._write_thread.submit(self._run_and_translate_driver_errors, runner, change)
+        future = self._write_thread.submit(self._run_write_and_count_it, runner, change)
         writing = asyncio.ensure_future(self._await_result_while_engine_responds(runner, future, None))
         writing.add_done_callback(_ignore_result)
         return await asyncio.shield(writing)
+
+    def ended_writes_unless_writing(self) -> int | None:
+        """Returns how many writes have ended; None while one runs."""
+        ended = self._ended_writes
+        return ended if ended == self._begun_writes else None
 
     def finish_work_and_close(self) -> None:
         """Finishes the running work and closes the engine."""
@@ -327,6 +337,14 @@ class QueryExecutor:
         except StoreUnavailable:
             await asyncio.to_thread(runner.disconnect_and_refuse_further)  # the thread ends when it notices
             raise
+
+    def _run_write_and_count_it(self, runner: StatementRunner, change: Callable[[StatementRunner], T]) -> T:
+        """Runs a write; it counts also when it fails, because it may have been committed."""
+        self._begun_writes += 1
+        try:
+            return self._run_and_translate_driver_errors(runner, change)
+        finally:
+            self._ended_writes += 1
 
     def _run_and_translate_driver_errors(
         self, runner: StatementRunner, work: Callable[[StatementRunner], T]

@@ -8,9 +8,16 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plugins.events_sql.attribution.attribution_credits import create_credits_table, credits_table
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import DeferredStatement, deferred_statement
-from plugins.events_sql.reads.relation_scan import BUCKET_COLUMN, RelationScan, group_columns, is_duration
+from plugins.events_sql.reads.relation_scan import (
+    BUCKET_COLUMN,
+    RelationScan,
+    RequiredCreditsTable,
+    group_columns,
+    is_duration,
+)
 from plugins.events_sql.relations.session_counts import is_countable_from_sessions
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import NamedSubquery
@@ -31,8 +38,40 @@ _UNION: Final = "parts"
 _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 
 
-def evaluate_aggregate(plan: AggregateQuery, runner: StatementRunner) -> AggregateResult:
-    """Returns the grid of a plan."""
+def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner) -> list[AggregateResult]:
+    """Returns the grids of plans with the same scope, credit rule and trailing windows; they share the tables of credits."""
+    required = [scan for plan in plans for scan in _required_credits_tables(plan)]
+    if required:
+        runner.lazily_opened_session.begin_snapshot()
+    for _, tables in groupby(sorted(required, key=_trailing_days), key=_trailing_days):
+        _create_shared_credits_table(plans[0], list(tables), runner)
+    return [_evaluate_aggregate(plan, runner) for plan in plans]
+
+
+def _create_shared_credits_table(
+    plan: AggregateQuery, required: Sequence[RequiredCreditsTable], runner: StatementRunner
+) -> None:
+    """Creates the table of credits for statements that need it with or without first orders."""
+    if plan.credit is not None:
+        create_credits_table(
+            credits_table(required[0].trailing_days),
+            replace(plan.scope, span=required[0].span),
+            plan.credit,
+            runner,
+            with_first_orders=any(table.with_first_orders for table in required),
+        )
+
+
+def _trailing_days(table: RequiredCreditsTable) -> int:
+    return table.trailing_days or 0
+
+
+def _required_credits_tables(plan: AggregateQuery) -> list[RequiredCreditsTable]:
+    tables = (scan.required_credits_table() for scan in _relation_scans(plan, _distinct_aggregations(plan)))
+    return [table for table in tables if table is not None]
+
+
+def _evaluate_aggregate(plan: AggregateQuery, runner: StatementRunner) -> AggregateResult:
     aggregations = _distinct_aggregations(plan)
     result_rows = runner.fetch_rows(aggregate_statement(plan))
     if not group_columns(plan):
@@ -56,10 +95,8 @@ def _distinct_aggregations(plan: AggregateQuery) -> tuple[Aggregation, ...]:
     )
 
 
-def _groups_before_order_and_limit(
-    plan: AggregateQuery, aggregations: Sequence[Aggregation]
-) -> NamedSubquery:
-    """Returns all groups with the values of all aggregations, before order and limit."""
+def _relation_scans(plan: AggregateQuery, aggregations: Sequence[Aggregation]) -> list[RelationScan]:
+    """Returns the scans that evaluate the aggregations of a plan, one per relation, trailing days and kind of rows."""
 
     def scan_key(index: int) -> tuple[str, int, bool]:
         aggregation = aggregations[index]
@@ -70,10 +107,14 @@ def _groups_before_order_and_limit(
         )
 
     order = sorted(range(len(aggregations)), key=scan_key)
-    parts = [
-        RelationScan(plan, aggregations, list(indexes)).grouped_statement()
-        for _, indexes in groupby(order, key=scan_key)
-    ]
+    return [RelationScan(plan, aggregations, list(indexes)) for _, indexes in groupby(order, key=scan_key)]
+
+
+def _groups_before_order_and_limit(
+    plan: AggregateQuery, aggregations: Sequence[Aggregation]
+) -> NamedSubquery:
+    """Returns all groups with the values of all aggregations, before order and limit."""
+    parts = [scan.grouped_statement() for scan in _relation_scans(plan, aggregations)]
     if len(parts) == 1:
         return NamedSubquery(parts[0], _GRID, parts[0].column_types)
     together, names = NamedSubquery(UnionAll(parts), _UNION, parts[0].column_types), group_columns(plan)

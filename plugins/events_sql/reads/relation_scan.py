@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.attribution_credits import CreditRows
+from plugins.events_sql.attribution.attribution_credits import CreditRows, credits_table
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
@@ -42,6 +42,14 @@ def group_columns(plan: AggregateQuery) -> list[str]:
     """Returns the names of the columns that make up a group, in order."""
     bucket = [BUCKET_COLUMN] if plan.buckets else []
     return [*bucket, *(f"d{i}" for i in range(len(plan.dimensions)))]
+
+
+class RequiredCreditsTable(NamedTuple):
+    """A table of credits that a statement reads (`attribution_credits.credits_table`)."""
+
+    trailing_days: int | None
+    span: TimeRange
+    with_first_orders: bool
 
 
 @dataclass(frozen=True)
@@ -79,10 +87,22 @@ class RelationScan:
     def _relation(self) -> Relation:
         return self.aggregations[self.counted[0]].relation
 
+    def required_credits_table(self) -> "RequiredCreditsTable | None":
+        """Returns which table of credits the statement reads; None for another relation."""
+        if self._relation is not Relation.CREDITS or self.plan.credit is None:
+            return None
+        return RequiredCreditsTable(
+            self._trailing_days, self._span_covering_trailing_windows, self._uses_column("first_order")
+        )
+
+    @property
+    def _trailing_days(self) -> int | None:
+        return self.aggregations[self.counted[0]].trailing_days
+
     @cached_property
     def _trailing_windows(self) -> list[tuple[int, TimeRange]]:
         """The days that each bucket of a trailing measure covers; empty for other measures."""
-        days = self.aggregations[self.counted[0]].trailing_days
+        days = self._trailing_days
         return [] if days is None else trailing_window_per_bucket(self.plan.scope, self.plan.buckets, days)
 
     @property
@@ -101,7 +121,7 @@ class RelationScan:
             self._uses_column("first_order"),
         )
         if self._relation is Relation.CREDITS and self.plan.credit:
-            return CreditRows(scope, span, self.plan.credit, with_first_orders=all_time)
+            return CreditRows(scope, span, credits_table(self._trailing_days))
         if is_countable_from_sessions(self.plan, self.aggregations[self.counted[0]]):
             return SessionCountRows(scope, span)
         with_fees = self._uses_column("fee")

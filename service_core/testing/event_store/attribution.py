@@ -8,6 +8,7 @@ from service_core.testing.event_builder import (
     EventBuilder,
     campaign_columns,
     referral_columns,
+    reported_touch_columns,
     whole_utc_days,
 )
 from service_core.testing.event_store.kit import (
@@ -335,3 +336,57 @@ class Attribution(EventStoreKit):
         assert await measure_by_columns(
             store, builder.query_scope(SPAN), orders, SOURCE, credit=LAST_TOUCH
         ) == {"google": 1}
+
+    async def test_what_happened_before_the_window_decides_whether_a_visit_in_it_is_a_touch(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A visit that repeats stored campaign values, or goes on in a session from before the window, is no touch."""
+        stored = campaign_columns("google", "cpc", "spring", in_url=False)
+        add_visits_in_own_sessions(builder, ("2025-06-01", GOOGLE), ("2026-03-20", stored))
+        builder.add_event("page_view", at="2026-03-12T23:59", visitor="A2", session="long", **NEWS)
+        builder.add_event("page_view", at="2026-03-13T00:01", visitor="A2", session="long", **NEWS)
+        add_visits_in_own_sessions(builder, ("2025-06-01", NEWS), ("2026-03-21", stored), visitor="A3")
+        for visitor in ("A1", "A2", "A3"):
+            builder.add_event("signup", at="2026-03-23", visitor=visitor)
+        await store.append(builder.events)
+        rule = CreditRule(Weighting.LAST, timedelta(days=10), ignore_direct=True)
+        scope = builder.query_scope(whole_utc_days("2026-03-23", "2026-03-23"))
+        answer = await measure_by_columns(store, scope, CREDITED, SOURCE, "attributed", credit=rule)
+        assert answer == {("google", True): 1_000_000, (None, False): 2_000_000}
+
+    async def test_reported_touches_count_only_for_persons_without_any_earlier_touch(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A touch of a client's own, however long before the window, leaves reported touches without credit."""
+        reported = reported_touch_columns("last", "2026-03-20", "news", "email", "email")
+        add_visits_in_own_sessions(builder, ("2025-06-01", GOOGLE), visitor="A1")
+        for visitor in ("A1", "A2"):
+            builder.add_event(
+                "signup", at="2026-03-23", visitor=visitor, source="server", reported_touches=reported
+            )
+        await store.append(builder.events)
+        rule = CreditRule(Weighting.LAST, timedelta(days=10))
+        scope = builder.query_scope(whole_utc_days("2026-03-23", "2026-03-23"))
+        answer = await measure_by_columns(store, scope, CREDITED, SOURCE, "attributed", credit=rule)
+        assert answer == {("news", True): 1_000_000, (None, False): 1_000_000}
+
+    async def test_refund_of_an_old_order_follows_the_report_of_it_that_counts(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """The order of a refund may lie long before the range, and another report of it may supersede the first."""
+        add_visits_in_own_sessions(builder, ("2025-06-01", GOOGLE), ("2025-06-03", NEWS))
+        builder.add_event("purchase", at="2025-06-02", visitor="A1", order_id="O1", revenue=1000)
+        builder.add_event(
+            "purchase",
+            at="2025-06-04",
+            visitor="A1",
+            source="payments",
+            order_id="O1",
+            payment_id="P1",
+            revenue=1000,
+        )
+        builder.add_event("refund", at="2026-03-23", visitor="A1", payment_id="P1", revenue=-400)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        answer = await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST_NON_DIRECT)
+        assert answer == {"news": 400}

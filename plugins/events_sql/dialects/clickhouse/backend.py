@@ -225,6 +225,7 @@ class ClickHouseBackend:
         connect: creates a client; by default one that uses HTTP.
     """
 
+    is_only_writer = False
     cancel_errors = ()
     driver_errors = (ClickHouseError, HTTPError, OSError)
 

@@ -157,6 +157,7 @@ class DuckDbBackend:
         settings: the path of the file and the resources of the engine.
     """
 
+    is_only_writer = True
     cancel_errors = (duckdb.InterruptException,)
     driver_errors = (duckdb.Error,)
     writes = TransactionalWrites(after_insert=compaction.record_unsorted_rows)

@@ -170,6 +170,7 @@ class PostgreSqlBackend:
         settings: the connection.
     """
 
+    is_only_writer = False
     cancel_errors = (psycopg.errors.QueryCanceled,)
     driver_errors = (psycopg.Error,)
     writes = TransactionalWrites()

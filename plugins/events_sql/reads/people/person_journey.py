@@ -10,7 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.attribution.touch_paths import (
-    ctes_of_touches_in_window,
+    conversions_without_own_touch,
     latest_reported_touches_in_window_query,
 )
 from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches_with_person
@@ -232,7 +232,7 @@ def _newest_touches_per_conversion(plan: PersonActivityQuery) -> sa.Select[Any]:
     values = {"workspace": plan.scope.workspace_id, "within": microseconds(plan.window)}
     reported = compiled_source(
         latest_reported_touches_in_window_query, CONVERSION_PAGE.name, TOUCH_VALUE_COLUMNS
-    ).as_subquery("reported", *ctes_of_touches_in_window(CONVERSION_PAGE, OWN_TOUCHES), **values)
+    ).as_subquery("reported", conversions_without_own_touch(CONVERSION_PAGE, OWN_TOUCHES), **values)
     touches = sa.union_all(_newest_own_touches_in_window(plan), sa.select(reported)).subquery("met")
     by_unit: Any = {"partition_by": touches.c.unit}
     place = sa.func.row_number().over(

@@ -1,0 +1,199 @@
+"""The events that convert or move money, and which of them count, as temporary tables of one read.
+
+They are read once: both de-duplications of order reports, the credited conversions and their refunds start from them.
+"""
+
+from collections.abc import Mapping
+from itertools import starmap
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_cache import deferred_statement
+from plugins.events_sql.relations.order_deduplication import (
+    ORDER_ID_COLUMNS,
+    ORDER_NAME_COLUMNS,
+    materialized_cte,
+    report_precedence,
+    superseded_reports,
+)
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.tables import EVENTS, IdNumber
+from plugins.events_sql.sql.compiled_sources import (
+    END_WITH_REPEATS,
+    WORKSPACE,
+    SqlType,
+    bind_parameters,
+    compiled_source,
+    declare_parameter,
+)
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import (
+    canonical_name,
+    charge_or_refund_kind,
+    is_conversion,
+    is_order_event,
+)
+from service_core.plugin import CHARGE, ORDER_DEDUP_WINDOW, REFUND, QueryScope
+
+PATH_COLUMNS: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
+"""The columns that determine a unit's touch path; a refund has those of its order."""
+
+_START_WITH_REPEATS: Final = declare_parameter("since", sa.DateTime())
+_REPORT_COLUMNS: Final[Mapping[str, SqlType]] = {
+    **dict.fromkeys(("seq", "revenue"), sa.BigInteger()),
+    **dict.fromkeys(("visitor_no", "strong_no"), IdNumber()),
+    "timestamp": sa.DateTime(),
+    **dict.fromkeys(("event_name", "currency", *ORDER_ID_COLUMNS), sa.Text()),
+    **dict.fromkeys(("kind", "canonical", "standing"), sa.Text()),
+    **dict.fromkeys(("converts", "is_order_name"), sa.Boolean()),
+}
+_REPORTS: Final = sa.table("conversion_reports", *starmap(sa.column, _REPORT_COLUMNS.items()))
+"""Temporary table of events that convert or move money, with the columns that tell repeats apart."""
+
+_ORDER_IDS: Final = sa.table("refunded_order_ids", sa.column("id", sa.Text()))
+"""Temporary table of all ids of the orders that refunds name."""
+
+_FLAG_COLUMNS: Final = ("is_conversion", "is_charge", "is_order", "is_refund")
+
+
+def counted_reports_table(name: str) -> sa.TableClause:
+    """Returns a temporary table of reports with whether each counts as a conversion, charge, order or refund."""
+    columns = {**_REPORT_COLUMNS, **dict.fromkeys(_FLAG_COLUMNS, sa.Boolean())}
+    return sa.table(name, *starmap(sa.column, columns.items()))
+
+
+COUNTED_REPORTS: Final = counted_reports_table("counted_reports")
+"""Temporary table of the reports of a span, or of all time."""
+
+CHARGES_OF_REFUNDS: Final = counted_reports_table("charges_of_refunds")
+"""Temporary table of all reports, of any time, of the orders that refunds in `COUNTED_REPORTS` name."""
+
+
+def create_counted_reports_table(scope: QueryScope, runner: StatementRunner, *, all_time: bool) -> None:
+    """Creates `COUNTED_REPORTS` of all time, or of the span and the weeks around it in which repeats may lie."""
+    runner.create_temp_table(_REPORTS.name, deferred_statement(_reports_query, scope, all_time))
+    runner.create_temp_table(COUNTED_REPORTS.name, deferred_statement(_counted_reports_query))
+
+
+def create_charges_of_refunds_table(scope: QueryScope, runner: StatementRunner) -> None:
+    """Creates `CHARGES_OF_REFUNDS` for the refunds in `COUNTED_REPORTS`; replaces the reports behind those."""
+    runner.create_temp_table(_ORDER_IDS.name, deferred_statement(_ids_of_refunded_orders, scope))
+    runner.create_temp_table(_REPORTS.name, deferred_statement(_reports_of_order_ids, scope))
+    runner.create_temp_table(CHARGES_OF_REFUNDS.name, deferred_statement(_counted_reports_query))
+
+
+def _reports_query(scope: QueryScope, all_time: bool) -> sa.Select[Any]:
+    source = compiled_source(_reports_of_span_or_all_time, scope.conversions.any_revenue, all_time)
+    return _select_reports(source.as_subquery("source_rows", **_report_parameters(scope)))
+
+
+def _report_parameters(scope: QueryScope) -> dict[str, Any]:
+    return bind_parameters(scope, scope.span) | {"since": to_naive_utc(scope.span.start - ORDER_DEDUP_WINDOW)}
+
+
+def _select_reports(source: Any) -> sa.Select[Any]:
+    return sa.select(*(source.c[name] for name in _REPORT_COLUMNS))
+
+
+def _reports_of_span_or_all_time(any_revenue: bool, all_time: bool) -> sa.Select[Any]:
+    c = EVENTS.c
+    in_time = [] if all_time else [c.timestamp >= _START_WITH_REPEATS, c.timestamp < END_WITH_REPEATS]
+    return _reports_where(any_revenue, *in_time)
+
+
+def _reports_where(any_revenue: bool, *conditions: Expression) -> sa.Select[Any]:
+    c = EVENTS.c
+    converts = sa.func.coalesce(is_conversion(c, any_revenue_converts=any_revenue), sa.false())
+    columns = (
+        *(c[name] for name in (*PATH_COLUMNS, "revenue", "currency", *ORDER_ID_COLUMNS)),
+        charge_or_refund_kind(c).label("kind"),
+        canonical_name(c.event_name).label("canonical"),
+        report_precedence(c).label("standing"),
+        converts.label("converts"),
+        is_order_event(c.event_name).label("is_order_name"),
+    )
+    return sa.select(*columns).where(
+        c.workspace_id == WORKSPACE, *conditions, sa.or_(converts, c.revenue.is_not(None))
+    )
+
+
+def _counted_reports_query() -> sa.Select[Any]:
+    """Selects the reports with whether each counts."""
+    converted_once, moved_once = (
+        _REPORTS.c.seq.not_in(sa.select(compiled_source(build).as_subquery(build.__name__.strip("_")).c.seq))
+        for build in (_superseded_conversions, _superseded_money)
+    )
+    c = _REPORTS.c
+    marked = sa.select(
+        *c,
+        sa.and_(c.converts, converted_once).label("is_conversion"),
+        sa.and_(c.kind.is_not(None), moved_once).label("moves"),
+    ).subquery("marked")
+    moves, kind = marked.c.moves, sa.func.coalesce(marked.c.kind, sa.literal(""))
+    return sa.select(
+        *(marked.c[column.name] for column in c),
+        marked.c.is_conversion,
+        sa.and_(moves, kind == CHARGE).label("is_charge"),
+        sa.and_(moves, kind == CHARGE, marked.c.is_order_name).label("is_order"),
+        sa.and_(moves, kind == REFUND).label("is_refund"),
+    )
+
+
+def _superseded_conversions() -> sa.CompoundSelect[Any]:
+    c = _REPORTS.c
+    has_id = sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))
+    return superseded_reports(_comparable_reports(c.canonical, c.converts, has_id))
+
+
+def _superseded_money() -> sa.CompoundSelect[Any]:
+    c = _REPORTS.c
+    return superseded_reports(_comparable_reports(c.kind, c.kind.is_not(None)), only_kind_with_repeats=CHARGE)
+
+
+def _comparable_reports(kind: Expression, *conditions: Expression) -> sa.CTE:
+    """Returns reports with the columns that `superseded_reports` reads."""
+    c = _REPORTS.c
+    columns = (*(c[name] for name in ("seq", "timestamp", *ORDER_ID_COLUMNS)), kind.label("what"), c.standing)
+    return materialized_cte(sa.select(*columns).where(*conditions), "reports")
+
+
+def _ids_of_refunded_orders(scope: QueryScope) -> sa.CompoundSelect[Any]:
+    """Selects the order and payment ids of refunds and of the events that share one of them."""
+    source = compiled_source(_ids_shared_with_refunds).as_subquery(
+        "source_rows", workspace=scope.workspace_id
+    )
+    c = COUNTED_REPORTS.c
+    return sa.union(
+        *(
+            sa.select(c[name].label("id")).where(c.is_refund, c[name].is_not(None))
+            for name in ORDER_NAME_COLUMNS
+        ),
+        sa.select(source.c.id),
+    )
+
+
+def _ids_shared_with_refunds() -> sa.CompoundSelect[Any]:
+    c, refund = EVENTS.c, COUNTED_REPORTS.c
+    return sa.union_all(
+        *(
+            sa.select(c[other].label("id")).where(
+                c.workspace_id == WORKSPACE,
+                c.revenue.is_not(None),
+                c[other].is_not(None),
+                c[name].in_(sa.select(refund[name]).where(refund.is_refund, refund[name].is_not(None))),
+            )
+            for name, other in (ORDER_NAME_COLUMNS, ORDER_NAME_COLUMNS[::-1])
+        )
+    )
+
+
+def _reports_of_order_ids(scope: QueryScope) -> sa.Select[Any]:
+    source = compiled_source(_reports_with_id_of_refunded_order, scope.conversions.any_revenue)
+    return _select_reports(source.as_subquery("source_rows", **_report_parameters(scope)))
+
+
+def _reports_with_id_of_refunded_order(any_revenue: bool) -> sa.Select[Any]:
+    has_id = sa.or_(*(EVENTS.c[name].in_(sa.select(_ORDER_IDS.c.id)) for name in ORDER_ID_COLUMNS))
+    return _reports_where(any_revenue, has_id)

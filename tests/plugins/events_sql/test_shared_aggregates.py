@@ -1,0 +1,151 @@
+"""Aggregates that share a run: which ones may, and what the run reads."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.shared_aggregates import SharedAggregates
+from service_core.analytics.measures import count_rows, sum_column, touch_column
+from service_core.analytics.ports import AggregateQuery, AggregateResult, CreditRule, Weighting
+from service_core.plugin import Predicate, Relation
+from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
+from tests.plugins.events_sql.conftest import SPAN
+
+RULE = CreditRule(Weighting.LINEAR, timedelta(days=30))
+CREDITED = sum_column("credit", Relation.CREDITS)
+SCOPE = EventBuilder().query_scope(SPAN)
+EVENTS = AggregateQuery(SCOPE, (count_rows(Relation.EVENTS),))
+CREDITS = AggregateQuery(SCOPE, (CREDITED,), credit=RULE)
+
+
+class RecordedRuns:
+    """Answers runs when they are released, with the number of the run as the only value."""
+
+    def __init__(self, *, is_only_writer: bool = True) -> None:
+        self.runs: list[list[AggregateQuery]] = []
+        self.ended_writes: int | None = 0
+        self.released = asyncio.Event()
+        self.cancelled = 0
+        self.shared = SharedAggregates(self._run, lambda: self.ended_writes, is_only_writer=is_only_writer)
+
+    async def _run(self, queries: Sequence[AggregateQuery]) -> list[AggregateResult]:
+        self.runs.append(list(queries))
+        number = len(self.runs)
+        try:
+            await self.released.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return [AggregateResult([(number, i)], (), 1, ()) for i in range(len(queries))]
+
+    async def ask(self, query: AggregateQuery) -> asyncio.Task[AggregateResult]:
+        """Returns the task of an aggregate whose run has begun."""
+        task = asyncio.create_task(self.shared.aggregate(query))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return task
+
+    async def answers(self, *tasks: asyncio.Task[AggregateResult]) -> list[tuple[object, ...]]:
+        self.released.set()
+        return [result.rows[0] for result in await asyncio.gather(*tasks)]
+
+
+async def test_equal_aggregates_share_a_run_that_has_begun_and_get_rows_of_their_own() -> None:
+    recorded = RecordedRuns()
+    tasks = [await recorded.ask(EVENTS), await recorded.ask(replace(EVENTS, limit=None))]
+    recorded.released.set()
+    first, second = await asyncio.gather(*tasks)
+    assert len(recorded.runs) == 1
+    assert first == second
+    assert first.rows is not second.rows
+
+
+@pytest.mark.parametrize("ended_writes", [1, None])
+async def test_aggregate_joins_no_run_that_begun_before_a_write(ended_writes: int | None) -> None:
+    recorded = RecordedRuns()
+    first = await recorded.ask(EVENTS)
+    recorded.ended_writes = ended_writes
+    second = await recorded.ask(EVENTS)
+    assert await recorded.answers(first, second) == [(1, 0), (2, 0)]
+
+
+async def test_aggregate_joins_no_begun_run_where_other_processes_write() -> None:
+    recorded = RecordedRuns(is_only_writer=False)
+    tasks = [await recorded.ask(EVENTS), await recorded.ask(EVENTS)]
+    assert await recorded.answers(*tasks) == [(1, 0), (2, 0)]
+
+
+async def test_aggregates_with_operands_of_different_types_do_not_share_a_run() -> None:
+    recorded = RecordedRuns()
+    scopes = (replace(SCOPE, filters=(Predicate("interactive", value=value),)) for value in (1, True))
+    tasks = [await recorded.ask(replace(EVENTS, scope=scope)) for scope in scopes]
+    assert await recorded.answers(*tasks) == [(1, 0), (2, 0)]
+
+
+async def test_aggregates_of_one_credit_rule_asked_together_share_a_run() -> None:
+    recorded = RecordedRuns()
+    recorded.released.set()
+    by_source = replace(CREDITS, dimensions=({"credits": touch_column("attribution_source")},))
+    other_rule = replace(CREDITS, credit=replace(RULE, window=timedelta(days=7)))
+    await asyncio.gather(*map(recorded.shared.aggregate, (CREDITS, by_source, EVENTS, other_rule, CREDITS)))
+    assert [CREDITS, by_source] in recorded.runs
+    assert len(recorded.runs) == 3
+
+
+async def test_run_is_cancelled_when_the_last_of_its_callers_goes() -> None:
+    recorded = RecordedRuns()
+    first, second = await recorded.ask(EVENTS), await recorded.ask(EVENTS)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert recorded.cancelled == 0
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    assert recorded.cancelled == 1
+
+
+async def test_failed_run_fails_all_its_callers_and_is_not_joined_again() -> None:
+    async def fail(_: Sequence[AggregateQuery]) -> list[AggregateResult]:
+        raise RuntimeError("broken")
+
+    shared = SharedAggregates(fail, lambda: 0, is_only_writer=True)
+    for _ in range(2):
+        failed = await asyncio.gather(
+            shared.aggregate(EVENTS), shared.aggregate(EVENTS), return_exceptions=True
+        )
+        assert [type(error) for error in failed] == [RuntimeError] * 2
+
+
+async def test_attribution_of_a_month_reads_only_that_month_and_its_window(
+    duckdb: SqlEventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = EventBuilder()
+    for month in range(1, 13):
+        for day in (1, 2, 3):
+            at = f"2025-{month:02}-{day:02}"
+            columns = campaign_columns("google", "cpc", at)
+            builder.add_event("page_view", at=f"{at}T10:00", visitor=f"A{day}", session=at, **columns)
+            builder.add_event("purchase", at=f"{at}T11:00", visitor=f"A{day}", session=at, revenue=100)
+    await duckdb.append(builder.events)
+    rows: dict[str, int] = {}
+    create = StatementRunner.create_temp_table
+
+    def record_rows(runner: StatementRunner, name: str, statement: object) -> None:
+        create(runner, name, statement)  # type: ignore[arg-type]
+        assert name not in rows, "a table was created twice"
+        [(rows[name],)] = runner.execute_text(f"SELECT count(*) FROM {name}")
+
+    monkeypatch.setattr(StatementRunner, "create_temp_table", record_rows)
+    scope = builder.query_scope(whole_utc_days("2025-12-01", "2025-12-31"))
+    source = ({"credits": touch_column("attribution_source")},)
+    plans = [AggregateQuery(scope, (CREDITED,), dimensions, credit=RULE) for dimensions in ((), source)]
+    total, by_source = await asyncio.gather(*map(duckdb.aggregate, plans))
+
+    assert total.rows == [(3_000_000,)]
+    assert by_source.rows == [("google", 3_000_000)]
+    assert rows["conversion_reports"] == 3
+    assert rows["path_candidates"] == 3 + 2  # two lie in the month before the first conversion
