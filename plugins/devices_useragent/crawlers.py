@@ -12,8 +12,8 @@ from crawleruseragents import CRAWLER_USER_AGENTS_DATA  # type: ignore[import-un
 from ua_parser_rs import UserAgentExtractor
 
 from plugins.devices_useragent.client_name import Client
-from plugins.devices_useragent.detector_data import load_entries
-from plugins.devices_useragent.pattern_list import LinearSearch, PatternList, normalize_user_agent
+from plugins.devices_useragent.crawler_classes import Crawler, CrawlerClassifier, unlisted_crawler
+from plugins.devices_useragent.pattern_list import LinearSearch, normalize_user_agent
 
 _HEADLESS_WORDS: Final = (
     *("headless", "phantomjs", "slimerjs", "puppeteer", "playwright", "selenium", "jsdom"),
@@ -46,12 +46,10 @@ class CrawlerDetector:
                 for entry in CRAWLER_USER_AGENTS_DATA
             ]
         )
-        self._bot_patterns = PatternList(
-            entry.pattern._replace(version="", name="") for entry in load_entries("bots")
-        )
+        self._classifier = CrawlerClassifier()
 
-    def is_crawler(self, user_agent: str, client: Client | None, *, os_known: bool) -> bool:
-        """Returns whether the user agent is in a crawler list or identifies itself as a bot.
+    def detect(self, user_agent: str, client: Client | None, *, os_known: bool) -> Crawler | None:
+        """Returns the crawler of a user agent that is in a crawler list or identifies itself as a bot; else None.
 
         Args:
             user_agent: the agent as sent.
@@ -60,13 +58,15 @@ class CrawlerDetector:
         """
         undescribed = _ANDROID_DEVICE.sub("()", user_agent)
         normalized = normalize_user_agent(undescribed)
-        if self._bot_words.matches(normalized) or self._bot_patterns.first_match(normalized):
-            return True
+        if classified := self._classifier.classify_listed_crawler(normalized):
+            return classified
         listed = self._crawler_list.extract(undescribed)
+        if self._bot_words.matches(normalized):
+            return unlisted_crawler(listed.family if listed else None)
         if listed is None:
-            return False
+            return None
         person = user_agent.startswith("Mozilla/") and os_known and _is_name_of(client, listed.family)
-        return self.is_headless(user_agent) or not person
+        return None if person and not self.is_headless(user_agent) else unlisted_crawler(listed.family)
 
     def is_headless(self, user_agent: str) -> bool:
         """Returns whether the user agent is a headless browser."""

@@ -24,16 +24,18 @@ class DeviceDetector:
         client = self._clients.detect(user_agent, normalized)
         system = self._systems.detect(normalized)
         device_type = self._device_types.detect(normalized, system, client)
-        crawler = self._crawlers.is_crawler(user_agent, client, os_known=system is not None)
-        recognized = client is not None or system is not None or crawler
+        crawler = self._crawlers.detect(user_agent, client, os_known=system is not None)
+        recognized = client is not None or system is not None or crawler is not None
         return Device(
             device_type=device_type or ("other" if recognized else None),
             browser=normalize_browser_name(client.name) if client else None,
             browser_version=_major_and_minor(client.version) if client else None,
             os=normalize_os_name(system.name, system.family) if system else None,
             os_version=_major_and_minor(system.version) if system else None,
-            crawler=crawler,
+            crawler=crawler is not None,
             headless=self._crawlers.is_headless(user_agent),
+            crawler_name=crawler.name if crawler else None,
+            crawler_class=crawler.kind if crawler else None,
         )
 
 

@@ -22,12 +22,14 @@ class Entry:
         device_type: type of the devices the pattern names, as the data writes it.
         versions: patterns of the version, checked when the entry matches.
         models: patterns of the models of a brand, each with its device type.
+        category: kind of a bot, as the data writes it; empty for other entries.
     """
 
     pattern: Pattern
     device_type: str | None = None
     versions: tuple[Pattern, ...] = ()
     models: tuple[tuple[Pattern, str | None], ...] = ()
+    category: str = ""
 
 
 def find_package_folder() -> Path:
@@ -61,4 +63,5 @@ def _entry(value: Mapping[str, Any]) -> Entry:
         device_type,
         tuple(Pattern(each["regex"], str(each["version"])) for each in value.get("versions", ())),
         tuple((Pattern(each["regex"]), each.get("device", device_type)) for each in value.get("models", ())),
+        str(value.get("category") or ""),
     )

@@ -1,7 +1,7 @@
 """Classifies events as bot traffic. Events of bots are stored and marked, never rejected."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from service_core.ingestion.ports import Device
 
@@ -12,6 +12,8 @@ REFERRER_SPAM: Final = "referrer_spam"
 RATE: Final = "rate"
 
 INFORMATIONAL_REASONS: Final = frozenset({RATE, "datacenter_ip"})
+_DECIDING_REASONS: Final = (KNOWN_AGENT, HEADLESS, PREFETCH, REFERRER_SPAM)
+"""The reasons that make a bot, the most certain first."""
 
 _PURPOSE_HEADERS: Final = ("sec-purpose", "purpose", "x-purpose", "x-moz")
 _PREFETCH_PURPOSES: Final = ("prefetch", "prerender", "preview")
@@ -43,6 +45,22 @@ def classify_bot(
     }
     reasons = tuple(sorted(reason for reason, holds in signs.items() if holds))
     return self_declared or any(reason not in INFORMATIONAL_REASONS for reason in reasons), reasons
+
+
+def bot_columns(device: Device | None, is_bot: bool, reasons: Collection[str]) -> dict[str, Any]:
+    """Returns the bot columns of an event: the classification, its deciding reason, name and class of the crawler."""
+    return {
+        "is_bot": is_bot,
+        "bot_reasons": tuple(sorted(reasons)),
+        "bot_reason": deciding_bot_reason(reasons),
+        "crawler": device.crawler_name if device else None,
+        "crawler_class": device.crawler_class if device else None,
+    }
+
+
+def deciding_bot_reason(reasons: Collection[str]) -> str | None:
+    """Returns the reason that makes a bot; None if no reason does, as when the sender declares itself one."""
+    return next((reason for reason in _DECIDING_REASONS if reason in reasons), None)
 
 
 def _is_prefetch(value: str) -> bool:

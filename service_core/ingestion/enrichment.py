@@ -14,7 +14,7 @@ from service_core.ingestion.amounts import (
     parse_first_amount_in_minor_units,
     valid_charge_components_in_minor_units,
 )
-from service_core.ingestion.bot_detection import classify_bot
+from service_core.ingestion.bot_detection import bot_columns, classify_bot, deciding_bot_reason
 from service_core.ingestion.campaign import campaign_text, parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules import RULES_VERSION
 from service_core.ingestion.consent import (
@@ -114,9 +114,7 @@ class Enricher:
         campaign = parse_campaign_and_install_referrer(properties)
         campaign.fill_utm_from_link_if_none_sent(utm_by_tag)
         address = reported_or_connection_ip(parsed.ip, arrival.address, source)
-        is_bot, reasons = self._classify_bot_unless_webhook(
-            parsed, arrival, source, page, high_rate=high_rate
-        )
+        bot = self._bot_columns_unless_webhook(parsed, arrival, source, page, high_rate=high_rate)
         amount, currency = parse_first_amount_in_minor_units(properties, workspace.currency)
         event = Event(
             workspace_id=arrival.workspace_id,
@@ -140,8 +138,7 @@ class Enricher:
             order_id=_first_non_empty_id(properties, ORDER_ID_PROPERTIES),
             **self._device_columns_unless_webhook(parsed, arrival, source),
             **self._location_columns_of_end_user(address, source),
-            is_bot=is_bot,
-            bot_reasons=reasons,
+            **bot,
             is_test=properties.get("test") is True,
             event_data=_properties_and_aliased_id(parsed, consent_denied=denied),
             ip=None if denied else address,
@@ -149,31 +146,34 @@ class Enricher:
                 properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
             ),
             **_payment_id_and_charge_columns(arrival, parsed, amount, currency),
-            touchable=not (is_bot or webhook_provider(arrival))
+            touchable=not (bot.get("is_bot") or webhook_provider(arrival))
             and (parsed.name in TOUCH_EVENTS or not campaign.is_empty),
             interactive=properties.get("interactive") is not False and not is_system_event(parsed.name),
             rules_version=RULES_VERSION,
         )
         if imported := arrival.headers.get(IMPORTED_COLUMNS_HEADER):
             event = replace(event, **decode_imported_columns(imported))
+            event = replace(event, bot_reason=deciding_bot_reason(event.bot_reasons))
         return event if is_from_device(event) else replace(event, from_device=False)
 
-    def _classify_bot_unless_webhook(
+    def _bot_columns_unless_webhook(
         self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str, page: PageContext, *, high_rate: bool
-    ) -> tuple[bool, tuple[str, ...]]:
+    ) -> dict[str, Any]:
         if webhook_provider(arrival):
-            return False, ()
+            return {}
         by_browser = source in _BROWSER_SOURCES
         agent = _reported_user_agent(parsed.context) or (
             text_of_string_or_number(arrival.user_agent) if by_browser else None
         )
-        return classify_bot(
-            self._devices.parse(agent) if agent else None,
+        device = self._devices.parse(agent) if agent else None
+        is_bot, reasons = classify_bot(
+            device,
             arrival.headers if by_browser else {},
             spam_referrer=page.is_spam_referrer,
             high_rate_as_note_only=high_rate,
             self_declared=parsed.properties.get("bot") is True,
         )
+        return bot_columns(device, is_bot, reasons)
 
     def _device_columns_unless_webhook(
         self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str

@@ -215,6 +215,15 @@ class Event:
         bool,
         "Whether a storefront reported it, whose report of an order precedes those of payment providers.",
     ] = False
+    bot_reason: Annotated[
+        str | None,
+        "Of a bot: the first of `known_agent`, `headless`, `prefetch`, `referrer_spam` that applies.",
+    ] = None
+    crawler: Annotated[str | None, "Name of the crawler, by the lists of known user agents."] = None
+    crawler_class: Annotated[
+        str | None,
+        "`ai_training`, `ai_search`, `ai_assistant`, `search_engine` or `other`; null unless a crawler.",
+    ] = None
     touchable: Annotated[bool, "Whether it may make a touch."] = False
     from_device: Annotated[
         bool,
@@ -331,7 +340,7 @@ CLASSIFICATION_COLUMNS: Final = (
 REENRICHED_COLUMNS: Final = (
     *CLASSIFICATION_COLUMNS,
     *("referrer_host", "reported_touches", "country", "region", "city", "timezone"),
-    *("is_bot", "bot_reasons", "touchable", "rules_version"),
+    *("is_bot", "bot_reasons", "bot_reason", "touchable", "rules_version"),
 )
 """The columns that are derived again after a change of the rules."""
 

@@ -309,7 +309,12 @@ class GeoLocator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Device and client that a user agent describes."""
+    """Device and client that a user agent describes.
+
+    Attributes:
+        crawler_name: name of a crawler that a list names.
+        crawler_class: `ai_training`, `ai_search`, `ai_assistant`, `search_engine` or `other`; None unless a crawler.
+    """
 
     device_type: str | None = None
     browser: str | None = None
@@ -318,6 +323,8 @@ class Device:
     os_version: str | None = None
     crawler: bool = False
     headless: bool = False
+    crawler_name: str | None = None
+    crawler_class: str | None = None
 
 
 class PublicSuffixList(Protocol):

@@ -12,7 +12,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.models import Workspace
-from service_core.ingestion.bot_detection import INFORMATIONAL_REASONS, REFERRER_SPAM
+from service_core.ingestion.bot_detection import (
+    INFORMATIONAL_REASONS,
+    REFERRER_SPAM,
+    deciding_bot_reason,
+)
 from service_core.ingestion.campaign import Campaign, parse_campaign_and_install_referrer
 from service_core.ingestion.channel_rules import RULES_VERSION
 from service_core.ingestion.consent import is_consent_denied
@@ -135,8 +139,12 @@ def _campaign_of_stored_event(event: Event) -> Campaign:
 def _bot_columns_with_referrer_spam(event: Event, page: PageContext) -> dict[str, Any]:
     """Returns the bot columns with the present list of spam referrers; providers' events are never of bots."""
     if event.source not in _CLIENT_SOURCES:
-        return {"is_bot": event.is_bot, "bot_reasons": event.bot_reasons}
+        return {"is_bot": event.is_bot, "bot_reasons": event.bot_reasons, "bot_reason": event.bot_reason}
     others = set(event.bot_reasons) - {REFERRER_SPAM}
     reasons = others | ({REFERRER_SPAM} if page.is_spam_referrer else set())
     is_bot = event.event_data.get("bot") is True or bool(reasons - INFORMATIONAL_REASONS)
-    return {"is_bot": is_bot, "bot_reasons": tuple(sorted(reasons))}
+    return {
+        "is_bot": is_bot,
+        "bot_reasons": tuple(sorted(reasons)),
+        "bot_reason": deciding_bot_reason(reasons),
+    }

@@ -84,6 +84,16 @@ def add_week_of_visits(story, items=()):
         page_url="https://blog.example/", screen_width=1024,
     )  # fmt: skip
     story.add_event("page_view", at="2026-07-05T16:00:00", visitor="V3", session="s4", page_path="/")
+    training = {"bot_reason": "known_agent", "crawler": "GPTBot", "crawler_class": "ai_training"}
+    story.add_event(
+        "page_view",
+        at="2026-07-05T17:00:00",
+        visitor="B1",
+        session="s9",
+        page_path="/",
+        is_bot=True,
+        **training,
+    )
     story.add_event(
         "refund", at="2026-07-06T16:00:00", visitor="V1", session="s5", revenue=-2050, order_id="1"
     )

@@ -292,6 +292,7 @@ def test_engagement_events_end_a_bounce(name, properties, interactive):
 def test_bot_detection_applies_to_browser_user_agents():
     bot = enriched_row(arrival={"user_agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"})
     assert (bot.is_bot, bot.bot_reasons, bot.touchable) == (True, ("known_agent",), False)
+    assert bot.bot_reason == "known_agent"
     prefetch = enriched_row(arrival={"user_agent": FIREFOX, "headers": {"sec-purpose": "prefetch"}})
     assert prefetch.bot_reasons == ("prefetch",)
     spam = enriched_row(properties={"referrer": "http://semalt.com/x"})

@@ -92,6 +92,39 @@ def test_crawler_is_known(agents, agent):
     assert agents.parse(agent).crawler
 
 
+@pytest.mark.parametrize(
+    ("agent", "name", "crawler_class"),
+    [
+        ("Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot", "ai_training"),
+        (
+            "Mozilla/5.0 (compatible; OAI-SearchBot/1.0; +https://openai.com/searchbot)",
+            "OAI-SearchBot",
+            "ai_search",
+        ),
+        (
+            "Mozilla/5.0; compatible; ChatGPT-User/1.0; +https://openai.com/bot",
+            "ChatGPT-User",
+            "ai_assistant",
+        ),
+        (
+            "Mozilla/5.0 (compatible; Claude-User/1.0; +Claude-User@anthropic.com)",
+            "Claude-User",
+            "ai_assistant",
+        ),
+        ("meta-externalagent/1.1", "meta-externalagent", "ai_training"),
+        ("CCBot/2.0 (https://commoncrawl.org/faq/)", "CCBot", "ai_training"),
+        ("Mozilla/5.0 (compatible; DeepSeekBot/1.0)", "DeepseekBot", "ai_training"),
+        ("Mozilla/5.0 (compatible; Googlebot/2.1)", "Googlebot", "search_engine"),
+        ("curl/8.5.0", "curl", "other"),
+        ("Mozilla/5.0 (compatible; Unheard; +https://unheard.example)", None, "other"),
+        (CHROME, None, None),
+    ],
+)
+def test_crawler_has_name_and_class(agents, agent, name, crawler_class):
+    device = agents.parse(agent)
+    assert (device.crawler_name, device.crawler_class) == (name, crawler_class)
+
+
 def test_browsers_are_not_crawlers(agents):
     assert not agents.parse(CHROME).crawler
     assert not agents.parse(IPHONE).crawler

@@ -224,7 +224,7 @@ SUPERSEDED_EVENTS: Final = sa.Table(
 
 STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-VERSION: Final = 6
+VERSION: Final = 7
 """The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from service_core.analytics.measures import Column, Relation, ad_column, entry_column, touch_column
+from service_core.analytics.measures import Column, Relation, Scalar, ad_column, entry_column, touch_column
 from service_core.analytics.query.catalog import Dimension
 
 _SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS)
@@ -70,6 +70,32 @@ _VISIT_DIMENSIONS: Final = (
         entry_column("screen_class"),
     ),
 )
+_BOT_DIMENSIONS: Final[tuple[tuple[str, str, str, Mapping[str, Scalar]], ...]] = (
+    (
+        "is_bot",
+        "Bot",
+        "`true` or `false`. Like the following three, of use with `include_bots` only: answers leave bots out otherwise.",
+        MappingProxyType({"true": True, "false": False}),
+    ),
+    (
+        "bot_reason",
+        "Bot reason",
+        "What makes it a bot: `known_agent`, else `headless`, `prefetch` or `referrer_spam`.",
+        MappingProxyType({}),
+    ),
+    (
+        "crawler",
+        "Crawler",
+        "Name of the crawler, where a list of known user agents has it.",
+        MappingProxyType({}),
+    ),
+    (
+        "crawler_class",
+        "Kind of crawler",
+        "`ai_training`, `ai_search`, `ai_assistant` (fetches pages for a person), `search_engine` or `other`.",
+        MappingProxyType({}),
+    ),
+)
 _SUBSCRIPTION_DIMENSIONS: Final = (
     ("product", "Product", "Product, where the revenue provider reports it."),
     ("plan", "Plan", "Subscription plan, where the revenue provider reports it."),
@@ -129,6 +155,16 @@ CORE_DIMENSIONS: Final = (
         )
         for id_, label, text, column in _VISIT_DIMENSIONS
     ),
+    *(
+        Dimension(
+            id_,
+            label,
+            text,
+            MappingProxyType({Relation.EVENTS: Column(id_), Relation.SESSIONS: entry_column(id_)}),
+            labels=labels,
+        )
+        for id_, label, text, labels in _BOT_DIMENSIONS
+    ),
     Dimension(
         "new_vs_returning",
         "New or returning",
@@ -170,8 +206,8 @@ EVENT_DIMENSIONS: Final = ("page_path", "event_name", "source")
 LOCATION_AND_DEVICE_DIMENSIONS: Final = tuple(id_ for id_, _, _ in _LOCATION_AND_DEVICE_DIMENSIONS)
 """Location and device of the session."""
 
-VISIT_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in _VISIT_DIMENSIONS)
-"""How the session ended, on which site and on which screen; for traffic and engagement."""
+VISIT_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in (*_VISIT_DIMENSIONS, *_BOT_DIMENSIONS))
+"""How the session ended, on which site and on which screen, and which bot it was; for traffic and engagement."""
 
 NEW_OR_RETURNING: Final = ("new_vs_returning",)
 PAYMENT_DIMENSIONS: Final = ("product", "provider", "currency", "plan")

@@ -198,6 +198,34 @@ class Visits(EventStoreKit):
         at_z = replace(scope, filters=(Predicate("exit_page", value="/z"),))
         assert await measure_value_or_row(store, at_z, VISITORS, EVENTS, SESSION_STARTS) == (1, 4, 1)
 
+    async def test_bots_have_reason_and_crawler_when_they_are_included(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Events are split by their own bot columns, sessions by those of their entry event."""
+        names = ("is_bot", "bot_reason", "crawler", "crawler_class")
+        training = (True, "known_agent", "GPTBot", "ai_training")
+        headless, person = (True, "headless", None, None), (False, None, None, None)
+        for at, visitor, values in (
+            ("10:00", "B1", training),
+            ("10:01", "B1", training),
+            ("10:02", "B2", headless),
+            ("10:03", "A1", person),
+        ):
+            columns: dict[str, Any] = dict(zip(names, values, strict=True))
+            builder.add_event("page_view", at=f"2026-03-02T{at}", visitor=visitor, **columns)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        of_event, of_session = [*map(Column, names)], [*map(entry_column, names)]
+        assert await measure_by_columns(store, scope, EVENTS, *of_event) == {person: 1}
+        with_bots = replace(scope, include_bots=True)
+        events = {person: 1, training: 2, headless: 1}
+        assert await measure_by_columns(store, with_bots, EVENTS, *of_event) == events
+        once = dict.fromkeys((person, training, headless), 1)
+        assert await measure_by_columns(store, with_bots, VISITORS, *of_event) == once
+        assert await measure_by_columns(store, with_bots, SESSION_STARTS, *of_session) == once
+        bots = replace(with_bots, filters=(Predicate("is_bot", value=True),))
+        assert await measure_value_or_row(store, bots, VISITORS, EVENTS) == (2, 3)
+
     async def test_repeat_of_an_order_makes_no_session_engaged_and_no_purchase(
         self, store: Store, builder: EventBuilder
     ) -> None:

@@ -60,6 +60,30 @@ async def test_visits_by_last_page_host_and_screen_have_golden_values(query_clie
     assert (await query_client.query(filtered))["totals"] == {"visitors": visitors}
 
 
+@pytest.mark.parametrize(
+    ("dimension", "rows"),
+    [
+        ("is_bot", [("false", 3, 5), ("true", 1, 1)]),
+        ("bot_reason", [("(not set)", 3, 5), ("known_agent", 1, 1)]),
+        ("crawler", [("(not set)", 3, 5), ("GPTBot", 1, 1)]),
+        ("crawler_class", [("(not set)", 3, 5), ("ai_training", 1, 1)]),
+    ],
+)
+async def test_visits_by_bot_have_golden_values_where_bots_are_included(query_client, dimension, rows):
+    plan = {"metrics": ["visitors", "session_starts"], "dimensions": [dimension], "format": "compact"}
+    answer = await query_client.query({**plan, "include_bots": True})
+    assert [tuple(row) for row in answer["rows"]] == rows
+    people = await query_client.query(plan)
+    assert [tuple(row) for row in people["rows"]] == rows[:1]
+    label = rows[1][0]
+    only = {
+        "metrics": ["visitors"],
+        "include_bots": True,
+        "filters": [{"dimension": dimension, "value": label}],
+    }
+    assert (await query_client.query(only))["totals"] == {"visitors": 1}
+
+
 async def test_metrics_by_dimension_have_golden_values(query_client):
     answer = await query_client.query(
         {"metrics": ["visitors", "sessions", "attributed_revenue"], "dimensions": ["utm_source"]}
