@@ -41,6 +41,7 @@ from hosts.roles.models import Role
 from hosts.roles.tasks import (
     consume_task,
     export_task,
+    import_task,
     postback_tasks,
     quarantine_cleanup_task,
     scheduled_tasks,
@@ -218,6 +219,7 @@ def _start_background_tasks(
     ports, settings = service.ports, service.settings
     exporter = build_export_worker(ports)
     tasks.create_task(export_task(ports, exporter, stop))
+    tasks.create_task(import_task(ports, stop))
     tasks.create_task(quarantine_cleanup_task(ports, settings.ingest, stop))
     syncs = (service.component(AdSpendSync), service.component(ProviderSync))
     for work in (

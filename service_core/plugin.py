@@ -379,6 +379,10 @@ from service_core.delivery.exports.ports import ExportStorage as ExportStorage
 from service_core.delivery.exports.ports import ExportStorageUnavailable as ExportStorageUnavailable
 from service_core.delivery.exports.ports import JobQueue as JobQueue
 from service_core.delivery.exports.ports import JobQueueUnavailable as JobQueueUnavailable
+from service_core.delivery.imports.models import ImportFormat as ImportFormat
+from service_core.delivery.imports.models import ImportJob as ImportJob
+from service_core.delivery.imports.models import ImportStatus as ImportStatus
+from service_core.delivery.imports.ports import Imports as Imports
 from service_core.delivery.postbacks import hashing as hashing
 from service_core.delivery.postbacks.circuit_breaker import AccountHealth as AccountHealth
 from service_core.delivery.postbacks.function_sender import FunctionSender as FunctionSender

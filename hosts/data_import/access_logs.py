@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hosts.data_import.entries import ImportEntry
+from hosts.data_import.lines import iterate_lines_and_cut_long_ones
 from service_core.ingestion.access_log import AccessLogParser, LoggedPageView
 
 
@@ -17,7 +18,7 @@ def read_access_log_with_skipped_lines(path: Path, site: str) -> Iterator[Import
     """
     log = AccessLogParser(site)
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-        for line in lines:
+        for line in iterate_lines_and_cut_long_ones(lines):
             yield _parse_line_as_event_or_skipped(log, line)
 
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from hosts.data_import.entries import ImportEntry
+from service_core.ingestion.body_fields import BODY_FIELDS, OBJECT_FIELDS, is_body_field
 from service_core.ingestion.campaign import URL_CAMPAIGN_PARAMETERS
 from service_core.ingestion.imported_rows import (
     IMPORTED_COLUMNS_HEADER,
@@ -19,11 +20,6 @@ from service_core.ingestion.imported_rows import (
 )
 from service_core.kernel.errors import StartupError
 
-_OBJECT_FIELDS: Final = ("properties", "context", "external_ids")
-_BODY_FIELDS: Final = (
-    *("event", "event_name", "event_id", "timestamp", "ip", *_OBJECT_FIELDS),
-    *("distinct_id", "user_id", "anonymous_id", "visitor_id"),
-)
 _KNOWN_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "event": ("event", "event_name", "event name", "eventname", "event_type", "action", "name"),
     "timestamp": (
@@ -109,9 +105,9 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, str]:
         target, separator, column = text.partition("=")
         if not separator or not column or not target:
             raise StartupError(f"--map {text}: write FIELD=COLUMN, as in user_id=customer.")
-        if target not in _BODY_FIELDS and target.partition(".")[0] not in _OBJECT_FIELDS:
+        if not is_body_field(target):
             raise StartupError(
-                f"--map {text}: {target} is no field of an event. Fields are {', '.join(_BODY_FIELDS)}, and names "
+                f"--map {text}: {target} is no field of an event. Fields are {', '.join(BODY_FIELDS)}, and names "
                 "inside properties, context and external_ids, such as properties.plan."
             )
         overrides[column] = target
@@ -149,13 +145,13 @@ def map_columns(
         }
     for column in columns:
         outer, _, rest = column.partition(".")
-        if rest and outer in _OBJECT_FIELDS and column not in targets:
+        if rest and outer in OBJECT_FIELDS and column not in targets:
             targets[column] = column
-    taken = {column.partition(".")[0] for column, target in targets.items() if target in _OBJECT_FIELDS}
+    taken = {column.partition(".")[0] for column, target in targets.items() if target in OBJECT_FIELDS}
     unused = tuple(c for c in columns if c not in targets and not ("." in c and c.partition(".")[0] in taken))
     order = [(column, targets[column]) for column in _by_precedence(targets)]
     # Objects come first: single fields fill what the object does not have.
-    order.sort(key=lambda pair: pair[1] not in _OBJECT_FIELDS)
+    order.sort(key=lambda pair: pair[1] not in OBJECT_FIELDS)
     return ColumnMapping(targets=tuple(order), unused=unused)
 
 

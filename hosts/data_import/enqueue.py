@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from itertools import islice
 from typing import Final
@@ -45,21 +45,22 @@ class EventImporter:
         """Accepted events that take the time of their receipt, since theirs is too old or cannot be read."""
 
     async def enqueue_in_batches(
-        self, entries: Iterable[ImportEntry], on_batch: Callable[[list[ImportEntry]], None]
+        self, entries: Iterable[ImportEntry], on_batch: Callable[[list[ImportEntry]], Awaitable[None] | None]
     ) -> None:
-        """Enqueues every entry.
+        """Enqueues every entry; a thread reads the file, one lot at a time.
 
         Args:
             entries: in the order of the file.
-            on_batch: called with each lot once it is durable.
+            on_batch: called with each lot once it is durable, and awaited if it returns something to await.
 
         Raises:
             EnqueueFailed: the queue takes nothing; what was offered before stays.
         """
         remaining = iter(entries)
-        while batch := list(islice(remaining, MAX_CONCURRENT)):
+        while batch := await asyncio.to_thread(lambda: list(islice(remaining, MAX_CONCURRENT))):
             self.outcomes.update(await asyncio.gather(*map(self._enqueue_or_count_rejection, batch)))
-            on_batch(batch)
+            if (saving := on_batch(batch)) is not None:
+                await saving
 
     async def _enqueue_or_count_rejection(self, entry: ImportEntry) -> str:
         if entry.body is None:

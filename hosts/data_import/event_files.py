@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from hosts.data_import.entries import ImportEntry
+from hosts.data_import.lines import iterate_lines_and_cut_long_ones
 from service_core.ingestion.imported_rows import is_touchpoint_export
 from service_core.kernel.errors import StartupError
 from service_core.kernel.file_response import FORMULA_STARTS
@@ -60,7 +61,7 @@ def _assign_ids_from_digest_and_position(
 
 def _read_ndjson_with_skipped_lines(path: Path) -> Iterator[ImportEntry]:
     with path.open("rb") as file:
-        for line in file:
+        for line in iterate_lines_and_cut_long_ones(file):
             if line.isspace():
                 yield ImportEntry(None, "empty line", byte_count=len(line))
                 continue

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment, settings_folder
@@ -124,10 +125,19 @@ async def find_active_write_key(credential_store: CredentialStore, public_id: st
     workspaces = [w for w in await credential_store.list_workspaces() if public_id in {None, w.public_id}]
     if len(workspaces) != 1:
         raise StartupError("Name one workspace with --workspace; `touchpoint key list` shows them.")
-    for credential in await credential_store.list_keys(workspaces[0].id):
+    if key := await find_active_write_key_of_workspace(credential_store, workspaces[0].id):
+        return key
+    raise StartupError(f"{workspaces[0].name} has no write key. `touchpoint key regenerate write` makes one.")
+
+
+async def find_active_write_key_of_workspace(
+    credential_store: CredentialStore, workspace_id: UUID
+) -> Credential | None:
+    """Returns the active write key of a workspace; None without one."""
+    for credential in await credential_store.list_keys(workspace_id):
         if credential.kind is CredentialKind.WRITE and credential.revoked_at is None:
             return credential
-    raise StartupError(f"{workspaces[0].name} has no write key. `touchpoint key regenerate write` makes one.")
+    return None
 
 
 async def _enqueue_while_storing(enqueueing: Coroutine[Any, Any, None], storing: asyncio.Task[None]) -> None:

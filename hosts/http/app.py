@@ -15,10 +15,12 @@ from hosts.asgi import App
 from hosts.client_address import ClientAddressResolver
 from hosts.compression import compress_responses
 from hosts.http.body_timeout import limit_body_time
+from hosts.http.import_upload import serve_import_uploads
 from hosts.request_smuggling import reject_ambiguous_requests
 from service_core.api.dispatch import MAX_BODY_BYTES
 from service_core.api.http_messages import ApiRequest
 from service_core.api.http_messages import ApiResponse as Answer
+from service_core.delivery.imports.upload import ImportUploads
 
 Dispatch = Callable[[ApiRequest], Awaitable[Answer]]
 
@@ -38,7 +40,12 @@ _log = logging.getLogger("touchpoint.http")
 
 
 def create_api_app(
-    dispatch: Dispatch, *, addresses: ClientAddressResolver | None = None, pages: Iterable[Blueprint] = ()
+    dispatch: Dispatch,
+    *,
+    addresses: ClientAddressResolver | None = None,
+    pages: Iterable[Blueprint] = (),
+    uploads: ImportUploads | None = None,
+    app_url: str = "/app",
 ) -> App:
     """Returns the ASGI application, protected from request smuggling and slow bodies.
 
@@ -46,10 +53,13 @@ def create_api_app(
         dispatch: answers one request of the API.
         addresses: finds the client behind trusted proxies.
         pages: blueprints of web pages; requests that no page answers go to ``dispatch``.
+        uploads: stores the files of imports; None takes none.
+        app_url: address of the web application.
     """
     app = create_unprotected_quart_app(dispatch, addresses or ClientAddressResolver(), pages)
+    limited = limit_body_time(compress_responses(cast(App, app), has_etag=_has_etag), BODY_TIMEOUT_SECONDS)
     return reject_ambiguous_requests(
-        limit_body_time(compress_responses(cast(App, app), has_etag=_has_etag), BODY_TIMEOUT_SECONDS)
+        limited if uploads is None else serve_import_uploads(limited, uploads, app_url)
     )
 
 

@@ -113,7 +113,7 @@ def build_tools_of_v1_key_operations(operations: Iterable[Operation]) -> tuple[T
     opened = (
         Tool(op)
         for op in operations
-        if op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
+        if op.has_tool and op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
     )
     return tuple(sorted(opened, key=_first_page_then_reads_then_rarest_scope))
 

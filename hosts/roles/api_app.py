@@ -8,6 +8,7 @@ from hosts.mcp.app import create_mcp_blueprint
 from hosts.oauth.app import create_oauth_blueprint
 from hosts.web.documentation import create_documentation_blueprint
 from hosts.web.pages import create_root_redirect_blueprint, create_web_blueprint
+from service_core.delivery.imports.upload import ImportUploads
 from service_core.documentation.site import Documentation
 
 
@@ -23,4 +24,11 @@ def create_api_host_app(service: Service) -> App:
             service.component(Documentation), service.settings.http.effective_app_url
         ),
     ]
-    return create_api_app(service.dispatch, addresses=addresses, pages=shown)
+    uploads = service.ports.build_from_adapters(ImportUploads, settings=service.settings)
+    return create_api_app(
+        service.dispatch,
+        addresses=addresses,
+        pages=shown,
+        uploads=uploads,
+        app_url=service.settings.http.effective_app_url,
+    )

@@ -33,6 +33,7 @@ from hosts.roles.tasks import (
     Work,
     consume_task,
     export_task,
+    import_task,
     postback_tasks,
     quarantine_cleanup_task,
     scheduled_tasks,
@@ -101,6 +102,7 @@ async def _serve_api_and_run_exports(options: ProcessOptions, stop: asyncio.Even
             create_api_host_app(service), "api", service.route_template
         )
         tasks.create_task(export_task(service.ports, build_export_worker(service.ports), stop))
+        tasks.create_task(import_task(service.ports, stop))
         tasks.create_task(
             monitoring.send_heartbeats_if_enabled(Role.API, service.component(ReadinessChecker), stop)
         )

@@ -13,6 +13,7 @@ from hosts.composition.ports import Ports
 from hosts.composition.providers import build_delivery_worker_if_any_sender
 from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
+from hosts.worker.imports import build_import_worker, maintain_imports
 from hosts.worker.periodic import run_periodically_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped
 from hosts.worker.reenrichment import run_requested_reenrichments
@@ -61,6 +62,8 @@ def scheduled_tasks(
         yield run_periodically_until_stopped(RATES_SECONDS, rate_sync.sync_if_due_or_back_off, stop)
     yield run_periodically_until_stopped(MAINTAIN_SECONDS, ports.events.maintain, stop)
     yield run_periodically_until_stopped(MAINTENANCE_SECONDS, lambda: maintain_exports(exporter, ports), stop)
+    importer = build_import_worker(ports)
+    yield run_periodically_until_stopped(MAINTENANCE_SECONDS, lambda: maintain_imports(importer, ports), stop)
     yield run_periodically_until_stopped(
         CLEANUP_SECONDS, partial(age_personal_data, build_data_ageing(ports)), stop
     )
@@ -160,3 +163,8 @@ async def delete_and_log_old_quarantine_unless_kept_forever(ports: Ports, retent
 def export_task(ports: Ports, exporter: ExportWorker, stop: asyncio.Event) -> Work:
     """Runs export jobs, where the process that answers requests runs them."""
     return ports.jobs.run_worker(exporter.run_next, stop)
+
+
+def import_task(ports: Ports, stop: asyncio.Event) -> Work:
+    """Runs import jobs, where the process that answers requests runs them."""
+    return ports.jobs.run_worker(build_import_worker(ports).run_next, stop)

@@ -63,10 +63,12 @@ def run_one_export() -> None:
 
 async def _run_one_export(file: Path) -> None:
     from hosts.worker.exports import build_export_worker  # noqa: PLC0415 - with it come the data frames: only here
+    from hosts.worker.imports import build_import_worker  # noqa: PLC0415 - likewise
 
     ports = load_ports(file)
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.sink]):
-        await build_export_worker(ports).run_next()
+        if not await build_export_worker(ports).run_next():
+            await build_import_worker(ports).run_next()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from plugins.devices_useragent.detector_data import load_entries
 from plugins.devices_useragent.pattern_list import PatternList
 
 AGENTS_FILE: Final = Path(__file__).with_name("ai_agents.toml")
-_OTHER: Final = "other"
+_OTHER_CLASS: Final = "other"
 _UNSPECIFIC_NAMES: Final = frozenset({"Generic Bot"})
 _CLASS_BY_CATEGORY: Final[Mapping[str, str]] = {
     "AI Data Scraper": "ai_training",
@@ -62,7 +62,7 @@ class CrawlerClassifier:
         entry = self._entries[match.index]
         name = match.name or entry.pattern.name
         shown = None if name in _UNSPECIFIC_NAMES else name[:_MAX_NAME_LENGTH] or None
-        return Crawler(shown, _CLASS_BY_CATEGORY.get(entry.category, _OTHER))
+        return Crawler(shown, _CLASS_BY_CATEGORY.get(entry.category, _OTHER_CLASS))
 
 
 def unlisted_crawler(matched_name: str | None) -> Crawler:
@@ -72,4 +72,4 @@ def unlisted_crawler(matched_name: str | None) -> Crawler:
         matched_name: the part of the agent that a list of names matched; None if the agent only names itself a bot.
     """
     name = (matched_name or "").strip(" /;()")[:_MAX_NAME_LENGTH]
-    return Crawler(name or None, _OTHER)
+    return Crawler(name or None, _OTHER_CLASS)

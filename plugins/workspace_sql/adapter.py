@@ -16,6 +16,7 @@ from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.erasures import SqlErasures, SqlPersonalRecords
 from plugins.workspace_sql.exchange_rates import SqlExchangeRates
 from plugins.workspace_sql.exports import SqlExportJobs, SqlExports
+from plugins.workspace_sql.imports import SqlImports
 from plugins.workspace_sql.item_costs import SqlItemCosts
 from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.matched_visits import SqlMatchedVisits
@@ -96,6 +97,7 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         matched_visits=SqlMatchedVisits(database),
         exports=SqlExports(database),
         export_jobs=SqlExportJobs(database),
+        imports=SqlImports(database),
         connections=SqlConnections(database),
         encrypted_secrets=SqlEncryptedSecrets(database),
         poll_states=SqlPollStates(database),

@@ -17,6 +17,7 @@ from service_core.plugin import (
     Connection,
     Erasure,
     Export,
+    ImportJob,
     PollState,
     Postback,
     ViewCount,
@@ -96,6 +97,9 @@ IDEMPOTENCY_RECORDS: Final = sa.Table(
 
 EXPORTS: Final = record_table("exports", Export, indexed=["workspace_id", "free_at", "due_at", "ticket"])
 """One row per export job. The files are in the export storage."""
+
+IMPORTS: Final = record_table("imports", ImportJob, indexed=["workspace_id", "free_at", "due_at"])
+"""One row per import job. The uploaded files are in the export storage until their job ends."""
 
 # clicks and visits
 

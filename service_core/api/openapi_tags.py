@@ -12,6 +12,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "docs": "Search in this documentation.",
     "events": "Single events, their names and properties.",
     "exports": "Files with events, people or attribution.",
+    "imports": "Files of recorded traffic, brought in by a job.",
     "ingest": "Events, batches of browsers and provider messages, at the ingest host.",
     "keys": "Keys and requests for keys.",
     "link host": "Trackable links as people follow them.",

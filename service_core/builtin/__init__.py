@@ -21,6 +21,7 @@ from service_core.commerce.profit import operations as profit
 from service_core.commerce.revenue import operations as revenue
 from service_core.commerce.subscriptions import operations as subscriptions
 from service_core.delivery.exports import operations as exports
+from service_core.delivery.imports import operations as imports
 from service_core.documentation import operations as documentation
 from service_core.extensions.hooks import hook
 from service_core.ingestion import operations as ingestion
@@ -67,6 +68,7 @@ def operations() -> Iterable[Operation]:
         *ingestion.OPERATIONS,
         *changes.OPERATIONS,
         *exports.OPERATIONS,
+        *imports.OPERATIONS,
     )
 
 

@@ -21,6 +21,7 @@ from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.commerce.sync.freshness import PollStates
 from service_core.commerce.sync.ports import SyncLeases
 from service_core.delivery.exports.ports import ExportJobs, Exports
+from service_core.delivery.imports.ports import Imports
 from service_core.delivery.postbacks.outbox import PostbackOutbox, PostbackQueues
 from service_core.ingestion.ports import LinkLookup
 from service_core.privacy.ports import Erasures, PersonalRecords
@@ -61,6 +62,7 @@ class WorkspaceStore:
     matched_visits: MatchedVisits
     exports: Exports
     export_jobs: ExportJobs
+    imports: Imports
     connections: Connections
     encrypted_secrets: EncryptedSecretStore
     poll_states: PollStates

@@ -33,6 +33,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
         {
             "stale_update", "duplicate_rule", "slug_taken", "undo_create_unsupported",
             "already_undone", "resource_changed", "not_undoable", "idempotency_in_progress", "import_changed",
+            "wrong_import_status",
         }
     ),
     413: frozenset({"payload_too_large"}),
@@ -46,7 +47,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
             "insufficient_data", "rows_rejected",
         }
     ),
-    429: frozenset({"rate_limited", "mutation_rate_limited", "too_many_exports", "signup_rate_limited"}),
+    429: frozenset({"rate_limited", "mutation_rate_limited", "too_many_exports", "too_many_imports", "signup_rate_limited"}),
     500: frozenset({"internal_error"}),
     503: frozenset(
         {

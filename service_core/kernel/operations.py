@@ -122,6 +122,7 @@ class Operation:
         credential: the credential it requires.
         raw: the handler takes the body as bytes.
         tool: name of its MCP tool; None for the id.
+        has_tool: whether it is a tool of the MCP server, as far as its credential allows.
         tool_title: title of its MCP tool; None for the name in words.
         table: returns the rows of an answer, which a client may have as CSV or NDJSON; None for JSON only.
     """
@@ -147,6 +148,7 @@ class Operation:
     credential: CredentialRequirement = CredentialRequirement.KEY
     raw: bool = False
     tool: str | None = None
+    has_tool: bool = True
     tool_title: str | None = None
     table: Callable[[Any], AnswerTable] | None = None
 
@@ -203,6 +205,7 @@ def operation(
     starts_background_work: bool = False,
     credential: CredentialRequirement | None = None,
     tool: str | None = None,
+    has_tool: bool = True,
     tool_title: str | None = None,
     table: Callable[[Any], AnswerTable] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
@@ -222,6 +225,7 @@ def operation(
         starts_background_work: starts work that outlives the request.
         credential: the required credential; None means an agent key or named key, or no credential if ``scope`` is None.
         tool: name of the MCP tool; None for the handler's name.
+        has_tool: whether it is an MCP tool, as far as its credential allows.
         tool_title: title of the MCP tool; None for its name in words.
         table: returns the rows of an answer, which a client may have as CSV or NDJSON.
 
@@ -258,6 +262,7 @@ def operation(
             starts_background_work=starts_background_work,
             credential=required_credential,
             tool=tool,
+            has_tool=has_tool,
             tool_title=tool_title,
             table=table,
         )

@@ -115,11 +115,16 @@ class RateLimitsSettings(SettingsSection):
 
 
 class ExportSettings(SettingsSection):
-    """Who writes export files, and where they are stored."""
+    """Who does the jobs of exports and imports, and where their files are stored."""
 
     queue: str = Field("inline://", description="URL of the job queue that wakes workers.")
     storage: str = Field(
         "local:///exports", description="URL of the file storage; files are kept for seven days."
+    )
+    max_import_bytes: int = Field(
+        2_000_000_000,
+        ge=1,
+        description="Largest file that may be uploaded to be imported. It lies in the file storage until it is imported.",
     )
 
 

@@ -19,6 +19,7 @@ REPORT = {"name": "Visitors", "source": "catalog", "metric_id": "visitors", "cha
 EXPORT = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"}
 
 PATCH_BODIES = {
+    "POST /imports/{importId}/start": {"dry_run": True},
     "PATCH /links/{linkId}": {"link": {"name": "New"}},
     "PATCH /rules/{ruleId}": {"rule": {"name": "New"}},
     "PATCH /reports/{reportId}": {"report": {"name": "New"}},
@@ -137,6 +138,9 @@ class ResourceFactory:
     async def export(self, key, deleted):
         return (await self.office.ask("POST", "/exports", EXPORT, key=key)).json["id"]
 
+    async def import_job(self, key, deleted):
+        return (await self.office.ask("POST", "/imports", {"format": "csv"}, key=key)).json["id"]
+
     async def request(self, key, deleted):
         wanted = {"name": "Bot", "scopes": ["service:read"]}
         return (await self.office.ask("POST", "/keys/requests", wanted, key=key)).json["request_id"]
@@ -161,10 +165,11 @@ CREATORS = {
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,
     "exportId": ResourceFactory.export,
+    "importId": ResourceFactory.import_job,
     "requestId": ResourceFactory.request,
     "userId": ResourceFactory.user,
 }
 """Id in a path -> how one comes to be."""
 
-NEVER_DELETED = {"proposalId", "shareLinkId", "auditId", "exportId", "requestId", "userId"}
+NEVER_DELETED = {"proposalId", "shareLinkId", "auditId", "exportId", "importId", "requestId", "userId"}
 """Nothing deletes these; revoked share links stay."""

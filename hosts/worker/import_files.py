@@ -1,0 +1,154 @@
+"""Reads uploaded files for import jobs, with the readers of `touchpoint import`."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from hosts.data_import.access_logs import read_access_log_with_skipped_lines
+from hosts.data_import.column_mapping import ColumnMapping, map_columns
+from hosts.data_import.enqueue import EventImporter
+from hosts.data_import.entries import ImportEntry
+from hosts.data_import.event_files import read_event_file_by_suffix, read_header
+from hosts.data_import.run_import import find_active_write_key_of_workspace
+from service_core.access.ports import CredentialStore
+from service_core.delivery.imports.models import ACCEPTED, ImportFormat, ImportJob, ImportProgress
+from service_core.delivery.imports.ports import ImportRefused, SaveProgress
+from service_core.ingestion.models import RejectionReason
+from service_core.ingestion.ports import EnqueueFailed, IngestQueue
+from service_core.ingestion.validation import validate_name_and_identity
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import StartupError
+from service_core.kernel.file_response import ByteStreamOpener
+
+CHECKED_ENTRIES: Final = 1_000
+"""Lines or rows that a check reads."""
+
+SAMPLE_EVENTS: Final = 5
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_SUFFIXES: Final[Mapping[ImportFormat, str]] = {
+    ImportFormat.ACCESS_LOG: ".log",
+    ImportFormat.CSV: ".csv",
+    ImportFormat.NDJSON: ".ndjson",
+    ImportFormat.PARQUET: ".parquet",
+}
+
+
+class UploadedFiles:
+    """Implements the port `ImportFileReader`.
+
+    A file is copied from the storage to a private folder, since the readers take paths.
+
+    Args:
+        queue: where events go, the same as those of `/track`.
+        credentials: have the write key that the ledger counts the import under.
+        clock: receipt time of every entry.
+    """
+
+    def __init__(self, queue: IngestQueue, credentials: CredentialStore, clock: Clock) -> None:
+        self._queue = queue
+        self._credentials = credentials
+        self._clock = clock
+
+    async def check_file(self, job: ImportJob, open_file: ByteStreamOpener) -> Mapping[str, Any]:
+        """Returns mapping, unused columns, first events and outcomes of the first entries."""
+        async with _private_copy(job, open_file) as path:
+            return await asyncio.to_thread(_refuse_unreadable, lambda: _preview_file(job, path))
+
+    async def import_file(self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress) -> None:
+        """Enqueues the entries after those that are durable, in lots."""
+        key = await find_active_write_key_of_workspace(self._credentials, job.workspace_id)
+        if key is None:
+            raise ImportRefused("The workspace has no write key. Create one under Settings > API keys.")
+        importer = EventImporter(self._queue, key, self._clock)
+        before, read_bytes, entry_count = Counter(job.counts), job.read_bytes, job.entry_count
+
+        async def save_batch(batch: list[ImportEntry]) -> None:
+            nonlocal read_bytes, entry_count
+            read_bytes = min(read_bytes + sum(entry.byte_count for entry in batch), job.byte_count or 0)
+            entry_count += len(batch)
+            counts = before + importer.outcomes
+            await save(
+                ImportProgress(entry_count, read_bytes, counts, job.received_now + importer.received_now)
+            )
+
+        async with _private_copy(job, open_file) as path:
+            entries = await asyncio.to_thread(_refuse_unreadable, lambda: iter(_read_entries(job, path)))
+            await asyncio.to_thread(_refuse_unreadable, lambda: _skip_entries(entries, job.entry_count))
+            try:
+                await importer.enqueue_in_batches(entries, save_batch)
+            except StartupError as fault:
+                raise ImportRefused(str(fault)) from None
+            except EnqueueFailed:
+                raise ImportRefused("The queue takes no more events. Import the file again later.") from None
+
+
+@asynccontextmanager
+async def _private_copy(job: ImportJob, open_file: ByteStreamOpener) -> AsyncGenerator[Path, None]:
+    """Gives the path of a copy of the uploaded file, which is deleted at the end."""
+    with TemporaryDirectory(prefix="touchpoint-import-") as folder:
+        path = Path(folder) / f"upload{_SUFFIXES[job.format]}"
+        start = b""
+        with path.open("wb") as copy:
+            async for chunk in open_file():
+                start = (start + chunk[: len(_GZIP_MAGIC)])[: len(_GZIP_MAGIC)]
+                await asyncio.to_thread(copy.write, chunk)
+        if start == _GZIP_MAGIC and job.format is ImportFormat.ACCESS_LOG:
+            path = path.rename(path.with_name(f"{path.name}.gz"))
+        yield path
+
+
+def _refuse_unreadable(read: Callable[[], Any]) -> Any:
+    """Returns what a reader returns.
+
+    Raises:
+        ImportRefused: the file cannot be read.
+    """
+    try:
+        return read()
+    except StartupError as fault:
+        raise ImportRefused(str(fault)) from None
+    except (EOFError, OSError) as fault:
+        raise ImportRefused(f"The file cannot be read: {type(fault).__name__}.") from None
+
+
+def _skip_entries(entries: Iterable[ImportEntry], count: int) -> None:
+    for _ in islice(entries, count):
+        pass
+
+
+def _read_entries(job: ImportJob, path: Path) -> Iterable[ImportEntry]:
+    """Returns all entries of a file, mapped."""
+    if job.format is ImportFormat.ACCESS_LOG:
+        return read_access_log_with_skipped_lines(path, job.site or "")
+    return map(_map_file_columns(job, path).to_entry, read_event_file_by_suffix(path, job.digest or ""))
+
+
+def _map_file_columns(job: ImportJob, path: Path) -> ColumnMapping:
+    return map_columns(read_event_file_by_suffix(path, ""), job.columns, read_header(path))
+
+
+def _preview_file(job: ImportJob, path: Path) -> Mapping[str, Any]:
+    """Returns the preview of a file as the API shows it."""
+    mapping = ColumnMapping() if job.format is ImportFormat.ACCESS_LOG else _map_file_columns(job, path)
+    checked = list(islice(_read_entries(job, path), CHECKED_ENTRIES))
+    events = [dict(entry.body) for entry in checked if entry.body is not None]
+    return {
+        "is_export": mapping.is_export,
+        "columns": [{"column": column, "field": target} for column, target in mapping.targets],
+        "unused": list(mapping.unused),
+        "events": events[:SAMPLE_EVENTS],
+        "counts": dict(Counter(map(_outcome_without_import, checked))),
+    }
+
+
+def _outcome_without_import(entry: ImportEntry) -> str:
+    """Returns what would become of an entry that is no duplicate."""
+    if entry.body is None:
+        return entry.skip_reason or "not an event"
+    verdict = validate_name_and_identity(entry.body)
+    return verdict.value if isinstance(verdict, RejectionReason) else ACCEPTED

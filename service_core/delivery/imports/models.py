@@ -1,0 +1,210 @@
+"""An import job: its file, its mapping, its counts and its state transitions.
+
+The row of the job is the truth; a queue only wakes a worker. Every transition is a new value, saved by
+compare-and-set, so of two workers that hold the same job one loses, and a cancelled job stops at its next batch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+MAX_ACTIVE: Final = 5
+"""Imports of a workspace that are neither completed, failed nor cancelled."""
+
+UPLOAD_LIFETIME: Final = timedelta(hours=24)
+"""How long a job waits for its file; also how long an upload link works."""
+
+READY_LIFETIME: Final = timedelta(days=7)
+"""How long a checked file waits to be imported."""
+
+MAX_RUN_TIME: Final = timedelta(hours=24)
+LEASE: Final = timedelta(minutes=2)
+"""Lifetime of a worker's lease of a job unless it is renewed, which every batch does."""
+
+MAX_ATTEMPTS: Final = 3
+"""A job whose worker died this often is not tried again."""
+
+TIMED_OUT: Final = "timed out"
+INTERNAL_ERROR: Final = "internal error"
+FILE_MISSING: Final = "the uploaded file is missing"
+ACCEPTED: Final = "queued"
+"""Outcome of an entry that became an event."""
+
+
+class ImportFormat(StrEnum):
+    """Format of an uploaded file."""
+
+    ACCESS_LOG = "access_log"
+    CSV = "csv"
+    NDJSON = "ndjson"
+    PARQUET = "parquet"
+
+
+class ImportStatus(StrEnum):
+    """State of an import job."""
+
+    WAITING_FOR_FILE = "waiting_for_file"
+    CHECKING = "checking"
+    READY = "ready"
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+FINAL_STATES: Final = frozenset({ImportStatus.COMPLETED, ImportStatus.FAILED, ImportStatus.CANCELLED})
+WORKER_STATES: Final = frozenset({ImportStatus.CHECKING, ImportStatus.QUEUED, ImportStatus.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProgress:
+    """How far an import has come.
+
+    Attributes:
+        entry_count: lines or rows that are durable, over all attempts.
+        read_bytes: bytes of the file that they take.
+        counts: entries by outcome: ``queued`` for events, else why the entry became none.
+        received_now: events that take the time of their receipt, since theirs is too old or cannot be read.
+    """
+
+    entry_count: int = 0
+    read_bytes: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    received_now: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ImportJob:
+    """An import job and its state transitions.
+
+    Attributes:
+        credential_id: the key or person that created it.
+        file_name: as the person calls it; never the name of a file on the server.
+        site: of an access log: scheme and host its paths belong to.
+        columns: column of the file -> field of the event, where the person chose one.
+        attempt: how many workers have taken it since its latest start.
+        free_at: from when on a worker may take it: while it runs, the end of the lease; None if none may.
+        due_at: when its state ends by itself; None for states that last.
+        digest: SHA-256 of the file.
+        preview: what the file becomes; of an earlier mapping until it is checked again.
+    """
+
+    id: UUID
+    workspace_id: UUID
+    credential_id: UUID
+    format: ImportFormat
+    file_name: str
+    created_at: datetime
+    site: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    status: ImportStatus = ImportStatus.WAITING_FOR_FILE
+    attempt: int = 0
+    free_at: datetime | None = None
+    due_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    byte_count: int | None = None
+    digest: str | None = None
+    preview: Mapping[str, Any] | None = None
+    entry_count: int = 0
+    read_bytes: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    received_now: int = 0
+    error: str | None = None
+
+    @property
+    def stored_name(self) -> str:
+        """Returns the name of the uploaded file in the file storage."""
+        return f"import-{self.id}"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job has ended."""
+        return self.status in FINAL_STATES
+
+    def wait_for_file(self) -> "ImportJob":
+        """Returns the job in its initial state."""
+        return replace(self, due_at=self.created_at + UPLOAD_LIFETIME)
+
+    def begin_check(self, now: datetime, byte_count: int, digest: str) -> "ImportJob":
+        """Returns the job with its file, to be checked by a worker."""
+        uploaded = replace(self, byte_count=byte_count, digest=digest)
+        return _offer_to_workers(uploaded, now, ImportStatus.CHECKING)
+
+    def check_again(self, now: datetime, columns: Mapping[str, str]) -> "ImportJob":
+        """Returns the job with another mapping, to be checked by a worker."""
+        return _offer_to_workers(replace(self, columns=dict(columns)), now, ImportStatus.CHECKING)
+
+    def start(self, now: datetime) -> "ImportJob":
+        """Returns the job queued for import."""
+        return _offer_to_workers(self, now, ImportStatus.QUEUED)
+
+    def claim_or_fail(self, now: datetime) -> "ImportJob":
+        """Returns the job claimed by a worker, or failed after too many attempts."""
+        if self.attempt >= MAX_ATTEMPTS:
+            return self.fail(now, INTERNAL_ERROR)
+        is_check = self.status is ImportStatus.CHECKING
+        return replace(
+            self,
+            status=ImportStatus.CHECKING if is_check else ImportStatus.RUNNING,
+            attempt=self.attempt + 1,
+            free_at=now + LEASE,
+            started_at=self.started_at if is_check else self.started_at or now,
+        )
+
+    def release(self, now: datetime) -> "ImportJob":
+        """Returns the job put back by a worker that stops; the attempt does not count as failed."""
+        return replace(self, attempt=self.attempt - 1, free_at=now)
+
+    def become_ready(self, now: datetime, preview: Mapping[str, Any]) -> "ImportJob":
+        """Returns the checked job, which waits until a person starts it."""
+        return replace(
+            self, status=ImportStatus.READY, free_at=None, due_at=now + READY_LIFETIME, preview=preview
+        )
+
+    def advance(self, now: datetime, progress: ImportProgress) -> "ImportJob":
+        """Returns the job with what is durable now, and a renewed lease."""
+        return replace(
+            self,
+            free_at=now + LEASE,
+            entry_count=progress.entry_count,
+            read_bytes=progress.read_bytes,
+            counts=dict(progress.counts),
+            received_now=progress.received_now,
+        )
+
+    def complete(self, now: datetime) -> "ImportJob":
+        """Returns the completed job."""
+        return self._end(now, ImportStatus.COMPLETED)
+
+    def fail(self, now: datetime, error: str) -> "ImportJob":
+        """Returns the failed job; what is durable stays."""
+        return self._end(now, ImportStatus.FAILED, error)
+
+    def cancel(self, now: datetime) -> "ImportJob":
+        """Returns the cancelled job; what is durable stays."""
+        return self._end(now, ImportStatus.CANCELLED)
+
+    def _end(self, now: datetime, status: ImportStatus, error: str | None = None) -> "ImportJob":
+        """Returns the job in a final state, without the sample of its events: the file is deleted, too."""
+        preview = None if self.preview is None else {**self.preview, "events": []}
+        return replace(
+            self, status=status, free_at=None, due_at=None, completed_at=now, error=error, preview=preview
+        )
+
+    def end_by_timeout(self) -> "ImportJob":
+        """Returns the job in the state that follows when its current state times out."""
+        now = self.due_at or self.created_at
+        return self.fail(now, TIMED_OUT) if self.status in WORKER_STATES else self.cancel(now)
+
+    def progress(self) -> ImportProgress:
+        """Returns how far the import has come."""
+        return ImportProgress(self.entry_count, self.read_bytes, self.counts, self.received_now)
+
+
+def _offer_to_workers(job: ImportJob, now: datetime, status: ImportStatus) -> ImportJob:
+    return replace(job, status=status, attempt=0, free_at=now, due_at=now + MAX_RUN_TIME, error=None)
