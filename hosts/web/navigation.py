@@ -58,6 +58,8 @@ ENTRIES: Final = (
     NavEntry(NavSection.EXPLORE, "Attribution", "/attribution"),
     NavEntry(NavSection.EXPLORE, "Events", "/events"),
     NavEntry(NavSection.EXPLORE, "People", "/people"),
+    NavEntry(NavSection.EXPLORE, "Goals", "/goals"),
+    NavEntry(NavSection.EXPLORE, "Crawlers", "/crawlers"),
     NavEntry(NavSection.MONEY, "Revenue", "/revenue"),
     NavEntry(NavSection.MONEY, "Subscriptions", "/subscriptions"),
     NavEntry(NavSection.MONEY, "Ads", "/ads"),
@@ -77,6 +79,7 @@ ENTRIES: Final = (
     NavEntry(NavSection.SETTINGS, "Link domains", "/domains", Permission.MANAGE),
     NavEntry(NavSection.SETTINGS, "Scripts", "/scripts"),
     NavEntry(NavSection.SETTINGS, "Identity merges", "/identity", Permission.MANAGE),
+    NavEntry(NavSection.SETTINGS, "Import", "/imports", Permission.MANAGE),
     NavEntry(NavSection.SETTINGS, "Audit", "/audit"),
     NavEntry(NavSection.SETTINGS, "Privacy", "/privacy", Permission.OWN),
 )

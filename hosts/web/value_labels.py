@@ -17,11 +17,28 @@ _DEVICE_TYPES: Final = {
     "tv": "TV",
     "other": "Other",
 }
+CRAWLER_CLASSES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "ai_assistant": "AI assistants acting for people",
+        "ai_search": "AI search engines",
+        "ai_training": "AI training crawlers",
+        "search_engine": "Search engines",
+        "other": "Other crawlers",
+    }
+)
 _LABELS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
         "country": COUNTRIES,
         "device_type": _DEVICE_TYPES,
         "screen_class": {"small": "Small", "medium": "Medium", "large": "Large", "wide": "Wide"},
+        "crawler_class": CRAWLER_CLASSES,
+        "is_bot": {"true": "Bots", "false": "People"},
+        "bot_reason": {
+            "known_agent": "Known crawler",
+            "headless": "Headless browser",
+            "prefetch": "Prefetch or preview",
+            "referrer_spam": "Referrer spam",
+        },
         "new_vs_returning": {"new": "New", "returning": "Returning"},
         "referrer_host": {"(direct)": "Direct (no referrer)"},
         "attribution_source": {"(direct)": "Direct"},
@@ -40,6 +57,9 @@ _UNKNOWN_LABELS: Final[Mapping[str, str]] = MappingProxyType(
         "exit_page": "No page",
         "click_id_type": "No click id",
         "lyr": "No link",
+        "crawler": "Unnamed",
+        "crawler_class": "Other bots",
+        "bot_reason": "Not a bot",
     }
 )
 

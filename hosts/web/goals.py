@@ -1,0 +1,142 @@
+"""Goals: what counts as a conversion in the workspace, how often it happens, and what it is worth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from quart import Response, request
+
+from hosts.web.api_client import ApiResult
+from hosts.web.cards.card import Answer, DisplayContext
+from hosts.web.cards.json_values import build_display_context
+from hosts.web.overview_tabs import filterable_dimensions
+from hosts.web.page_context import Page, PageContext
+from hosts.web.range_bar import FILTERS_ONLY, RangeBar
+from hosts.web.value_labels import label_event_name
+from hosts.web.view_state import ViewState, read_view_state
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
+from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.async_gather import gather_or_cancel
+
+MAX_GOALS: Final = 100
+_VALUE: Final = "attributed_revenue"
+_FIRST_STEP: Final = "page_view"
+
+
+@dataclass(frozen=True, slots=True)
+class GoalLine:
+    """A goal in the table.
+
+    Attributes:
+        conversions, rate, visitors, value: in words; the value is empty where the goal brought no money.
+        events_link, funnel_link: below the workspace.
+    """
+
+    label: str
+    conversions: str
+    rate: str
+    visitors: str
+    value: str
+    events_link: str
+    funnel_link: str
+
+
+async def show_goals(context: PageContext, public_id: str) -> Response:
+    """Each goal with conversions, conversion rate, visitors and value in the range."""
+    view = await open_workspace_view(context, public_id)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now)
+    catalog = context.component(Catalog)
+    conversions, visitors, values = await gather_or_cancel(
+        _query(view, state, ["conversions"], limit=MAX_GOALS, by_name=True),
+        _query(view, state, ["visitors"], by_name=False),
+        _query(view, state, [_VALUE], limit=MAX_GOALS, by_name=True),
+    )
+    setting = build_display_context(catalog, view.workspace)
+    goals = await _build_goal_lines(view, state, setting, (conversions, visitors, values))
+    return await view.render(
+        "goals.html",
+        bar=RangeBar(
+            state,
+            f"{context.base}{view.path}/goals",
+            filterable_dimensions(catalog),
+            FILTERS_ONLY,
+            f"{context.base}{view.path}/filter-values",
+        ),
+        problem=None if conversions.ok else conversions.message,
+        value_problem=None if values.ok else values.message,
+        value_head=setting.label(_VALUE),
+        goals=goals,
+        truncated=conversions.ok and conversions.body["meta"]["truncated"],
+        total=_total(conversions, setting),
+    )
+
+
+async def _query(
+    view: WorkspaceView, state: ViewState, metrics: Sequence[str], *, by_name: bool, **plan: Any
+) -> ApiResult:
+    """Returns the answer of a query in the range and with the filters of the page."""
+    body = {"metrics": list(metrics), **state.query_body_parts(with_comparison=False), **plan}
+    return await view.send("POST", "/query", body | ({"dimensions": ["event_name"]} if by_name else {}))
+
+
+async def _build_goal_lines(
+    view: WorkspaceView,
+    state: ViewState,
+    setting: DisplayContext,
+    reads: tuple[ApiResult, ApiResult, ApiResult],
+) -> list[GoalLine]:
+    conversions, visitors, values = reads
+    if not conversions.ok:
+        return []
+    counted: Mapping[str, int] = {row["event_name"]: row["conversions"] for row in conversions.body["rows"]}
+    people = await _visitors_by_goal(view, state, list(counted))
+    total = visitors.body["totals"]["visitors"] if visitors.ok else None
+    worth = {row["event_name"]: row[_VALUE] for row in values.body["rows"]} if values.ok else {}
+    return [
+        _build_goal_line(name, count, total, setting, state, visitors=people.get(name), value=worth.get(name))
+        for name, count in counted.items()
+        if count
+    ]
+
+
+async def _visitors_by_goal(view: WorkspaceView, state: ViewState, names: Sequence[str]) -> dict[str, int]:
+    """Returns how many visitors reached each goal; nothing where that cannot be read."""
+    if not names:
+        return {}
+    parts = state.query_body_parts(with_comparison=False)
+    only = {"dimension": "event_name", "op": "in", "value": list(names)}
+    body = {"metrics": ["visitors"], "dimensions": ["event_name"], "limit": MAX_GOALS, **parts}
+    result = await view.send("POST", "/query", body | {"filters": [*parts["filters"], only]})
+    return {row["event_name"]: row["visitors"] for row in result.body["rows"]} if result.ok else {}
+
+
+def _build_goal_line(
+    name: str,
+    conversions: int,
+    all_visitors: int | None,
+    setting: DisplayContext,
+    state: ViewState,
+    *,
+    visitors: int | None,
+    value: float | None,
+) -> GoalLine:
+    count, share = setting.format_for("count"), setting.format_for("ratio")
+    rate = conversions / all_visitors if all_visitors else None
+    return GoalLine(
+        label_event_name(name),
+        count.format_in_full_or_dash(conversions),
+        share.format_in_full_or_dash(rate),
+        count.format_in_full_or_dash(visitors),
+        setting.format_for("currency").format_in_full_or_dash(value) if value else "",
+        f"/events{state.link(event_name=name)}",
+        f"/funnels?{urlencode({**dict(state.parameters()), 'step1': _FIRST_STEP, 'step2': name})}",
+    )
+
+
+def _total(conversions: ApiResult, setting: DisplayContext) -> str:
+    totals: Answer = conversions.body["totals"] if conversions.ok else {}
+    return setting.format_for("count").format_in_full_or_dash(totals.get("conversions"))
+
+
+PAGES: Final = (Page("GET /w/<public_id>/goals", show_goals),)
