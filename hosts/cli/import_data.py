@@ -13,7 +13,7 @@ from hosts.cli.settings_used import print_settings_after_change
 if TYPE_CHECKING:
     from hosts.data_import.column_mapping import ColumnMapping
     from hosts.data_import.entries import ImportEntry
-    from hosts.data_import.run_import import ImportResult, ImportTask
+    from hosts.worker.run_import import ImportResult, ImportTask
 
 _PREVIEW_EVENTS: Final = 5
 _PREVIEW_WIDTH: Final = 200
@@ -166,8 +166,8 @@ def _import_file_and_print_result(
     shift_to_now: bool,
 ) -> None:
     from hosts.cli.deployment import require_existing_workspace_store
-    from hosts.data_import.run_import import ImportTask
     from hosts.file_digest import sha256_of_file
+    from hosts.worker.run_import import ImportTask
 
     asyncio.run(require_existing_workspace_store(config))
     digest = sha256_of_file(file)
@@ -182,7 +182,7 @@ def run_import_with_progress(task: "ImportTask", file_name: str, file_bytes: int
     """Run an import under two progress bars: what is accepted, and what is stored."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from hosts.data_import.run_import import resume_import_and_wait_until_stored
+    from hosts.worker.run_import import resume_import_and_wait_until_stored
 
     text = TextColumn("{task.description}", markup=False)
     with Progress(

@@ -1,1 +1,1 @@
-"""Background work: the consumer of the queue, periodic tasks, syncs, postbacks and exports."""
+"""Background work: the consumer of the queue, periodic tasks, syncs, postbacks, exports and imports."""

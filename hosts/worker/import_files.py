@@ -14,7 +14,7 @@ from hosts.data_import.column_mapping import ColumnMapping, map_columns
 from hosts.data_import.enqueue import EventImporter
 from hosts.data_import.entries import ImportEntry
 from hosts.data_import.event_files import read_event_file_by_suffix, read_header
-from hosts.data_import.run_import import find_active_write_key_of_workspace
+from hosts.worker.run_import import find_active_write_key_of_workspace
 from service_core.access.ports import CredentialStore
 from service_core.delivery.imports.models import ACCEPTED, ImportFormat, ImportJob, ImportProgress
 from service_core.delivery.imports.ports import ImportRefused, SaveProgress

@@ -11,9 +11,9 @@ from hosts.cli import app
 from hosts.data_import.column_mapping import map_columns, parse_overrides
 from hosts.data_import.enqueue import EventImporter
 from hosts.data_import.event_files import read_event_file_by_suffix, read_header
-from hosts.data_import.run_import import find_active_write_key
 from hosts.file_digest import sha256_of_file
 from hosts.worker.consumer import build_ingest_pipeline
+from hosts.worker.run_import import find_active_write_key
 from service_core.ingestion.imported_rows import IMPORTED_COLUMNS_HEADER
 from service_core.ingestion.models import WIRE_COLUMNS
 from service_core.kernel.errors import StartupError

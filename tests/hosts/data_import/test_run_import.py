@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from hosts.cli import app
 from hosts.data_import.entries import ImportEntry
-from hosts.data_import.run_import import ImportTask, resume_import_and_wait_until_stored
+from hosts.worker.run_import import ImportTask, resume_import_and_wait_until_stored
 from service_core.kernel.errors import StartupError
 
 
