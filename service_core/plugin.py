@@ -97,6 +97,8 @@ from service_core.analytics.cohorts.ports import CohortActivity as CohortActivit
 from service_core.analytics.cohorts.ports import CohortReader as CohortReader
 from service_core.analytics.cohorts.ports import CohortReaderQuery as CohortReaderQuery
 from service_core.analytics.cohorts.ports import CohortResult as CohortResult
+from service_core.analytics.connections.declaration import ConnectionDeclaration as ConnectionDeclaration
+from service_core.analytics.connections.declaration import CredentialField as CredentialField
 from service_core.analytics.connections.models import Asset as Asset
 from service_core.analytics.connections.models import ConnectedAccount as ConnectedAccount
 from service_core.analytics.connections.models import Connection as Connection

@@ -74,6 +74,7 @@ def add_or_replace_connection(
     from service_core.analytics.connections.models import ConnectionStatus
 
     provider_kind = _chosen_or_installed_provider_kind(provider, kind)
+    _require_declared_secret_names(provider, secret or [])
     accounts = _parse_accounts_with_assets(account or [], asset or [])
     secrets = read_secrets_from_environment_or_stdin(secret or [])
     is_synced_later = bool(secrets) and not _is_send_only(provider)
@@ -145,6 +146,7 @@ def replace_connection_secrets(
 
     if not secret:
         raise typer.BadParameter("name what is replaced, as in --secret access_token", param_hint="--secret")
+    _require_declared_secret_names(provider, secret)
     _print_connection_with_assets_or_accounts(
         asyncio.run(
             _replace_secrets_and_clear_error(
@@ -245,6 +247,20 @@ def _installed_provider_kinds() -> "dict[str, ProviderKind]":
         provider.id: provider.kind
         for provider in load_installed_registry_once().connectable_providers.by_id.values()
     }
+
+
+def _require_declared_secret_names(provider: str, secret_options: list[str]) -> None:
+    """Refuses a secret that the plugin of the provider does not know, before its value is read."""
+    from hosts.composition.compose import load_installed_registry_once
+
+    installed = load_installed_registry_once().connectable_providers.by_id.get(provider)
+    if installed is None or installed.declaration is None:
+        return
+    problem = installed.declaration.describe_unknown_name(
+        option.partition("=")[0] for option in secret_options
+    )
+    if problem is not None:
+        raise typer.BadParameter(problem, param_hint="--secret")
 
 
 def _is_send_only(provider: str) -> bool:

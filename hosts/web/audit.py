@@ -38,6 +38,7 @@ RESOURCE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
         "identity_link": "Identity merges",
         "event_history": "Stored events",
         "workspace": "Workspace settings",
+        "connection": "Connections",
     }
 )
 """Resource type -> what the filter calls it; types of plugins are added under their own name."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from plugins.ads_google.client import API_URL, MANAGER, TOKEN_URL, open_authorized_client, strip_dashes
+from plugins.ads_google.connection import CONNECTION
 from plugins.ads_google.mapping import (
     ACCOUNT_QUERY,
     CLIENT_ACCOUNTS_QUERY,
@@ -49,6 +50,7 @@ class GoogleAds:
             aliases=("google_ads",),
             level_names={"adgroup": AdLevel.GROUP},
             traffic_sources=("adwords", "youtube"),
+            connection=CONNECTION,
         )
 
     def with_base_url(self, base_url: str) -> "GoogleAds":

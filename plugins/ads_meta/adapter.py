@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any, Final
 
 from plugins.ads_meta.client import API_URL, MetaClient, open_client
+from plugins.ads_meta.connection import CONNECTION
 from plugins.ads_meta.mapping import (
     STATUS_FIELDS,
     entity_edge,
@@ -53,6 +54,7 @@ class MetaAds:
             aliases=("facebook",),
             level_names={"adset": AdLevel.GROUP},
             traffic_sources=("facebook", "fb", "instagram", "ig"),
+            connection=CONNECTION,
         )
 
     def with_base_url(self, base_url: str) -> "MetaAds":

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Final
 
 from plugins.ads_openai.client import API_URL, open_client
+from plugins.ads_openai.connection import CONNECTION
 from plugins.ads_openai.payload import EVENT_DATA_TYPES, batch_body
 from service_core.plugin import (
     Accepted,
@@ -24,6 +25,7 @@ OPENAI: Final = PostbackPlatform(
     "pixel",
     "https://bzr.openai.com/…/events?pid={asset}",
     tuple(EVENT_DATA_TYPES),
+    connection=CONNECTION,
 )
 SEND_LIMITS: Final = SendLimits(
     age_limit=timedelta(days=7),

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any, Final
 
 from plugins.ads_tiktok.client import API_URL, TikTokClient, open_client
+from plugins.ads_tiktok.connection import CONNECTION
 from plugins.ads_tiktok.mapping import (
     daily_report_params,
     entity_listing,
@@ -55,6 +56,7 @@ class TikTokAds:
             aliases=("tiktok_ads",),
             level_names={"adgroup": AdLevel.GROUP},
             traffic_sources=("tt",),
+            connection=CONNECTION,
         )
 
     def with_base_url(self, base_url: str) -> "TikTokAds":

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from plugins.revenue_revenuecat.connection import CONNECTION
 from plugins.revenue_revenuecat.mapping import EVENT_NAMES, PROVIDER, map_message
 from service_core.plugin import (
     MappedMessage,
@@ -32,6 +33,7 @@ class RevenueCat:
         """Events of RevenueCat."""
         return RevenueProviderInfo(
             event_names=EVENT_NAMES,
+            connection=CONNECTION,
         )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from plugins.revenue_shopify.connection import CONNECTION
 from plugins.revenue_shopify.webhook_headers import SIGNATURE_HEADER
 from service_core.plugin import (
     Clock,
@@ -52,6 +53,7 @@ class Shopify:
                 "refund",
             ),
             is_storefront=True,
+            connection=CONNECTION,
         )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:

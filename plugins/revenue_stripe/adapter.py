@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from plugins.revenue_stripe.connection import CONNECTION
 from service_core.plugin import (
     Clock,
     ExternalIdEvent,
@@ -57,6 +58,7 @@ class Stripe:
                     "stripe_checkout_session", ("session_id", "sessionId", "checkout_session_id")
                 )
             },
+            connection=CONNECTION,
         )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:

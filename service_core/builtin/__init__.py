@@ -17,6 +17,7 @@ from service_core.api import operations as api
 from service_core.changes import operations as changes
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads import operations as ads
+from service_core.commerce.connections.resource import CONNECTIONS
 from service_core.commerce.profit import operations as profit
 from service_core.commerce.revenue import operations as revenue
 from service_core.commerce.subscriptions import operations as subscriptions
@@ -86,6 +87,7 @@ def resources() -> Iterable[ResourceDefinition]:
         ResourceDefinition(LINK_DOMAIN_TYPE),
         SCRIPT_PROPOSALS,
         ResourceDefinition(REVOKED_LINK_TYPE),
+        CONNECTIONS,
         ResourceDefinition(workspace_settings.WORKSPACE_SETTINGS_TYPE, workspace_settings.OPERATIONS),
     )
 

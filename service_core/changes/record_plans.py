@@ -11,7 +11,7 @@ from service_core.changes.change_executor import ChangePlanner
 from service_core.changes.models import Action, Change
 from service_core.changes.optimistic_locking import check_not_stale
 from service_core.changes.ports import ResourceRepository, Transaction
-from service_core.changes.resource import R, RecordReader, Resource
+from service_core.changes.resource import R, RecordReader, RecordStorage, Resource, store_as_resource
 from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_id
 
@@ -29,7 +29,7 @@ def new_record_fields(caller: Caller) -> dict[str, Any]:
 
 
 async def get_or_404(
-    records: RecordReader, model: type[R], resource_id: UUID, caller: Caller | None = None
+    records: RecordReader | RecordStorage, model: type[R], resource_id: UUID, caller: Caller | None = None
 ) -> R:
     """Returns the record with this id.
 
@@ -48,7 +48,12 @@ async def get_or_404(
     return record
 
 
-def plan_delete(model: type[Resource], resource_id: UUID, caller: Caller | None = None) -> ChangePlanner:
+def plan_delete(
+    model: type[Resource],
+    resource_id: UUID,
+    caller: Caller | None = None,
+    storage: Callable[[Any], RecordStorage] = store_as_resource,
+) -> ChangePlanner:
     """Returns the planner of a deletion. The audit entry keeps the deleted state, and an undo restores it.
 
     Raises:
@@ -56,7 +61,7 @@ def plan_delete(model: type[Resource], resource_id: UUID, caller: Caller | None 
     """
 
     async def plan(transaction: Transaction) -> Change:
-        record = await get_or_404(transaction.resources, model, resource_id, caller)
+        record = await get_or_404(storage(transaction), model, resource_id, caller)
         return Change(Action.DELETE, record, None)
 
     return plan
@@ -70,6 +75,7 @@ def plan_update(
     action: Action = Action.UPDATE,
     expected_updated_at: datetime | None = None,
     caller: Caller | None = None,
+    storage: Callable[[Any], RecordStorage] = store_as_resource,
 ) -> ChangePlanner:
     """Returns the planner of an update.
 
@@ -80,6 +86,7 @@ def plan_update(
         action: kind of the change in the audit entry.
         expected_updated_at: the version the caller has read; None accepts any.
         caller: who has to be able to see it; None sees every record.
+        storage: where its records are kept.
 
     Raises:
         NotFound: the workspace has no such record, or the caller cannot see it.
@@ -87,7 +94,7 @@ def plan_update(
     """
 
     async def plan(transaction: Transaction) -> Change:
-        record = await get_or_404(transaction.resources, model, resource_id, caller)
+        record = await get_or_404(storage(transaction), model, resource_id, caller)
         check_not_stale(record, expected_updated_at)
         return Change(action, record, await build_updated_record(record, transaction.resources))
 

@@ -167,6 +167,9 @@ class RecordStorage(Protocol):
     async def get(self, model: type[R], resource_id: UUID) -> R | None:
         """Returns the record with this id; None if it does not exist or was deleted."""
 
+    async def list_all(self, model: type[R]) -> list[R]:
+        """Returns all records of a type, newest first."""
+
     async def save(self, record: Resource) -> None:
         """Adds a record, replaces the one with its id, or restores a removed one."""
 

@@ -20,6 +20,7 @@ from service_core.changes.ports import ResourceRepository, Transaction
 from service_core.changes.record_plans import get_or_404, new_record_fields, plan_delete, plan_update
 from service_core.changes.resource import (
     RecordReader,
+    RecordStorage,
     Resource,
     ResourceType,
     State,
@@ -44,11 +45,13 @@ class WriteContext(Generic[P]):
         caller: who writes, in which workspace, and when.
         records: live records of the workspace, read in the transaction of the write.
         prepared: what the ``prepare`` function of the resource returned; None when it has none.
+        own_records: for a create, the records of the resource where they are kept; None for an update.
     """
 
     caller: Caller
     records: ResourceRepository
     prepared: P
+    own_records: RecordStorage | None = None
 
     def new_fields(self) -> dict[str, Any]:
         """Returns the metadata fields of a new record."""
@@ -156,6 +159,7 @@ class _EndpointBuilder:
         if match is None:
             raise TypeError(f"{route!r} is not the path of a record, such as '/reports/{{reportId}}'")
         self._model, self._scope = resource_type.model, resource_type.scope
+        self._storage = resource_type.storage
         self._route, self._collection, self._parameter = route, match["collection"], match["parameter"]
         self._field = re.sub("([A-Z])", r"_\1", match["name"]).lower()
         self._list_field = self._collection.rpartition("/")[2].replace("-", "_")
@@ -178,7 +182,7 @@ class _EndpointBuilder:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records, paging = transaction.resources, {}
                 if query is None:
-                    listed = await records.list_all(self._model)
+                    listed = await self._storage(transaction).list_all(self._model)
                     page = [record for record in listed if record.is_visible_to(caller)]
                 else:
                     page, paging["next_cursor"] = await paginate_records(
@@ -210,7 +214,8 @@ class _EndpointBuilder:
         async def get_record(path: Any, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records = transaction.resources
-                record = await get_or_404(records, self._model, self._record_id(path), caller)
+                storage = self._storage(transaction)
+                record = await get_or_404(storage, self._model, self._record_id(path), caller)
                 return (await self._serialize_as_answer_model(changes, records, [record], self._answer))[0]
 
         inputs = {"path": self._path}
@@ -226,7 +231,9 @@ class _EndpointBuilder:
             prepared = await self._run_prepare_if_any(new, caller, dependencies)
 
             async def plan(transaction: Transaction) -> Change:
-                result = await function(new, WriteContext(caller, transaction.resources, prepared))
+                own_records = self._storage(transaction)
+                write = WriteContext(caller, transaction.resources, prepared, own_records)
+                result = await function(new, write)
                 return (
                     result
                     if isinstance(result, Change)
@@ -252,7 +259,12 @@ class _EndpointBuilder:
 
             expected = patch.expected_updated_at if isinstance(patch, VersionedBody) else None
             plan = plan_update(
-                self._model, self._record_id(path), update, expected_updated_at=expected, caller=caller
+                self._model,
+                self._record_id(path),
+                update,
+                expected_updated_at=expected,
+                caller=caller,
+                storage=self._storage,
             )
             return await changes.preview_or_apply_change(caller, plan, dry_run=body.dry_run)
 
@@ -264,7 +276,7 @@ class _EndpointBuilder:
         async def delete_record(
             path: Any, query: DryRunQuery, body: DryRunBody, *, caller: Caller, changes: ChangeExecutor
         ) -> HandlerResponse[Envelope]:
-            plan = plan_delete(self._model, self._record_id(path), caller)
+            plan = plan_delete(self._model, self._record_id(path), caller, self._storage)
             return await changes.preview_or_apply_change(caller, plan, dry_run=requested_dry_run(query, body))
 
         return self._declare_operation(

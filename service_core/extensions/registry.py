@@ -46,10 +46,26 @@ class Registry:
         senders = self.conversion_senders.keys() - self.ad_platforms.keys()
         return InstalledProviders.index_by_id_requiring_one_kind(
             [
-                *(InstalledProvider(id_, ProviderKind.ADS, reports_spend=True) for id_ in self.ad_platforms),
-                *(InstalledProvider(id_, ProviderKind.ADS) for id_ in sorted(senders)),
                 *(
-                    InstalledProvider(id_, ProviderKind.REVENUE, event_names=provider.info.event_names)
+                    InstalledProvider(
+                        id_, ProviderKind.ADS, reports_spend=True, declaration=platform.info.connection
+                    )
+                    for id_, platform in self.ad_platforms.items()
+                ),
+                *(
+                    InstalledProvider(
+                        id_, ProviderKind.ADS, declaration=self.conversion_senders[id_].platform.connection
+                    )
+                    for id_ in sorted(senders)
+                ),
+                *(
+                    InstalledProvider(
+                        id_,
+                        ProviderKind.REVENUE,
+                        event_names=provider.info.event_names,
+                        accepts_webhooks=True,
+                        declaration=provider.info.connection,
+                    )
                     for id_, provider in self.revenue_providers.items()
                 ),
             ]

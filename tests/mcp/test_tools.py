@@ -37,13 +37,16 @@ undo
 """The tools of the first page."""
 
 SECOND_PAGE = """
-list_annotations get_annotation create_annotation update_annotation delete_annotation
+list_annotations get_annotation list_connections list_providers
+create_connection update_connection delete_connection test_connection
+create_annotation update_annotation delete_annotation
 """
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
 TOOLS_BY_NAME = {tool.name: tool for tool in build_tools_of_v1_key_operations(CORE)}
 WRITERS = {
-    Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule", "update_workspace"},
+    Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule", "update_workspace"}
+    | {"create_connection", "update_connection", "delete_connection", "test_connection"},
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
     Scope.PROPOSE_SCRIPTS: {"propose_script"},
 }

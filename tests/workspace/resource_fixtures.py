@@ -20,6 +20,7 @@ EXPORT = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"
 
 PATCH_BODIES = {
     "POST /imports/{importId}/start": {"dry_run": True},
+    "PATCH /connections/{connectionId}": {"connection": {"paused": True}},
     "PATCH /links/{linkId}": {"link": {"name": "New"}},
     "PATCH /rules/{ruleId}": {"rule": {"name": "New"}},
     "PATCH /reports/{reportId}": {"report": {"name": "New"}},
@@ -81,6 +82,18 @@ class ResourceFactory:
     async def link(self, key, deleted):
         slug = {"slug": f"spring-{next(self.number)}"}
         return await self.write("/links", "link", key, deleted, **LINK | slug)
+
+    async def connection(self, key, deleted):
+        """Of one provider a workspace has one connection: a deleted one is of another provider."""
+        provider = "superwall" if deleted else "stripe"
+        known = (await self.office.ask("GET", "/connections", key=key)).json["connections"]
+        for found in known:
+            if found["provider"] == provider:
+                return found["id"]
+        credentials = {"webhook_secret": "whsec_planted"}
+        return await self.write(
+            "/connections", "connection", key, deleted, provider=provider, credentials=credentials
+        )
 
     async def domain(self, key, deleted):
         domain_owner, host = DomainOwner(self.office, key), f"go{next(self.number)}.example.com"
@@ -153,6 +166,7 @@ class ResourceFactory:
 
 
 CREATORS = {
+    "connectionId": ResourceFactory.connection,
     "linkId": ResourceFactory.link,
     "domainId": ResourceFactory.domain,
     "ruleId": ResourceFactory.rule,

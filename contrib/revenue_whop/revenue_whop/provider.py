@@ -4,14 +4,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from revenue_whop.mapping import EVENT_NAMES, PROVIDER, map_message
-from service_core.plugin import MappedMessage, RevenueProviderInfo, WebhookDelivery, verify_standard_webhook
+from service_core.plugin import (
+    ConnectionDeclaration,
+    CredentialField,
+    MappedMessage,
+    RevenueProviderInfo,
+    WebhookDelivery,
+    verify_standard_webhook,
+)
 
 
 class Whop:
     """Whop signs by Standard Webhooks, with the characters of its secret as the key."""
 
     id = PROVIDER
-    info = RevenueProviderInfo(event_names=tuple(sorted(set(EVENT_NAMES.values()))))
+    info = RevenueProviderInfo(
+        event_names=tuple(sorted(set(EVENT_NAMES.values()))),
+        connection=ConnectionDeclaration(
+            "Whop",
+            "https://whop.com/dashboard/developer",
+            (CredentialField("webhook_secret", "Webhook secret", "Of the webhook, on the developer page."),),
+        ),
+    )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether one of the signatures is of id, time and body, and the time is near."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from service_core.analytics.connections.declaration import ConnectionDeclaration
 from service_core.analytics.connections.models import Connection, ProviderKind
 from service_core.kernel.errors import StartupError
 
@@ -15,12 +16,26 @@ class InstalledProvider:
     Attributes:
         reports_spend: whether ad spend is read from it.
         event_names: names of the events it sends.
+        accepts_webhooks: whether it sends webhooks.
+        declaration: how it is connected; None if its plugin declares nothing.
     """
 
     id: str
     kind: ProviderKind
     reports_spend: bool = False
     event_names: tuple[str, ...] = ()
+    accepts_webhooks: bool = False
+    declaration: ConnectionDeclaration | None = None
+
+    @property
+    def label(self) -> str:
+        """Name of the provider on pages."""
+        return self.declaration.label if self.declaration else self.id.replace("_", " ").title()
+
+    @property
+    def is_send_only(self) -> bool:
+        """Whether nothing is read from it, so that no sync shows that it is connected."""
+        return self.kind is ProviderKind.ADS and not self.reports_spend
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 
+from service_core.analytics.connections.declaration import ConnectionDeclaration
+
 
 class AdLevel(StrEnum):
     """Entity level of a row of spend; rows of different levels are never added."""
@@ -22,11 +24,13 @@ class AdPlatformInfo:
         aliases: other names of the platform that requests may use.
         level_names: its own names of levels that requests may use.
         traffic_sources: sources of visits that its ads bring; its id is one of them without being named.
+        connection: how it is connected; None where only its page says so.
     """
 
     aliases: tuple[str, ...] = ()
     level_names: Mapping[str, AdLevel] = field(default_factory=dict)
     traffic_sources: tuple[str, ...] = ()
+    connection: ConnectionDeclaration | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from service_core.analytics.connections.declaration import ConnectionDeclaration
 from service_core.commerce.subscriptions.models import SubscriptionPayment, SubscriptionState
 from service_core.ingestion.parse_event import ExternalIdEvent
 
@@ -18,11 +19,13 @@ class RevenueProviderInfo:
         is_storefront: whether it sells, as opposed to processing payments. Of several reports of one order that of a
             storefront counts.
         external_id_events: events of a site that carry an id of this provider, by event name.
+        connection: how it is connected; None where only its page says so.
     """
 
     event_names: tuple[str, ...] = ()
     is_storefront: bool = False
     external_id_events: Mapping[str, ExternalIdEvent] = field(default_factory=dict)
+    connection: ConnectionDeclaration | None = None
 
 
 @dataclass(frozen=True, slots=True)

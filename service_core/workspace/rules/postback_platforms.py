@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from service_core.analytics.connections.declaration import ConnectionDeclaration
 from service_core.kernel.unique_index import index_unique_or_startup_error
 
 CUSTOM_EVENT: Final = "custom"
@@ -20,6 +21,7 @@ class PostbackPlatform:
         masked_endpoint: URL that conversions are sent to, without secrets; ``{account}`` and ``{asset}`` are filled in.
         event_names: event names it accepts; empty if these are the names and ids of the connected assets.
         has_browser_pixel: whether the browser script can load its pixel.
+        connection: how it is connected, for a platform that is only sent to; None where only its page says so.
     """
 
     id: str
@@ -29,6 +31,7 @@ class PostbackPlatform:
     masked_endpoint: str
     event_names: tuple[str, ...] = ()
     has_browser_pixel: bool = False
+    connection: ConnectionDeclaration | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,12 @@ class WorkspaceRowStorage:
         record = WorkspaceSettingsRecord.from_workspace(workspace, updated_at)
         return record if isinstance(record, model) else None
 
+    async def list_all(self, model: type[R]) -> list[R]:
+        """Returns the settings, the only record of their type."""
+        workspace = await self._load_workspace()
+        record = None if workspace is None else await self.get(model, workspace.id)
+        return [] if record is None else [record]
+
     async def save(self, record: Resource) -> None:
         """Saves the settings."""
         workspace = await self._load_workspace()
