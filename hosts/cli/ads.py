@@ -41,12 +41,12 @@ def sync_ads(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_C
 async def _sync_ads_of_one_or_all_workspaces(
     config: "Path", public_id: str | None
 ) -> "OutcomesByWorkspaceName":
-    from hosts.cli.secrets import open_workspace_store_and_vault
+    from hosts.cli.secrets import open_workspace_store_and_cipher
     from hosts.cli.sync import sync_one_or_all_workspaces
     from hosts.composition.load_settings import load_settings_with_environment
     from hosts.composition.providers import build_ad_sync
 
-    async with open_workspace_store_and_vault(config) as ports:
+    async with open_workspace_store_and_cipher(config) as ports:
         return await sync_one_or_all_workspaces(
             ports, build_ad_sync(ports, load_settings_with_environment(config)), public_id
         )

@@ -83,10 +83,10 @@ def add_or_replace_connection(
 
     async def save_connection_and_secrets() -> tuple["Connection", str | None]:
         from hosts.cli.deployment import find_named_or_only_workspace
-        from hosts.cli.secrets import open_workspace_store_and_vault
+        from hosts.cli.secrets import open_workspace_store_and_cipher
         from service_core.analytics.connections.models import Connection
 
-        async with open_workspace_store_and_vault(config) as ports:
+        async with open_workspace_store_and_cipher(config) as ports:
             owner = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
             if secrets:
                 await ports.connection_secrets.replace_or_delete_secrets(owner.id, provider, secrets)
@@ -162,10 +162,10 @@ async def _replace_secrets_and_clear_error(
     from dataclasses import replace
 
     from hosts.cli.deployment import find_named_or_only_workspace
-    from hosts.cli.secrets import open_workspace_store_and_vault
+    from hosts.cli.secrets import open_workspace_store_and_cipher
     from service_core.analytics.connections.models import ConnectionStatus
 
-    async with open_workspace_store_and_vault(config) as ports:
+    async with open_workspace_store_and_cipher(config) as ports:
         owner = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
         connection_by_provider = {
             connection.provider: connection
@@ -195,10 +195,10 @@ def reencrypt_all_secrets(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
 
 async def _reencrypt_and_count_secrets(config: "Path") -> int:
-    from hosts.cli.secrets import open_workspace_store_and_vault
+    from hosts.cli.secrets import open_workspace_store_and_cipher
 
     count = 0
-    async with open_workspace_store_and_vault(config) as ports:
+    async with open_workspace_store_and_cipher(config) as ports:
         connection_secrets = ports.connection_secrets
         for workspace_and_provider in await connection_secrets.list_connections_with_secrets():
             secrets = await connection_secrets.find_secrets(*workspace_and_provider)

@@ -102,7 +102,9 @@ async def _request_erasure(config: Path, public_id: str | None, person: str, *, 
     from hosts.roles.tasks import build_person_erasure
     from service_core.privacy.models import request_erasure
 
-    async with open_existing_deployment(config, *(("queue", "events", "sink") if complete else ())) as ports:
+    async with open_existing_deployment(
+        config, *(("queue", "events", "export_storage") if complete else ())
+    ) as ports:
         chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
         erasure = request_erasure(chosen.id, person, "command line", ports.clock())
         await ports.workspace.erasures.save_erasure(erasure)

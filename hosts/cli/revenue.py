@@ -39,13 +39,13 @@ def sync_revenue(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAU
 async def _sync_revenue_of_one_or_all_workspaces(
     config: "Path", public_id: str | None
 ) -> "OutcomesByWorkspaceName":
-    from hosts.cli.secrets import open_workspace_store_and_vault
+    from hosts.cli.secrets import open_workspace_store_and_cipher
     from hosts.cli.sync import sync_one_or_all_workspaces
     from hosts.composition.load_settings import load_settings_with_environment
     from hosts.composition.ports import start_adapters
     from hosts.composition.providers import build_pollable_provider_sync
 
-    async with open_workspace_store_and_vault(config) as ports, start_adapters([ports.queue]):
+    async with open_workspace_store_and_cipher(config) as ports, start_adapters([ports.queue]):
         return await sync_one_or_all_workspaces(
             ports, build_pollable_provider_sync(ports, load_settings_with_environment(config)), public_id
         )

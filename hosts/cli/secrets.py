@@ -39,8 +39,8 @@ def read_secrets_from_environment_or_stdin(secret_options: Iterable[str]) -> dic
 
 
 @asynccontextmanager
-async def open_workspace_store_and_vault(config: Path) -> AsyncIterator["Ports"]:
-    """The ports of a deployment, of which the workspace store and the vault are open.
+async def open_workspace_store_and_cipher(config: Path) -> AsyncIterator["Ports"]:
+    """The ports of a deployment, of which the workspace store and the secret cipher are open.
 
     Raises:
         StartupError: they cannot be used, or what is sealed cannot be opened.
@@ -48,13 +48,13 @@ async def open_workspace_store_and_vault(config: Path) -> AsyncIterator["Ports"]
     from hosts.cli.deployment import open_existing_deployment
 
     with _cipher_errors_as_startup_errors():
-        async with open_existing_deployment(config, "vault") as ports:
+        async with open_existing_deployment(config, "secret_cipher") as ports:
             yield ports
 
 
 @contextmanager
 def _cipher_errors_as_startup_errors() -> "Iterator[None]":
-    """Shows the operator why the vault cannot be opened, instead of a traceback."""
+    """Shows the operator why the secret cipher cannot be opened, instead of a traceback."""
     from service_core.commerce.credentials.ports import CipherUnavailable
     from service_core.kernel.errors import StartupError
 

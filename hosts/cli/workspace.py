@@ -196,13 +196,13 @@ async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
 
     from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
 
-    async with open_existing_deployment(config, "queue", "events", "sink") as ports:
+    async with open_existing_deployment(config, "queue", "events", "export_storage") as ports:
         workspace = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
         end_of_time = datetime.max.replace(tzinfo=UTC)
         count = await ports.events.delete_events_before(workspace.id, end_of_time)
         for export in await ports.workspace.exports.list_exports(workspace.id, _MAX_EXPORTS):
             for name in export.file_names:
-                await ports.sink.delete(name)
+                await ports.export_storage.delete(name)
         await ports.workspace.workspace_settings.delete_workspace(workspace.id)
         count += await ports.events.delete_events_before(workspace.id, end_of_time)
         await ports.queue.rewrite_quarantined(

@@ -190,7 +190,7 @@ class Ports:
         shared_example="redis://localhost:6379/0",
         backup=BackupStep.CONSUMER_PAUSED,
     )
-    edge: RedirectCache = port("links.redirect_cache", Role.INGEST, fallback=NoRedirectCache)
+    redirect_cache: RedirectCache = port("links.redirect_cache", Role.INGEST, fallback=NoRedirectCache)
     dns: TxtRecords = port("links.dns_resolver", Role.SCHEDULER, needs="links.domain")
     events: EventDatabase = port(
         "storage.events",
@@ -201,7 +201,7 @@ class Ports:
         backup=BackupStep.CONSUMER_PAUSED,
     )
     jobs: JobQueue = port("exports.queue", Role.SCHEDULER)
-    sink: ExportStorage = port(
+    export_storage: ExportStorage = port(
         "exports.storage", Role.WORKER, Role.SCHEDULER, backup=BackupStep.REFERENCED_FILES
     )
     geo: GeoLocator = port("geo.database", Role.INGEST, Role.CONSUMER, fallback=UnknownLocations)
@@ -209,7 +209,7 @@ class Ports:
     domains: PublicSuffixList = port("domains.public_suffix_list", Role.CONSUMER)
     passwords: Passwords = port("accounts.password_hashing")
     passkeys: WebAuthn | None = port("accounts.passkeys", fallback=NoneType)
-    vault: SecretCipher = port(
+    secret_cipher: SecretCipher = port(
         "connections.encryption_key", Role.SCHEDULER, backup=BackupStep.REFERENCED_FILES
     )
     mail: EmailSender = port("mail.transport", Role.SCHEDULER)
@@ -300,8 +300,8 @@ class Ports:
 
     @property
     def connection_secrets(self) -> ConnectionSecrets:
-        """The credentials of connections: stored by the workspace store, encrypted by the vault."""
-        return EncryptedConnectionSecrets(self.workspace.encrypted_secrets, self.vault)
+        """The credentials of connections: stored by the workspace store, encrypted by the cipher."""
+        return EncryptedConnectionSecrets(self.workspace.encrypted_secrets, self.secret_cipher)
 
     @property
     def rate_lookup(self) -> RateLookup:

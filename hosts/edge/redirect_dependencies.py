@@ -28,7 +28,7 @@ async def redirect_dependencies(
         resolve_client_address: finds the client's address.
     """
     domain = shared_link_domain(settings)
-    async with start_adapters([ports.edge, ports.geo, ports.devices]):
+    async with start_adapters([ports.redirect_cache, ports.geo, ports.devices]):
         if domain is not None:  # without one, a process that may see no click saves the memory
             await asyncio.to_thread(ports.devices.parse, "Mozilla/5.0")
         click_writer = ClickWriter(ports.workspace.clicks)
@@ -36,7 +36,7 @@ async def redirect_dependencies(
             yield RedirectDependencies(
                 host=None if domain is None else domain.host,
                 is_link_domain=partial(is_verified_link_host, ports.workspace.unique_keys),
-                routes=CachedRedirects(DatabaseRedirects(ports.workspace.unique_keys), ports.edge),
+                routes=CachedRedirects(DatabaseRedirects(ports.workspace.unique_keys), ports.redirect_cache),
                 enricher=ClickEnricher(ports.devices, ports.geo),
                 click_writer=click_writer,
                 clock=ports.clock,

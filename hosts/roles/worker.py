@@ -41,5 +41,5 @@ async def _require_worker_queue_and_usable_adapters(file: Path, process_count: i
         load_settings_with_environment(file), load_installed_registry_once(), {Role.WORKER: process_count}
     )
     checked = MissingEventStoreCheck(ports.events, ports.workspace, ports.queue, ports.clock)
-    async with start_adapters([ports.workspace, ports.queue, checked, ports.events, ports.sink]):
+    async with start_adapters([ports.workspace, ports.queue, checked, ports.events, ports.export_storage]):
         pass

@@ -30,7 +30,7 @@ class _LazyUploadedFiles:
 
 def build_import_worker(ports: Ports) -> ImportWorker:
     """Returns the import worker of a deployment."""
-    return ImportWorker(ports.workspace.imports, ports.sink, _LazyUploadedFiles(ports), ports.clock)
+    return ImportWorker(ports.workspace.imports, ports.export_storage, _LazyUploadedFiles(ports), ports.clock)
 
 
 async def maintain_imports(importer: ImportWorker, ports: Ports) -> None:

@@ -1,4 +1,4 @@
-"""The conformance kit of redirect caches: a cache of the port ``edge`` in front of the links, as in a deployment.
+"""The conformance kit of redirect caches: a cache of the port ``redirect_cache`` in front of the links, as in a deployment.
 
 Override the fixture ``cache`` with the adapter and inherit the tests; pytest needs ``asyncio_mode = "auto"``::
 

@@ -25,7 +25,7 @@ from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.dialects.duckdb.backend import DuckDbBackend
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.settings import DuckDbSettings
-from plugins.sink_local.adapter import LocalSink
+from plugins.storage_local.adapter import LocalStorage
 from service_core.access.models import Workspace
 from service_core.analytics.query.catalog import Catalog
 from service_core.delivery.exports.export_rows import ExportRows
@@ -117,9 +117,9 @@ class WorkspaceDirectory:
 async def export_with_service(folder: Path, form: ExportFormat, days: int) -> int:
     from service_core.access.workspace_cache import WorkspaceCache  # noqa: PLC0415 - next to what needs it
 
-    store, sink = SqlEventStore(DuckDbBackend(settings(folder))), LocalSink(folder / "out")
+    store, storage = SqlEventStore(DuckDbBackend(settings(folder))), LocalStorage(folder / "out")
     await store.start()
-    await sink.start()
+    await storage.start()
     contents = ExportRows(store, store, converter_without_rates(store), store, None, None, Catalog())
     export = Export(
         UUID(int=1),
@@ -132,7 +132,7 @@ async def export_with_service(folder: Path, form: ExportFormat, days: int) -> in
         START,
     )
     rows, _ = await ExportWriter(
-        sink, WorkspaceCache(WorkspaceDirectory()), contents, create_renderer
+        storage, WorkspaceCache(WorkspaceDirectory()), contents, create_renderer
     ).write_file(export)
     await store.aclose()
     return rows

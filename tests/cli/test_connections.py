@@ -4,7 +4,7 @@ import asyncio
 from base64 import b64encode
 from pathlib import Path
 
-from hosts.cli.secrets import open_workspace_store_and_vault
+from hosts.cli.secrets import open_workspace_store_and_cipher
 
 
 def test_connection_is_added_listed_and_removed(touchpoint, deployment):
@@ -38,7 +38,7 @@ def read_connection_secret(deployment, provider):
     """What the deployment's own store and key say, and what its store keeps."""
 
     async def read():
-        async with open_workspace_store_and_vault(Path(deployment["config"])) as ports:
+        async with open_workspace_store_and_cipher(Path(deployment["config"])) as ports:
             (owner,) = await ports.workspace.credentials.list_workspaces()
             opened = await ports.connection_secrets.find_secrets(owner.id, provider)
             return (

@@ -230,10 +230,11 @@ def test_invalid_route_is_refused(route):
 
 
 def test_adapter_for_an_unknown_port_stops_the_start():
-    said = startup_error(require_known_ports, load_test_registry(fake_adapter(port="sinks")))
+    said = startup_error(require_known_ports, load_test_registry(fake_adapter(port="export_storages")))
     assert (
-        f"{__name__} brings own:// for the port 'sinks', which does not exist. Did you mean 'sink'?" in said
+        f"{__name__} brings own:// for the port 'export_storages', which does not exist. Did you mean 'export_storage'?"
+        in said
     )
-    assert require_known_ports(load_test_registry(fake_adapter(port="sink"))).adapters.keys() == {
-        ("sink", "own")
+    assert require_known_ports(load_test_registry(fake_adapter(port="export_storage"))).adapters.keys() == {
+        ("export_storage", "own")
     }

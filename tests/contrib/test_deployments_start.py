@@ -160,8 +160,8 @@ def server_machine(tmp_path, postgres_url, redis_server):
         "TOUCHPOINT_STORAGE__WORKSPACE": postgres_url,
         "TOUCHPOINT_STORAGE__EVENTS": f"{postgres_url}?schema=events",
     }
-    sink = {"TOUCHPOINT_EXPORTS__STORAGE": f"local:///{tmp_path}/exports"}
-    return LocalMachine(tmp_path, databases | redis | sink)
+    storage = {"TOUCHPOINT_EXPORTS__STORAGE": f"local:///{tmp_path}/exports"}
+    return LocalMachine(tmp_path, databases | redis | storage)
 
 
 async def test_single_process_deployment_starts_and_is_backed_up(embedded_machine):

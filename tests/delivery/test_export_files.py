@@ -63,19 +63,19 @@ async def test_signing_failure_is_reported_in_the_completed_job(memory_api_clien
     async def url(name, lasts):
         raise ExportStorageUnavailable
 
-    monkeypatch.setattr(memory_api_client.service.ports.sink, "signed_url_if_supported", url)
+    monkeypatch.setattr(memory_api_client.service.ports.export_storage, "signed_url_if_supported", url)
     shown = (await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")).json
     assert (shown["status"], shown["download"]) == ("completed", None)
     assert "poll again" in shown["download_error"]
 
 
-async def test_sink_with_signed_urls_returns_its_own_link(memory_api_client, monkeypatch):
+async def test_storage_with_signed_urls_returns_its_own_link(memory_api_client, monkeypatch):
     job = await memory_api_client.export(start_date="2026-07-01T22:00Z", end_date="2026-07-02T03:00Z")
 
     async def url(name, lasts):
         return f"https://bucket.example/{name}?for={lasts.total_seconds():.0f}"
 
-    monkeypatch.setattr(memory_api_client.service.ports.sink, "signed_url_if_supported", url)
+    monkeypatch.setattr(memory_api_client.service.ports.export_storage, "signed_url_if_supported", url)
     shown = (await memory_api_client.ask("GET", f"/v1/exports/{job['id']}")).json
     assert shown["download"]["url"] == (f"https://bucket.example/{job['id']}-1.csv?for=3600")
     assert ExportStatus(shown["status"]) is ExportStatus.COMPLETED

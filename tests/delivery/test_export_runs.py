@@ -18,7 +18,7 @@ from service_core.delivery.exports.ports import JobQueueUnavailable
 from tests.fixtures.stub_event_stores import HangingEventStream
 
 
-def make_export_worker(api_client, *, streams=None, sink=None, max_rows=None, renew_seconds=10.0):
+def make_export_worker(api_client, *, streams=None, storage=None, max_rows=None, renew_seconds=10.0):
     """A worker of the deployment with a part of it replaced."""
     ports = api_client.service.ports
     caps = {} if max_rows is None else {"max_rows": max_rows}
@@ -33,11 +33,14 @@ def make_export_worker(api_client, *, streams=None, sink=None, max_rows=None, re
         **caps,
     )
     writer = ExportWriter(
-        sink or ports.sink, WorkspaceCache(ports.workspace.credentials), contents, create_renderer
+        storage or ports.export_storage,
+        WorkspaceCache(ports.workspace.credentials),
+        contents,
+        create_renderer,
     )
     return ExportWorker(
         ports.workspace.export_jobs,
-        sink or ports.sink,
+        storage or ports.export_storage,
         writer,
         lambda: api_client.now,
         renew_seconds=renew_seconds,

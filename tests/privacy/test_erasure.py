@@ -26,7 +26,7 @@ STORES = ["memory://", "duckdb:///events.duckdb"]
 async def deployment(request, tmp_path):
     async with running_deployment(tmp_path, {"storage": {"events": request.param}}) as deployment:
         ports = deployment.service.ports
-        async with start_adapters([ports.events, ports.queue, ports.sink]):
+        async with start_adapters([ports.events, ports.queue, ports.export_storage]):
             builder = EventBuilder(deployment.workspace.id)
             builder.add_event("page_view", at="2026-07-02T05:00", visitor="device-ada", ip="203.0.113.9")
             builder.add_event(

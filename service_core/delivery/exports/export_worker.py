@@ -61,7 +61,7 @@ class ExportWorker:
         renew_seconds: float = RENEW_SECONDS,
     ) -> None:
         self._work = jobs
-        self._sink = storage
+        self._storage = storage
         self._writer = writer
         self._clock = clock
         self._renew_seconds = renew_seconds
@@ -176,6 +176,6 @@ class ExportWorker:
     async def _delete_files_or_log(self, file_names: tuple[str, ...]) -> None:
         for name in file_names:
             try:
-                await self._sink.delete(name)
+                await self._storage.delete(name)
             except Exception as fault:  # noqa: BLE001 - a file that stays is no reason to stop working
                 _log.warning("file %s not deleted: %s", name, type(fault).__name__)

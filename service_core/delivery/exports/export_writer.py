@@ -31,7 +31,7 @@ class ExportWriter:
         export_rows: ExportRows,
         render: RendererFactory,
     ) -> None:
-        self._sink = storage
+        self._storage = storage
         self._workspaces = workspaces
         self._contents = export_rows
         self._render = render
@@ -40,7 +40,7 @@ class ExportWriter:
         """Writes the file of a job; returns the number of rows, and whether the file was truncated.
 
         Raises:
-            Exception: whatever the store or the sink raised; then there is no file.
+            Exception: whatever the store or the storage raised; then there is no file.
         """
         workspace = await self._workspaces.find_by_id(export.workspace_id)
         if workspace is None:
@@ -51,7 +51,9 @@ class ExportWriter:
             workspace, export.created_at, "Export", credential_id=export.credential_id
         )
         table = self._contents.open_table(query, caller, segment)
-        async with self._sink.open_for_write(export.file_name, export.download_name(workspace.zone)) as file:
+        async with self._storage.open_for_write(
+            export.file_name, export.download_name(workspace.zone)
+        ) as file:
             row_count = await self._write_rows_up_to_limit(export, table, file.write)
         return min(row_count, table.max_rows), row_count > table.max_rows
 

@@ -203,7 +203,7 @@ async def list_exports(query: ListQuery, *, caller: Caller, exports: Exports) ->
 
 @operation("GET /exports/{exportId}", tag="exports")
 async def get_export(
-    path: ExportPath, *, caller: Caller, exports: Exports, sink: ExportStorage, settings: Settings
+    path: ExportPath, *, caller: Caller, exports: Exports, storage: ExportStorage, settings: Settings
 ) -> ExportJob:
     """One export; a completed one comes with a fresh link that works for an hour."""
     stored = await exports.find_export(path.exportId)
@@ -213,7 +213,7 @@ async def get_export(
     if export.status is not ExportStatus.COMPLETED:
         return _export_job(export)
     try:
-        url = await sink.signed_url_if_supported(export.file_name, LINK_LIFETIME)
+        url = await storage.signed_url_if_supported(export.file_name, LINK_LIFETIME)
     except ExportStorageUnavailable:
         return _export_job(export, error=_LINK_FAILED)
     expires = int(caller.now.timestamp() + LINK_LIFETIME.total_seconds())
@@ -240,7 +240,7 @@ async def download_export(
     *,
     exports: Exports,
     workspaces: WorkspaceCache,
-    sink: ExportStorage,
+    storage: ExportStorage,
     clock: Clock,
 ) -> FileResponse:
     """The file behind a signed link; the link is the only credential it takes."""
@@ -252,7 +252,7 @@ async def download_export(
         raise Forbidden("The link is not valid or has ended", "invalid_signature")
     if export is None or workspace is None or export.state_at(now).status is not ExportStatus.COMPLETED:
         raise NotFound
-    stored = await sink.read(export.file_name)
+    stored = await storage.read(export.file_name)
     if stored is None:
         raise NotFound
     size, chunks = stored

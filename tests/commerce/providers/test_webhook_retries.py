@@ -22,7 +22,7 @@ def client_with_faults(door, faults):
     workspace = with_faults(ports.workspace, faults)
     webhooks = WebhookHandler(
         ports.registry.revenue_providers, WorkspaceCache(workspace.credentials), workspace.connections,
-        EncryptedConnectionSecrets(workspace.encrypted_secrets, ports.vault),
+        EncryptedConnectionSecrets(workspace.encrypted_secrets, ports.secret_cipher),
         MessageStore(workspace.subscriptions, workspace.processed_messages, with_faults(ports.queue, faults), orjson.loads), with_faults(ports.queue, faults),
         ports.clock,
     )  # fmt: skip

@@ -409,7 +409,7 @@ async def test_undecryptable_credentials_hold_the_queue(postback_workspace, monk
         def unseal(*_):
             raise CipherUnavailable("no key of this deployment opens it")
 
-        shut.setattr(postback_workspace.ports.vault, "decrypt", unseal)
+        shut.setattr(postback_workspace.ports.secret_cipher, "decrypt", unseal)
         await postback_workspace.send()
     assert (await postback_workspace.outcome(), "cannot be opened" in caplog.text) == (("queued", None), True)
     postback_workspace.later(minutes=1)

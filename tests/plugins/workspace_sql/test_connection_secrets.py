@@ -3,19 +3,19 @@
 from datetime import timedelta
 from uuid import uuid4
 
-from plugins import vault_keys
+from plugins import cipher_keys
 from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
 from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
 from service_core.extensions.registry import collect_plugins_into_registry
 
-REGISTRY = collect_plugins_into_registry([("vault_keys", vault_keys)], discover_entry_points=False)
+REGISTRY = collect_plugins_into_registry([("cipher_keys", cipher_keys)], discover_entry_points=False)
 CREDENTIALS = {"access_token": "EAAB-geheim", "app_id": "77"}
 
 
 def encrypted_secrets(directory, folder):
     return EncryptedConnectionSecrets(
         directory.encrypted_secrets,
-        REGISTRY.open_adapter("vault", "keyfile:///connections.key", base_folder=folder),
+        REGISTRY.open_adapter("secret_cipher", "keyfile:///connections.key", base_folder=folder),
     )
 
 

@@ -5,7 +5,7 @@ from pydantic import Field
 from service_core.plugin import ServerSettings
 
 
-class EdgeRedisSettings(ServerSettings):
+class RedirectsRedisSettings(ServerSettings):
     """Settings of the cache in Redis; ``rediss`` is TLS."""
 
     prefix: str = Field("touchpoint", min_length=1, description="First part of the name of every key.")

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from plugins.vault_keys.key_file import create_key_file_unless_present
+from plugins.cipher_keys.key_file import create_key_file_unless_present
 from service_core.plugin import AdapterSettings, CipherUnavailable
 
 

@@ -5,8 +5,8 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from typing import Final
 
-from plugins.vault_keys.key_file import KEY_BYTES
-from plugins.vault_keys.settings import KeySettings
+from plugins.cipher_keys.key_file import KEY_BYTES
+from plugins.cipher_keys.settings import KeySettings
 from service_core.plugin import CipherUnavailable, StartupError
 
 _FORMAT_VERSION: Final = b"\x01"
@@ -14,7 +14,7 @@ _FORMAT_VERSION: Final = b"\x01"
 _NONCE_BYTES: Final = 12
 
 
-class KeyVault:
+class KeyCipher:
     """Implements the port `SecretCipher`."""
 
     def __init__(self, settings: KeySettings) -> None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from plugins.sink_local.settings import LocalSettings
+from plugins.storage_local.settings import LocalSettings
 from service_core.plugin import Adapter, ExportStorage, LocalDataKind, hook
 
 
 def _open(settings: LocalSettings) -> ExportStorage:
-    from plugins.sink_local.adapter import LocalSink
+    from plugins.storage_local.adapter import LocalStorage
 
-    return LocalSink(settings.folder)
+    return LocalStorage(settings.folder)
 
 
 @hook
@@ -17,7 +17,7 @@ def adapters() -> Iterable[Adapter]:
     """Returns the embedded default."""
     return (
         Adapter(
-            "sink",
+            "export_storage",
             "local",
             _open,
             LocalSettings,

@@ -12,14 +12,14 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from plugins.sink_s3.bucket_check import require_reachable_bucket
-from plugins.sink_s3.settings import S3Settings
+from plugins.storage_s3.bucket_check import require_reachable_bucket
+from plugins.storage_s3.settings import S3Settings
 from service_core.plugin import ByteStreamOpener, ExportStorageUnavailable
 
 MEDIA_TYPES: Final = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 
-class S3Sink:
+class S3Storage:
     """Implements the export storage with an S3-compatible object store.
 
     Such a store shows an object when all of it has arrived, so a file is there as a whole or not at all.

@@ -20,7 +20,9 @@ HERE = make_redirect("https://example.com/a")
 @asynccontextmanager
 async def open_redirect_cache(url, folder, **given):
     query = "&".join(f"{name}={value}" for name, value in ({"timeout_seconds": 5} | given).items())
-    memory = collect_plugins_into_registry().open_adapter("edge", f"{url}/0?{query}", base_folder=folder)
+    memory = collect_plugins_into_registry().open_adapter(
+        "redirect_cache", f"{url}/0?{query}", base_folder=folder
+    )
     try:
         yield memory
     finally:
@@ -127,4 +129,4 @@ async def test_links_redirect_and_changes_are_refused_while_redis_is_unavailable
 )
 def test_invalid_url_stops_the_start(url, word, tmp_path):
     with pytest.raises(StartupError, match=word):
-        collect_plugins_into_registry().open_adapter("edge", url, base_folder=tmp_path)
+        collect_plugins_into_registry().open_adapter("redirect_cache", url, base_folder=tmp_path)

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
-from plugins.edge_redis.settings import EdgeRedisSettings
+from plugins.redirects_redis.settings import RedirectsRedisSettings
 from service_core.plugin import CachedRedirect, CallBatcher, Redirect, RedirectCacheUnavailable, StartupError
 
 MAX_CONNECTIONS: Final = 256
@@ -34,7 +34,7 @@ class RedisRedirectCache:
     change of a link waits for it.
     """
 
-    def __init__(self, settings: EdgeRedisSettings) -> None:
+    def __init__(self, settings: RedirectsRedisSettings) -> None:
         self._prefix = settings.prefix
         self._timeout_seconds = settings.timeout_seconds
         self._max_age_seconds = settings.max_age_seconds
@@ -109,7 +109,7 @@ class RedisRedirectCache:
         return answers
 
 
-def _create_pool_without_retries(settings: EdgeRedisSettings) -> ConnectionPool:
+def _create_pool_without_retries(settings: RedirectsRedisSettings) -> ConnectionPool:
     """Returns connections without the retries of the library, which would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,

@@ -8,7 +8,7 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError
 from obstore.store import S3Store
 
-from plugins.sink_s3.settings import S3Settings
+from plugins.storage_s3.settings import S3Settings
 from service_core.plugin import StartupError
 
 TIMEOUT: Final = timedelta(seconds=5)
@@ -25,7 +25,7 @@ async def require_reachable_bucket(settings: S3Settings, options: dict[str, Any]
 
     Args:
         settings: the bucket.
-        options: of the client, as the sink has them.
+        options: of the client, as the adapter has them.
 
     Raises:
         StartupError: it does not answer, or knows neither the bucket nor the key.

@@ -14,7 +14,7 @@ CHUNK_BYTES: Final = 256 * 1024
 DRAFT_SUFFIX: Final = ".part"
 
 
-class LocalSink:
+class LocalStorage:
     """Implements the export storage on a local or shared file system.
 
     Args:

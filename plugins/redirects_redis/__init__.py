@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from plugins.edge_redis.settings import EdgeRedisSettings
+from plugins.redirects_redis.settings import RedirectsRedisSettings
 from service_core.plugin import Adapter, RedirectCache, hook
 
 
-def _open(settings: EdgeRedisSettings) -> RedirectCache:
-    from plugins.edge_redis.adapter import RedisRedirectCache
+def _open(settings: RedirectsRedisSettings) -> RedirectCache:
+    from plugins.redirects_redis.adapter import RedisRedirectCache
 
     return RedisRedirectCache(settings)
 
@@ -19,6 +19,8 @@ def adapters() -> Iterable[Adapter]:
         "Redirects of trackable links remembered in Redis or Valkey, for link hosts on several machines."
     )
     return [
-        Adapter(port="edge", scheme=scheme, open=_open, settings=EdgeRedisSettings, summary=summary)
+        Adapter(
+            port="redirect_cache", scheme=scheme, open=_open, settings=RedirectsRedisSettings, summary=summary
+        )
         for scheme in ("redis", "rediss")
     ]

@@ -13,10 +13,10 @@ from service_core.kernel.errors import StartupError
 
 
 @pytest.fixture
-def sink(bucket, tmp_path):
+def storage(bucket, tmp_path):
     endpoint = quote(bucket.url, safe="")
     return collect_plugins_into_registry().open_adapter(
-        "sink", f"s3://key:se%2Fcret@exports/deep/files?endpoint={endpoint}", base_folder=tmp_path
+        "export_storage", f"s3://key:se%2Fcret@exports/deep/files?endpoint={endpoint}", base_folder=tmp_path
     )
 
 
@@ -25,19 +25,19 @@ def fetch_url(link):
         return answer.read(), answer.headers
 
 
-async def write_file(sink, data, fault=None):
-    async with sink.open_for_write("a.csv", "events-2026-07-01-2026-07-07.csv") as file:
+async def write_file(storage, data, fault=None):
+    async with storage.open_for_write("a.csv", "events-2026-07-01-2026-07-07.csv") as file:
         file.write(data)
         if fault:
             raise fault
 
 
 @pytest.mark.parametrize("size", [0, 5, 12_000_000])
-async def test_file_is_uploaded_with_its_name_and_read_back(sink, bucket, size):
+async def test_file_is_uploaded_with_its_name_and_read_back(storage, bucket, size):
     data = b"0123456789" * (size // 10) + b"x" * (size % 10)
-    await write_file(sink, data)
+    await write_file(storage, data)
     assert list(bucket.objects) == ["/exports/deep/files/a.csv"]
-    found, chunks = await sink.read("a.csv")
+    found, chunks = await storage.read("a.csv")
     assert found == size
     assert b"".join([chunk async for chunk in chunks()]) == data
     _, attributes = bucket.objects["/exports/deep/files/a.csv"]
@@ -45,22 +45,22 @@ async def test_file_is_uploaded_with_its_name_and_read_back(sink, bucket, size):
     assert attributes["Content-Type"] == "text/csv; charset=utf-8"
 
 
-async def test_block_that_raises_sends_nothing(sink, bucket):
+async def test_block_that_raises_sends_nothing(storage, bucket):
     with pytest.raises(RuntimeError):
-        await write_file(sink, b"x", RuntimeError())
+        await write_file(storage, b"x", RuntimeError())
     assert bucket.objects == {}
-    assert await sink.read("a.csv") is None
+    assert await storage.read("a.csv") is None
 
 
-async def test_refused_upload_raises(sink, bucket):
+async def test_refused_upload_raises(storage, bucket):
     bucket.refuses = True
     with pytest.raises(Exception, match="403"):
-        await write_file(sink, b"x")
+        await write_file(storage, b"x")
 
 
-async def test_signed_link_returns_the_file_for_an_hour(sink, bucket):
-    await write_file(sink, b"x,y\r\n")
-    link = await sink.signed_url_if_supported("a.csv", timedelta(hours=1))
+async def test_signed_link_returns_the_file_for_an_hour(storage, bucket):
+    await write_file(storage, b"x,y\r\n")
+    link = await storage.signed_url_if_supported("a.csv", timedelta(hours=1))
     query = parse_qs(urlsplit(link).query)
     assert query["X-Amz-Expires"] == ["3600"]
     assert query["X-Amz-Credential"][0].startswith("key/")
@@ -70,17 +70,17 @@ async def test_signed_link_returns_the_file_for_an_hour(sink, bucket):
     assert headers["Content-Disposition"].startswith("attachment")
 
 
-async def test_deleting_twice_succeeds(sink, bucket):
-    await write_file(sink, b"x")
+async def test_deleting_twice_succeeds(storage, bucket):
+    await write_file(storage, b"x")
     for _ in range(2):
-        await sink.delete("a.csv")
+        await storage.delete("a.csv")
         assert bucket.objects == {}
 
 
 @pytest.mark.parametrize("says", [None, (404, "NoSuchKey"), (403, "AccessDenied")])
-async def test_health_check_writes_nothing(sink, bucket, says):
+async def test_health_check_writes_nothing(storage, bucket, says):
     bucket.says = says
-    await sink.check()
+    await storage.check()
     assert len(bucket.asked) == 1
     assert bucket.objects == {}
 
@@ -95,12 +95,12 @@ async def test_health_check_writes_nothing(sink, bucket, says):
         (500, "InternalError"),
     ],
 )
-async def test_health_check_reports_the_error_of_the_store(sink, bucket, status, code):
+async def test_health_check_reports_the_error_of_the_store(storage, bucket, status, code):
     bucket.says = (status, code)
     with pytest.raises(
         StartupError, match=f"bucket exports of exports.storage cannot be used: {code}"
     ) as told:
-        await sink.check()
+        await storage.check()
     assert "cret" not in str(told.value).replace("secret in the URL", "")
 
 
@@ -108,22 +108,22 @@ async def test_health_check_without_credentials_names_their_sources(tmp_path, mo
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
-    sink = collect_plugins_into_registry().open_adapter(
-        "sink", "s3://exports?endpoint=http://127.0.0.1:1", base_folder=tmp_path
+    storage = collect_plugins_into_registry().open_adapter(
+        "export_storage", "s3://exports?endpoint=http://127.0.0.1:1", base_folder=tmp_path
     )
     with pytest.raises(StartupError, match="AWS_ACCESS_KEY_ID"):
-        await sink.check()
+        await storage.check()
 
 
 async def test_link_without_credentials_is_reported(tmp_path, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
-    sink = collect_plugins_into_registry().open_adapter(
-        "sink", "s3://exports?endpoint=http://127.0.0.1:1", base_folder=tmp_path
+    storage = collect_plugins_into_registry().open_adapter(
+        "export_storage", "s3://exports?endpoint=http://127.0.0.1:1", base_folder=tmp_path
     )
     with pytest.raises(ExportStorageUnavailable):
-        await sink.signed_url_if_supported("a.csv", timedelta(hours=1))
+        await storage.signed_url_if_supported("a.csv", timedelta(hours=1))
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ async def test_link_without_credentials_is_reported(tmp_path, monkeypatch):
 )
 def test_url_that_names_no_bucket_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
-        collect_plugins_into_registry().open_adapter("sink", url, base_folder=tmp_path)
+        collect_plugins_into_registry().open_adapter("export_storage", url, base_folder=tmp_path)

@@ -2,23 +2,23 @@
 
 from collections.abc import Iterable
 
-from plugins.sink_s3.settings import S3Settings
+from plugins.storage_s3.settings import S3Settings
 from service_core.plugin import Adapter, ExportStorage, StartupError, hook
 
 
-def _open_sink_or_require_obstore(settings: S3Settings) -> ExportStorage:
+def _open_storage_or_require_obstore(settings: S3Settings) -> ExportStorage:
     try:
-        from plugins.sink_s3.adapter import S3Sink
+        from plugins.storage_s3.adapter import S3Storage
     except ImportError:
         raise StartupError(
             "s3:// needs obstore. Install it with `pip install touchpoint-analytics[s3]`."
         ) from None
 
-    return S3Sink(settings)
+    return S3Storage(settings)
 
 
 @hook
 def adapters() -> Iterable[Adapter]:
     """Returns the adapter for several machines."""
     summary = "Export files in a bucket of any S3-compatible store, which signs the links itself."
-    return (Adapter("sink", "s3", _open_sink_or_require_obstore, S3Settings, summary),)
+    return (Adapter("export_storage", "s3", _open_storage_or_require_obstore, S3Settings, summary),)

@@ -10,7 +10,7 @@ class TestRedis(RedirectCacheConformance):
     @pytest.fixture
     async def cache(self, redis_url, tmp_path):
         cache = collect_plugins_into_registry().open_adapter(
-            "edge", f"{redis_url}/0?timeout_seconds=5", base_folder=tmp_path
+            "redirect_cache", f"{redis_url}/0?timeout_seconds=5", base_folder=tmp_path
         )
         yield cache
         await cache.aclose()

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from typing import Final
 
-from plugins.vault_keys.settings import KeyFileSettings, KeySettings, KeyVariableSettings, MountedKeySettings
+from plugins.cipher_keys.settings import KeyFileSettings, KeySettings, KeyVariableSettings, MountedKeySettings
 from service_core.plugin import Adapter, LocalDataKind, SecretCipher, hook
 
 _SUMMARY: Final = "Credentials of connections encrypted with a key in"
 
 
 def _open(settings: KeySettings) -> SecretCipher:
-    from plugins.vault_keys.adapter import KeyVault
+    from plugins.cipher_keys.adapter import KeyCipher
 
-    return KeyVault(settings)
+    return KeyCipher(settings)
 
 
 @hook
@@ -20,7 +20,9 @@ def adapters() -> Iterable[Adapter]:
     """Returns the embedded default, and two adapters for containers."""
     file, mounted = f"{_SUMMARY} a generated file.", f"{_SUMMARY} an existing file, such as a mounted secret."
     return (
-        Adapter("vault", "keyfile", _open, KeyFileSettings, file, local_data=LocalDataKind.FILE),
-        Adapter("vault", "keymount", _open, MountedKeySettings, mounted),
-        Adapter("vault", "keyenv", _open, KeyVariableSettings, f"{_SUMMARY} an environment variable."),
+        Adapter("secret_cipher", "keyfile", _open, KeyFileSettings, file, local_data=LocalDataKind.FILE),
+        Adapter("secret_cipher", "keymount", _open, MountedKeySettings, mounted),
+        Adapter(
+            "secret_cipher", "keyenv", _open, KeyVariableSettings, f"{_SUMMARY} an environment variable."
+        ),
     )
