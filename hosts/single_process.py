@@ -42,6 +42,7 @@ from hosts.roles.tasks import (
     consume_task,
     export_task,
     import_task,
+    notification_task,
     postback_tasks,
     quarantine_cleanup_task,
     scheduled_tasks,
@@ -224,6 +225,7 @@ def _start_background_tasks(
     syncs = (service.component(AdSpendSync), service.component(ProviderSync))
     for work in (
         *scheduled_tasks(ports, exporter, syncs, stop),
+        notification_task(ports, settings, stop),
         *postback_tasks(ports, settings.postbacks, stop),
     ):
         tasks.create_task(work)

@@ -521,6 +521,12 @@ from service_core.workspace.links.ports import ClickStore as ClickStore
 from service_core.workspace.links.ports import RedirectCache as RedirectCache
 from service_core.workspace.links.ports import RedirectCacheUnavailable as RedirectCacheUnavailable
 from service_core.workspace.links.redirect import Redirect as Redirect
+from service_core.workspace.notifications.models import Channel as Channel
+from service_core.workspace.notifications.models import Notification as Notification
+from service_core.workspace.notifications.models import NotificationStatus as NotificationStatus
+from service_core.workspace.notifications.ports import EmailConsent as EmailConsent
+from service_core.workspace.notifications.ports import EmailConsents as EmailConsents
+from service_core.workspace.notifications.ports import NotificationOutbox as NotificationOutbox
 from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT as CUSTOM_EVENT
 from service_core.workspace.rules.postback_platforms import PostbackPlatform as PostbackPlatform
 from service_core.workspace.share_links.ports import ShareLinkViews as ShareLinkViews

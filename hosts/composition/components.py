@@ -1,5 +1,6 @@
 """The components of the API process, each built from ports, settings and the components before it."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -60,6 +61,7 @@ from service_core.commerce.sync.freshness import ProviderFreshness
 from service_core.delivery.postbacks.metrics_source import PostbackSource
 from service_core.documentation.site import Documentation
 from service_core.kernel.settings import Settings
+from service_core.workspace.notifications.recipients import RecipientStatuses
 from service_core.workspace.reports.run_batch import ReportBatchRunner
 from service_core.workspace.reports.run_report import ReportRunner
 from service_core.workspace.rules.postback_platforms import PostbackPlatforms
@@ -84,6 +86,28 @@ def build_all_components(
     Raises:
         StartupError: a component requests a type that nothing provides, or a setting does not fit.
     """
+    bindings, registry = _bind_adapters_and_registry(ports, settings), ports.registry
+    _bind_access_components(bindings, settings, processes)
+    _bind_query_components(bindings, ports, settings)
+    _bind_workspace_components(bindings, ports, sleep)
+    bindings.bind(AdSpendSync, build_ad_sync(ports, settings))
+    bindings.bind(ProviderSync, build_pollable_provider_sync(ports, settings))
+    bindings.build_and_bind(Documentation, url=settings.http.effective_docs_url)
+    bindings.build_and_bind(OpenApiDocument, operations=registry.operations, host_urls=_host_urls(settings))
+    bindings.build_and_bind(ReadinessChecker, probes=[*_build_readiness_probes(ports), *probes])
+    return bindings
+
+
+def build_report_batch_runner(ports: Ports, settings: Settings) -> ReportBatchRunner:
+    """Returns what runs reports in a process that answers no requests."""
+    bindings = _bind_adapters_and_registry(ports, settings)
+    _bind_query_components(bindings, ports, settings)
+    bindings.build_and_bind(ReportRunner)
+    return bindings.build_with_bound_arguments(ReportBatchRunner, sleep=asyncio.sleep)
+
+
+def _bind_adapters_and_registry(ports: Ports, settings: Settings) -> Bindings:
+    """Returns bindings of the adapters, the settings and what plugins registered for queries."""
     bindings, registry = ports.bindings_of_all_adapters(), ports.registry
     bindings.bind(Settings, settings)
     bindings.bind(Catalog, registry.catalog)
@@ -93,14 +117,6 @@ def build_all_components(
     )
     bindings.bind(AdPlatforms, AdPlatforms(registry.ad_platforms))
     bindings.bind(AggregateReader, ports.money_reader)
-    _bind_access_components(bindings, settings, processes)
-    _bind_query_components(bindings, ports, settings)
-    _bind_workspace_components(bindings, ports, sleep)
-    bindings.bind(AdSpendSync, build_ad_sync(ports, settings))
-    bindings.bind(ProviderSync, build_pollable_provider_sync(ports, settings))
-    bindings.build_and_bind(Documentation, url=settings.http.effective_docs_url)
-    bindings.build_and_bind(OpenApiDocument, operations=registry.operations, host_urls=_host_urls(settings))
-    bindings.build_and_bind(ReadinessChecker, probes=[*_build_readiness_probes(ports), *probes])
     return bindings
 
 
@@ -177,6 +193,7 @@ def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings)
 def _bind_workspace_components(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:
     """Binds writable resources, reports and public pages."""
     registry = ports.registry
+    bindings.build_and_bind(RecipientStatuses)
     bindings.bind(
         PostbackPlatforms,
         PostbackPlatforms.from_platforms(sender.platform for sender in registry.conversion_senders.values()),

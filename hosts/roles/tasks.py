@@ -14,6 +14,7 @@ from hosts.composition.providers import build_delivery_worker_if_any_sender
 from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
 from hosts.worker.imports import build_import_worker, maintain_imports
+from hosts.worker.notifications import NOTIFICATION_SECONDS, build_notifications
 from hosts.worker.periodic import run_periodically_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped
 from hosts.worker.reenrichment import run_requested_reenrichments
@@ -102,6 +103,13 @@ def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Even
     delivery = build_delivery_worker_if_any_sender(ports, settings)
     if delivery is not None:
         yield send_due_postbacks_until_stopped(delivery, stop)
+
+
+def notification_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> Work:
+    """Queues due e-mails and alerts, and sends what is in the outbox."""
+    return run_periodically_until_stopped(
+        NOTIFICATION_SECONDS, build_notifications(ports, settings).run, stop
+    )
 
 
 def build_person_erasure(ports: Ports) -> PersonErasure:

@@ -68,6 +68,7 @@ ENTRIES: Final = (
     NavEntry(NavSection.SAVED, "Dashboards", "/dashboards"),
     NavEntry(NavSection.SAVED, "Analyses", "/analyses"),
     NavEntry(NavSection.SAVED, "Annotations", "/annotations"),
+    NavEntry(NavSection.SAVED, "E-mails", "/email-reports"),
     NavEntry(NavSection.ACT, "Links", "/links"),
     NavEntry(NavSection.ACT, "Conversion rules", "/rules"),
     NavEntry(NavSection.SETTINGS, "General", "/settings/general"),

@@ -15,6 +15,7 @@ SAVED_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "reorder": "Saved.",
         "delete": "Deleted.",
         "undo": "Change undone.",
+        "test": "A test e-mail is on its way. It arrives within a minute.",
         "unchanged": "Nothing to change: everything is as it was.",
     }
 )

@@ -57,8 +57,14 @@ class SmtpMail:
         mime_message["To"] = message.to
         mime_message["Subject"] = " ".join(message.subject.split())
         mime_message["Date"] = formatdate()
-        mime_message["Message-ID"] = make_msgid(domain=self._settings.sender.rpartition("@")[2])
+        domain = parseaddr(self._settings.sender)[1].rpartition("@")[2]
+        mime_message["Message-ID"] = f"<{message.id}@{domain}>" if message.id else make_msgid(domain=domain)
+        if message.unsubscribe_url is not None:
+            mime_message["List-Unsubscribe"] = f"<{message.unsubscribe_url}>"
+            mime_message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
         mime_message.set_content(message.text)
+        if message.html is not None:
+            mime_message.add_alternative(message.html, subtype="html")
         return mime_message
 
     def _send(self, email: MimeMessage) -> None:

@@ -21,6 +21,7 @@ from plugins.workspace_sql.item_costs import SqlItemCosts
 from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.matched_visits import SqlMatchedVisits
 from plugins.workspace_sql.members import SqlInvitations, SqlMembers
+from plugins.workspace_sql.notifications import SqlEmailConsents, SqlNotificationOutbox
 from plugins.workspace_sql.oauth import SqlOAuthClients, SqlOAuthGrants, SqlOneTimeTokens
 from plugins.workspace_sql.passkeys import SqlPasskeyChallenges, SqlPasskeys
 from plugins.workspace_sql.postbacks import SqlPostbackOutbox, SqlPostbackQueues, SqlPostbackReader
@@ -104,6 +105,8 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         processed_messages=SqlProcessedMessages(database),
         sync_leases=SqlSyncLeases(database),
         usage_alerts=SqlUsageAlerts(database),
+        notifications=SqlNotificationOutbox(database),
+        email_consents=SqlEmailConsents(database),
         ad_spend=SqlAdSpend(database),
         subscriptions=SqlSubscriptions(database),
         item_costs=SqlItemCosts(database),

@@ -15,9 +15,11 @@ from service_core.plugin import (
     ClickCount,
     ConnectedAccount,
     Connection,
+    EmailConsent,
     Erasure,
     Export,
     ImportJob,
+    Notification,
     PollState,
     Postback,
     ViewCount,
@@ -188,6 +190,27 @@ USAGE_ALERTS: Final = sa.Table(
     sa.Column("percent", sa.Integer, primary_key=True, autoincrement=False),
 )
 """One row per e-mail. It is written before the e-mail is sent."""
+
+# notifications
+
+NOTIFICATIONS: Final = record_table(
+    "notifications",
+    Notification,
+    sa.Column("holder", sa.Uuid),
+    sa.Column("held_until", Instant),
+    sa.UniqueConstraint("source_id", "occurrence", "channel", "target"),
+    sa.Index("ix_notifications_source", "workspace_id", "source_id"),
+)
+"""One row per message and target. It has no body once it is sent, and is deleted 90 days later."""
+partial_index(NOTIFICATIONS, "notifications_due", "next_attempt_at", "next_attempt_at IS NOT NULL")
+
+EMAIL_CONSENTS: Final = record_table(
+    "email_consents",
+    EmailConsent,
+    sa.Column("source_id", sa.ForeignKey("resources.id", ondelete="CASCADE")),
+    key=["source_id", "email"],
+)
+"""One row per source and address that was confirmed or unsubscribed."""
 
 # postbacks
 

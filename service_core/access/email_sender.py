@@ -6,11 +6,21 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class EmailMessage:
-    """An e-mail in plain text. It may contain a one-time link, so it is never logged."""
+    """An e-mail. It may contain a one-time link, so it is never logged.
+
+    Attributes:
+        text: the whole message in plain text.
+        html: the same as HTML, for readers that show it; None for plain text alone.
+        unsubscribe_url: where a POST request or a person unsubscribes; None for a message that is no subscription.
+        id: the same for each attempt to send the message, so that a repeated one is recognized; None gives it a new one.
+    """
 
     to: str
     subject: str
     text: str = field(repr=False)
+    html: str | None = field(default=None, repr=False)
+    unsubscribe_url: str | None = field(default=None, repr=False)
+    id: str | None = None
 
 
 class EmailSenderUnavailable(Exception):

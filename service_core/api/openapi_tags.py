@@ -10,6 +10,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "audit": "Who changed what, and undo.",
     "dashboards": "Dashboards of saved reports.",
     "docs": "Search in this documentation.",
+    "email-reports": "Reports and dashboards by e-mail.",
     "events": "Single events, their names and properties.",
     "exports": "Files with events, people or attribution.",
     "imports": "Files of recorded traffic, brought in by a job.",

@@ -32,6 +32,7 @@ from service_core.workspace.analyses.resource import ANALYSES
 from service_core.workspace.annotations.resource import ANNOTATIONS
 from service_core.workspace.dashboards.card_reports import describe_cards_hidden_by_deletion
 from service_core.workspace.dashboards.resource import DASHBOARDS
+from service_core.workspace.email_reports.resource import EMAIL_REPORTS
 from service_core.workspace.identity.models import REVOKED_LINK_TYPE
 from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 from service_core.workspace.links.resource import LINKS
@@ -81,6 +82,7 @@ def resources() -> Iterable[ResourceDefinition]:
         ANALYSES,
         SEGMENTS,
         ANNOTATIONS,
+        EMAIL_REPORTS,
         SHARE_LINKS,
         RULES,
         LINKS,

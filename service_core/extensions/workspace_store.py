@@ -26,6 +26,7 @@ from service_core.delivery.postbacks.outbox import PostbackOutbox, PostbackQueue
 from service_core.ingestion.ports import LinkLookup
 from service_core.privacy.ports import Erasures, PersonalRecords
 from service_core.workspace.links.ports import ClickStore
+from service_core.workspace.notifications.ports import EmailConsents, NotificationOutbox
 from service_core.workspace.share_links.ports import ShareLinkViews
 from service_core.workspace.usage_alerts.ports import UsageAlertLog
 
@@ -69,6 +70,8 @@ class WorkspaceStore:
     processed_messages: ProcessedMessages
     sync_leases: SyncLeases
     usage_alerts: UsageAlertLog
+    notifications: NotificationOutbox
+    email_consents: EmailConsents
     ad_spend: AdSpendStore
     subscriptions: SubscriptionStore
     item_costs: ItemCostStore

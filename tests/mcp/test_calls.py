@@ -11,7 +11,14 @@ from hosts.mcp.tools import build_tools_of_v1_key_operations
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.testing.event_builder import EventBuilder
 from tests.mcp.mcp_client import grant_access_token
-from tests.workspace.resource_fixtures import CREATORS, PATCH_BODIES, RULE, ResourceFactory, share_link_body
+from tests.workspace.resource_fixtures import (
+    CREATORS,
+    PATCH_BODIES,
+    RULE,
+    ResourceFactory,
+    email_report_body,
+    share_link_body,
+)
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
 DATE_RANGE = {"from": "2026-07-01", "to": "2026-07-08"}
@@ -36,6 +43,7 @@ EXTRA = {
     "create_segment": {
         "segment": {"name": "Mobile", "filters": [{"dimension": "device_type", "value": "mobile"}]}
     },
+    "send_test_email": {"to": "ann@example.com"},
     "create_annotation": {"annotation": {"text": "Sale", "date": "2026-07-01"}},
     "create_analysis": {"analysis": {"title": "Why", "body_md": "So."}},
 }
@@ -67,6 +75,8 @@ async def tool_arguments(tool, resource_factory):
     arguments |= {name: WEEK[name] for name in needed if name in WEEK}
     if tool["name"] == "create_share_link":
         arguments |= share_link_body("report", await resource_factory.id("reportId", "shop"))
+    if tool["name"] == "create_email_report":
+        arguments |= email_report_body(await resource_factory.id("reportId", "shop"))
     ids = {name: await resource_factory.id(name, "shop") for name in needed if name in CREATORS}
     return arguments | ids
 

@@ -37,9 +37,10 @@ undo
 """The tools of the first page."""
 
 SECOND_PAGE = """
-list_annotations get_annotation list_connections list_providers
-create_connection update_connection delete_connection test_connection
-create_annotation update_annotation delete_annotation
+list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
+send_test_email list_connections list_providers create_connection update_connection delete_connection
+test_connection create_annotation update_annotation delete_annotation create_email_report update_email_report
+delete_email_report
 """
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
@@ -124,7 +125,7 @@ def test_annotations_say_what_reads_what_adds_and_what_changes():
     for tool in TOOLS_BY_NAME.values():
         hints = tool.tools_list_entry["annotations"]
         assert hints["openWorldHint"] is False
-        if tool.is_write or tool.name == "create_export":
+        if tool.is_write or tool.name in ("create_export", "send_test_email"):
             adds = tool.name.startswith(("create_", "propose_"))
             assert hints == {
                 "readOnlyHint": False,
@@ -176,7 +177,11 @@ def test_nested_schemas_are_complete():
 
 
 async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
-    writers = {name for name, tool in TOOLS_BY_NAME.items() if tool.is_write}
+    writers = {
+        name
+        for name, tool in TOOLS_BY_NAME.items()
+        if tool.is_write or tool.operation.scope is not Scope.READ
+    }
     reads = [name for name in TOOLS_BY_NAME if name not in writers]
     of_reports = writers - {"undo"} - set().union(*WRITERS.values())
     opened = WRITERS | {Scope.WRITE_REPORTS: of_reports}

@@ -37,7 +37,9 @@ async def hostile_addresses(browser_deployment, own_objects):
     analysis = await own_objects.analysis(body, reports[:1], PAYLOADS[5])
     note = await own_objects.annotation(PAYLOADS[6][:200])
     await own_objects.annotation(LONG_NAMES[0][:200])
+    mail = await own_objects.email_report(reports[0], PAYLOADS[7][:120])
     paths = (
+        "/email-reports", "/email-reports/new", f"/email-reports/{mail}",
         "/explore", "/explore?metrics=visitors&dimensions=country&chart=table", "/reports", f"/reports/{reports[0]}",
         "/annotations", f"/annotations/{note}", "/annotations/new",
         "/dashboards", f"/dashboards/{dashboard}?edit=1", "/analyses", f"/analyses/{analysis}",

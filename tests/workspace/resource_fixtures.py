@@ -26,6 +26,7 @@ PATCH_BODIES = {
     "PATCH /reports/{reportId}": {"report": {"name": "New"}},
     "PATCH /dashboards/{dashboardId}": {"dashboard": {"name": "New"}},
     "PATCH /segments/{segmentId}": {"segment": {"name": "New"}},
+    "PATCH /email-reports/{emailReportId}": {"email_report": {"name": "New"}},
     "PATCH /annotations/{annotationId}": {"annotation": {"text": "New"}},
     "PATCH /analyses/{analysisId}": {"analysis": {"title": "New"}},
     "POST /dashboards/{dashboardId}/reorder": {"report_ids": []},
@@ -39,6 +40,11 @@ def layout_with(report):
 
 def share_link_body(what, object_id):
     return {"share_link": {"object_type": what, "object_id": object_id}}
+
+
+def email_report_body(object_id):
+    given = {"name": "Weekly", "object_type": "report", "recipients": ["ann@example.com"]}
+    return {"email_report": given | {"object_id": object_id}}
 
 
 BODY_IDS = {
@@ -138,6 +144,10 @@ class ResourceFactory:
     async def annotation(self, key, deleted):
         return await self.write("/annotations", "annotation", key, deleted, text="Sale", date="2026-07-01")
 
+    async def email_report(self, key, deleted):
+        fields = email_report_body(await self.id("reportId", key))["email_report"]
+        return await self.write("/email-reports", "email_report", key, deleted, **fields)
+
     async def share_link(self, key, deleted):
         body = share_link_body("report", await self.id("reportId", key))
         made = await self.office.ask("POST", "/share-links", body, key=key)
@@ -176,6 +186,7 @@ CREATORS = {
     "analysisId": ResourceFactory.analysis,
     "segmentId": ResourceFactory.segment,
     "annotationId": ResourceFactory.annotation,
+    "emailReportId": ResourceFactory.email_report,
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,
     "exportId": ResourceFactory.export,

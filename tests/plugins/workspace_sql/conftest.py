@@ -14,7 +14,7 @@ from service_core.extensions.registry import collect_plugins_into_registry
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
 REGISTRY = collect_plugins_into_registry([("workspace_sql", workspace_sql)], discover_entry_points=False)
 
-PARTIAL_INDEXES = {"ix_clicks_ip", "ix_ad_spend_latest", "ix_postbacks_waiting"}
+PARTIAL_INDEXES = {"ix_clicks_ip", "ix_ad_spend_latest", "ix_notifications_due", "ix_postbacks_waiting"}
 """They are created with their tables, and are no part of the metadata."""
 
 

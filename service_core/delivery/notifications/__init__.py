@@ -1,0 +1,1 @@
+"""Sending of notifications: scheduled e-mails and their delivery."""

@@ -1,0 +1,104 @@
+"""Sends due notifications. One process at a time holds the claim of a notification."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import uuid4
+
+from service_core.access.models import Workspace
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.kernel.clock import Clock
+from service_core.workspace.notifications.models import (
+    Channel,
+    Notification,
+    mark_attempt_failed,
+    mark_sent,
+    mark_skipped,
+)
+from service_core.workspace.notifications.ports import NotificationOutbox
+
+CLAIM_DURATION: Final = timedelta(minutes=10)
+"""How long a claim lasts. A process that dies while it sends leaves its notification to the next one after this time."""
+
+MAX_NOTIFICATIONS: Final = 50
+"""Notifications that one run sends at most."""
+
+KEPT_FOR: Final = timedelta(days=90)
+"""How long the result of a notification is kept."""
+
+_log: Final = logging.getLogger("touchpoint.notifications")
+
+
+class NotificationRefused(Exception):
+    """A notification was not sent, and is tried again.
+
+    Attributes:
+        http_status: of the answer, if there was one.
+    """
+
+    def __init__(self, reason: str, http_status: int | None = None) -> None:
+        super().__init__(reason)
+        self.http_status = http_status
+
+
+class NotificationObsolete(Exception):
+    """A notification has no place to go any more, such as an e-mail to somebody who unsubscribed."""
+
+
+Send = Callable[[Workspace, Notification], Awaitable[int | None]]
+"""Sends a notification; returns the HTTP status, if there is one. Raises the two exceptions above."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationWorker:
+    """Sends what is due in the outbox.
+
+    Attributes:
+        outbox: the notifications.
+        workspaces: the workspaces of the notifications.
+        senders: source type and channel -> what sends it.
+        clock: returns the current time.
+    """
+
+    outbox: NotificationOutbox
+    workspaces: WorkspaceCache
+    senders: Mapping[tuple[str, Channel], Send]
+    clock: Clock
+
+    async def send_due_notifications(self) -> int:
+        """Sends due notifications, each independent of the others; returns how many were sent.
+
+        Raises:
+            StoreUnavailable: the outbox cannot be read or written.
+        """
+        holder, sent = uuid4(), 0
+        for notification in await self.outbox.list_due_notifications(self.clock(), MAX_NOTIFICATIONS):
+            now = self.clock()
+            if await self.outbox.claim_notification(notification.id, holder, now, now + CLAIM_DURATION):
+                result = await self._attempt(notification)
+                await self.outbox.save_result(result)
+                sent += result.error is None
+        return sent
+
+    async def delete_old_results(self, now: datetime) -> None:
+        """Deletes the results of notifications that became final long ago."""
+        await self.outbox.delete_final_before(now - KEPT_FOR)
+
+    async def _attempt(self, notification: Notification) -> Notification:
+        """Returns the notification with the result of one attempt; errors are logged."""
+        try:
+            workspace = await self.workspaces.find_by_id(notification.workspace_id)
+            send = self.senders.get((notification.source_type, notification.channel))
+            if workspace is None or send is None:
+                return mark_skipped(notification, "Nothing can send it any more", self.clock())
+            status = await send(workspace, notification)
+        except NotificationObsolete as reason:
+            return mark_skipped(notification, str(reason), self.clock())
+        except NotificationRefused as fault:
+            return mark_attempt_failed(notification, str(fault), self.clock(), fault.http_status)
+        except Exception as fault:  # noqa: BLE001 - one failed notification must not end the others
+            _log.exception("notification %s was not sent", notification.id)
+            return mark_attempt_failed(notification, type(fault).__name__, self.clock())
+        return mark_sent(notification, self.clock(), status)

@@ -1,0 +1,1 @@
+"""E-mails of a report or dashboard, sent every week or month."""
