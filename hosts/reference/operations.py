@@ -18,7 +18,7 @@ _CREDENTIAL_SENTENCES: Final[Mapping[CredentialRequirement, str]] = {
     CredentialRequirement.OAUTH: "OAuth access token.",
     CredentialRequirement.KEY_OR_OAUTH: "Any key or OAuth access token.",
     CredentialRequirement.SIGNUP: "Secret of the signup.",
-    CredentialRequirement.KEY_REQUESTER: "The key, OAuth access token or signup secret that filed it.",
+    CredentialRequirement.KEY_REQUESTER: "The key, OAuth access token or signup secret that made the request.",
     CredentialRequirement.INTERNAL: "Any key of the workspace, and the deployment's own token in `X-Internal-Token`.",
     CredentialRequirement.WRITE_KEY: "Write key in `X-Service-API-Key` or `X-API-Key`.",
 }

@@ -59,7 +59,7 @@ class CredentialRequirement(StrEnum):
     OAUTH = "oauth"
     KEY_OR_OAUTH = "key_or_oauth"
     SIGNUP = "signup"
-    KEY_REQUESTER = "filer"
+    KEY_REQUESTER = "key_requester"
     WRITE_KEY = "write_key"
     INTERNAL = "internal"
 

@@ -26,13 +26,13 @@ class KeyRequestClient:
 
     def __init__(self, deployment, initialized_deployment):
         self.deployment, self.workspace = deployment, initialized_deployment.workspace
-        self.filer = initialized_deployment.agent_key.credential.id
+        self.requester_id = initialized_deployment.agent_key.credential.id
 
     async def person(self, role):
         return (await self.deployment.add_member(self.workspace, role)).account_id
 
     async def file(self, scopes=READ, once=None, name="Campaign bot"):
-        filing = KeyRequestInput(self.filer, "Agent key (…x9Qd)", name, scopes, "to read", "Bot")
+        filing = KeyRequestInput(self.requester_id, "Agent key (…x9Qd)", name, scopes, "to read", "Bot")
         return await create_or_replay_key_request(
             self.deployment.store.key_requests,
             self.workspace,
@@ -41,11 +41,11 @@ class KeyRequestClient:
             idempotency=once,
         )
 
-    async def poll(self, request, filer=None, deployment=None):
+    async def poll(self, request, requester_id=None, deployment=None):
         return await poll_and_collect_approved_key_once(
             (deployment or self.deployment).store.key_requests,
             request.id,
-            filer or self.filer,
+            requester_id or self.requester_id,
             self.workspace,
             self.deployment.clock(),
         )
@@ -108,7 +108,7 @@ async def test_denied_key_request_returns_no_key(key_requests):
 
 async def test_key_request_can_be_polled_only_by_its_requester(key_requests):
     request = await key_requests.approved()
-    assert await key_requests.poll(request, filer=new_id()) is None
+    assert await key_requests.poll(request, requester_id=new_id()) is None
     assert await key_requests.poll(replace(request, id=new_id())) is None
 
 
@@ -239,7 +239,7 @@ async def test_changed_content_new_idempotency_key_or_24_hours_make_a_new_reques
         await key_requests.file(once=idempotent_request("k2")),
         await key_requests.file(once=idempotent_request(content={"name": "Other"})),
     ]
-    key_requests.filer = new_id()
+    key_requests.requester_id = new_id()
     others.append(await key_requests.file(once=idempotent_request()))
     assert not any(other.replayed or other.token == first.token for other in others)
     clock.advance(hours=24)

@@ -82,7 +82,7 @@ def build_pending_request_for_24_hours(
     """Returns a key request that can be decided for 24 hours, without storing it."""
     return KeyRequest(
         id=new_id(),
-        filer=key_input.requester_id,
+        requester_id=key_input.requester_id,
         requester=key_input.requester,
         name=key_input.name,
         scopes=key_input.scopes,
@@ -103,7 +103,7 @@ async def poll_and_collect_approved_key_once(
         The request and, once, the key. None if another credential made the request.
     """
     request = await requests.get_key_request(request_id)
-    if request is None or request.filer != requester_id:
+    if request is None or request.requester_id != requester_id:
         return None
     if request.status_at(now) is not RequestStatus.APPROVED or workspace is None:
         return request, None

@@ -32,7 +32,7 @@ class KeyRequest:
     """A request for an API key. ``status`` is the stored state; `status_at` takes expiry into account.
 
     Attributes:
-        filer: id of the credential, grant or signup that made the request; only it can collect the key.
+        requester_id: id of the credential, grant or signup that made the request; only it can collect the key.
         requester: description of the requester for people.
         client_name: what the program calls itself; unverified.
         expires_at: end of the time in which it can be decided.
@@ -41,7 +41,7 @@ class KeyRequest:
     """
 
     id: UUID
-    filer: UUID
+    requester_id: UUID
     requester: str
     name: str
     scopes: frozenset[Scope]

@@ -142,7 +142,7 @@ async def start_import(
     errors=(409,),
 )
 async def cancel_import(
-    path: ImportPath, *, caller: Caller, imports: Imports, sink: ExportStorage, settings: Settings
+    path: ImportPath, *, caller: Caller, imports: Imports, storage: ExportStorage, settings: Settings
 ) -> ImportResource:
     """Stop an import; events that are in stay, and the uploaded file is deleted."""
     for _ in range(3):  # a running import changes its row with each batch
@@ -151,7 +151,7 @@ async def cancel_import(
             raise wrong_status(job)
         cancelled = job.cancel(caller.now)
         if await imports.replace_import_if_unchanged(job, cancelled):
-            await delete_uploaded_file_or_log(sink, job)
+            await delete_uploaded_file_or_log(storage, job)
             return _render_import(cancelled, caller.workspace, settings, caller)
     raise wrong_status(job)
 
