@@ -218,6 +218,9 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
                 "person": person,
                 "is_order": payment.kind == CHARGE and history.is_order(event),
                 "first_order": payment.kind == CHARGE and event.seq in history.first_charge_seqs,
+                "orders_so_far": history.order_counts.get(event.seq),
+                "microseconds_to_second_order": history.microseconds_to_second_order.get(event.seq),
+                "timestamp": event.timestamp,
                 "person_is_new": _is_first_in_span(history.events_by_person[person], scope),
             },
         )

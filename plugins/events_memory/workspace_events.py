@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from service_core.plugin import (
     PAGE_VIEWS,
     REFUND,
     REFUND_EVENTS,
+    RENEWAL_EVENTS,
     ConversionSet,
     Event,
     IdentityMap,
@@ -241,6 +242,34 @@ class WorkspaceEvents:
         for charge in filter(self.is_order, self.charges):
             first.setdefault(self.person_of(charge), charge.seq)
         return set(first.values())
+
+    @cached_property
+    def order_counts(self) -> Mapping[int, int]:
+        """Number of orders of the person up to each order, by its sequence number; renewals count as first order only."""
+        counts: dict[int, int] = {}
+        for orders in self._orders_by_person.values():
+            count = 0
+            for position, order in enumerate(orders):
+                count += position == 0 or order.event_name not in RENEWAL_EVENTS
+                counts[order.seq] = count
+        return counts
+
+    @cached_property
+    def microseconds_to_second_order(self) -> Mapping[int, int]:
+        """Time from the first order of a person to the next that is no renewal, by sequence number of the first."""
+        times: dict[int, int] = {}
+        for first, *later in self._orders_by_person.values():
+            second = next((order for order in later if order.event_name not in RENEWAL_EVENTS), None)
+            if second is not None:
+                times[first.seq] = (second.timestamp - first.timestamp) // timedelta.resolution
+        return times
+
+    @cached_property
+    def _orders_by_person(self) -> Mapping[str, Sequence[Event]]:
+        orders: dict[str, list[Event]] = {}
+        for charge in filter(self.is_order, self.charges):
+            orders.setdefault(self.person_of(charge), []).append(charge)
+        return orders
 
     def is_order(self, charge: Event) -> bool:
         """Returns whether a charge is an order."""

@@ -203,7 +203,9 @@ class Relation(StrEnum):
         ``gross``, ``discount``, ``tax``, ``shipping`` and ``fee`` of a charge, each absent if unknown
         (`charge_components_zero_if_tracked`, `fee_of_charge` with `QueryScope.fee_rates`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
         ``is_order`` (a charge that is an order: `is_order_event`),
-        ``first_order`` (the first order ever of the person), ``person_is_new`` (the first event ever of
+        ``first_order`` (the first order ever of the person), ``orders_so_far`` of an order (how many the person has had up
+        to it; a renewal counts as first order only), ``microseconds_to_second_order`` of a first order (up to the next
+        order that is no renewal; absent without one), ``timestamp``, ``person_is_new`` (the first event ever of
         the person is in the range). Reports of one order within 7 days count once, the one with the highest
         `report_precedence_storefront_first`, then the earliest (`deduplicate_order_reports_within_7_days`). Of the refunds of one order within 7
         days, all refunds of the source with the highest precedence count. A refund is booked at its own
@@ -282,10 +284,11 @@ class Aggregation:
         use_builtin_conversions: conversions follow the built-in conversion set whatever the workspace defines.
         non_additive_dimension: dimension over whose values the aggregation is never summed: several ad platforms
             claim the same conversion.
+        elapsed_days: counts only rows whose ``timestamp`` lies at least this many days before now.
         unknown_if: conditions of rows that lack the summed value; one such row makes the sum unknown.
         unknown_reason: the reason of a sum that ``unknown_if`` makes unknown.
 
-    Sources ignore the last five; the query layer applies them.
+    Sources ignore the last six; the query layer applies them.
     """
 
     relation: Relation
@@ -296,6 +299,7 @@ class Aggregation:
     use_default_attribution: bool = False
     use_builtin_conversions: bool = False
     non_additive_dimension: str | None = None
+    elapsed_days: int | None = None
     unknown_if: tuple[Condition, ...] = ()
     unknown_reason: UnavailableReason = UnavailableReason.INSUFFICIENT_DATA
 

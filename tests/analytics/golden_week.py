@@ -28,7 +28,8 @@ EVENT_VALUES = {
     "conversion_rate": 0.666667, "cart_abandonment_rate": 0.0, "gross_revenue": 120.5, "discounts": 0.0,
     "revenue": 120.5, "refunds": 20.5, "net_revenue": 100.0, "shipping": 0.0, "taxes": 0.0, "fees": 0.0,
     "aov": 120.5, "revenue_per_visitor": 40.17, "orders": 1, "refund_count": 1, "new_customers": 1, "customers": 1,
-    "refund_rate": 0.170124, "repeat_purchase_rate": 0.0, "attributed_conversions": 2, "attributed_orders": 1,
+    "refund_rate": 0.170124, "repeat_purchase_rate": 0.0,
+    "repeat_purchase_rate_30d": None, "repeat_purchase_rate_60d": None, "repeat_purchase_rate_90d": None, "attributed_conversions": 2, "attributed_orders": 1,
     "attributed_new_customers": 1, "attributed_revenue": 120.5, "attributed_net_revenue": 100.0,
     "attributed_aov": 120.5,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from plugins.events_sql.attribution.attribution_credits import CreditRows, credits_table
-from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.charges_and_refunds import ORDER_COUNT_COLUMNS, PaymentRows
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
     RelationRows,
@@ -126,7 +126,12 @@ class RelationScan:
             return SessionCountRows(scope, span)
         with_fees = self._uses_column("fee")
         return _rows_counting_in_span(
-            self._relation, scope, span, with_first_orders=all_time, with_fees=with_fees
+            self._relation,
+            scope,
+            span,
+            with_first_orders=all_time,
+            with_order_counts=any(map(self._uses_column, ORDER_COUNT_COLUMNS)),
+            with_fees=with_fees,
         )
 
     def _uses_column(self, column_name: str) -> bool:
@@ -308,7 +313,13 @@ def convert_total(summed: Expression, aggregation: Aggregation) -> Expression:
 
 
 def _rows_counting_in_span(
-    relation: Relation, scope: QueryScope, span: TimeRange, *, with_first_orders: bool, with_fees: bool
+    relation: Relation,
+    scope: QueryScope,
+    span: TimeRange,
+    *,
+    with_first_orders: bool,
+    with_order_counts: bool,
+    with_fees: bool,
 ) -> RelationRows:
     """Returns the rows of a relation that count in a span.
 
@@ -317,6 +328,7 @@ def _rows_counting_in_span(
         scope: workspace, bots and conversions; its span defines which visitors are new.
         span: instants the rows lie in.
         with_first_orders: also compute first orders, which reads all events.
+        with_order_counts: also count the orders of each person, which reads all events.
         with_fees: also compute the fees of charges that report none.
     """
     match relation:
@@ -327,6 +339,12 @@ def _rows_counting_in_span(
         case Relation.SESSIONS:
             return SessionRows(scope, span)
         case Relation.PAYMENTS:
-            return PaymentRows(scope, span, with_first_orders=with_first_orders, with_fees=with_fees)
+            return PaymentRows(
+                scope,
+                span,
+                with_first_orders=with_first_orders,
+                with_order_counts=with_order_counts,
+                with_fees=with_fees,
+            )
         case _:
             raise ValueError(f"an event store has no {relation} for this plan")

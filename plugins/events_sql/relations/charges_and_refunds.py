@@ -3,6 +3,7 @@
 `order_deduplication` decides which report of an order counts, `currency_conversion` converts the amounts.
 """
 
+from enum import StrEnum
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -41,6 +42,7 @@ from plugins.events_sql.relations.relation_rows import (
     source_events,
     span_conditions,
 )
+from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
     END_WITH_REPEATS,
     START,
@@ -50,12 +52,13 @@ from plugins.events_sql.sql.compiled_sources import (
     compiled_source,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_order_event
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_order_event, name_in
 from service_core.plugin import (
     CHARGE,
     CHARGE_COLUMNS,
     CHARGE_COMPONENTS,
     ORDER_DEDUP_WINDOW,
+    RENEWAL_EVENTS,
     TRACKED,
     Column,
     FeeRate,
@@ -63,10 +66,21 @@ from service_core.plugin import (
     TimeRange,
 )
 
+ORDER_COUNT_COLUMNS: Final = ("orders_so_far", "microseconds_to_second_order")
+"""Columns that count the orders of a person."""
+
 RATE_INSTANT: Final = "rated_at"
 """When the money moved, for exchange rates: a refund uses the instant of its order."""
 
 _MONEY_COLUMNS: Final = ("amount", "gross", "discount", "tax", "shipping", "fee")
+
+
+class _PersonOrders(StrEnum):
+    """What is computed about the orders of each person; all but `NONE` read all events."""
+
+    NONE = "none"
+    FIRST = "first"
+    COUNTED = "counted"
 
 
 class PaymentRows(RelationRows):
@@ -78,6 +92,7 @@ class PaymentRows(RelationRows):
         span: TimeRange,
         *,
         with_first_orders: bool = False,
+        with_order_counts: bool = False,
         selected_only: bool = False,
         with_fees: bool = False,
     ) -> None:
@@ -85,6 +100,7 @@ class PaymentRows(RelationRows):
             scope,
             span,
             with_first_orders=with_first_orders,
+            with_order_counts=with_order_counts,
             selected_only=selected_only,
             with_fees=with_fees,
         )
@@ -120,7 +136,9 @@ class PaymentRows(RelationRows):
             "provider",
             "order_id",
             "is_order",
+            "timestamp",
             "first_order",
+            *ORDER_COUNT_COLUMNS,
         }:
             return super().column_or_joined_fact(name)
         return require_column(self.table, name)
@@ -158,7 +176,13 @@ class PaymentRows(RelationRows):
 
 
 def _charges_and_refunds_source(
-    scope: QueryScope, span: TimeRange, *, with_first_orders: bool, selected_only: bool, with_fees: bool
+    scope: QueryScope,
+    span: TimeRange,
+    *,
+    with_first_orders: bool,
+    with_order_counts: bool,
+    selected_only: bool,
+    with_fees: bool,
 ) -> NamedSubquery:
     """Returns charges, one per order, and refunds, each with the instant it is booked at.
 
@@ -168,7 +192,11 @@ def _charges_and_refunds_source(
     read_span = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
     source_shape = (
         scope.order_refunds,
-        with_first_orders,
+        _PersonOrders.COUNTED
+        if with_order_counts
+        else _PersonOrders.FIRST
+        if with_first_orders
+        else _PersonOrders.NONE,
         selected_only,
         scope.rates is not None,
         scope.fee_rates if with_fees else None,
@@ -180,7 +208,7 @@ def _charges_and_refunds_source(
 
 def _booked_payments_query(
     order_refunds: bool,
-    with_first_orders: bool,
+    person_orders: _PersonOrders,
     selected_only: bool,
     with_rate_instant: bool,
     fee_rates: tuple[FeeRate, ...] | None,
@@ -189,7 +217,10 @@ def _booked_payments_query(
         source_events(selected_only),
         (*required_columns(frozenset()), *extra_columns(selected_only)),
     )
-    c, since = table.c, None if with_first_orders or order_refunds or with_rate_instant else START
+    c, since = (
+        table.c,
+        None if person_orders is not _PersonOrders.NONE or order_refunds or with_rate_instant else START,
+    )
     kind = charge_or_refund_kind(c)
     reported = report_columns(c, kind)
     others = (c[name] for name in names if name not in {"seq", "timestamp", *ORDER_ID_COLUMNS})
@@ -231,7 +262,12 @@ def _booked_payments_query(
         .select_from(source.outerjoin(net_refund, net_refund.c.seq == listed.c.seq))
         .where(listed.c.counts)
     )
-    return _with_first_order_per_person_flag(facts.subquery("ledger")) if with_first_orders else facts
+    if person_orders is _PersonOrders.NONE:
+        return facts
+    payments = facts.subquery("ledger")
+    if person_orders is _PersonOrders.FIRST:
+        return _with_first_order_per_person_flag(payments)
+    return _with_order_counts(payments)
 
 
 def _source_and_fee_column(
@@ -292,3 +328,28 @@ def _with_first_order_per_person_flag(payments: sa.Subquery) -> sa.Select[Any]:
     )
     first = sa.and_(payments.c.is_order, place == 1)
     return sa.select(payments, first.label("first_order")).select_from(joined)
+
+
+def _with_order_counts(payments: sa.Subquery) -> sa.Select[Any]:
+    """Returns the payments with `ORDER_COUNT_COLUMNS` and ``first_order``. A renewal counts as first order only."""
+    joined, number = joined_to_person(payments)
+    by_time = (payments.c.timestamp, payments.c.seq)
+    place = sa.func.row_number().over(partition_by=(payments.c.is_order, number), order_by=by_time)
+    placed = (
+        sa.select(payments, number.label("buyer_no"), place.label("place")).select_from(joined).subquery()
+    )
+    c = placed.c
+    is_first, is_renewal = sa.and_(c.is_order, c.place == 1), name_in(c.event_name, RENEWAL_EVENTS)
+    is_counted = sa.and_(c.is_order, sa.or_(c.place == 1, sa.not_(is_renewal)))
+    one, zero = sa.literal_column("1", sa.BigInteger), sa.literal_column("0", sa.BigInteger)
+    counted_so_far = sa.func.sum(sa.case((is_counted, one), else_=zero)).over(
+        partition_by=c.buyer_no, order_by=(c.timestamp, c.seq), rows=(None, 0)
+    )
+    at = fn.EpochMicroseconds(c.timestamp)
+    second_at = sa.func.min(sa.case((sa.and_(is_counted, c.place > 1), at))).over(partition_by=c.buyer_no)
+    return sa.select(
+        *(c[column.name] for column in payments.c),
+        is_first.label("first_order"),
+        sa.case((c.is_order, sa.cast(counted_so_far, sa.BigInteger))).label("orders_so_far"),
+        sa.case((is_first, second_at - at)).label("microseconds_to_second_order"),
+    )

@@ -47,8 +47,10 @@ ORDERS: Final = count_rows(Relation.PAYMENTS, _ORDER)
 _ORDER_REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _ORDER)
 NEW_CUSTOMERS: Final = ORDERS.with_conditions(_FIRST)
 _CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, _ORDER)
-_REPEAT: Final = _CUSTOMERS.with_conditions(Predicate("first_order", value=False))
-"""Customers with an order in the range that is not their first."""
+_REPEAT: Final = _CUSTOMERS.with_conditions(Predicate("orders_so_far", FilterOperator.GTE, 2))
+"""Customers with an order in the range who have two or more up to it, renewals not counted."""
+_REPEAT_WINDOWS_DAYS: Final = (30, 60, 90)
+_MICROSECONDS_PER_DAY: Final = 86_400_000_000
 
 
 def _define_amount(id_: str, label: str, measure: Measure, text: str) -> Metric:
@@ -64,6 +66,20 @@ def _define_ratio(id_: str, label: str, unit: MetricUnit, measure: Ratio, text: 
     bounded = unit is MetricUnit.RATIO
     dimensions = NEW_OR_RETURNING if VISITORS in measure.aggregations() else _DIMENSIONS
     return Metric(id_, label, unit, "revenue", Additivity.RATIO, measure, dimensions, text, is_rate=bounded)
+
+
+def _define_repeat_rate_within_days(days: int) -> Metric:
+    """Returns the share of new customers who bought again within some days, of those whose days have passed."""
+    firsts = replace(NEW_CUSTOMERS, elapsed_days=days)
+    again = Predicate("microseconds_to_second_order", FilterOperator.LTE, days * _MICROSECONDS_PER_DAY)
+    text = f"Customers whose first order lies in the range and whose second follows within {days} days, renewals not counted, divided by those whose {days} days have passed."
+    return _define_ratio(
+        f"repeat_purchase_rate_{days}d",
+        f"Repeat purchase rate, {days} days",
+        MetricUnit.RATIO,
+        Ratio(firsts.with_conditions(again), firsts),
+        text,
+    )
 
 
 REVENUE_METRICS: Final = (
@@ -82,7 +98,8 @@ REVENUE_METRICS: Final = (
     _define_count("new_customers", "New customers", NEW_CUSTOMERS, "Customers whose first order ever lies in the range."),
     _define_count("customers", "Customers", _CUSTOMERS, "Persons with an order in the range."),
     _define_ratio("refund_rate", "Refund rate", MetricUnit.RATIO, Ratio(REFUNDS, REVENUE), "Refunds divided by revenue."),
-    _define_ratio("repeat_purchase_rate", "Repeat purchase rate", MetricUnit.RATIO, Ratio(_REPEAT, _CUSTOMERS), "Customers with two orders or more up to the end of the range, divided by customers."),
+    _define_ratio("repeat_purchase_rate", "Repeat purchase rate", MetricUnit.RATIO, Ratio(_REPEAT, _CUSTOMERS), "Customers with two orders or more up to the end of the range, divided by customers; renewals of a subscription are no second order."),
+    *map(_define_repeat_rate_within_days, _REPEAT_WINDOWS_DAYS),
 )  # fmt: skip
 
 _ATTRIBUTED: Final = Predicate("attributed", value=True)

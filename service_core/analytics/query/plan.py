@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from service_core.access.models import Caller, Workspace
@@ -12,7 +13,9 @@ from service_core.analytics.measures import (
     Condition,
     DailyMean,
     Difference,
+    FilterOperator,
     Measure,
+    Predicate,
     Ratio,
     Relation,
 )
@@ -118,8 +121,8 @@ def plan_query(
         source_query = plan.setdefault(
             (id(source), present, *options), SourceQuery(source, present, *options)
         )
-        source_query.aggregation_by_base[base_measure] = _strip_trailing_days_or_unknown_conditions(
-            base_measure
+        source_query.aggregation_by_base[base_measure] = _source_aggregation_of_elapsed_rows(
+            base_measure, query.range.now
         )
     for source_query in plan.values():
         _set_shared_filters_or_per_aggregation(source_query, conditions)
@@ -185,13 +188,18 @@ def _base_measures_and_incompleteness_counts(
             )
 
 
-def _strip_trailing_days_or_unknown_conditions(base_measure: Aggregation | DailyMean) -> Aggregation:
-    """Returns the aggregation that a source evaluates, without trailing days of daily means and without conditions for gaps."""
-    return (
-        replace(base_measure.aggregation, trailing_days=None)
-        if isinstance(base_measure, DailyMean)
-        else replace(base_measure, unknown_if=(), unknown_reason=UnavailableReason.INSUFFICIENT_DATA)
-    )
+def _source_aggregation_of_elapsed_rows(base_measure: Aggregation | DailyMean, now: datetime) -> Aggregation:
+    """Returns the aggregation that a source evaluates.
+
+    It has no trailing days of daily means and no conditions for gaps; elapsed days are a condition on the time of rows.
+    """
+    if isinstance(base_measure, DailyMean):
+        return replace(base_measure.aggregation, trailing_days=None)
+    evaluated = replace(base_measure, unknown_if=(), unknown_reason=UnavailableReason.INSUFFICIENT_DATA)
+    if evaluated.elapsed_days is None:
+        return evaluated
+    elapsed = Predicate("timestamp", FilterOperator.LTE, now - timedelta(days=evaluated.elapsed_days))
+    return replace(evaluated, elapsed_days=None).with_conditions(elapsed)
 
 
 def _positions_of_relation_dimensions(

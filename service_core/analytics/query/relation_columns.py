@@ -46,7 +46,8 @@ EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     ),
     Relation.PAYMENTS: _row_columns(
         "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",
-        "is_order", "first_order", "person_is_new",
+        "is_order", "first_order", "orders_so_far", "microseconds_to_second_order", "timestamp",
+        "person_is_new",
     ),
     Relation.CREDITS: _TOUCH | _row_columns(
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
