@@ -51,9 +51,11 @@ from service_core.api.readiness import (
 )
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.ads.ad_credits import UtmMatchedAdCredits
+from service_core.commerce.ads.measured_platforms import MeasuredPlatforms
 from service_core.commerce.ads.ports import AdPlatforms
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.ads.spend_sync import AdSpendSync
+from service_core.commerce.ads.unmeasured_platforms import UnmeasuredPlatforms
 from service_core.commerce.costs.source import CostSource
 from service_core.commerce.providers.poll import ProviderSync
 from service_core.commerce.subscriptions.source import SubscriptionSource
@@ -157,6 +159,7 @@ def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings)
     attribution = settings.attribution
     models = replace(ports.registry.models, min_conversions=attribution.min_model_conversions)
     bindings.bind(AttributionModels, models)
+    measured = bindings.build_and_bind(MeasuredPlatforms)
     credited = bindings.build_with_bound_arguments(UtmMatchedAdCredits, events=ports.money_reader)
     in_many_currencies = (
         bindings.build_with_bound_arguments(SpendSource),
@@ -186,6 +189,7 @@ def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings)
         MetricQueries,
         sources=add_source_for_unserved_relations(sources, connections, ports.registry.connectable_providers),
         segments=bindings.build_with_bound_arguments(StoredSegments),
+        unmeasured_platforms=UnmeasuredPlatforms(ports.money_reader, measured),
     )
     bindings.build_and_bind(InstallMatcher, window=timedelta(minutes=attribution.install_window_minutes))
 

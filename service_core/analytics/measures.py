@@ -221,8 +221,8 @@ class Relation(StrEnum):
         ``credit``, ``order_credit``, ``amount``, ``refunded`` (its share of each, split by largest remainder),
         ``is_order`` (the unit is an order), ``first_order``, ``event_name``, ``currency`` (of the amounts),
         ``missing_fx_rate``, ``person_is_new``. With `ad_column`, also the columns of the ad a touch came from:
-        those of SPEND that name the platform, account, campaign, group and ad; `commerce.ads.ad_credits`
-        evaluates them.
+        those of SPEND that name the platform, account, campaign, group and ad, and ``spend_platform``, the platform that
+        was paid for the touch if its spend is known; `commerce.ads.ad_credits` evaluates them.
 
     `QueryScope.rates` convert money of other currencies, each payment at the rate of its day in the time zone
     of the scope; a refund uses the day of its order. ``currency`` of PAYMENTS stays the original one.

@@ -130,7 +130,7 @@ AD_METRICS: Final = _define_metrics_deriving_additivity(
 )  # fmt: skip
 
 ATTRIBUTED_COST_METRICS: Final = (
-    money.define_attributed_metric("attributed_roas", "Attributed ROAS", _RATIO, Ratio(money.ATTRIBUTED_NET_REVENUE, _SPEND), "Attributed net revenue divided by spend.", dimensions=AD_DIMENSIONS),
+    money.define_attributed_metric("attributed_roas", "Attributed ROAS", _RATIO, Ratio(money.SPEND_PLATFORM_REVENUE, _SPEND), "Attributed net revenue of the connected ad platforms divided by their spend. Revenue of paid touches of other platforms is left out.", dimensions=AD_DIMENSIONS),
     money.define_attributed_metric("attributed_cpa", "Attributed cost per conversion", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_CONVERSIONS), "Spend divided by attributed conversions.", dimensions=AD_DIMENSIONS),
     money.define_attributed_metric("attributed_cac", "Attributed cost per new customer", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_NEW_CUSTOMERS), "Spend divided by attributed new customers.", dimensions=AD_DIMENSIONS),
 )  # fmt: skip
@@ -140,7 +140,7 @@ PROFIT_METRICS: Final = (
         "blended",
         _NO_DIMENSIONS,
         ("mer", "Marketing efficiency ratio", _RATIO, Ratio(money.NET_REVENUE, _SPEND), "All net revenue divided by all spend."),
-        ("roas", "ROAS", _RATIO, Ratio(money.PAID_NET_REVENUE, _SPEND), "Attributed net revenue of the paid channels under the workspace's default model, divided by spend."),
+        ("roas", "ROAS", _RATIO, Ratio(money.DEFAULT_SPEND_PLATFORM_REVENUE, _SPEND), "Attributed net revenue of the connected ad platforms under the workspace's default model, divided by their spend. Revenue of paid touches of other platforms is left out."),
         ("margin", "Margin", _RATIO, Ratio(_PROFIT, money.NET_REVENUE), "Profit divided by net revenue."),
         ("contribution_margin", "Contribution margin", _RATIO, Ratio(_CONTRIBUTION, money.NET_REVENUE), "Contribution profit divided by net revenue."),
     ),

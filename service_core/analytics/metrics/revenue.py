@@ -11,10 +11,10 @@ from service_core.analytics.measures import (
     Predicate,
     Ratio,
     Relation,
+    ad_column,
     count_distinct,
     count_rows,
     sum_column,
-    touch_column,
 )
 from service_core.analytics.metrics.dimensions import (
     AD_DIMENSIONS,
@@ -111,16 +111,25 @@ ATTRIBUTED_REVENUE: Final = sum_column("amount", Relation.CREDITS, _ATTRIBUTED)
 _REFUNDED: Final = sum_column("refunded", Relation.CREDITS, _ATTRIBUTED)
 ATTRIBUTED_NET_REVENUE: Final = Difference(ATTRIBUTED_REVENUE, _REFUNDED)
 
-PAID_CHANNELS: Final = Predicate(
-    touch_column("channel"),
-    FilterOperator.IN,
-    ("cross_network", "paid_shopping", "paid_search", "paid_social", "paid_video", "paid_other", "display"),
+PAID_CHANNELS: Final = (
+    "cross_network", "paid_shopping", "paid_search", "paid_social", "paid_video", "paid_other", "display",
+)  # fmt: skip
+"""Channels whose visits were paid for."""
+
+SPEND_PLATFORM: Final = ad_column("spend_platform")
+"""The platform that was paid for a touch, if its spend is known."""
+
+_OF_SPEND_PLATFORMS: Final = Predicate(SPEND_PLATFORM, FilterOperator.IS_SET)
+SPEND_PLATFORM_REVENUE: Final = Difference(
+    ATTRIBUTED_REVENUE.with_conditions(_OF_SPEND_PLATFORMS), _REFUNDED.with_conditions(_OF_SPEND_PLATFORMS)
 )
-PAID_NET_REVENUE: Final = Difference(
-    replace(ATTRIBUTED_REVENUE, use_default_attribution=True).with_conditions(PAID_CHANNELS),
-    replace(_REFUNDED, use_default_attribution=True).with_conditions(PAID_CHANNELS),
+"""Attributed net revenue of the platforms whose spend is known: the numerator of ``attributed_roas``."""
+
+DEFAULT_SPEND_PLATFORM_REVENUE: Final = Difference(
+    replace(ATTRIBUTED_REVENUE, use_default_attribution=True).with_conditions(_OF_SPEND_PLATFORMS),
+    replace(_REFUNDED, use_default_attribution=True).with_conditions(_OF_SPEND_PLATFORMS),
 )
-"""Attributed net revenue of the paid channels: the numerator of ``roas``."""
+"""The same under the default attribution of the workspace: the numerator of ``roas``."""
 
 
 def define_attributed_metric(

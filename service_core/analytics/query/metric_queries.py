@@ -19,6 +19,11 @@ from service_core.analytics.query.segments import (
 )
 from service_core.analytics.query.snapshot import SourceSnapshot, list_aggregations
 from service_core.analytics.query.sources import Source
+from service_core.analytics.query.unmeasured_platforms import (
+    NoUnmeasuredPlatforms,
+    UnmeasuredPlatformReader,
+    read_unmeasured_platforms,
+)
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
 
@@ -33,11 +38,13 @@ class MetricQueries:
         catalog: metrics and dimensions, those of plugins included.
         sources: the sources that evaluate them.
         segments: the saved segments that requests name.
+        unmeasured_platforms: finds paid traffic of platforms whose spend is unknown.
     """
 
     catalog: Catalog
     sources: tuple[Source, ...]
     segments: SegmentReader = field(default_factory=NoSegments)
+    unmeasured_platforms: UnmeasuredPlatformReader = field(default_factory=NoUnmeasuredPlatforms)
     _by_relation: dict[Relation, Source] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,6 +94,12 @@ class MetricQueries:
             )
             reasons = without_credits | reasons
             return await QueryExecution(self.catalog, self._by_relation, caller, query, reasons).execute()
+
+    async def read_unmeasured_platforms(
+        self, caller: Caller, query: MetricQuery, snapshot: SourceSnapshot
+    ) -> tuple[str, ...]:
+        """Returns the ad platforms that sent paid visits and whose spend a query lacks; none if it compares no spend."""
+        return await read_unmeasured_platforms(self.unmeasured_platforms, caller, query, snapshot)
 
     async def read_segment_filters(
         self, caller: Caller, segment_id: UUID | None, metric_ids: Sequence[str]

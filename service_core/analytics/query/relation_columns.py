@@ -61,7 +61,7 @@ _AD_COLUMNS: Final = (
 )  # fmt: skip
 
 _OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
-    Relation.CREDITS: frozenset(map(ad_column, _AD_COLUMNS)),
+    Relation.CREDITS: frozenset(map(ad_column, (*_AD_COLUMNS, "spend_platform"))),
     Relation.SPEND: _row_columns(
         *_AD_COLUMNS, "currency", "missing_fx_rate", "spend", "impressions", "clicks", "reach", "conversions",
         "conversion_value",

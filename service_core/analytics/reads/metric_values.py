@@ -16,6 +16,10 @@ from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.schemas import Compare, MetricsRequestBase, RefundBasis
 from service_core.analytics.query.snapshot import SourceSnapshot
+from service_core.analytics.query.unmeasured_platforms import (
+    UnavailablePlatformMetric,
+    list_metrics_without_platforms,
+)
 from service_core.analytics.rounding import round_decimal
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measured, Measurement, Unavailable, UnavailableReason
@@ -79,7 +83,7 @@ class MetricValues(ResponseModel):
     attribution: AttributionSettings | None
     refund_basis: RefundBasis
     currency: str
-    unavailable: list[UnavailableMetric]
+    unavailable: list[UnavailablePlatformMetric | UnavailableMetric]
     complete: bool
 
 
@@ -113,9 +117,10 @@ async def post_metrics(
         include_bots=body.include_bots,
     )
     snapshot = await queries.read_source_states_once(caller, ids)
-    values, previous_values = await gather_or_cancel(
+    values, previous_values, unmeasured = await gather_or_cancel(
         _read_metric_values(caller, queries, query, snapshot),
         _read_comparison_values_or_nones(caller, queries, query, previous_range, snapshot),
+        queries.read_unmeasured_platforms(caller, query, snapshot),
     )
     value_by_id = {
         metric.id: build_metric_value_with_change(metric, value, previous, caller.workspace.currency)
@@ -128,8 +133,12 @@ async def post_metrics(
         attribution=rules.attribution,
         refund_basis=body.refund_basis,
         currency=caller.workspace.currency,
-        unavailable=list_unavailable_with_reasons(ids, values, previous_values),
-        complete=snapshot.is_complete_without_failed_source(
+        unavailable=[
+            *list_unavailable_with_reasons(ids, values, previous_values),
+            *list_metrics_without_platforms(queries.catalog, ids, unmeasured),
+        ],
+        complete=not unmeasured
+        and snapshot.is_complete_without_failed_source(
             date_range, ids, query.grouped_and_single_value_dimensions
         ),
     )

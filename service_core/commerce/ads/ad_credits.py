@@ -4,7 +4,7 @@ Nothing is written to events: an account that is connected later is joined to to
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final, Protocol
@@ -27,12 +27,11 @@ from service_core.analytics.ports import (
     TouchPathReader,
 )
 from service_core.analytics.query.evaluate_predicate import condition_matches
-from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS, AdMatcher
-from service_core.commerce.ads.models import AdLevel
-from service_core.commerce.ads.ports import AdPlatforms, AdSpendStore
-from service_core.kernel.async_gather import gather_or_cancel
+from service_core.commerce.ads.measured_platforms import MATCHED_TOUCH_COLUMNS, AdColumns, MeasuredPlatforms
 
-_UTM_COLUMNS: Final = tuple(map(touch_column, MATCHED_UTM_COLUMNS))
+_UTM_COLUMNS: Final = tuple(map(touch_column, MATCHED_TOUCH_COLUMNS))
+_AdFinder = Callable[..., AdColumns]
+"""Returns the columns of the ad of a touch, by the values of `MATCHED_TOUCH_COLUMNS`."""
 _UTM_DIMENSIONS: Final = tuple({str(Relation.CREDITS): column} for column in _UTM_COLUMNS)
 
 
@@ -45,8 +44,7 @@ class UtmMatchedAdCredits:
     """Implements `AggregateReader` and `TouchPathReader` for credits grouped or filtered by columns of ads."""
 
     events: CreditAndPathReader
-    store: AdSpendStore
-    platforms: AdPlatforms
+    measured: MeasuredPlatforms
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluates measures by UTM values and groups the result by the matching ads; other plans go to the event store."""
@@ -59,7 +57,7 @@ class UtmMatchedAdCredits:
         utm_query = _UtmQuery(query, leaves, grouped)
         return utm_query.regroup_result_by_ad(
             await self.events.aggregate(utm_query.plan_by_utm_values()),
-            await self._load_ad_matcher(query.scope.workspace_id),
+            await self._load_ad_finder(query.scope.workspace_id),
         )
 
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> Sequence[TouchPath]:
@@ -67,7 +65,7 @@ class UtmMatchedAdCredits:
         if not any(map(_is_ad_column, query.key_columns)):
             return await self.events.list_distinct_touch_paths_with_counts(query)
         own_columns = tuple(column for column in query.key_columns if not _is_ad_column(column))
-        ads = await self._load_ad_matcher(query.scope.workspace_id)
+        ads = await self._load_ad_finder(query.scope.workspace_id)
         merged: dict[tuple[Any, ...], TouchPath] = {}
         for path in await self.events.list_distinct_touch_paths_with_counts(
             replace(query, key_columns=(*own_columns, *_UTM_COLUMNS))
@@ -80,12 +78,8 @@ class UtmMatchedAdCredits:
             merged[keys] = _add_counts_and_money(merged.get(keys, TouchPath(keys, 0, 0)), path)
         return list(merged.values())
 
-    async def _load_ad_matcher(self, workspace_id: UUID) -> AdMatcher:
-        entities_by_level = await gather_or_cancel(
-            *(self.store.list_ad_entities_with_latest_names(workspace_id, level) for level in AdLevel)
-        )
-        entities = (entity for of_level in entities_by_level for entity in of_level)
-        return AdMatcher(entities, self.platforms.by_traffic_source)
+    async def _load_ad_finder(self, workspace_id: UUID) -> _AdFinder:
+        return (await self.measured.load_touch_platforms(workspace_id)).cached_columns_of()
 
 
 def _add_counts_and_money(path: TouchPath, other: TouchPath) -> TouchPath:
@@ -108,11 +102,11 @@ def _key_with_utm_values_as_ad_columns(
     key_columns: Sequence[Column],
     own_columns: Sequence[Column],
     own_and_utm_values: Sequence[str | None],
-    ad_matcher: AdMatcher,
+    find_ad: _AdFinder,
 ) -> tuple[Any, ...]:
     """Returns the key of a touch with the columns of the matching ad in place of its UTM values."""
     own = dict(zip(own_columns, own_and_utm_values, strict=False))
-    ad_columns = ad_matcher.match(*own_and_utm_values[len(own_columns) :])
+    ad_columns = find_ad(*own_and_utm_values[len(own_columns) :])
     return tuple(own[column] if column in own else ad_columns.get(column.name) for column in key_columns)
 
 
@@ -135,15 +129,15 @@ class _UtmQuery:
             dimensions=(*(of for column, of in dimensions if not _is_ad_column(column)), *_UTM_DIMENSIONS),
         )
 
-    def regroup_result_by_ad(self, utm_result: AggregateResult, ad_matcher: AdMatcher) -> AggregateResult:
+    def regroup_result_by_ad(self, utm_result: AggregateResult, find_ad: _AdFinder) -> AggregateResult:
         """Returns the result by UTM values, summed by the ads that they match."""
         cells: dict[tuple[Any, ...], dict[Aggregation, Any]] = defaultdict(
             lambda: dict.fromkeys(self.leaves, 0)
         )
         for row in utm_result.rows:
             width = len(row) - len(utm_result.aggregations)
-            own, tags = row[: width - len(MATCHED_UTM_COLUMNS)], row[width - len(MATCHED_UTM_COLUMNS) : width]
-            ad_columns = ad_matcher.match(*tags)
+            own, tags = row[: width - len(_UTM_COLUMNS)], row[width - len(_UTM_COLUMNS) : width]
+            ad_columns = find_ad(*tags)
             values = dict(zip(utm_result.aggregations, row[width:], strict=True))
             for leaf in self._aggregations_accepting_ad(ad_columns):
                 cells[self._row_key_with_ad_columns(own, ad_columns)][leaf] += values[

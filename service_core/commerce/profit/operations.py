@@ -17,6 +17,7 @@ from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import SourceState, SourceUnavailable
+from service_core.analytics.query.unmeasured_platforms import list_metrics_without_platforms
 from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.analytics.rounding import round_decimal
 from service_core.analytics.scope import scope_for_caller
@@ -98,14 +99,20 @@ async def get_commerce_metrics(
     )
     try:
         snapshot = await questions.read_source_states_once(caller, _METRICS)
-        table, known = await gather_or_cancel(
+        table, known, unmeasured = await gather_or_cancel(
             questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot),
             connections.list_connections_oldest_first(caller.workspace.id),
+            questions.read_unmeasured_platforms(caller, question, snapshot),
         )
     except StoreUnavailable as fault:
         raise PartUnverified(_unreadable_part(fault)) from fault
     results = _SourceResults(
-        date_range, dict(zip(_METRICS, table.rows[0].values, strict=True)), snapshot.states, known, providers
+        date_range,
+        dict(zip(_METRICS, table.rows[0].values, strict=True)),
+        snapshot.states,
+        known,
+        providers,
+        unmeasured,
     )
     results.raise_if_source_failed()
     covered = await _covered_revenue_share(results, costs, scope_for_caller(caller, date_range.span))
@@ -123,9 +130,12 @@ async def get_commerce_metrics(
             **values,
             "attribution": attribution,
             "refund_basis": query.refund_basis,
-            "unavailable": list_unavailable_with_reasons(
-                tuple(_FIELDS.values()), tuple(results.readings[id_] for id_ in _FIELDS)
-            ),
+            "unavailable": [
+                *list_unavailable_with_reasons(
+                    tuple(_FIELDS.values()), tuple(results.readings[id_] for id_ in _FIELDS)
+                ),
+                *list_metrics_without_platforms(questions.catalog, _METRICS, unmeasured),
+            ],
             "completeness": results.completeness_of_parts(covered),
         }
     )
@@ -166,6 +176,7 @@ class _SourceResults:
     states: Mapping[Relation, SourceState]
     connections: Sequence[Connection]
     providers: InstalledProviders
+    unmeasured_platforms: tuple[str, ...]
 
     def raise_if_source_failed(self) -> None:
         """Refuses the response if a source could not be read.
@@ -199,7 +210,8 @@ class _SourceResults:
     def _spend_completeness(self) -> SpendCompleteness:
         platforms = sorted(self._completeness_of_measured_platforms(), key=lambda platform: platform.platform)
         through = min((platform.through for platform in platforms), default=None)
-        complete = through is not None and self._is_complete("spend", through)
+        is_read = through is not None and self._is_complete("spend", through)
+        complete = is_read and not self.unmeasured_platforms
         return SpendCompleteness(complete=complete, through=through, platforms=platforms)
 
     def _costs_completeness(self, covered_revenue_share: float | None) -> CostsCompleteness:

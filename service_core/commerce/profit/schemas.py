@@ -8,6 +8,7 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.query.schemas import RefundBasis
+from service_core.analytics.query.unmeasured_platforms import UnavailablePlatformMetric
 from service_core.analytics.range_query import RangeQuery
 from service_core.kernel.date_range import DATES_REQUIRED_MESSAGE
 from service_core.kernel.errors import BadRequest
@@ -149,7 +150,8 @@ class CommerceMetrics(ResponseModel):
         description="The workspace's default, by which `roas` is credited."
     )
     refund_basis: RefundBasis
-    unavailable: list[UnavailableMetric] = Field(
-        description="The fields that are null, each with its reason."
+    unavailable: list[UnavailablePlatformMetric | UnavailableMetric] = Field(
+        description="The fields that are null, each with its reason, and the fields from which the paid touches of a "
+        "`platform` are left out, since its spend is unknown."
     )
     completeness: Completeness

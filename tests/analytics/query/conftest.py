@@ -10,6 +10,7 @@ from hosts.composition.compose import load_installed_registry_once
 from plugins.attribution_models.models import MODELS
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
@@ -19,10 +20,12 @@ from service_core.analytics.reads.metric_values import MetricsRequest, post_metr
 from service_core.analytics.reads.query.operations import QueryRequest, post_query
 from service_core.api.render import json_default
 from service_core.commerce.ads.ad_credits import UtmMatchedAdCredits
+from service_core.commerce.ads.measured_platforms import MeasuredPlatforms
 from service_core.commerce.ads.ports import AdPlatforms
 from service_core.kernel.request_parsing import parse_body_strictly
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.memory.ad_spend import MemoryAdSpend
+from service_core.testing.memory.connections import MemoryConnections
 from tests.analytics.golden_week import add_week_of_visits
 
 
@@ -50,7 +53,8 @@ async def query_client(caller, queue, story, store):
     """The operations over the story; what is appended to ``store`` later is seen, too."""
     await store.append(story.events)
     models = AttributionModels.index_by_unique_id(MODELS)
-    credited = UtmMatchedAdCredits(store, MemoryAdSpend(), AdPlatforms({}))
+    ads = MeasuredPlatforms(MemoryAdSpend(), AdPlatforms({}), MemoryConnections(), InstalledProviders())
+    credited = UtmMatchedAdCredits(store, ads)
     questions = MetricQueries(
         Catalog.from_validated_definitions(CORE_METRICS, CORE_DIMENSIONS),
         (EventSource(credited, credited, queue, models),),

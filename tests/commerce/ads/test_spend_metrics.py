@@ -16,6 +16,7 @@ from tests.commerce.ads.ad_spend_data import (
     save_spend,
     spend_row,
 )
+from tests.fixtures.compact_rows import rows_without_bucket_details
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 CLAIMS = ["platform_conversions", "platform_conversion_value", "platform_roas", "platform_cpa"]
@@ -44,7 +45,7 @@ async def metric_values(workspace_client, *metrics, date_range=WEEK, **asked):
 
 async def query_rows(workspace_client, *metrics, date_range=WEEK, **plan):
     plan = {"metrics": list(metrics), "date_range": date_range, "format": "compact", **plan}
-    return (await workspace_client.post("/query", plan))["rows"]
+    return rows_without_bucket_details(await workspace_client.post("/query", plan))
 
 
 async def test_every_metric_of_ads_has_its_value(workspace_client):
@@ -336,3 +337,43 @@ async def test_range_includes_partly_covered_spend_days(workspace_client):
         "2026-07-02T16:00:00.000Z": 100.0,
         "2026-07-03T04:00:00.000Z": 1000.0,
     }
+
+
+async def buy_after_visit(shop, visitor, day, source, revenue, *, channel="paid_search"):
+    columns = event_builder.campaign_columns(source, "cpc", channel=channel)
+    shop.story.add_event("page_view", at=f"{day}T10:00", visitor=visitor, **columns)
+    shop.story.add_event(
+        "purchase", at=f"{day}T11:00", visitor=visitor, order_id=visitor, revenue=revenue, currency="USD"
+    )
+
+
+async def test_roas_leaves_out_revenue_of_platforms_whose_spend_is_unknown(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(workspace_client, spend_row("meta", ad_campaign("c1"), spend=50_00))
+    await buy_after_visit(workspace_client, "A", "2026-07-01", "facebook", 100_00)
+    await buy_after_visit(workspace_client, "B", "2026-07-02", "google", 900_00)
+    await buy_after_visit(workspace_client, "C", "2026-07-02", "newsletter", 70_00, channel="email")
+    await workspace_client.knows()
+    ids = ["roas", "attributed_roas", "mer", "cpa", "cac", "ad_spend"]
+    plan = {"metrics": ids, "date_range": WEEK}
+    answer = await workspace_client.post("/metrics", plan)
+    values = {each["id"]: each["value"] for each in answer["metrics"]}
+    assert (values["roas"], values["attributed_roas"], values["mer"]) == (2.0, 2.0, 21.4)
+    left_out = [
+        {"metric": id_, "reason": "no_ad_platform", "platform": "google"}
+        for id_ in ("roas", "attributed_roas")
+    ]
+    assert (answer["complete"], answer["unavailable"]) == (False, left_out)
+    meta = (await workspace_client.post("/query", plan))["meta"]
+    assert (meta["complete"], meta["unavailable"]) == (False, left_out)
+    for id_, complete in (("mer", False), ("cpa", False), ("cac", False), ("ad_spend", True)):
+        alone = await workspace_client.post("/metrics", {"metrics": [id_], "date_range": WEEK})
+        assert (alone["complete"], alone["unavailable"]) == (complete, []), id_
+    profit = await workspace_client.get(
+        "/commerce-metrics", start_date="2026-07-01T00:00:00-04:00", end_date="2026-07-08T00:00:00-04:00"
+    )
+    assert (profit["roas"], profit["completeness"]["spend"]["complete"]) == (2.0, False)
+    assert {"metric": "roas", "reason": "no_ad_platform", "platform": "google"} in profit["unavailable"]
+    await connect_ad_platform(workspace_client, "google")
+    connected = await workspace_client.post("/metrics", {"metrics": ["roas"], "date_range": WEEK})
+    assert (connected["metrics"][0]["value"], connected["complete"]) == (20.0, True)
