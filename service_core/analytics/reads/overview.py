@@ -15,6 +15,7 @@ from service_core.analytics.query.result_values import as_counts
 from service_core.analytics.range_query import RangeQuery
 from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.bucket_dates import format_local_date_of_bucket
 from service_core.kernel.bucket_series import (
     buckets_started_by_now,
     build_series_of_at_most_1000_buckets,
@@ -60,6 +61,7 @@ class OverviewBucket(ResponseModel):
     """One bucket; distinct counts of buckets need not add up to the totals."""
 
     timestamp: datetime
+    date: str = Field(description="Local date of its start; of an hour with the time.")
     visitors: int
     pageviews: int
     sessions: int
@@ -139,7 +141,7 @@ def _build_buckets_with_partial_flags(
 ) -> list[OverviewBucket]:
     return [
         OverviewBucket(
-            timestamp=start, visitors=visitors, pageviews=pageviews, sessions=sessions,
+            timestamp=start, date=format_local_date_of_bucket(start, buckets.unit, date_range.zone), visitors=visitors, pageviews=pageviews, sessions=sessions,
             custom_events=custom_events, partial=cut,
         )
         for row, start, cut in zip(result.rows, buckets.starts, cut_or_unfinished_bucket_flags(buckets, date_range), strict=True)

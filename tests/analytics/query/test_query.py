@@ -104,9 +104,11 @@ async def test_compact_rows_are_arrays_in_the_order_of_the_columns(query_client)
         "limit": 1,
     }
     answer = await query_client.query(plan)
-    assert [column["id"] for column in answer["columns"]] == ["bucket", "utm_source", "visitors"]
+    assert [column["id"] for column in answer["columns"]] == [
+        "bucket", "date", "partial", "utm_source", "visitors",
+    ]  # fmt: skip
     assert [(format_timestamp(row[0]), *row[1:]) for row in answer["rows"]] == [
-        ("2026-07-01T04:00:00.000Z", "google", 1)
+        ("2026-07-01T04:00:00.000Z", "2026-07-01", False, "google", 1)
     ]
 
 
@@ -182,12 +184,14 @@ async def test_comparison_has_the_rows_of_the_page_and_its_own_buckets(query_cli
     assert answer["comparison"]["rows"] == [
         {"utm_source": "(not set)", "visitors": 0},
         {"utm_source": "facebook", "visitors": 0},
+        {"utm_source": "google", "visitors": 1, "current": None},
     ]
     assert answer["comparison"]["totals"] == {"visitors": 1}
     by_day = (await query_client.query(plan | {"dimensions": [], "interval": "hour"}))["comparison"]["rows"]
     assert len(by_day) == 24
     assert by_day[11] | {"bucket": format_timestamp(by_day[11]["bucket"]), "aligned_bucket": format_timestamp(by_day[11]["aligned_bucket"])} == {
-        "bucket": "2026-07-01T15:00:00.000Z", "aligned_bucket": "2026-07-02T15:00:00.000Z", "visitors": 1,
+        "bucket": "2026-07-01T15:00:00.000Z", "date": "2026-07-01T11:00",
+        "aligned_bucket": "2026-07-02T15:00:00.000Z", "visitors": 1,
     }  # fmt: skip
 
 

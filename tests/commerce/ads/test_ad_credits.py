@@ -7,6 +7,7 @@ from service_core.commerce.ads.models import AdEntity, AdLevel
 from service_core.testing import event_builder
 from tests.analytics.deployment import run_deployment
 from tests.commerce.ads.ad_spend_data import ad_campaign, connect_ad_platform, save_spend, spend_row
+from tests.fixtures.compact_rows import rows_without_bucket_details
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 META, GOOGLE = ("meta", "act_1"), ("google", "123")
@@ -94,7 +95,7 @@ async def run_query(workspace_client, *metrics, **plan):
     answer = await workspace_client.post(
         "/query", {"metrics": list(metrics), "date_range": WEEK, "format": "compact", **plan}
     )
-    return answer["rows"]
+    return rows_without_bucket_details(answer)
 
 
 async def test_spend_and_attributed_revenue_are_joined_by_ad(workspace_client):

@@ -54,7 +54,7 @@ async def test_spend_is_converted_by_the_rate_of_its_day(workspace_client):
     by_campaign = await run_query(workspace_client, dimensions=["campaign_id"])
     assert by_campaign["rows"] == [["e", 23.0], ["d", 10.0], ["y", 10.0]]
     by_day = await run_query(workspace_client, interval="day")
-    assert [row[1] for row in by_day["rows"]] == [21.0, 10.0, 0, 12.0, 0, 0, 0]
+    assert [row[-1] for row in by_day["rows"]] == [21.0, 10.0, 0, 12.0, 0, 0, 0]
     assert by_day["totals"] == {"ad_spend": 43.0}
 
 
@@ -68,7 +68,7 @@ async def test_spend_of_a_day_without_a_rate_makes_sums_null(workspace_client):
     )
     assert (await workspace_client.get("/ads", **WEEK))["totals"]["spend"] is None
     by_day = await run_query(workspace_client, interval="day")
-    assert [row[1] for row in by_day["rows"]] == [0, None, 0, 1.2, 0, 0, 0]
+    assert [row[-1] for row in by_day["rows"]] == [0, None, 0, 1.2, 0, 0, 0]
     assert by_day["meta"]["unavailable"] == [{"metric": "ad_spend", "reason": "missing_fx_rate"}]
     await save_rates(workspace_client, {"2026-07-01": {"USD": "1.10"}})
     assert (await workspace_client.get("/ads", **WEEK))["totals"]["spend"] == 3.3

@@ -10,6 +10,7 @@ from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery, QueryResult, ResultRow
 from service_core.analytics.query.snapshot import SourceSnapshot
+from service_core.analytics.query.unmeasured_platforms import list_metrics_without_platforms
 from service_core.analytics.reads.did_you_mean import suggest_recent_values_for_exact_filters
 from service_core.analytics.reads.metric_values import (
     list_unavailable_with_reasons,
@@ -17,14 +18,15 @@ from service_core.analytics.reads.metric_values import (
     resolve_date_range_or_all_time,
 )
 from service_core.analytics.reads.query.answer_table import answer_table_with_missing_values_in_headers
+from service_core.analytics.reads.query.comparison import QueryComparer
 from service_core.analytics.reads.query.response import (
     OrderByBody,
+    QueryComparison,
     QueryMeta,
     QueryResponse,
     ResolvedQuery,
     ResolvedTopQuery,
     ResponseRenderer,
-    build_comparison_rows_aligned_to_page_and_totals,
     without_dimensions_and_buckets,
 )
 from service_core.analytics.reads.query.schemas import QueryRequest
@@ -37,6 +39,7 @@ from service_core.analytics.reads.query.top_groups import (
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measured
 from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.null_reasons import UnavailableMetric
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import OffsetCursor, decode_offset_cursor, encode_offset_cursor
 
@@ -86,13 +89,15 @@ async def post_query(
     unavailable = list_unavailable_with_reasons(
         query.metrics, totals.values, *(row.values for row in page.rows)
     )
-    comparison, unavailable_before = (
-        await build_comparison_rows_aligned_to_page_and_totals(
-            previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot, groups=groups
+    comparison: QueryComparison | None = None
+    unavailable_before: list[UnavailableMetric] = []
+    if previous_range:
+        comparer = QueryComparer(
+            caller, queries, snapshot, renderer, previous_range, groups, body.limit_of_further_groups
         )
-        if previous_range
-        else (None, [])
-    )
+        comparison, unavailable_before = await comparer.compare(page, compact=body.format == "compact")
+    unmeasured = await queries.read_unmeasured_platforms(caller, query, snapshot)
+    unavailable += list_metrics_without_platforms(queries.catalog, query.metrics, unmeasured)
     return QueryResponse(
         columns=renderer.result_columns(),
         rows=renderer.rows_as_arrays(page.rows)
@@ -105,7 +110,8 @@ async def post_query(
             unavailable=[*unavailable, *(item for item in unavailable_before if item not in unavailable)],
             **_truncation_and_next_cursor(body, caller, cursor, page),
             row_count=len(page.rows),
-            complete=snapshot.is_complete_without_failed_source(
+            complete=not unmeasured
+            and snapshot.is_complete_without_failed_source(
                 query.range, query.metrics, query.grouped_and_single_value_dimensions
             ),
             data_through=snapshot.complete_through(query),

@@ -145,6 +145,11 @@ class QueryRequest(AnalyticsQueryBase):
     cursor: str | None = None
     format: Literal["rows", "compact"] = "rows"
 
+    @property
+    def limit_of_further_groups(self) -> int:
+        """The maximum number of groups of the compared range that are not on the page; 0 after the first page."""
+        return 0 if self.cursor else self.limit if self.top is None else self.top.limit
+
     def cursor_binding(self, caller: Caller) -> bytes:
         """Returns the bytes that a cursor of this request is bound to."""
         return cursor_scope_digest(
