@@ -75,7 +75,7 @@ class ChangeExecutor:
             for key in change.new.unique_keys():
                 if key not in current_keys and await transaction.resources.is_key_in_use(key):
                     raise change.new.unique_key_error(key)
-        return await self._build_envelope(transaction, change, dry_run=True)
+        return await self._build_envelope(transaction, caller, change, dry_run=True)
 
     async def _replay_or_apply_change(
         self, caller: Caller, planner: ChangePlanner, digest: str | None
@@ -88,9 +88,13 @@ class ChangeExecutor:
                 return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
             change = await self._plan_permitted_change(caller, transaction, planner)
             if change.is_empty:
-                return HandlerResponse(await self._build_envelope(transaction, change, dry_run=False), 200)
+                return HandlerResponse(
+                    await self._build_envelope(transaction, caller, change, dry_run=False), 200
+                )
             resource_type, audit_id = self._type_of(change), new_id()
-            envelope = await self._build_envelope(transaction, change, dry_run=False, audit_id=audit_id)
+            envelope = await self._build_envelope(
+                transaction, caller, change, dry_run=False, audit_id=audit_id
+            )
             await _save_or_remove_records(transaction, resource_type.storage(transaction), change, caller.now)
             if resource_type.triggers:
                 await transaction.triggers.replace_trigger_event_names(
@@ -116,13 +120,23 @@ class ChangeExecutor:
         return change
 
     async def _build_envelope(
-        self, transaction: Transaction, change: Change, *, dry_run: bool, audit_id: UUID | None = None
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        change: Change,
+        *,
+        dry_run: bool,
+        audit_id: UUID | None = None,
     ) -> Envelope:
         """Returns the answer to a write; the change is applied when it has an audit entry."""
         resource_type, records = self._type_of(change), transaction.resources
         effects: Sequence[State] = ()
         if not change.is_empty:
-            effects = await resource_type.effects(records, *change.public_states(dry_run=dry_run))
+            prior, new = change.public_states(dry_run=dry_run)
+            effects = [
+                *await resource_type.effects(records, prior, new),
+                *await resource_type.warnings(caller, new),
+            ]
         return Envelope.from_change(
             change,
             effects,

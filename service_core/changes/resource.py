@@ -196,6 +196,11 @@ async def no_effects(records: RecordReader, prior: State | None, new: State | No
     return ()
 
 
+async def no_warnings(caller: Caller, new: State | None) -> Sequence[State]:  # noqa: ARG001 - as `ResourceType.warnings`
+    """Returns no warnings, for types whose records cannot be mistaken."""
+    return ()
+
+
 async def load_plain_serializer(records: RecordReader, resources: Sequence[Resource]) -> Serializer:  # noqa: ARG001 - as `ResourceType.serializer`
     """Returns the serializer of a type whose records are shown as they are stored."""
     return dict
@@ -212,6 +217,7 @@ class ResourceType:
         scope: the scope that a write needs, an undo included.
         effects: ``async (records, prior, new)`` -> effect objects that describe what a change of a record from one
             state to the other does to other resources.
+        warnings: ``async (caller, new)`` -> further effect objects that warn of what the new state may have got wrong.
         serializer: ``async (records, resources)`` -> the function that serializes these records. Among the records of a
             dry run is one that is not stored.
         triggers: ``async (records)`` -> the events that records of this type wait for; stored with the
@@ -226,6 +232,7 @@ class ResourceType:
     model: type[Resource]
     scope: Scope
     effects: Callable[..., Awaitable[Sequence[State]]] = no_effects
+    warnings: Callable[..., Awaitable[Sequence[State]]] = no_warnings
     serializer: Callable[..., Awaitable[Serializer]] = load_plain_serializer
     triggers: Callable[..., Awaitable[frozenset[str]]] | None = None
     on_change: Callable[..., Awaitable[None]] | None = None

@@ -444,3 +444,25 @@ async def test_deliveries_of_a_rule_name_what_was_not_sent_and_why(meta_workspac
     before = "/rules/deliveries?start_date=2026-01-01&end_date=2026-01-31"
     assert (await meta_workspace.ask("GET", before)).json["rules"] == []
     assert (await meta_workspace.ask("GET", "/rules/deliveries", key="other")).json["rules"] == []
+
+
+async def test_effects_say_that_the_trigger_was_never_seen_and_offer_similar_names(meta_workspace):
+    shop = (await meta_workspace.service.ports.workspace.credentials.list_workspaces())[0][0]
+    story = EventBuilder(shop.id)
+    story.add_event("newsletter_joined", at=meta_workspace.now - timedelta(days=2), visitor="A")
+    await meta_workspace.service.ports.events.append(story.events)
+
+    async def warnings_of(**fields):
+        planned = await meta_workspace.ask("POST", "/rules", {"rule": RULE | fields, "dry_run": True})
+        return [each for each in planned.json["diff"]["effects"] if each["type"] == "never_seen"]
+
+    assert await warnings_of(trigger_event="newsleter_joined") == [
+        {
+            "type": "never_seen",
+            "summary": "No event named newsleter_joined was seen in the last 90 days. "
+            "Did you mean newsletter_joined?",
+            "trigger_event": "newsleter_joined",
+        }
+    ]
+    assert await warnings_of(trigger_event="newsletter_joined") == []
+    assert await warnings_of(trigger_event="newsleter_joined", active=False) == []

@@ -22,9 +22,10 @@ from service_core.analytics.event_rules.event_synonyms import list_event_synonym
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.measures import Predicate
-from service_core.analytics.ports import QueryScope
+from service_core.analytics.ports import EventReader, QueryScope
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
 from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
@@ -153,6 +154,7 @@ class Retention(ListsNullReasons):
     unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
     complete: bool
+    meta: EventNameMeta
 
 
 class LifetimeValueRow(ResponseModel):
@@ -188,13 +190,14 @@ async def get_retention(
     *,
     caller: Caller,
     cohort_reader: CohortReader,
+    event_reader: EventReader,
     converter: CurrencyConverter,
     queue: IngestQueue,
 ) -> Retention:
     """Shows how many people of a cohort come back, by the period of their first event or conversion.
 
     One row per cohort and elapsed period. ``on_or_after`` counts a person who came back in the period or any
-    later one.
+    later one. ``meta.warnings`` says whether ``event_name`` was never seen.
     """
     date_range = query.resolve_range_or_default(caller)
     periods = query.cohort_periods(date_range)
@@ -225,6 +228,7 @@ async def get_retention(
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
+        meta=await check_event_names(event_reader, caller, [query.event_name] if query.event_name else []),
     )
 
 

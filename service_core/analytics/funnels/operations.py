@@ -17,11 +17,14 @@ from service_core.analytics.funnels.parse_steps import (
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
 from service_core.analytics.funnels.step_filters import parse_step_filters
 from service_core.analytics.measures import Predicate
+from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
+from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
 from service_core.analytics.rounding import round_ratio, round_seconds
 from service_core.analytics.scope import scope_for_caller
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.operations import operation
@@ -105,6 +108,7 @@ class FunnelResponse(ResponseModel):
     timezone: str
     range: RangeResponse
     complete: bool
+    meta: EventNameMeta
 
 
 @operation("GET /funnel", tag="people")
@@ -113,13 +117,14 @@ async def get_funnel(
     *,
     caller: Caller,
     funnel_reader: FunnelReader,
+    event_reader: EventReader,
     queue: QueueStateReader,
     queries: MetricQueries,
 ) -> FunnelResponse:
     """Counts how many people, or sessions, get from step to step, and how long they take.
 
     Each step is later than the previous one. The range applies to step 1; the window runs from step 1 to the
-    last step. Synonymous event names count as one step.
+    last step. Synonymous event names count as one step. ``meta.warnings`` names steps that were never seen.
     """
     date_range = query.resolve_range_or_default(caller)
     plan = FunnelReaderQuery(
@@ -140,7 +145,10 @@ async def get_funnel(
         exclude=list_event_synonyms(query.exclude) if query.exclude else None,
         step_conditions=parse_step_filters(query.step_filters, len(query.steps), queries.catalog),
     )
-    result = await funnel_reader.read_funnel(plan)
+    result, meta = await gather_or_cancel(
+        funnel_reader.read_funnel(plan),
+        check_event_names(event_reader, caller, [*query.steps, *([query.exclude] if query.exclude else [])]),
+    )
     steps = _build_steps_with_conversion_rates(query.steps, result)
     return FunnelResponse(
         steps=steps,
@@ -152,6 +160,7 @@ async def get_funnel(
         timezone=date_range.zone.key,
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
+        meta=meta,
     )
 
 

@@ -1,6 +1,6 @@
-"""Suggests values for filters that match nothing."""
+"""Suggests values for filters that match nothing, or that have a near duplicate."""
 
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Final
 
 from service_core.access.models import Caller
@@ -13,48 +13,38 @@ from service_core.analytics.reads.dimension_values import (
     counting_metric_or_empty,
     page_of_dimension_values_by_count,
 )
-from service_core.kernel.schemas import ResponseModel
+from service_core.analytics.reads.similar_names import MAX_SUGGESTIONS, list_similar_names
+from service_core.analytics.reads.value_suggestion import ValueSuggestion
 
-_MAX_SUGGESTIONS: Final = 3
-_MIN_SIMILARITY: Final = 0.6
 _MAX_COMPARED_VALUES: Final = 2000
-
-
-class ValueSuggestion(ResponseModel):
-    """A filter value without rows, and a similar value."""
-
-    dimension: str
-    value: str
-    suggestion: str
 
 
 async def suggest_recent_values_for_exact_filters(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> list[ValueSuggestion]:
-    """Returns up to 3 similar values for exact filter values without rows in the last 90 days."""
+    """Returns up to 3 similar values for exact filter values, of the last 90 days.
+
+    For a value that has data these are near duplicates with at least a fifth of its count.
+    """
     suggestions: list[ValueSuggestion] = []
     for condition in query.filters:
         if condition.op not in (FilterOperator.EQ, FilterOperator.IN):
             continue
-        recent_values = await _list_values_of_last_90_days(caller, queries, condition.dimension, snapshot)
+        counts = await _count_values_of_last_90_days(caller, queries, condition.dimension, snapshot)
         listed_values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        for value in map(str, listed_values):
-            matches = (
-                []
-                if value in recent_values
-                else get_close_matches(value, recent_values, _MAX_SUGGESTIONS, _MIN_SIMILARITY)
-            )
-            suggestions += [
-                ValueSuggestion(dimension=condition.dimension, value=value, suggestion=match)
-                for match in matches
-            ]
-    return suggestions[:_MAX_SUGGESTIONS]
+        suggestions += [
+            ValueSuggestion(dimension=condition.dimension, value=value, suggestion=similar)
+            for value in map(str, listed_values)
+            for similar in list_similar_names(value, counts)
+            if similar not in listed_values
+        ]
+    return suggestions[:MAX_SUGGESTIONS]
 
 
-async def _list_values_of_last_90_days(
+async def _count_values_of_last_90_days(
     caller: Caller, queries: MetricQueries, dimension_id: str, snapshot: SourceSnapshot
-) -> list[str]:
-    """Returns the values of a dimension in the last 90 days, most frequent first."""
+) -> Mapping[str, int]:
+    """Returns the values of a dimension in the last 90 days with their counts."""
     definition = queries.catalog.dimensions[dimension_id]
     snapshot = await queries.read_source_states_once(caller, counting_metric_or_empty(definition), snapshot)
     values, _ = await page_of_dimension_values_by_count(
@@ -66,4 +56,4 @@ async def _list_values_of_last_90_days(
         search_text=None,
         limit=_MAX_COMPARED_VALUES,
     )
-    return [value.value for value in values]
+    return {value.value: value.count for value in values}

@@ -155,6 +155,7 @@ class ReportRunner:
             query,
             caller=caller,
             funnel_reader=self.funnel_reader,
+            event_reader=self.event_reader,
             queue=self.queue,
             queries=self.queries,
         )

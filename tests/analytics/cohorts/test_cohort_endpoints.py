@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.cohorts.operations import (
     CohortQuery,
     RetentionQuery,
@@ -37,7 +38,12 @@ JUNE = {"start_date": "2026-06-15", "end_date": "2026-07-05", "granularity": "we
 async def get_retention_of_table(caller, queue, table, **parameters):
     query = parse_query_parameters_leniently(RetentionQuery, (JUNE | parameters).items())
     return await get_retention(
-        query, caller=caller, cohort_reader=table, converter=converter_without_rates(table), queue=queue
+        query,
+        caller=caller,
+        cohort_reader=table,
+        event_reader=MemoryEventStore(),
+        converter=converter_without_rates(table),
+        queue=queue,
     )
 
 
@@ -100,6 +106,7 @@ async def test_default_range_is_the_last_twelve_full_weeks(caller, queue):
     answer = await get_retention(
         parse_query_parameters_leniently(RetentionQuery, []),
         caller=caller,
+        event_reader=MemoryEventStore(),
         cohort_reader=table,
         converter=converter_without_rates(table),
         queue=queue,
@@ -122,6 +129,7 @@ async def test_default_cohort_size_depends_on_the_length_of_the_range(caller, qu
         await get_retention(
             query,
             caller=caller,
+            event_reader=MemoryEventStore(),
             cohort_reader=cohort_reader(),
             converter=converter_without_rates(cohort_reader()),
             queue=queue,

@@ -37,6 +37,7 @@ def read_cohorts(caller, queue, story):
             await get_retention(
                 parse_query_parameters_leniently(RetentionQuery, pairs),
                 caller=caller,
+                event_reader=store,
                 cohort_reader=store,
                 converter=converter_without_rates(store),
                 queue=queue,

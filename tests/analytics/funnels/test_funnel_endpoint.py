@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelResult, FunnelStep
 from service_core.analytics.query.catalog import Catalog
@@ -24,6 +25,7 @@ async def get_funnel_of_table(caller, queue, table, *parameters):
         parse_query_parameters_leniently(FunnelQuery, parameters),
         caller=caller,
         funnel_reader=table,
+        event_reader=MemoryEventStore(),
         queue=queue,
         queries=MetricQueries(Catalog(), ()),
     )

@@ -33,7 +33,12 @@ def read_funnel(caller, queue, story):
         await store.append(story.events)
         query = parse_query_parameters_leniently(FunnelQuery, (JUNE | parameters).items())
         return await get_funnel(
-            query, caller=caller, funnel_reader=store, queue=queue, queries=MetricQueries(CATALOG, ())
+            query,
+            caller=caller,
+            funnel_reader=store,
+            event_reader=store,
+            queue=queue,
+            queries=MetricQueries(CATALOG, ()),
         )
 
     return read_funnel

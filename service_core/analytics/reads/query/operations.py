@@ -37,7 +37,6 @@ from service_core.analytics.reads.query.top_groups import (
     read_rows_of_groups,
 )
 from service_core.kernel.async_gather import gather_or_cancel
-from service_core.kernel.availability import Measured
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.null_reasons import UnavailableMetric
 from service_core.kernel.operations import operation
@@ -116,7 +115,7 @@ async def post_query(
             ),
             data_through=snapshot.complete_through(query),
             did_you_mean=await suggest_recent_values_for_exact_filters(caller, queries, query, snapshot)
-            if _has_no_data(page, totals)
+            if not body.cursor
             else [],
             query_ms=round((perf_counter() - started) * 1000),
         ),
@@ -163,13 +162,6 @@ async def _read_largest_groups_and_totals(
         groups = replace(groups, has_other=True)
     rows = await read_rows_of_groups(caller, queries, query, snapshot, groups)
     return groups, (QueryResult(rows, len(rows), ()), totals.rows[0])
-
-
-def _has_no_data(page: QueryResult, totals: ResultRow) -> bool:
-    """Whether the query has no data. Without dimensions, rows exist all the same."""
-    return not page.total_rows or not any(
-        isinstance(value, Measured) and value.value for value in totals.values
-    )
 
 
 def _truncation_and_next_cursor(

@@ -13,8 +13,8 @@ from service_core.analytics.query.models import BUCKET, MetricQuery, ResultRow
 from service_core.analytics.query.result_values import to_json_numbers
 from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.query.unmeasured_platforms import UnavailablePlatformMetric
-from service_core.analytics.reads.did_you_mean import ValueSuggestion
 from service_core.analytics.reads.query.top_groups import TopBody
+from service_core.analytics.reads.value_suggestion import ValueSuggestion
 from service_core.kernel.bucket_dates import format_local_date_of_bucket
 from service_core.kernel.bucket_series import cut_or_unfinished_bucket_flags
 from service_core.kernel.date_range import RangeResponse
