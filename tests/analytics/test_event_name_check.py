@@ -58,7 +58,7 @@ async def test_near_duplicate_of_a_filter_value_is_offered_beside_rows(served):
     shop = await served.workspace()
     for number, source in enumerate(["newsletter"] * 3 + ["Newsleter"]):
         shop.story.add_event(
-            "page_view", at="2026-07-01", visitor=f"V{number}", **campaign_columns(source, "email")
+            "page_view", at="2026-07-02", visitor=f"V{number}", **campaign_columns(source, "email")
         )
     await shop.knows()
     plan = {"metrics": ["visitors"], "date_range": {"from": "2026-07-01", "to": "2026-07-07"},

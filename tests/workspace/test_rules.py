@@ -447,7 +447,7 @@ async def test_deliveries_of_a_rule_name_what_was_not_sent_and_why(meta_workspac
 
 
 async def test_effects_say_that_the_trigger_was_never_seen_and_offer_similar_names(meta_workspace):
-    shop = (await meta_workspace.service.ports.workspace.credentials.list_workspaces())[0][0]
+    shop = (await meta_workspace.service.ports.workspace.credentials.list_workspaces())[0]
     story = EventBuilder(shop.id)
     story.add_event("newsletter_joined", at=meta_workspace.now - timedelta(days=2), visitor="A")
     await meta_workspace.service.ports.events.append(story.events)
