@@ -94,7 +94,7 @@ async def test_overview_has_the_shape_and_order_of_the_contract(caller, metric_q
         "time_series", "complete", "aggregation_level", "timezone", "range",
     ]  # fmt: skip
     assert list(answer["time_series"][0]) == [
-        "timestamp", "visitors", "pageviews", "sessions", "custom_events", "partial",
+        "timestamp", "date", "visitors", "pageviews", "sessions", "custom_events", "partial",
     ]  # fmt: skip
     assert list(answer["range"]) == ["from", "to", "timezone", "partial"]
 

@@ -25,6 +25,7 @@ from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.large_numbers import LargeNumbers
 from service_core.testing.event_store.line_items import LineItems
 from service_core.testing.event_store.lone_distinct_ids import LoneDistinctIds
+from service_core.testing.event_store.order_counts import OrderCounts
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
 from service_core.testing.event_store.paid_amounts import PaidAmounts
 from service_core.testing.event_store.people_list import PeopleList
@@ -50,6 +51,7 @@ class EventStoreConformance(
     PaidAmounts,
     LargeNumbers,
     OrderDeduplication,
+    OrderCounts,
     RefundAmounts,
     CurrencyConversion,
     LineItems,

@@ -1,6 +1,5 @@
 """Conformance tests of sessions, engagement, conversions, payments, sorting and filters."""
 
-from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -41,9 +40,6 @@ REVENUE = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charg
 ORDERS = count_rows(Relation.PAYMENTS, Predicate("is_order", value=True))
 REFUNDS = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 FIRST_ORDERS = sum_column("first_order", Relation.PAYMENTS)
-REPEAT_CUSTOMERS = count_distinct(
-    "person", Relation.PAYMENTS, Predicate("orders_so_far", FilterOperator.GTE, 2)
-)
 
 
 def trailing_active_persons(days: int) -> Aggregation:
@@ -370,29 +366,6 @@ class SessionsAndPayments(EventStoreKit):
         assert await measure_value_or_row(store, builder.query_scope(SPAN), FIRST_ORDERS) == 2
         newness = await measure_by_columns(store, builder.query_scope(SPAN), CHARGES, "person_is_new")
         assert newness == {True: 2, False: 1}
-
-    async def test_orders_of_a_person_are_counted_over_all_time_without_renewals(
-        self, store: Store, builder: EventBuilder
-    ) -> None:
-        """A renewal counts as first order only; the time to the second order is that of the next order that is none."""
-        for day, name, visitor in (
-            ("02-27", "purchase", "A1"), ("03-02", "purchase", "A1"), ("03-03", "subscription_renewed", "A1"),
-            ("03-02", "subscription_started", "A2"), ("03-12", "subscription_renewed", "A2"), ("04-01", "purchase", "A2"),
-            ("03-04", "subscription_renewed", "A3"), ("03-05", "purchase", "A3"), ("03-06", "purchase", "A4"),
-        ):  # fmt: skip
-            builder.add_event(name, at=f"2026-{day}", visitor=visitor, revenue=100)
-        await store.append(builder.events)
-        scope = builder.query_scope(whole_utc_days("2026-03-01", "2026-03-31"))
-        by_count = await measure_by_columns(store, scope, CHARGES, "orders_so_far")
-        assert by_count == {1: 4, 2: 3}
-        assert await measure_value_or_row(store, scope, REPEAT_CUSTOMERS) == 2  # A1 and A3
-        for days, customers in ((30, 2), (29, 1), (0, 0)):
-            again = Predicate("microseconds_to_second_order", FilterOperator.LTE, days * 86_400_000_000)
-            assert (
-                await measure_value_or_row(store, scope, FIRST_ORDERS.with_conditions(again)) == customers
-            ), days
-        elapsed = Predicate("timestamp", FilterOperator.LTE, datetime(2026, 3, 4, tzinfo=UTC))
-        assert await measure_value_or_row(store, scope, FIRST_ORDERS.with_conditions(elapsed)) == 2
 
     async def test_null_groups_sort_by_null_label_or_last_without_one(
         self, store: Store, builder: EventBuilder
