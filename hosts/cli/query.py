@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _MAX_BUCKETS: Final = 1000
+_BUCKET_DETAILS: Final = ("date", "partial")
+"""Columns beside a bucket that the table shows as the bucket itself."""
 
 
 def query_running_service(
@@ -143,7 +145,9 @@ def _print_chart_of_first_metric_unless_split(
 def _render_table(answer: Mapping[str, Any], bucket_interval: str | None, zone: ZoneInfo) -> "Table":
     from rich.table import Table
 
-    columns: Sequence[Mapping[str, Any]] = answer["columns"]
+    columns: Sequence[Mapping[str, Any]] = [
+        column for column in answer["columns"] if column["id"] not in _BUCKET_DETAILS
+    ]
     is_split = columns[0]["kind"] != "metric"
     table = Table(box=None, padding=(0, 1), show_footer=is_split)
     for place, column in enumerate(columns):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from service_core.analytics.query.schemas import MetricsRequestBase
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.overview import OverviewQuery
 from service_core.analytics.reads.query.schemas import SavedQuery
@@ -31,6 +32,7 @@ _SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
     _SHARED_FIELDS["end_date"].description: None,
     _SHARED_FIELDS["include_bots"].description: None,
     OverviewQuery.model_fields["segment_id"].description: None,
+    MetricsRequestBase.model_fields["segment_id"].description: None,
 }
 """Descriptions of the routes that many tools share -> the short one of the tools; None for no words."""
 

@@ -120,6 +120,10 @@ def ad_column(name: str) -> Column:
     return Column(name, ColumnOwner.AD)
 
 
+SPEND_PLATFORM: Final = ad_column("spend_platform")
+"""The platform that was paid for a touch, if its spend is known."""
+
+
 def property_column(path: str) -> Column:
     """Returns the column of a property of ``event_data``; dots in the path lead into objects."""
     return Column(path, ColumnOwner.PROPERTY)

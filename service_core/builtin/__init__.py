@@ -7,6 +7,7 @@ from service_core.access.signup import operations as signup
 from service_core.analytics import operations as analytics
 from service_core.analytics.attribution import operations as attribution
 from service_core.analytics.cohorts import operations as cohorts
+from service_core.analytics.explanation import operations as explanation
 from service_core.analytics.funnels import operations as funnels
 from service_core.analytics.install_attribution import operations as install_attribution
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
@@ -62,6 +63,7 @@ def operations() -> Iterable[Operation]:
         *profit.OPERATIONS,
         *subscriptions.OPERATIONS,
         *analytics.QUERIES,
+        *explanation.OPERATIONS,
         *search.OPERATIONS,
         *analytics.CONTEXT,
         *analytics.WORKSPACE,

@@ -126,6 +126,7 @@ READS = (
     read("/v1/docs/search", q="attribution"), read("/v1/ledger", **WEEK),
     write("POST", "/v1/metrics", {"metrics": ["visitors", "sessions"], **WEEK}),
     write("POST", "/v1/query", {"metrics": ["visitors"], "dimensions": ["country"], "date_range": RANGE}),
+    write("POST", "/v1/explain-change", {"metric": "visitors", "dimensions": ["country"], "date_range": RANGE}),
 )  # fmt: skip
 
 WRITES = (

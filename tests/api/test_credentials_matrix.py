@@ -62,6 +62,7 @@ TABLE: Mapping[str, str] = {
     "POST /v1/metrics": READ,
     "GET /v1/metrics/catalog": READ,
     "POST /v1/query": READ,
+    "POST /v1/explain-change": READ,
     "GET /v1/dimension-values": READ,
     "GET /v1/search": READ,
     "GET /v1/users": READ,

@@ -26,6 +26,7 @@ EXTRA = {
     "get_funnel": {"steps": ["page_view", "purchase"]},
     "get_metrics": {"metrics": ["visitors", "revenue"], "date_range": DATE_RANGE},
     "analytics_query": {"metrics": ["visitors"], "dimensions": ["country"], "date_range": DATE_RANGE},
+    "explain_change": {"metric": "visitors", "dimensions": ["country"], "date_range": DATE_RANGE},
     "get_ads": WEEK,
     "list_dimension_values": {"dimension": "event_name"},
     "search": {"q": "page"},

@@ -17,7 +17,7 @@ CONTRACT = """
 get_overview get_traffic get_devices get_locations get_realtime get_tags
 list_events list_event_properties list_event_names list_users get_user get_retention get_ltv get_funnel
 get_attribution get_ads get_revenue get_commerce_metrics get_subscriptions
-get_metrics list_metrics analytics_query list_dimension_values search get_context
+get_metrics list_metrics analytics_query list_dimension_values explain_change search get_context
 get_workspace get_usage list_rule_deliveries get_onboarding search_docs get_ledger list_audit
 create_export list_exports get_export
 list_reports get_report run_report list_dashboards get_dashboard run_dashboard list_analyses get_analysis

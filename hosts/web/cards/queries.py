@@ -28,6 +28,9 @@ MAX_LINES: Final = 5
 """Lines of one plot besides that of the rest; the table names all."""
 
 _BUCKET: Final = "bucket"
+_BUCKET_DETAILS: Final = ("date", "partial")
+"""Columns beside a bucket that a table shows as the bucket itself."""
+
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _ADDITIVE_UNITS: Final = frozenset({"count", "currency"})
 """Units whose parts make up a whole, as far as a picture tells: their rows have shares and zeros."""
@@ -141,10 +144,16 @@ class QueryAnswer:
             with_truncation: whether rows after the last one count.
         """
         missing = [
-            self.setting.label(unavailable["metric"]) for unavailable in self.data["meta"]["unavailable"]
+            self.setting.label(unavailable["metric"])
+            for unavailable in self.data["meta"]["unavailable"]
+            if "platform" not in unavailable
         ]
+        unknown_spend = sorted(
+            {item["platform"] for item in self.data["meta"]["unavailable"] if "platform" in item}
+        )
         return (
             *([f"Not available here: {', '.join(missing)}."] if missing else []),
+            *(f"Without {platform}, whose ad spend is unknown." for platform in unknown_spend),
             *(["More rows are not shown."] if with_truncation and self.data["meta"]["truncated"] else []),
         )
 
@@ -155,7 +164,7 @@ class QueryAnswer:
 
     def formatted_rows_table(self) -> Table:
         """Every row in words."""
-        columns = self.data["columns"]
+        columns = [column for column in self.data["columns"] if column["id"] not in _BUCKET_DETAILS]
         head = (
             self.size.capitalize() if column["kind"] == _BUCKET else self.setting.label(column["id"])
             for column in columns

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from service_core.analytics.measures import (
+    SPEND_PLATFORM,
     Aggregation,
     Difference,
     FilterOperator,
@@ -11,7 +12,6 @@ from service_core.analytics.measures import (
     Predicate,
     Ratio,
     Relation,
-    ad_column,
     count_distinct,
     count_rows,
     sum_column,
@@ -115,9 +115,6 @@ PAID_CHANNELS: Final = (
     "cross_network", "paid_shopping", "paid_search", "paid_social", "paid_video", "paid_other", "display",
 )  # fmt: skip
 """Channels whose visits were paid for."""
-
-SPEND_PLATFORM: Final = ad_column("spend_platform")
-"""The platform that was paid for a touch, if its spend is known."""
 
 _OF_SPEND_PLATFORMS: Final = Predicate(SPEND_PLATFORM, FilterOperator.IS_SET)
 SPEND_PLATFORM_REVENUE: Final = Difference(

@@ -6,6 +6,7 @@ from typing import Final
 
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS
 from service_core.analytics.measures import (
+    SPEND_PLATFORM,
     Aggregation,
     Column,
     ColumnOwner,
@@ -61,7 +62,7 @@ _AD_COLUMNS: Final = (
 )  # fmt: skip
 
 _OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
-    Relation.CREDITS: frozenset(map(ad_column, (*_AD_COLUMNS, "spend_platform"))),
+    Relation.CREDITS: frozenset(map(ad_column, (*_AD_COLUMNS, SPEND_PLATFORM.name))),
     Relation.SPEND: _row_columns(
         *_AD_COLUMNS, "currency", "missing_fx_rate", "spend", "impressions", "clicks", "reach", "conversions",
         "conversion_value",

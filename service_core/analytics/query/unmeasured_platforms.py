@@ -7,8 +7,7 @@ from typing import Protocol
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionSettings
-from service_core.analytics.measures import Relation
-from service_core.analytics.metrics.revenue import SPEND_PLATFORM
+from service_core.analytics.measures import SPEND_PLATFORM, Relation
 from service_core.analytics.ports import QueryScope
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.models import MetricQuery

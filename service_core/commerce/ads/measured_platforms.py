@@ -8,7 +8,8 @@ from uuid import UUID
 
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
-from service_core.analytics.metrics.revenue import PAID_CHANNELS, SPEND_PLATFORM
+from service_core.analytics.measures import SPEND_PLATFORM
+from service_core.analytics.metrics.revenue import PAID_CHANNELS
 from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS, AdMatcher
 from service_core.commerce.ads.models import AdLevel
 from service_core.commerce.ads.ports import AdPlatforms, AdSpendStore
