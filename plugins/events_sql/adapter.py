@@ -1,7 +1,8 @@
 """The event store over SQL: implements every event-store port, each method by one read module."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
 from typing import Final
@@ -9,11 +10,11 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.path_counts import count_touch_paths
-from plugins.events_sql.execution.query_executor import Backend, QueryExecutor
-from plugins.events_sql.execution.shared_aggregates import SharedAggregates
+from plugins.events_sql.attribution.path_counts import count_touch_paths, may_share_path_tables
+from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, StatementRunner
+from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
-from plugins.events_sql.reads.aggregate import evaluate_aggregates
+from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_credits_table
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
 from plugins.events_sql.reads.items import sum_items_booked_in_span
@@ -91,6 +92,13 @@ def open_store(settings: SqlSettings) -> "SqlEventStore":
     return SqlEventStore(getattr(backend, name)(settings))
 
 
+def _one_by_one(
+    evaluate: Callable[[Q, StatementRunner], R],
+) -> Callable[[Sequence[Q], StatementRunner], list[R]]:
+    """Returns a function that evaluates queries one after the other."""
+    return lambda queries, runner: [evaluate(query, runner) for query in queries]
+
+
 class SqlEventStore:
     """The event-store ports on one SQL engine.
 
@@ -101,12 +109,35 @@ class SqlEventStore:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._engine = QueryExecutor(backend)
-        self._aggregates = SharedAggregates(
+        self._aggregates = self._share_reads(
+            evaluate_aggregates,
+            lambda result: replace(result, rows=list(result.rows)),
+            may_share_tables=may_share_credits_table,
+        )
+        self._touch_paths = self._share_reads(count_touch_paths, list, may_share_tables=may_share_path_tables)
+        self._cohorts = self._share_reads(
+            _one_by_one(evaluate_cohorts),
+            lambda result: CohortResult(dict(result.sizes), list(result.cells)),
+        )
+        self._funnels = self._share_reads(
+            _one_by_one(evaluate_funnel), lambda result: FunnelResult(list(result.steps), result.open)
+        )
+        self._people = self._share_reads(_one_by_one(list_people), lambda page: (list(page[0]), page[1]))
+
+    def _share_reads(
+        self,
+        evaluate: Callable[[Sequence[Q], StatementRunner], list[R]],
+        copy_result: Callable[[R], R],
+        may_share_tables: Callable[[Q, Q], bool] | None = None,
+    ) -> SharedReads[Q, R]:
+        return SharedReads(
             lambda queries: self._engine.run_read_within_time_budget(
-                lambda runner: evaluate_aggregates(queries, runner)
+                lambda runner: evaluate(queries, runner)
             ),
             self._engine.ended_writes_unless_writing,
-            is_only_writer=backend.is_only_writer,
+            is_only_writer=self.backend.is_only_writer,
+            copy_result=copy_result,
+            may_share_tables=may_share_tables,
         )
 
     async def check(self) -> None:
@@ -191,7 +222,7 @@ class SqlEventStore:
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Returns aggregations by dimensions and buckets."""
-        return await self._aggregates.aggregate(query)
+        return await self._aggregates.read(query)
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Returns a page of events."""
@@ -243,7 +274,7 @@ class SqlEventStore:
 
     async def list_people_and_total(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """Returns a page of persons and the number of all."""
-        return await self._engine.run_read_within_time_budget(lambda runner: list_people(query, runner))
+        return await self._people.read(query)
 
     async def find_person_of_any_id(self, workspace_id: UUID, any_id: str) -> str | None:
         """Returns the person of an id."""
@@ -364,15 +395,15 @@ class SqlEventStore:
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes, activity and revenue."""
-        return await self._engine.run_read_within_time_budget(lambda runner: evaluate_cohorts(query, runner))
+        return await self._cohorts.read(query)
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""
-        return await self._engine.run_read_within_time_budget(lambda runner: evaluate_funnel(query, runner))
+        return await self._funnels.read(query)
 
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""
-        return await self._engine.run_read_within_time_budget(lambda runner: count_touch_paths(query, runner))
+        return await self._touch_paths.read(query)
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Returns the sums of sold and returned items."""

@@ -1,6 +1,8 @@
 """Counts touch paths with and without conversion and sums their money, for data-driven attribution models."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -11,18 +13,18 @@ from plugins.events_sql.attribution.credited_conversions import (
 )
 from plugins.events_sql.attribution.path_touches import (
     PATH_TOUCHES,
-    create_touch_table_of_all_persons,
-    create_touch_tables_of_conversions,
+    create_touch_tables_of_all_persons,
 )
 from plugins.events_sql.attribution.touch_paths import touches_in_window_query
 from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.shared_reads import is_same_value
 from plugins.events_sql.relations.currency_conversion import is_foreign
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import compiled_source
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.time_buckets import microseconds
-from service_core.plugin import CreditRule, QueryScope, TimeRange, TouchPath, TouchPathQuery, Weighting
+from service_core.plugin import CreditRule, QueryScope, TouchPath, TouchPathQuery, Weighting
 
 PathKeys = tuple[tuple[str | None, ...], ...]
 
@@ -40,14 +42,23 @@ class _PathSums(NamedTuple):
     orders: int = 0
 
 
-def count_touch_paths(plan: TouchPathQuery, runner: StatementRunner) -> list[TouchPath]:
-    """Returns every distinct path with its counts and its money."""
+def count_touch_paths(plans: Sequence[TouchPathQuery], runner: StatementRunner) -> list[list[TouchPath]]:
+    """Returns every distinct path with its counts and its money, for plans that differ only in their key columns."""
+    plan = plans[0]
     rule = CreditRule(Weighting.LAST, plan.window, event_names=plan.event_names)
+    runner.begin_snapshot()
     create_credited_conversions_table(plan.scope, rule, runner, with_first_orders=False)
-    create_touch_tables_of_conversions(plan.scope, plan.window, runner)
+    create_touch_tables_of_all_persons(plan.scope, plan.window, runner)
+    return [_count_paths_from_tables(plan, runner) for plan in plans]
+
+
+def may_share_path_tables(first: TouchPathQuery, second: TouchPathQuery) -> bool:
+    """Returns whether two plans differ only in their key columns."""
+    return is_same_value(replace(first, key_columns=()), replace(second, key_columns=()))
+
+
+def _count_paths_from_tables(plan: TouchPathQuery, runner: StatementRunner) -> list[TouchPath]:
     sums = _sum_by_path(runner, plan.scope, _window_touches_per_unit(plan))
-    span = TimeRange(plan.scope.span.start - plan.window, plan.scope.span.end)
-    create_touch_table_of_all_persons(plan.scope, span, runner)
     unconverted = _count_distinct_collapsed_paths(runner, _touches_per_unconverted_person(plan))
     return [
         _touch_path(keys, sums.get(keys, _PathSums()), unconverted[keys]) for keys in {**sums, **unconverted}

@@ -50,8 +50,21 @@ _REPORTING: Final = sa.table(
 
 def create_touch_tables_of_conversions(scope: QueryScope, window: timedelta, runner: StatementRunner) -> None:
     """Creates `PATH_TOUCHES` for the persons in `CREDITED_CONVERSIONS`, and `touch_paths.UNTOUCHED`."""
-    span = _span_of_windows(window, runner)
+    first, last = _first_and_last_conversion(runner) or (_EPOCH, _EPOCH)
+    span = TimeRange(first - window, last + timedelta.resolution)
     _create_path_touches_table(scope, span, runner, only_of_conversions=True)
+    _create_untouched_table(scope, runner)
+
+
+def create_touch_tables_of_all_persons(scope: QueryScope, window: timedelta, runner: StatementRunner) -> None:
+    """Creates the tables of `create_touch_tables_of_conversions`, with the touches of all persons since the window before the span."""
+    first, _ = _first_and_last_conversion(runner) or (scope.span.start, None)
+    span = TimeRange(min(first, scope.span.start) - window, scope.span.end)
+    _create_path_touches_table(scope, span, runner, only_of_conversions=False)
+    _create_untouched_table(scope, runner)
+
+
+def _create_untouched_table(scope: QueryScope, runner: StatementRunner) -> None:
     runner.create_temp_table(_REPORTING.name, deferred_statement(_conversions_of_reporting_persons, scope))
     if runner.fetch_rows(deferred_statement(_any_conversion_of_reporting_person)):
         untouched = deferred_statement(_reporting_conversions_without_own_touch, scope)
@@ -60,23 +73,18 @@ def create_touch_tables_of_conversions(scope: QueryScope, window: timedelta, run
     runner.create_temp_table(UNTOUCHED.name, untouched)
 
 
-def create_touch_table_of_all_persons(scope: QueryScope, span: TimeRange, runner: StatementRunner) -> None:
-    """Creates `PATH_TOUCHES` with all touches of a span, and maybe some before it."""
-    _create_path_touches_table(scope, span, runner, only_of_conversions=False)
+def _first_and_last_conversion(runner: StatementRunner) -> tuple[datetime, datetime] | None:
+    """Returns the instants of the first and last unit with a path; None without units."""
+    rows = runner.fetch_rows(deferred_statement(_first_and_last_conversion_query))
+    if not rows or rows[0][0] is None:
+        return None
+    first, last = rows[0]
+    return first.replace(tzinfo=UTC), last.replace(tzinfo=UTC)
 
 
-def _span_of_windows(window: timedelta, runner: StatementRunner) -> TimeRange:
-    """Returns the instants of all touches that are in the window of a conversion; an empty span without conversions."""
+def _first_and_last_conversion_query() -> sa.Select[Any]:
     c = CREDITED_CONVERSIONS.c
-    first, last = next(
-        iter(
-            runner.fetch_rows(sa.select(sa.func.min(c.timestamp), sa.func.max(c.timestamp)).where(c.has_path))
-        ),
-        (None, None),
-    )
-    if first is None or last is None:
-        return TimeRange(_EPOCH, _EPOCH)
-    return TimeRange(first.replace(tzinfo=UTC) - window, last.replace(tzinfo=UTC) + timedelta.resolution)
+    return sa.select(sa.func.min(c.timestamp), sa.func.max(c.timestamp)).where(c.has_path)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -94,14 +102,20 @@ def _create_path_touches_table(
     )
     runner.create_temp_table(_CANDIDATES, deferred_statement(_candidates_of_sessions, since_sessions_began))
     runner.create_temp_table(_REPEATERS.name, deferred_statement(_persons_with_campaign_outside_url))
-    tables = [_CANDIDATES]
-    if runner.fetch_rows(deferred_statement(_any_repeater)):
-        runner.create_temp_table(
-            _EARLIER_CANDIDATES,
-            deferred_statement(_other_marked_candidates_of_repeaters, since_sessions_began),
-        )
-        tables.append(_EARLIER_CANDIDATES)
-    runner.create_temp_table(PATH_TOUCHES.name, deferred_statement(touches_of_candidates_query, *tables))
+    may_repeat = bool(runner.fetch_rows(deferred_statement(_any_repeater)))
+    if may_repeat:
+        earlier = deferred_statement(_other_marked_candidates_of_repeaters, since_sessions_began)
+        runner.create_temp_table(_EARLIER_CANDIDATES, earlier)
+    touches = _path_touches_with_earlier_campaigns if may_repeat else _path_touches_without_repeats
+    runner.create_temp_table(PATH_TOUCHES.name, deferred_statement(touches))
+
+
+def _path_touches_without_repeats() -> sa.Select[Any]:
+    return touches_of_candidates_query(_CANDIDATES, may_repeat_campaigns=False)
+
+
+def _path_touches_with_earlier_campaigns() -> sa.Select[Any]:
+    return touches_of_candidates_query(_CANDIDATES, _EARLIER_CANDIDATES, may_repeat_campaigns=True)
 
 
 def _first_instant_of_sessions(scope: QueryScope, runner: StatementRunner) -> datetime:

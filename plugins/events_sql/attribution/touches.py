@@ -52,7 +52,7 @@ def all_touches_with_person(
         else [compiled_source(_person_and_session_per_candidate).as_cte("places", **workspace)]
     )
     candidates = compiled_source(_candidates_with_person, *shape).as_cte("candidates", *places, **workspace)
-    visit = compiled_source(_classified_visits_with_session_count).as_cte("visit", candidates)
+    visit = compiled_source(_classified_visits, True).as_cte("visit", candidates)
     return compiled_source(_visits_unlike_previous_of_session).as_cte("touches", visit)
 
 
@@ -70,12 +70,15 @@ def touches_table(name: str) -> sa.TableClause:
     return compiled_source(_visits_unlike_previous_of_session).as_table(name)
 
 
-def touches_of_candidates_query(*candidate_tables: str) -> sa.Select[Any]:
-    """Selects the touches among the candidates of temporary tables (`candidates_with_person`)."""
-    source = compiled_source(_candidates_of_tables, *candidate_tables)
-    visit = compiled_source(_classified_visits_with_session_count).as_cte(
-        "visit", source.as_cte("candidates")
-    )
+def touches_of_candidates_query(*candidate_tables: str, may_repeat_campaigns: bool) -> sa.Select[Any]:
+    """Selects the touches among the candidates of temporary tables (`candidates_with_person`).
+
+    Args:
+        candidate_tables: the names of the tables.
+        may_repeat_campaigns: whether a candidate has a campaign that is not in its URL.
+    """
+    candidates = compiled_source(_candidates_of_tables, *candidate_tables).as_cte("candidates")
+    visit = compiled_source(_classified_visits, may_repeat_campaigns).as_cte("visit", candidates)
     touches = compiled_source(_visits_unlike_previous_of_session).as_subquery("touches", visit)
     return sa.select(*touches.c)
 
@@ -87,39 +90,48 @@ def _candidates_of_tables(*names: str) -> sa.Select[Any] | sa.CompoundSelect[Any
 
 
 def _visits_unlike_previous_of_session() -> sa.CompoundSelect[Any]:
-    """Selects the visits that differ from the previous visit of their session."""
-    visit = compiled_source(_classified_visits_with_session_count).as_table("visit")
+    """Selects the visits that differ from the previous visit of their session; nearly all sessions have one visit."""
+    visit = compiled_source(_classified_visits, True).as_table("visit")
+    many = (
+        sa.select(visit.c.session_no)
+        .group_by(visit.c.session_no)
+        .having(sa.func.count() > 1)
+        .subquery("many")
+    )
     columns = [visit.c[name] for name in ("person_no", "at", "seq", *TOUCH_VALUE_COLUMNS)]
     direct = (visit.c.channel == DIRECT).label("is_direct")
-    only = sa.select(*columns, direct).where(visit.c.among == 1)
+    joined = visit.outerjoin(many, many.c.session_no == visit.c.session_no)
+    only = sa.select(*columns, direct).select_from(joined).where(many.c.session_no.is_(None))
     same = fn.TupleKey(*(visit.c[column] for column in _SAME_TOUCH_COLUMNS))
     before = sa.func.lag(same).over(partition_by=visit.c.session_no, order_by=(visit.c.at, visit.c.seq))
     several = sa.select(*columns, direct, same.is_distinct_from(before).label("differs"))
-    compared = several.where(visit.c.among > 1).subquery("compared")
+    compared = several.join_from(visit, many, many.c.session_no == visit.c.session_no).subquery("compared")
     changes = sa.select(*(column for column in compared.c if column.name != "differs")).where(
         compared.c.differs
     )
     return sa.union_all(only, changes)
 
 
-def _classified_visits_with_session_count() -> sa.Select[Any]:
-    """Selects candidates that are classified, and how many there are in their session."""
-    classified = _candidates_with_classification(
-        compiled_source(_candidates_with_person, None, None).as_table("candidates")
-    )
-    c = classified.c
-    among = sa.func.count().over(partition_by=c.session_no).label("among")
-    return sa.select(c.person_no, c.session_no, c.at, c.seq, *_touch_value_columns(c), among).where(
+def _classified_visits(may_repeat_campaigns: bool) -> sa.Select[Any]:
+    """Selects candidates that are classified."""
+    candidates = compiled_source(_candidates_with_person, None, None).as_table("candidates")
+    c = _candidates_with_classification(candidates, may_repeat_campaigns).c
+    return sa.select(c.person_no, c.session_no, c.at, c.seq, *_touch_value_columns(c)).where(
         c.by.is_not(None)
     )
 
 
-def _candidates_with_classification(candidates: sa.TableClause) -> sa.Subquery:
+def _candidates_with_classification(candidates: sa.TableClause, may_repeat_campaigns: bool) -> sa.Subquery:
     """Returns candidates with how they are classified: ``own``, ``referral``, ``nothing``, or NULL for no touch.
 
     Only a candidate with campaign values can repeat those of another one; a candidate without them is stored
     because it is the first of its session.
     """
+    by_own = sa.case((candidates.c.own_channel.is_not(None), sa.literal("own")))
+    by_nothing = sa.func.coalesce(by_own, sa.literal("nothing"))
+    if not may_repeat_campaigns:
+        by = sa.case((candidates.c.marked, by_own), else_=by_nothing)
+        return sa.select(*candidates.c, by.label("by")).subquery("classified")
     campaign = fn.TupleKey(*(candidates.c[column] for column in CAMPAIGN_COLUMNS))
     in_time = (candidates.c.at, candidates.c.seq)
     latest = sa.func.lag(campaign).over(partition_by=candidates.c.person_no, order_by=in_time)
@@ -127,13 +139,10 @@ def _candidates_with_classification(candidates: sa.TableClause) -> sa.Subquery:
     marked_candidates = sa.select(candidates, same).where(candidates.c.marked).subquery()
     carried = sa.and_(marked_candidates.c.same, sa.not_(marked_candidates.c.campaign_in_url))
     by_referral = sa.case((marked_candidates.c.referral_channel.is_not(None), sa.literal("referral")))
-    by_own = sa.case((marked_candidates.c.own_channel.is_not(None), sa.literal("own")))
+    by_own_if_marked = sa.case((marked_candidates.c.own_channel.is_not(None), sa.literal("own")))
     marked = sa.select(
         *(marked_candidates.c[column.name] for column in candidates.c),
-        sa.case((carried, by_referral), else_=by_own).label("by"),
-    )
-    by_nothing = sa.case(
-        (candidates.c.own_channel.is_not(None), sa.literal("own")), else_=sa.literal("nothing")
+        sa.case((carried, by_referral), else_=by_own_if_marked).label("by"),
     )
     plain = sa.select(*candidates.c, by_nothing.label("by")).where(sa.not_(candidates.c.marked))
     return sa.union_all(marked, plain).subquery("classified")

@@ -209,6 +209,10 @@ class StatementRunner:
         """Creates or replaces a temporary table for the following statements of this runner."""
         self.lazily_opened_session.create_temp_table(name, *self._statements.render_from_cache(statement))
 
+    def begin_snapshot(self) -> None:
+        """Makes all further statements see the same snapshot, where the engine supports it."""
+        self.lazily_opened_session.begin_snapshot()
+
     def cancel_and_refuse_further(self) -> None:
         """Cancels the running statement and refuses all further ones."""
         with self._lock:

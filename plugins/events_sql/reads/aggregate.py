@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.attribution_credits import create_credits_table, credits_table
 from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.shared_reads import is_same_value
 from plugins.events_sql.execution.statement_cache import DeferredStatement, deferred_statement
 from plugins.events_sql.reads.relation_scan import (
     BUCKET_COLUMN,
@@ -31,6 +32,7 @@ from service_core.plugin import (
     Difference,
     Measure,
     Ratio,
+    Relation,
 )
 
 _GRID: Final = "grid"
@@ -42,10 +44,29 @@ def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner
     """Returns the grids of plans with the same scope, credit rule and trailing windows; they share the tables of credits."""
     required = [scan for plan in plans for scan in _required_credits_tables(plan)]
     if required:
-        runner.lazily_opened_session.begin_snapshot()
+        runner.begin_snapshot()
     for _, tables in groupby(sorted(required, key=_trailing_days), key=_trailing_days):
         _create_shared_credits_table(plans[0], list(tables), runner)
     return [_evaluate_aggregate(plan, runner) for plan in plans]
+
+
+def may_share_credits_table(first: AggregateQuery, second: AggregateQuery) -> bool:
+    """Returns whether two plans count the credits of the same rule and scope."""
+    return (
+        _reads_credits_of_span(first)
+        and _reads_credits_of_span(second)
+        and is_same_value((first.scope, first.credit), (second.scope, second.credit))
+    )
+
+
+def _reads_credits_of_span(plan: AggregateQuery) -> bool:
+    """Returns whether a plan counts credits, all of them in its span."""
+    days = [
+        aggregation.trailing_days
+        for aggregation in _distinct_aggregations(plan)
+        if aggregation.relation is Relation.CREDITS
+    ]
+    return plan.credit is not None and bool(days) and all(each is None for each in days)
 
 
 def _create_shared_credits_table(

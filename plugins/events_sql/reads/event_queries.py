@@ -1,5 +1,6 @@
 """Reads event rows, event names, property keys and current visitors."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from service_core.plugin import (
     PAGE_VIEWS,
     ActiveVisitor,
     CustomPropertySummary,
+    Event,
     EventNameSummary,
     EventPageQuery,
     EventPageResult,
@@ -141,31 +143,61 @@ def list_active_visitors_latest_first(
 ) -> list[ActiveVisitor]:
     """Returns visitors with a visit event received since an instant, latest first.
 
-    Their revenue includes what revenue providers report under the visitor's id.
+    Their revenue includes what revenue providers report under the visitor's id. Visitors are counted by a few columns;
+    full rows are read only of the latest visit events.
     """
+    runner.begin_snapshot()
+    facts_by_position = {
+        (at, seq): facts
+        for at, seq, *facts in runner.fetch_rows(_active_visitor_facts_query(scope, received_since, limit))
+    }
+    if not facts_by_position:
+        return []
+    latest_events = {
+        (to_naive_utc(event.timestamp), event.seq): event
+        for event in _read_events_at(list(facts_by_position), scope, runner)
+    }
+    return [_to_live_visitor(latest_events[position], facts) for position, facts in facts_by_position.items()]
+
+
+def _active_visitor_facts_query(scope: QueryScope, received_since: datetime, limit: int) -> sa.Select[Any]:
+    """Selects the position of the latest visit event of each visitor, and the counts and money of its events."""
     source, where = source_and_conditions_of_scope(scope)
     where = [*where, EVENTS.c.received_at >= sa.literal(to_naive_utc(received_since))]
-    by_visitor: Any = {"partition_by": EVENTS.c.visitor_no}
-    at = EVENTS.c.timestamp
-    is_visit = EVENTS.c.from_device
-    viewed = sa.case((sa.and_(is_visit, name_in(EVENTS.c.event_name, PAGE_VIEWS)), 1), else_=0)
-    visit_first = sa.case((is_visit, 0), else_=1)
+    at, seq, is_visit = EVENTS.c.timestamp, EVENTS.c.seq, EVENTS.c.from_device
+    viewed = sa.and_(is_visit, name_in(EVENTS.c.event_name, PAGE_VIEWS))
     paid = _charges_with_missing_rate_flag(scope)
     foreign = sa.and_(paid.c.missing_fx_rate, paid.c.amount > 0)
-    joined = source.outerjoin(paid, sa.and_(paid.c.seq == EVENTS.c.seq, paid.c.timestamp == at))
-    facts = sa.select(
-        *EVENT_COLUMNS,
-        sa.func.sum(viewed).over(**by_visitor).label("views"),
-        sa.func.count(sa.case((is_visit, 1))).over(**by_visitor).label("n"),
-        sa.func.coalesce(sa.func.sum(paid.c.amount).over(**by_visitor), 0).label("paid"),
-        sa.func.count(sa.case((foreign, 1))).over(**by_visitor).label("foreign"),
-        sa.func.min(sa.case((is_visit, at))).over(**by_visitor).label("first_at"),
-        sa.func.row_number().over(**by_visitor, order_by=(visit_first, *NEWEST_FIRST)).label("place"),
+    joined = source.outerjoin(paid, sa.and_(paid.c.seq == seq, paid.c.timestamp == at))
+    latest_at = sa.func.max(at).filter(is_visit).label("latest_at")
+    visitor_id = sa.func.max(EVENTS.c.visitor_id)
+    query = sa.select(
+        latest_at,
+        fn.LatestBy(seq, at, seq, is_visit).label("latest_seq"),
+        sa.func.count().filter(viewed).label("views"),
+        sa.func.count().filter(is_visit).label("n"),
+        sa.func.coalesce(sa.func.sum(paid.c.amount), 0).label("paid"),
+        sa.func.count().filter(foreign).label("foreign"),
+        sa.func.min(at).filter(is_visit).label("first_at"),
     )
-    facts_of_events = facts.select_from(joined).where(*where).subquery()
-    latest = sa.select(facts_of_events).where(facts_of_events.c.place == 1, facts_of_events.c.from_device)
-    ordered = latest.order_by(facts_of_events.c.timestamp.desc(), facts_of_events.c.visitor_id).limit(limit)
-    return [_to_live_visitor(row) for row in runner.fetch_rows(ordered)]
+    by_visitor = query.select_from(joined).where(*where).group_by(EVENTS.c.visitor_no)
+    visited = by_visitor.having(sa.func.count().filter(is_visit) > 0)
+    return visited.order_by(sa.desc(sa.func.max(at).filter(is_visit)), visitor_id).limit(limit)
+
+
+def _read_events_at(
+    positions: Sequence[tuple[datetime, int]], scope: QueryScope, runner: StatementRunner
+) -> list[Event]:
+    """Returns the events of a scope at given instants with given sequence numbers."""
+    source, where = source_and_conditions_of_scope(scope)
+    instants = [at for at, _ in positions]
+    between = [
+        EVENTS.c.timestamp >= sa.literal(min(instants)),
+        EVENTS.c.timestamp <= sa.literal(max(instants)),
+    ]
+    numbers = fn.InArray(EVENTS.c.seq, sa.literal([seq for _, seq in positions], sa.ARRAY(sa.BigInteger)))
+    query = sa.select(*EVENT_COLUMNS).select_from(source).where(*where, *between, numbers)
+    return [row_to_event(row) for row in runner.fetch_rows(query)]
 
 
 def _charges_with_missing_rate_flag(scope: QueryScope) -> sa.FromClause:
@@ -177,11 +209,12 @@ def _charges_with_missing_rate_flag(scope: QueryScope) -> sa.FromClause:
     return sa.select(*columns).where(*money.where, table.c.kind == CHARGE).subquery("paid")
 
 
-def _to_live_visitor(row: tuple[Any, ...]) -> ActiveVisitor:
-    latest = row_to_event(row[: len(EVENT_COLUMNS)])
-    views, n, paid, foreign, first, _ = row[len(EVENT_COLUMNS) :]
-    revenue = None if foreign else int(paid)
-    return ActiveVisitor(latest, int(views), int(n), revenue, to_utc(first), latest.timestamp)
+def _to_live_visitor(latest_event: Event, facts: Sequence[Any]) -> ActiveVisitor:
+    views, events, paid, unconverted_charges, first_at = facts
+    revenue = None if unconverted_charges else int(paid)
+    return ActiveVisitor(
+        latest_event, int(views), int(events), revenue, to_utc(first_at), latest_event.timestamp
+    )
 
 
 def event_time_range_with_bots(

@@ -36,7 +36,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def stream_newest_events(scope: QueryScope, max_events: int, runner: StatementRunner) -> Iterator[RowBatch]:
     """Yields the newest events of a scope in frames, newest first."""
-    runner.lazily_opened_session.begin_snapshot()
+    runner.begin_snapshot()
     left = max_events
     for slice_span in _time_slices_newest_first(scope, runner, EVENTS_PER_BATCH):
         source, where = source_and_conditions_of_scope(replace(scope, span=slice_span))
@@ -50,7 +50,7 @@ def stream_newest_events(scope: QueryScope, max_events: int, runner: StatementRu
 
 def stream_persons_of_page(plan: PeoplePageQuery, runner: StatementRunner) -> Iterator[Sequence[Person]]:
     """Yields the persons of a page of any length in lists."""
-    runner.lazily_opened_session.begin_snapshot()
+    runner.begin_snapshot()
     create_matching_persons_table(plan, runner)
     for done in range(0, plan.limit, PERSONS_PER_BATCH):
         size = min(PERSONS_PER_BATCH, plan.limit - done)

@@ -18,7 +18,7 @@ _ID_COLUMNS: Final = ("visitor_id", "strong_id", "sent_visitor_id", "distinct_id
 
 def stream_superseded_events(workspace_id: UUID, runner: StatementRunner) -> Iterator[list[SupersededEvent]]:
     """Yields the superseded events of a workspace, by sequence number, in lists of bounded length."""
-    runner.lazily_opened_session.begin_snapshot()
+    runner.begin_snapshot()
     c, last = SUPERSEDED_EVENTS.c, -1
     columns = [c[f.name] for f in COLUMNS]
     while True:

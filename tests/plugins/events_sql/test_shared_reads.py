@@ -1,4 +1,4 @@
-"""Aggregates that share a run: which ones may, and what the run reads."""
+"""Reads that share a run: which ones may, and what the run reads."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,9 +9,16 @@ import pytest
 
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.execution.shared_aggregates import SharedAggregates
+from plugins.events_sql.execution.shared_reads import SharedReads
+from plugins.events_sql.reads.aggregate import may_share_credits_table
 from service_core.analytics.measures import count_rows, sum_column, touch_column
-from service_core.analytics.ports import AggregateQuery, AggregateResult, CreditRule, Weighting
+from service_core.analytics.ports import (
+    AggregateQuery,
+    AggregateResult,
+    CreditRule,
+    TouchPathQuery,
+    Weighting,
+)
 from service_core.plugin import Predicate, Relation
 from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
 from tests.plugins.events_sql.conftest import SPAN
@@ -31,7 +38,13 @@ class RecordedRuns:
         self.ended_writes: int | None = 0
         self.released = asyncio.Event()
         self.cancelled = 0
-        self.shared = SharedAggregates(self._run, lambda: self.ended_writes, is_only_writer=is_only_writer)
+        self.shared = SharedReads(
+            self._run,
+            lambda: self.ended_writes,
+            is_only_writer=is_only_writer,
+            copy_result=lambda result: replace(result, rows=list(result.rows)),
+            may_share_tables=may_share_credits_table,
+        )
 
     async def _run(self, queries: Sequence[AggregateQuery]) -> list[AggregateResult]:
         self.runs.append(list(queries))
@@ -45,7 +58,7 @@ class RecordedRuns:
 
     async def ask(self, query: AggregateQuery) -> asyncio.Task[AggregateResult]:
         """Returns the task of an aggregate whose run has begun."""
-        task = asyncio.create_task(self.shared.aggregate(query))
+        task = asyncio.create_task(self.shared.read(query))
         for _ in range(5):
             await asyncio.sleep(0)
         return task
@@ -92,7 +105,7 @@ async def test_aggregates_of_one_credit_rule_asked_together_share_a_run() -> Non
     recorded.released.set()
     by_source = replace(CREDITS, dimensions=({"credits": touch_column("attribution_source")},))
     other_rule = replace(CREDITS, credit=replace(RULE, window=timedelta(days=7)))
-    await asyncio.gather(*map(recorded.shared.aggregate, (CREDITS, by_source, EVENTS, other_rule, CREDITS)))
+    await asyncio.gather(*map(recorded.shared.read, (CREDITS, by_source, EVENTS, other_rule, CREDITS)))
     assert [CREDITS, by_source] in recorded.runs
     assert len(recorded.runs) == 3
 
@@ -112,11 +125,9 @@ async def test_failed_run_fails_all_its_callers_and_is_not_joined_again() -> Non
     async def fail(_: Sequence[AggregateQuery]) -> list[AggregateResult]:
         raise RuntimeError("broken")
 
-    shared = SharedAggregates(fail, lambda: 0, is_only_writer=True)
+    shared = SharedReads(fail, lambda: 0, is_only_writer=True, copy_result=lambda result: result)
     for _ in range(2):
-        failed = await asyncio.gather(
-            shared.aggregate(EVENTS), shared.aggregate(EVENTS), return_exceptions=True
-        )
+        failed = await asyncio.gather(shared.read(EVENTS), shared.read(EVENTS), return_exceptions=True)
         assert [type(error) for error in failed] == [RuntimeError] * 2
 
 
@@ -149,3 +160,29 @@ async def test_attribution_of_a_month_reads_only_that_month_and_its_window(
     assert by_source.rows == [("google", 3_000_000)]
     assert rows["conversion_reports"] == 3
     assert rows["path_candidates"] == 3 + 2  # two lie in the month before the first conversion
+
+
+async def test_touch_paths_by_two_keys_asked_together_share_their_tables(
+    duckdb: SqlEventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = EventBuilder()
+    builder.add_event(
+        "page_view", at="2026-03-01", visitor="A1", **campaign_columns("google", "cpc", "spring")
+    )
+    builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100)
+    await duckdb.append(builder.events)
+    created: list[str] = []
+    create = StatementRunner.create_temp_table
+
+    def record_name(runner: StatementRunner, name: str, statement: object) -> None:
+        created.append(name)
+        create(runner, name, statement)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(StatementRunner, "create_temp_table", record_name)
+    keys = (touch_column("utm_campaign"),), (touch_column("channel"),)
+    plans = [TouchPathQuery(builder.query_scope(SPAN), timedelta(days=30), key) for key in keys]
+    by_campaign, by_channel = await asyncio.gather(*map(duckdb.list_distinct_touch_paths_with_counts, plans))
+
+    assert [path.keys for path in by_campaign] == [(("spring",),)]
+    assert [path.keys for path in by_channel] == [(("paid_search",),)]
+    assert created.count("path_touches") == 1
