@@ -57,6 +57,7 @@ _PAGES_OF_RESOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "container_script_proposal": "/container/proposals/{id}",
         "link_domain": "/w/{workspace}/domains",
         "workspace": "/w/{workspace}/settings/general",
+        "connection": "/w/{workspace}/settings/connections",
     }
 )
 """Resource type -> its page below the application's address."""

@@ -72,6 +72,7 @@ ENTRIES: Final = (
     NavEntry(NavSection.ACT, "Links", "/links"),
     NavEntry(NavSection.ACT, "Conversion rules", "/rules"),
     NavEntry(NavSection.SETTINGS, "General", "/settings/general"),
+    NavEntry(NavSection.SETTINGS, "Connections", "/settings/connections"),
     NavEntry(NavSection.SETTINGS, "Sites and script", "/tracking"),
     NavEntry(NavSection.SETTINGS, "API keys", "/keys", Permission.MANAGE),
     NavEntry(NavSection.SETTINGS, "Members", "/members"),

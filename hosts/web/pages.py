@@ -22,6 +22,7 @@ from hosts.web import (
     audit,
     change_preview,
     connected_apps,
+    connections,
     consent,
     crawlers,
     dashboards,
@@ -120,6 +121,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *share_links.PAGES,
     *start.PAGES,
     *general_settings.PAGES,
+    *connections.PAGES,
     *theme.PAGES,
 )
 

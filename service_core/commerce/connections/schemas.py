@@ -36,7 +36,7 @@ class ConnectionAnswer(ConnectionRecord):
 
     label: str = Field(description="Name of the provider.")
     webhook_path: str | None = Field(
-        description="Path of the ingest host that takes its webhooks; null if it sends none."
+        description="Path of its webhooks on the ingest host; the id of the workspace follows. Null if it sends none."
     )
 
 
