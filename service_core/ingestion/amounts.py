@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from service_core.ingestion.text_cache import cache_by_text
 from service_core.kernel.money import ISO_4217_CODES, to_minor
 
 AMOUNT_FIELDS: Final = ("value", "revenue", "amount")
@@ -87,5 +88,13 @@ def _without_sign_and_separators(text: str) -> str:
 def _parse_decimal_number_or_text(value: object) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    text = _without_sign_and_separators(value) if isinstance(value, str) else repr(value)
+    return _parse_decimal(value) if isinstance(value, str) else _decimal_or_none(repr(value))
+
+
+@cache_by_text(2048)
+def _parse_decimal(text: str) -> Decimal | None:
+    return _decimal_or_none(_without_sign_and_separators(text))
+
+
+def _decimal_or_none(text: str) -> Decimal | None:
     return Decimal(text) if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text) else None

@@ -1,6 +1,7 @@
 """Classifies events as bot traffic. Events of bots are stored and marked, never rejected."""
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any, Final
 
 from service_core.ingestion.ports import Device
@@ -15,6 +16,7 @@ INFORMATIONAL_REASONS: Final = frozenset({RATE, "datacenter_ip"})
 _DECIDING_REASONS: Final = (KNOWN_AGENT, HEADLESS, PREFETCH, REFERRER_SPAM)
 """The reasons that make a bot, the most certain first."""
 
+_REASONS: Final = (KNOWN_AGENT, HEADLESS, PREFETCH, REFERRER_SPAM, RATE)
 _PURPOSE_HEADERS: Final = ("sec-purpose", "purpose", "x-purpose", "x-moz")
 _PREFETCH_PURPOSES: Final = ("prefetch", "prerender", "preview")
 
@@ -36,15 +38,20 @@ def classify_bot(
         high_rate_as_note_only: whether the visitor sends more events a minute than a person could; only added to the reasons.
         self_declared: whether the sender declared itself a bot (``properties.bot``).
     """
-    signs = {
-        KNOWN_AGENT: device is not None and device.crawler,
-        HEADLESS: device is not None and device.headless,
-        PREFETCH: any(_is_prefetch(headers.get(name, "")) for name in _PURPOSE_HEADERS),
-        REFERRER_SPAM: spam_referrer,
-        RATE: high_rate_as_note_only,
-    }
-    reasons = tuple(sorted(reason for reason, holds in signs.items() if holds))
-    return self_declared or any(reason not in INFORMATIONAL_REASONS for reason in reasons), reasons
+    reasons = _sorted_reasons(
+        device is not None and device.crawler,
+        device is not None and device.headless,
+        bool(headers) and any(_is_prefetch(headers.get(name, "")) for name in _PURPOSE_HEADERS),
+        spam_referrer,
+        high_rate_as_note_only,
+    )
+    return self_declared or not INFORMATIONAL_REASONS.issuperset(reasons), reasons
+
+
+@cache
+def _sorted_reasons(*signs: bool) -> tuple[str, ...]:
+    """Returns the sorted reasons of the signs that hold; the signs are in the order of `_REASONS`."""
+    return tuple(sorted(reason for reason, holds in zip(_REASONS, signs, strict=True) if holds))
 
 
 def bot_columns(device: Device | None, is_bot: bool, reasons: Collection[str]) -> dict[str, Any]:

@@ -26,6 +26,8 @@ def parse_browser_ids(*sources: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for source in sources:
         for group in _field_groups(source):
+            if _COLUMN_BY_FIELD.keys().isdisjoint(group):
+                continue
             for field, column in _COLUMN_BY_FIELD.items():
                 if field in group and (value := campaign_text(group[field])):
                     found.setdefault(column, value)

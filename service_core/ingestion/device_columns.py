@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from service_core.ingestion.campaign import campaign_text
 from service_core.ingestion.ports import Device
+from service_core.ingestion.text_cache import cache_by_text
 
 _USER_AGENT_COLUMNS: Final = ("device_type", "browser", "browser_version", "os", "os_version")
 _SDK_PATHS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = MappingProxyType(
@@ -112,7 +113,12 @@ def names_app(properties: Mapping[str, Any], context: Mapping[str, Any]) -> bool
 
 def first_accepted_language(header: str | None) -> str | None:
     """Returns the first language of an ``Accept-Language`` header."""
-    first = campaign_text((header or "").partition(",")[0].partition(";")[0])
+    return _first_language(header) if header else None
+
+
+@cache_by_text(1024)
+def _first_language(header: str) -> str | None:
+    first = campaign_text(header.partition(",")[0].partition(";")[0])
     return first[:_MAX_LANGUAGE_LENGTH] if first and first != "*" else None
 
 

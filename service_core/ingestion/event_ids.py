@@ -18,6 +18,7 @@ _PLACEHOLDERS: Final = frozenset(
     }
 )  # fmt: skip
 _ZEROS: Final = re.compile(r"[0-]+")
+_ZERO_CHARACTERS: Final = frozenset("0-")
 
 _USER_ID_FIELDS: Final = ("user_id", "userId")
 _NEW_USER_ID_FIELDS: Final = (*_USER_ID_FIELDS, "new_user_id", "newUserId")
@@ -47,7 +48,9 @@ class EventIds:
 
 def is_placeholder_id(value: str) -> bool:
     """Returns whether an id is a placeholder such as ``null`` or ``undefined``."""
-    return value.lower() in _PLACEHOLDERS or _ZEROS.fullmatch(value) is not None
+    return value.lower() in _PLACEHOLDERS or (
+        value[:1] in _ZERO_CHARACTERS and _ZEROS.fullmatch(value) is not None
+    )
 
 
 def parse_event_ids(event_name: str, body: Mapping[str, Any], properties: Mapping[str, Any]) -> EventIds:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
@@ -13,6 +14,7 @@ from service_core.ingestion.models import (
     IngestEndpoint,
     ReceivedEvent,
 )
+from service_core.ingestion.text_cache import MAX_CACHED_TEXT_LENGTH, cache_by_text
 from service_core.kernel.settings import IngestSettings
 
 API: Final = "api"
@@ -58,20 +60,25 @@ class SdkUserAgents:
         if endpoint is IngestEndpoint.BATCH:
             return WEB
         agent = (user_agent or "").lower()
-        if any(token.lower() in agent for token in self.mobile) or _is_mobile_http_client(agent, names_app):
-            return MOBILE_APP
-        if any(token.lower() in agent for token in self.server):
-            return API
-        return BROWSER if any(token in agent for token in _BROWSERS) else API
+        is_app_on_okhttp = "okhttp/" in agent and names_app()
+        if len(agent) > MAX_CACHED_TEXT_LENGTH:
+            return _source_of_user_agent(self, agent, is_app_on_okhttp)
+        return _cached_source_of_user_agent(self, agent, is_app_on_okhttp)
 
 
-def _is_mobile_http_client(agent: str, names_app: Callable[[], bool]) -> bool:
-    """Returns whether the lower-case User-Agent is that of an app's HTTP library on iOS or Android."""
-    return (
-        ("cfnetwork/" in agent and "darwin/" in agent)
-        or agent.startswith("dalvik/")
-        or ("okhttp/" in agent and names_app())
+def _source_of_user_agent(sdks: SdkUserAgents, agent: str, is_app_on_okhttp: bool) -> str:
+    """Returns the source by a lower-case User-Agent; ``okhttp`` is also used on servers."""
+    is_mobile_http_client = (
+        ("cfnetwork/" in agent and "darwin/" in agent) or agent.startswith("dalvik/") or is_app_on_okhttp
     )
+    if is_mobile_http_client or any(token.lower() in agent for token in sdks.mobile):
+        return MOBILE_APP
+    if any(token.lower() in agent for token in sdks.server):
+        return API
+    return BROWSER if any(token in agent for token in _BROWSERS) else API
+
+
+_cached_source_of_user_agent: Final = lru_cache(2048)(_source_of_user_agent)
 
 
 def webhook_provider(arrival: ReceivedEvent) -> str | None:
@@ -115,6 +122,7 @@ def reported_or_connection_ip(
     return own or (_normalized_ip_or_none(connection_ip) if connection_ip and event_source != API else None)
 
 
+@cache_by_text(4096)
 def _normalized_ip_or_none(text: str) -> str | None:
     try:
         address = ip_address(text.strip())

@@ -84,7 +84,10 @@ def _money_missing_in_row(event: Event) -> Iterator[IgnoredValue]:
 
 
 def _has_long_text(fields: Mapping[str, Any], names: Iterable[str]) -> bool:
-    return any(isinstance(id_ := fields.get(name), str) and len(id_) > MAX_TEXT_LENGTH for name in names)
+    for name in names:
+        if name in fields and isinstance(id_ := fields[name], str) and len(id_) > MAX_TEXT_LENGTH:
+            return True
+    return False
 
 
 def _has_unstorable_value(value: Any, depth: int = 0) -> bool:

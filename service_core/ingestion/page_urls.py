@@ -8,6 +8,8 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
+from service_core.ingestion.text_cache import cache_by_text
+
 MAX_URL_LENGTH: Final = 4096
 REDACTED_VALUE: Final = "redacted"
 
@@ -30,6 +32,7 @@ class SplitUrl(NamedTuple):
     query: str
 
 
+@cache_by_text(2048)
 def split_url(url: str) -> SplitUrl:
     """Splits an absolute URL or a bare path."""
     rest, _, _ = url.partition("#")
@@ -42,6 +45,7 @@ def split_url(url: str) -> SplitUrl:
     return SplitUrl(host, slash + path or "/", query)
 
 
+@cache_by_text(2048)
 def parse_referrer_host(referrer: str) -> str | None:
     """Returns the host of a referrer, with or without a scheme; None if it names no host."""
     if "://" in referrer:
@@ -69,6 +73,13 @@ def parse_first_query_values(query: str) -> dict[str, str]:
     return values
 
 
+@cache_by_text(1024)
+def stripped_query_values(query: str) -> frozenset[str]:
+    """Returns the decoded values of a query, the first one of each name, without spaces around them."""
+    return frozenset(value.strip() for value in parse_first_query_values(query).values())
+
+
+@cache_by_text(2048)
 def redact_secret_query_values(url: str) -> str:
     """Returns the URL with the values of secret-like parameters replaced by `REDACTED_VALUE`."""
     if not _SECRET_PATTERN.search(url):

@@ -50,7 +50,7 @@ def to_int64_or_finite_float(value: float) -> int | float | None:
 def sanitize_json_value(value: Any, depth: int = 0) -> Any:
     """Returns a JSON value with all unstorable values replaced; nesting deeper than `MAX_DEPTH` is cut."""
     if isinstance(value, str):
-        return replace_nul_and_surrogates(value)
+        return value if value.isascii() and "\0" not in value else replace_nul_and_surrogates(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):

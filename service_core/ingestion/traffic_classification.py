@@ -38,6 +38,20 @@ class TrafficSource(NamedTuple):
 DIRECT_VISIT: Final = TrafficSource(DIRECT, NO_MEDIUM, "direct")
 
 
+class _VisitKey(NamedTuple):
+    """All that a classification depends on; visits of equal keys have the same source, medium and channel."""
+
+    utm_source: str
+    utm_medium: str
+    utm_campaign: str
+    click_id_type: str | None
+    has_utm: bool
+    has_link_tag: bool
+    external_referrer_host: str | None
+    is_app: bool
+    custom_channels: tuple[CustomChannel, ...]
+
+
 class _RuleInput(NamedTuple):
     """The values of a visit that channel rules test."""
 
@@ -60,6 +74,8 @@ class TrafficClassifier:
         self._registrable = lru_cache(_CACHE_SIZE)(domains.registrable_domain)
         self._entry = lru_cache(_CACHE_SIZE)(self._find_listed_source)
         self._sites = lru_cache(_CACHE_SIZE)(self._registrable_domains)
+        self._visit = lru_cache(_CACHE_SIZE)(self._classify_uncached)
+        self._is_excluded = lru_cache(_CACHE_SIZE)(_is_payment_or_login_page)
 
     def is_other_site_and_no_payment_or_login(self, referrer_host: str, own_hosts: Sequence[str]) -> bool:
         """Returns whether a referring host belongs to another site that is not a payment or login page.
@@ -70,7 +86,7 @@ class TrafficClassifier:
         """
         if self.registrable_domain(referrer_host) in self._sites(tuple(own_hosts)):
             return False
-        return not any(suffix in EXCLUDED_REFERRERS for suffix in _parent_domains(referrer_host))
+        return not self._is_excluded(referrer_host)
 
     def registrable_domain(self, host: str) -> str:
         """Returns the registrable domain of a host, or the host itself if it has none."""
@@ -96,14 +112,33 @@ class TrafficClassifier:
             custom_channels: the workspace's own channels, tested first.
             is_app: whether the referrer is an app: the package or id of one.
         """
-        app_source, app_medium = (
-            _app_source(external_referrer_host) if is_app and external_referrer_host else (None, None)
+        utm = campaign.utm
+        return self._visit(
+            _VisitKey(
+                utm.get("utm_source", ""),
+                utm.get("utm_medium", ""),
+                utm.get("utm_campaign", ""),
+                campaign.first_click_id[1],
+                bool(utm),
+                campaign.lyr is not None,
+                external_referrer_host,
+                is_app,
+                custom_channels,
+            )
         )
-        click_source, click_medium = self._click_source(campaign)
-        named = campaign.utm.get("utm_source", "").lower() or click_source
+
+    def _classify_uncached(self, visit: "_VisitKey") -> TrafficSource:
+        external_referrer_host = visit.external_referrer_host
+        app_source, app_medium = (
+            _app_source(external_referrer_host) if visit.is_app and external_referrer_host else (None, None)
+        )
+        click_source, click_medium = (
+            CLICK_ID_SOURCES[visit.click_id_type] if visit.click_id_type else (None, None)
+        )
+        named = visit.utm_source.lower() or click_source
         source = named or app_source or self._referral_source(external_referrer_host) or DIRECT
         category = SOURCE_CATEGORY.get(self._entry(source) or "")
-        medium = campaign.utm.get("utm_medium") or click_medium or (None if named else app_medium)
+        medium = visit.utm_medium or click_medium or (None if named else app_medium)
         if not medium:
             medium = (
                 DEFAULT_MEDIUM[category]
@@ -112,15 +147,8 @@ class TrafficClassifier:
                 if named or not external_referrer_host
                 else "referral"
             )
-        campaign_name = campaign.utm.get("utm_campaign", "")
-        facts = _visit_facts(campaign, external_referrer_host, medium)
-        channel = self._rule(custom_channels)(_RuleInput(source, medium, campaign_name, category, facts))
-        return TrafficSource(source, medium, channel)
-
-    def _click_source(self, campaign: Campaign) -> tuple[str | None, str | None]:
-        for kind in campaign.click_ids:
-            return CLICK_ID_SOURCES[kind]
-        return None, None
+        rule_input = _RuleInput(source, medium, visit.utm_campaign, category, _visit_facts(visit, medium))
+        return TrafficSource(source, medium, self._rule(visit.custom_channels)(rule_input))
 
     def _referral_source(self, host: str | None) -> str | None:
         return (self._entry(host) or self.registrable_domain(host)) if host else None
@@ -146,22 +174,24 @@ def _app_source(app: str) -> tuple[str, str]:
     return APP_SOURCES.get(app, (app, "referral"))
 
 
-def _visit_facts(campaign: Campaign, external_referrer_host: str | None, medium: str) -> frozenset[VisitFact]:
-    is_declared_direct = campaign.utm.get("utm_source", "").lower() == DIRECT and medium in {
-        NO_MEDIUM,
-        "(not set)",
-    }
-    if is_declared_direct or (campaign.is_empty and not external_referrer_host):
+def _visit_facts(visit: _VisitKey, medium: str) -> frozenset[VisitFact]:
+    is_declared_direct = visit.utm_source.lower() == DIRECT and medium in {NO_MEDIUM, "(not set)"}
+    has_campaign = visit.has_utm or visit.click_id_type is not None or visit.has_link_tag
+    if is_declared_direct or not (has_campaign or visit.external_referrer_host):
         return _DIRECT_FACTS
-    if external_referrer_host:
+    if visit.external_referrer_host:
         return _EXTERNAL_FACTS
-    return _LINK_ONLY_FACTS if not campaign.utm and not campaign.click_ids else _NO_FACTS
+    return _LINK_ONLY_FACTS if not visit.has_utm and visit.click_id_type is None else _NO_FACTS
 
 
 _DIRECT_FACTS: Final = frozenset({VisitFact.DIRECT})
 _EXTERNAL_FACTS: Final = frozenset({VisitFact.EXTERNAL})
 _LINK_ONLY_FACTS: Final = frozenset({VisitFact.LINK_ONLY})
 _NO_FACTS: Final[frozenset[VisitFact]] = frozenset()
+
+
+def _is_payment_or_login_page(referrer_host: str) -> bool:
+    return any(suffix in EXCLUDED_REFERRERS for suffix in _parent_domains(referrer_host))
 
 
 def _parent_domains(host: str) -> list[str]:

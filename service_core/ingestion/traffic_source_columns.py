@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from service_core.access.analytics_settings import CustomChannel
@@ -10,13 +11,14 @@ from service_core.ingestion.campaign import UTM_FIELDS, Campaign
 from service_core.ingestion.event_names import is_system_event
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
 from service_core.ingestion.page_context import PageContext
-from service_core.ingestion.page_urls import parse_first_query_values
+from service_core.ingestion.page_urls import stripped_query_values
 from service_core.ingestion.ports import SessionState
 from service_core.ingestion.traffic_classification import DIRECT_VISIT, TrafficClassifier, TrafficSource
 
 _CLICK_ID_COLUMNS: Final = ("gclid", "gbraid", "wbraid", "fbclid", "ttclid", "oppref", "msclkid")
 _NO_CAMPAIGN: Final = Campaign()
-_TOUCH_VALUES: Final = ("attribution_source", "attribution_medium", "channel")
+_campaign_values: Final = attrgetter(*CAMPAIGN_COLUMNS)
+_NO_STATE: Final = SessionState(None)
 
 
 class VisitorCampaign(NamedTuple):
@@ -116,23 +118,30 @@ def session_state_after_event(event: Event, session: SessionState | None) -> Ses
     An event from before the start of the session only moves the start and the landing page. Later events inherit the
     source of an event that may be a touch, and the landing page of an event that is no system event.
     """
-    state = session or SessionState(None)
-    if campaign := latest_campaign(campaign_of_state(state), campaign_of_event(event)):
-        state = replace(state, last_campaign=campaign.values, last_campaign_at=campaign.at)
+    state = session or _NO_STATE
+    source: Event | SessionState = state
     page = None if is_system_event(event.event_name) else event.landing_page
+    campaign = latest_campaign(campaign_of_state(state), campaign_of_event(event))
+    values, at = (campaign.values, campaign.at) if campaign else (state.last_campaign, state.last_campaign_at)
     if state.first_at is not None and event.timestamp < state.first_at:
-        return replace(state, first_at=event.timestamp, landing_page=page or state.landing_page)
-    state = replace(
-        state, first_at=state.first_at or event.timestamp, landing_page=state.landing_page or page
-    )
-    return (
-        replace(state, **{name: getattr(event, name) for name in _TOUCH_VALUES}) if event.touchable else state
+        first_at, landing_page = event.timestamp, page or state.landing_page
+    else:
+        first_at, landing_page = state.first_at or event.timestamp, state.landing_page or page
+        source = event if event.touchable else state
+    return SessionState(
+        first_at,
+        landing_page,
+        source.attribution_source,
+        source.attribution_medium,
+        source.channel,
+        values,
+        at,
     )
 
 
 def campaign_of_event(event: Event) -> VisitorCampaign | None:
     """Returns the campaign values of an event with its time; None without any."""
-    values = tuple(getattr(event, column) for column in CAMPAIGN_COLUMNS)
+    values = _campaign_values(event)
     return VisitorCampaign(event.timestamp, values) if any(values) else None
 
 
@@ -151,8 +160,7 @@ def campaign_of_state(session: SessionState | None) -> VisitorCampaign | None:
 
 def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
     """Returns whether the page's query string contains every campaign value."""
-    query_values = {value.strip() for value in parse_first_query_values(query).values()} if query else set()
-    return query_values.issuperset(campaign.sent_values_and_link_tag())
+    return stripped_query_values(query).issuperset(campaign.sent_values_and_link_tag())
 
 
 def _repeats_last_campaign_of_visitor(
