@@ -82,7 +82,8 @@ def run_serving_process_and_ingest_child(
     configure_redacted_json_logging()
     file = config.absolute()
     settings = load_settings_with_environment(file)
-    require_server_installed(server or settings.http.server)
+    for needed in (server or settings.http.server, server or settings.http.effective_ingest_server):
+        require_server_installed(needed)
     with try_consumer_lock(file.parent) as alone:
         if not alone:
             raise StartupError(
@@ -100,7 +101,7 @@ def run_serving_process_and_ingest_child(
                 file,
                 listener,
                 ingest_address,
-                server or settings.http.server,
+                server,
                 ingest_listener=ingest_listener,
                 consume_in_this_process=consume_in_this_process,
             )
@@ -112,7 +113,7 @@ async def _serve_with_ingest_child_until_stopped(
     file: Path,
     listener: socket.socket,
     ingest_address: str | None,
-    server: AsgiServer,
+    server: AsgiServer | None,
     *,
     ingest_listener: socket.socket | None,
     consume_in_this_process: bool,
@@ -172,7 +173,7 @@ async def _serve_with_ingest_child_until_stopped(
                         serve_until_shutdown(
                             app,
                             listener,
-                            server,
+                            server or settings.http.server,
                             stop,
                             cleartext_http2=settings.http.cleartext_http2,
                             limits=build_connection_limits(settings),

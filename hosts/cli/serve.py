@@ -52,7 +52,8 @@ def serve_all_roles_or_one(
         typer.Option(metavar="HOST:PORT", help="Address of the ingest host. [default: from the settings]"),
     ] = None,
     server: Annotated[
-        ServerName | None, typer.Option(help="ASGI server to run on. [default: from the settings]")
+        ServerName | None,
+        typer.Option(help="ASGI server of the API and of the ingest host. [default: from the settings]"),
     ] = None,
     single_process: Annotated[
         bool,

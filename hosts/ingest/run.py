@@ -94,7 +94,7 @@ async def run_ingest_host_until_stopped(
         app = monitoring.instrument_app_if_enabled(
             create_ingest_host_app(settings, ports, links), "ingest", _route_template
         )
-        chosen, limits = server or settings.http.server, build_connection_limits(settings)
+        chosen, limits = server or settings.http.effective_ingest_server, build_connection_limits(settings)
         serve = partial(
             serve_until_shutdown,
             server=chosen,

@@ -114,8 +114,12 @@ def run_supervised_processes(
         count_processes_by_role(only_role, processes_per_scalable_role),
     )
     require_shareable_stores(settings, load_installed_registry_once(), processes)
-    if Role.API in processes or Role.INGEST in processes:
-        require_server_installed(server or settings.http.server)
+    for role, configured in (
+        (Role.API, settings.http.server),
+        (Role.INGEST, settings.http.effective_ingest_server),
+    ):
+        if role in processes:
+            require_server_installed(server or configured)
     if Role.API in processes:
         log_startup_warnings(settings)
     address_by_role = {

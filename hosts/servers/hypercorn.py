@@ -19,6 +19,7 @@ from hypercorn.config import Config
 from hosts.asgi import App, Message, Receive, Scope, Send
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
 from hosts.servers.connection_limits import TOO_MANY_CONNECTIONS, ConnectionLimits
+from hosts.servers.joined_writes import JoinedWrites
 from hosts.servers.strict_http11 import ConnectionProtocol
 
 _MAX_REQUESTS_PER_CONNECTION: Final = 1_000_000
@@ -50,7 +51,8 @@ async def serve(
             if not is_accepted:
                 await _answer_too_many_connections(reader, writer)
                 return
-            connection = _Connection(wrapped, loop, config, context, {}, reader, writer)
+            joined = cast(asyncio.StreamWriter, JoinedWrites(writer))
+            connection = _Connection(wrapped, loop, config, context, {}, reader, joined)
             connection.http2 = http2
             await connection
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Final, cast
 
@@ -20,7 +20,8 @@ from hosts.servers import (
     LINGER_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
 )
-from hosts.servers.connection_limits import ConnectionLimits
+from hosts.servers.connection_limits import TOO_MANY_CONNECTIONS, ConnectionLimits
+from hosts.servers.joined_writes import JoinedWrites
 
 _MAX_HEADER_BYTES: Final = 65_536
 
@@ -28,11 +29,15 @@ _MAX_HEADER_BYTES: Final = 65_536
 class _ConnectionWithTimeouts(HttpToolsProtocol):
     """A connection that times out a slow request, and answers a request that arrives during shutdown.
 
-    An error in a header is answered with JSON, and closes the connection.
+    An error in a header is answered with JSON, and closes the connection; so is a connection above a limit.
     """
 
-    def __init__(self, ended: asyncio.Event, *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self, ended: asyncio.Event, limits: ConnectionLimits, *arguments: Any, **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
+        self._limits = limits
+        self._counted = ExitStack()
         self.scope = cast(Any, {})
         self._ended = ended
         self._late: asyncio.TimerHandle | None = None
@@ -41,7 +46,11 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
-        super().connection_made(transport)
+        super().connection_made(cast(Any, JoinedWrites(transport)))
+        peer = self.client[0] if self.client else None
+        if not self._counted.enter_context(self._limits.count_if_below_limits(peer)):
+            self._send_and_close(TOO_MANY_CONNECTIONS)
+            return
         self._late = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._close_if_idle)
         if self._ended.is_set():
             self.shutdown()
@@ -81,15 +90,20 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         """Answers an error in a header, and closes the connection once the client has had time to read the answer."""
         if self._refused:
             return
-        self._refused = True
         self._cancel_header_timeout()
         if self.pipeline or not (self._is_idle() or not self.cycle.response_started):
+            self._refused = True
             self.transport.close()  # an answer has begun, and another one within it would be read as part of it
             return
         if self.cycle is not None:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self.transport.write(header_error_response(status).to_bytes())
+        self._send_and_close(header_error_response(status).to_bytes())
+
+    def _send_and_close(self, answer: bytes) -> None:
+        """Answers, reads nothing more, and closes the connection once the client has had time to read the answer."""
+        self._refused = True
+        self.transport.write(answer)
         self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
@@ -105,6 +119,7 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
             super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._counted.close()
         self._cancel_header_timeout()
         self._cancel_request_timeout()
         super().connection_lost(exc)
@@ -143,20 +158,19 @@ async def serve(
     *,
     http2: bool = False,  # noqa: ARG001 - uvicorn knows no HTTP/2
 ) -> None:
-    """Serves until ``shutdown`` is set, then drains. Above the total limit it answers 503; it has none per address."""
+    """Serves until ``shutdown`` is set, then drains. Connections above a limit are answered 503."""
     config = uvicorn.Config(
         cast(Any, app),
         loop="none",
         lifespan="off",
         ws="none",
-        http=cast(Any, partial(_ConnectionWithTimeouts, shutdown)),
+        http=cast(Any, partial(_ConnectionWithTimeouts, shutdown, limits)),
         log_config=None,
         log_level=logging.ERROR,  # a stranger makes a warning with each malformed request
         access_log=False,
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        limit_concurrency=limits.total,
         timeout_keep_alive=IDLE_TIMEOUT_SECONDS,
         timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
     )

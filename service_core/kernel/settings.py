@@ -183,10 +183,15 @@ class HttpSettings(SettingsSection):
     )
     server: AsgiServer = Field(
         "hypercorn",
-        description="ASGI server: hypercorn, uvicorn or granian. All of them close a connection that is silent for 10 "
+        description="ASGI server of the API: hypercorn, uvicorn or granian. All of them close a connection that is silent for 10 "
         "seconds between requests or within a header, and give a whole request 30 seconds to arrive. An answer, such "
         "as a long export to a slow client, has no time limit. The parser of granian accepts header lines that end "
         "with a line feed alone, and answers errors of headers without a body: use it behind a proxy.",
+    )
+    ingest_server: AsgiServer = Field(
+        "uvicorn",
+        description="ASGI server of the ingest host, likewise. uvicorn takes a quarter of the processor time that "
+        "hypercorn takes for an event. It speaks no HTTP/2: where `cleartext_http2` is on and this is not set, hypercorn serves.",
     )
     cleartext_http2: bool = Field(
         False,
@@ -203,7 +208,7 @@ class HttpSettings(SettingsSection):
         1_000,
         ge=1,
         description="Most open connections of one IPv4 address, or one IPv6 network of 64 bits, to each process; above it "
-        "hypercorn answers 503. Loopback addresses and `ingest.trusted_proxies` have no limit of their own.",
+        "hypercorn and uvicorn answer 503. Loopback addresses and `ingest.trusted_proxies` have no limit of their own.",
     )
     root_url: PublicUrl = Field(
         "",
@@ -218,6 +223,12 @@ class HttpSettings(SettingsSection):
     docs_url: PublicUrl = Field(
         "", description="Public URL of the documentation; if empty, the API's URL and `/docs`."
     )
+
+    @property
+    def effective_ingest_server(self) -> AsgiServer:
+        """The server of the ingest host: one that speaks HTTP/2 where that is on and no server is named."""
+        is_named = "ingest_server" in self.model_fields_set
+        return "hypercorn" if self.cleartext_http2 and not is_named else self.ingest_server
 
     @property
     def effective_api_url(self) -> str:

@@ -17,14 +17,26 @@ HEAVY = (
     "device_detector",
 )
 INGEST = (
-    *("hosts.ingest.run", "hosts.servers.hypercorn", "plugins.ingest_spool.adapter"),
+    *("hosts.ingest.run", "hosts.servers.uvicorn", "plugins.ingest_spool.adapter"),
     *("plugins.workspace_sql.adapter", "plugins.workspace_sql.sqlite"),
 )
 SERVE = (
-    *(*INGEST, "hosts.single_process", "hosts.roles.api_app", "plugins.devices_useragent.adapter"),
+    *(
+        *INGEST,
+        "hosts.single_process",
+        "hosts.servers.hypercorn",
+        "hosts.roles.api_app",
+        "plugins.devices_useragent.adapter",
+    ),
     *("plugins.events_sql.adapter", "plugins.events_sql.dialects.duckdb.backend"),
 )
-"""Modules that the two processes of a service have loaded when they start to answer."""
+"""Modules that the ingest host, and the process of the API, have loaded when they start to answer."""
+
+CONSUMER = (
+    *("hosts.consumer.run", "plugins.ingest_spool.adapter", "plugins.devices_useragent.adapter"),
+    *("plugins.workspace_sql.adapter", "plugins.workspace_sql.sqlite"),
+)
+"""Modules that the consumer has loaded when it waits for the first event."""
 
 UNUSED = (
     *("alembic", "crawleruseragents", "cryptography", "dependency_injector.containers", "device_detector"),
@@ -154,4 +166,5 @@ def test_importing_plugins_loads_no_heavy_library():
 def test_idle_service_has_loaded_no_unused_library():
     advice = "import it where it is used: two idle processes take 250 MB at most"
     assert loaded_names(UNUSED, SERVE) == "", advice
+    assert loaded_names((*UNUSED, "duckdb", "hypercorn", "quart", "uvicorn"), CONSUMER) == "", advice
     assert loaded_names((*UNUSED, *HEAVY[1:5], "sqlalchemy.dialects.postgresql"), INGEST) == "", advice

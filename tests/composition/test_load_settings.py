@@ -42,6 +42,21 @@ def test_defaults_work_without_a_settings_file():
 
 
 @pytest.mark.parametrize(
+    ("section", "server"),
+    [
+        ("", "uvicorn"),
+        ('ingest_server = "granian"', "granian"),
+        ("cleartext_http2 = true", "hypercorn"),
+        ('cleartext_http2 = true\ningest_server = "uvicorn"', "uvicorn"),
+        ('server = "granian"', "uvicorn"),
+    ],
+)
+def test_ingest_host_has_a_server_of_its_own(section, server, write_settings):
+    settings = load_settings_with_environment(write_settings(f"[http]\n{section}\n"))
+    assert settings.http.effective_ingest_server == server
+
+
+@pytest.mark.parametrize(
     ("http", "named"),
     [
         ({"api": "192.0.2.7:80"}, "http://192.0.2.7:80"),

@@ -77,18 +77,20 @@ async def test_400_dripping_connections_do_not_stop_the_api(echo, server):
         assert (await ask_from(live.port, "127.0.0.1"))[0] == 200
 
 
-async def test_400_dripping_connections_do_not_stop_the_ingest_host(tmp_path):
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+async def test_400_dripping_connections_do_not_stop_the_ingest_host(tmp_path, server):
     async with (
         open_webhook_client(tmp_path) as door,
-        run_server(door.app, "hypercorn") as live,
+        run_server(door.app, server) as live,
         dripping_connections(live.port),
     ):
         assert await ask_from(live.port, "127.0.0.1") == (404, {"error": "Not found"})
 
 
-async def test_connections_of_one_address_above_its_limit_are_answered_503(echo):
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+async def test_connections_of_one_address_above_its_limit_are_answered_503(echo, server):
     limits = ConnectionLimits(per_address=50, unlimited_networks=())
-    async with run_server(create_api_app(echo), "hypercorn", limits=limits) as live:
+    async with run_server(create_api_app(echo), server, limits=limits) as live:
         await wait_until_none_is_open(limits, live.port)
         async with dripping_connections(live.port) as slow:
             refused = await asyncio.gather(*(answer_of(connection) for connection in slow[-100:]))
@@ -100,9 +102,10 @@ async def test_connections_of_one_address_above_its_limit_are_answered_503(echo)
                 await asyncio.sleep(0.01)
 
 
-async def test_connections_above_the_total_are_answered_503(echo):
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+async def test_connections_above_the_total_are_answered_503(echo, server):
     limits = ConnectionLimits(total=20)
-    async with run_server(create_api_app(echo), "hypercorn", limits=limits) as live:
+    async with run_server(create_api_app(echo), server, limits=limits) as live:
         await wait_until_none_is_open(limits, live.port)
         async with dripping_connections(live.port, 40):
             assert (await ask_from(live.port, "127.0.0.2"))[0] == 503

@@ -1,0 +1,48 @@
+"""Sends the head of an answer together with its body: two writes are two packets and two system calls."""
+
+import asyncio
+from typing import Any, Final
+
+_HEAD_START: Final = b"HTTP/1."
+_HEAD_END: Final = b"\r\n\r\n"
+
+
+class JoinedWrites:
+    """A transport or stream writer that holds the head of an answer back until the next write of the same moment.
+
+    A body that is not there yet keeps no head waiting: it is sent when the event loop goes on.
+
+    Args:
+        target: what is written to; it also answers everything else.
+    """
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    def write(self, data: bytes) -> None:
+        """Writes data behind a held head, or holds it when it is a head."""
+        joined, self._held = self._held + data, b""
+        if joined.startswith(_HEAD_START) and joined.endswith(_HEAD_END):
+            self._held = joined
+            asyncio.get_running_loop().call_soon(self._write_held)
+        else:
+            self._target.write(joined)
+
+    def write_eof(self) -> None:
+        """Writes what is held, and ends the output."""
+        self._write_held()
+        self._target.write_eof()
+
+    def close(self) -> None:
+        """Writes what is held, and closes."""
+        self._write_held()
+        self._target.close()
+
+    def _write_held(self) -> None:
+        if self._held:
+            held, self._held = self._held, b""
+            self._target.write(held)
