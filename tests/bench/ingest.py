@@ -1,15 +1,19 @@
 """Measures requests per second of the durable ingest host, next to the same server answering at once.
 
-Usage: ``python -m tests.bench.ingest [--rounds 3] [--seconds 4] [--server NAME ...]``
+Usage: ``python -m tests.bench.ingest [--rounds 3] [--seconds 4] [--server NAME ...] [--write]``. Refuses to print when the
+queue file does not hold every event that was acknowledged. With ``--write`` the table goes into `docs/figures.md`.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import sqlite3
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from hosts.composition.ports import Ports, start_adapters
 from hosts.ingest.ingest_process import IngestProcess
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
+from tests.bench.figures import markdown_table, write_figures
 
 BENCH_FOLDER = Path(__file__).parent
 CONNECTIONS = 64
@@ -53,7 +58,7 @@ class BaselineServer:
     @classmethod
     async def start(cls, server: str) -> "BaselineServer":
         process = await asyncio.create_subprocess_exec(
-            sys.executable, str(BENCH_FOLDER / "ingest_plain.py"), server, stdout=asyncio.subprocess.PIPE
+            sys.executable, str(BENCH_FOLDER / "ingest_baseline.py"), server, stdout=asyncio.subprocess.PIPE
         )
         return cls(process, (await process.stdout.readline()).decode().split()[1])
 
@@ -104,13 +109,39 @@ async def compare_servers(server: str, rounds: int, seconds: float, *, kept: dic
         finally:
             await plain.stop()
             await ingest.terminate_or_kill_after_timeout()
+        require_acknowledged_in_queue(Path(folder) / "spool.db", kept[server, "durable"])
 
 
-def render_table(kept: dict) -> str:
-    """Returns the medians of all rounds as a table."""
-    lines = [
-        "server     plain/s  durable/s  ratio  p50 ms  p99 ms  max ms  loop CPU-ms  other CPU-ms  refused",
-    ]
+def require_acknowledged_in_queue(spool: Path, rounds: list[dict]) -> None:
+    """Requires that a queue file holds every acknowledged event and its claim, once.
+
+    Raises:
+        AssertionError: SQL on the file counts otherwise, or nothing was acknowledged.
+    """
+    acknowledged = sum(found["events"] - sum(found["refused"].values()) for found in rounds)
+    with closing(sqlite3.connect(spool)) as connection:
+        query = "SELECT (SELECT sum(waiting) FROM batch), (SELECT count(*) FROM claim)"
+        found = connection.execute(query).fetchone()
+    assert acknowledged > 0, "nothing was acknowledged"
+    assert found == (acknowledged, acknowledged), f"{acknowledged} acknowledged, {found} in the queue"
+
+
+HEAD = (
+    "server",
+    "plain",
+    "durable",
+    "ratio",
+    "p50",
+    "p99",
+    "longest",
+    "CPU per event, loop + commit",
+    "refused",
+)
+
+
+def render_rows(kept: dict) -> list[tuple[str, ...]]:
+    """Returns a row for each server: the medians of all rounds."""
+    rows = []
     for server in dict.fromkeys(name for name, _ in kept):
         plain, durable = kept[server, "plain"], kept[server, "durable"]
 
@@ -120,24 +151,40 @@ def render_table(kept: dict) -> str:
         ratio = statistics.median(
             d["per_second"] / p["per_second"] for p, d in zip(plain, durable, strict=True)
         )
-        lines.append(
-            f"{server:10} {middle('per_second', plain):7.0f}  {middle('per_second'):9.0f}  {ratio:5.0%}"
-            f"  {middle('p50_ms'):6.1f}  {middle('p99_ms'):6.1f}  {middle('max_ms'):6.1f}"
-            f"  {middle('accept_ms'):11.3f}  {middle('commit_ms'):12.3f}  {durable[-1]['refused'] or 0}"
+        rows.append(
+            (
+                server,
+                f"{middle('per_second', plain):,.0f}/s",
+                f"{middle('per_second'):,.0f}/s",
+                f"{ratio:.0%}",
+                *(f"{middle(name):.1f} ms" for name in ("p50_ms", "p99_ms", "max_ms")),
+                f"{middle('accept_ms'):.3f} + {middle('commit_ms'):.3f} ms",
+                str(sum(sum(found["refused"].values()) for found in durable)),
+            )
         )
-    return "\n".join(lines)
+    return rows
 
 
 def main() -> None:
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--server", nargs="*", default=["hypercorn", "uvicorn", "granian"])
+    parser.add_argument("--write", action="store_true", help="write the table into docs/figures.md")
     given = parser.parse_args()
-    kept: dict = {(server, kind): [] for server in given.server for kind in ("plain", "durable")}
-    for server in given.server:
-        asyncio.run(compare_servers(server, given.rounds, given.seconds, kept=kept))
-    sys.stdout.write(render_table(kept) + "\n")
+    table = markdown_table(HEAD, measure_servers(given.server, given.rounds, given.seconds))
+    sys.stdout.write(table + "\n")
+    if given.write:
+        write_figures("ingest", table)
+
+
+def measure_servers(servers: Sequence[str], rounds: int, seconds: float) -> list[tuple[str, ...]]:
+    """Returns the rows of the table for some servers, measured one after the other."""
+    kept: dict = {(server, kind): [] for server in servers for kind in ("plain", "durable")}
+    for server in servers:
+        asyncio.run(compare_servers(server, rounds, seconds, kept=kept))
+    return render_rows(kept)
 
 
 if __name__ == "__main__":

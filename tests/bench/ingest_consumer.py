@@ -1,6 +1,7 @@
 """Measures the CPU time of an accepted event in the consumer: dequeue, enrich, append, acknowledge.
 
-Usage: ``python -m tests.bench.ingest_consumer [--events 20000]``
+Usage: ``python -m tests.bench.ingest_consumer [--events 20000] [--write]``. Refuses to print when the store does not
+hold what was sent, counted by SQL on the engine. With ``--write`` the table goes into `docs/figures.md`.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
@@ -19,8 +21,12 @@ from hosts.composition.ports import Ports, start_adapters
 from hosts.worker.consumer import build_ingest_pipeline
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
 from service_core.kernel.clock import system_clock
-from tests.bench.ingest import create_deployment
+from tests.bench.figures import markdown_table, write_figures
+from tests.bench.ingest import WORKSPACES, create_deployment
 from tests.bench.ingest_load import build_request
+
+PURCHASE_CENTS = 4990
+"""The amount of each event that `build_request` makes, in cents."""
 
 spent: Counter[str] = Counter()
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/{}.0 Safari/537.36"
@@ -67,7 +73,7 @@ async def filled_queue(events: int):
         ports = Ports(settings, Path(folder), load_installed_registry_once(), system_clock)
         async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices]):
             workspaces = await ports.workspace.credentials.list_workspaces()
-            arrivals = [make_arrival(workspaces[n % 24].id, n) for n in range(events)]
+            arrivals = [make_arrival(workspaces[n % WORKSPACES].id, n) for n in range(events)]
             for start in range(0, events, 5_000):
                 await asyncio.gather(*map(ports.queue.offer, arrivals[start : start + 5_000]))
             yield ports, settings
@@ -82,7 +88,16 @@ def make_arrival(workspace_id, number: int) -> ReceivedEvent:
     )  # fmt: skip
 
 
-async def main(events: int) -> None:
+class Measurement(NamedTuple):
+    """CPU milliseconds of an event by phase, and how many events a second were moved."""
+
+    cost_by_phase: dict[str, float]
+    per_second: float
+
+
+async def main(events: int) -> Measurement:
+    """Measures the way of some events from the queue into the store."""
+    spent.clear()
     async with filled_queue(events) as (ports, settings):
         pipeline = build_ingest_pipeline(TimedPorts(ports), settings)
         began, started, moved = time.perf_counter(), time.process_time(), 0
@@ -90,13 +105,39 @@ async def main(events: int) -> None:
             moved += count
         spent["enrich"] = time.process_time() - started - sum(spent.values())
         took = time.perf_counter() - began
-    for phase, seconds in sorted(spent.items()):
-        sys.stdout.write(f"{phase:10} {1000 * seconds / moved:7.3f} CPU-ms per event\n")
-    sys.stdout.write(f"{'together':10} {1000 * sum(spent.values()) / moved:7.3f} CPU-ms per event, ")
-    sys.stdout.write(f"{moved / took:.0f} events/s\n")
+        await require_stored_purchases(ports.events, events)
+    assert moved == events, f"{moved} of {events} events left the queue"
+    return Measurement({phase: 1000 * seconds / moved for phase, seconds in spent.items()}, moved / took)
+
+
+async def require_stored_purchases(store, events: int) -> None:
+    """Requires that the store holds each event once, with its amount, its click id and its user agent.
+
+    Raises:
+        AssertionError: SQL on the engine counts otherwise.
+    """
+    query = """
+        SELECT count(*), count(DISTINCT event_id), sum(revenue), count(*) FILTER (click_id_type = 'gclid'),
+            count(*) FILTER (browser = 'Chrome'), count(DISTINCT workspace_id) FROM events
+    """
+    [found] = await store._engine.run_write_to_its_end(lambda writer: writer.execute_text(query))
+    sent = (events, events, events * PURCHASE_CENTS, events, events, min(events, WORKSPACES))
+    assert tuple(int(value or 0) for value in found) == sent, f"the store holds {found}, and {sent} was sent"
+
+
+def render_rows(measured: Measurement) -> list[tuple[str, str]]:
+    """Returns the rows of the table: CPU milliseconds by phase, their sum, events a second."""
+    rows = [(phase, f"{cost:.3f} ms") for phase, cost in sorted(measured.cost_by_phase.items())]
+    together = f"{sum(measured.cost_by_phase.values()):.3f} ms"
+    return [*rows, ("together", together), ("events a second, one process", f"{measured.per_second:,.0f}")]
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=20_000)
-    asyncio.run(main(parser.parse_args().events))
+    parser.add_argument("--write", action="store_true", help="write the table into docs/figures.md")
+    given = parser.parse_args()
+    table = markdown_table(("phase", "CPU of an event"), render_rows(asyncio.run(main(given.events))))
+    sys.stdout.write(table + "\n")
+    if given.write:
+        write_figures("ingest_consumer", table)

@@ -1,6 +1,6 @@
 """Measures the start of `touchpoint serve`, its idle memory, the delay between ingestion and reads, `/health` and CPU.
 
-Usage: ``python -m tests.bench.serving [--rate 500] [--seconds 20]``. Each figure is taken with the consumer as a process
+Usage: ``python -m tests.bench.serving [--rate 500] [--seconds 20] [--write]``. Each figure is taken with the consumer as a process
 of its own and, in the same run, inside the process of the API.
 """
 
@@ -14,23 +14,26 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-
-from rich.console import Console
-from rich.table import Table
 
 from hosts.cli.init import create_deployment_or_remove_settings_file
 from hosts.composition.compose import compose
 from hosts.composition.load_settings import load_settings_with_environment
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.clock import system_clock
+from tests.bench.figures import markdown_table, write_figures
 
 CONNECTIONS = 16
 HEALTH_RATE = 50
 """Requests a second for `/health`."""
 
 IDLE_SECONDS = 6
+COUNTED_SECONDS = 60
 EVERY = 25
 """One of this many events is searched until a read returns it."""
 
@@ -91,6 +94,20 @@ def wait_for_first_answer(api: str) -> None:
         return
 
 
+class Observations(NamedTuple):
+    """What was seen of a service under load.
+
+    Attributes:
+        lags: seconds from the acknowledgement of each sampled event until a read showed it.
+        health: seconds of each answer of `/health`.
+        counted: how many events the API counts at the end.
+    """
+
+    lags: list[float]
+    health: list[float]
+    counted: int
+
+
 class HttpClient:
     """One keep-alive connection."""
 
@@ -115,8 +132,8 @@ class HttpClient:
 
 async def run_load(
     api: str, ingest: str, write_key: str, read_key: str, rate: int, seconds: int
-) -> tuple[list[float], list[float]]:
-    """Sends at a steady rate; returns the seconds until each sampled event was visible, and those of `/health`.
+) -> Observations:
+    """Sends at a steady rate, until each sampled event and then the count of all is visible.
 
     One reader searches all of them: a reader for each would send hundreds of requests a second and measure its own load.
     """
@@ -176,8 +193,23 @@ async def run_load(
     await asyncio.gather(*senders)
     sent.set()
     await reading
+    counted = await count_when_complete(HttpClient(api), read_key, rate * seconds)
     await probing
-    return seen, health
+    return Observations(seen, health, counted)
+
+
+async def count_when_complete(connection: HttpClient, read_key: str, sent: int) -> int:
+    """Returns how many events the API counts, as soon as these are all that were sent, or after a minute."""
+    today = datetime.now(UTC)
+    first, last = (today + timedelta(days=days) for days in (-1, 1))
+    path = f"/v1/overview?start_date={first:%Y-%m-%d}&end_date={last:%Y-%m-%d}"
+    deadline = time.monotonic() + COUNTED_SECONDS
+    while True:
+        shown = await connection.send_request("GET", path, {"Authorization": f"Bearer {read_key}"})
+        counted = shown["pageviews_total"] + shown["custom_events_total"]
+        if counted >= sent or time.monotonic() > deadline:
+            return counted
+        await asyncio.sleep(0.2)
 
 
 def measure(options: list[str], rate: int, seconds: int) -> dict[str, str]:
@@ -197,26 +229,41 @@ def measure(options: list[str], rate: int, seconds: int) -> dict[str, str]:
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         ) as process:
-            api, ingest = (process.stdout.readline().split()[1] for _ in range(2))
-            wait_for_first_answer(api)
-            figures["first answer after"] = f"{time.perf_counter() - begin:.2f} s"
-            time.sleep(IDLE_SECONDS)
-            figures["resident while idle"] = f"{resident_megabytes(process.pid):.0f} MB"
-            before = cpu_seconds_by_process(process.pid)
-            seen, health = asyncio.run(run_load(api, ingest, write_key, read_key, rate, seconds))
-            assert len(seen) == len(range(0, rate * seconds, EVERY)), (
-                "an acknowledged event never became visible"
-            )
-            lags, answers = statistics.quantiles(seen, n=20), statistics.quantiles(health, n=100)
-            figures["visible after, median"] = f"{statistics.median(seen):.2f} s"
-            figures["visible after, p95"] = f"{lags[18]:.2f} s"
-            figures["/health p50"] = f"{1000 * answers[49]:.1f} ms"
-            figures["/health p99"] = f"{1000 * answers[98]:.1f} ms"
-            used = cpu_seconds_by_process(process.pid)
-            for name, spent in used.items():
-                cost = 1000 * (spent - before.get(name, 0)) / (rate * seconds)
-                figures[f"CPU of {name}, an event"] = f"{cost:.3f} ms"
-            process.terminate()
+            try:
+                api, ingest = (process.stdout.readline().split()[1] for _ in range(2))
+                wait_for_first_answer(api)
+                figures["first answer after"] = f"{time.perf_counter() - begin:.2f} s"
+                time.sleep(IDLE_SECONDS)
+                figures["resident while idle"] = f"{resident_megabytes(process.pid):.0f} MB"
+                load = partial(run_load, api, ingest, write_key, read_key, rate, seconds)
+                return figures | measure_load(process.pid, load, rate * seconds)
+            finally:
+                process.terminate()
+
+
+def measure_load(
+    pid: int, load: Callable[[], Coroutine[Any, Any, Observations]], sent: int
+) -> dict[str, str]:
+    """Returns the figures of a service under load, by name.
+
+    Args:
+        pid: of the service.
+        load: sends the events.
+        sent: how many it sends.
+    """
+    before = cpu_seconds_by_process(pid)
+    observed = asyncio.run(load())
+    assert observed.counted == sent, f"{observed.counted} of {sent} acknowledged events are counted"
+    lags, answers = statistics.quantiles(observed.lags, n=20), statistics.quantiles(observed.health, n=100)
+    figures = {
+        "counted by the API, of those sent": f"{observed.counted:,} of {sent:,}",
+        "visible after, median": f"{statistics.median(observed.lags):.2f} s",
+        "visible after, p95": f"{lags[18]:.2f} s",
+        "/health p50": f"{1000 * answers[49]:.1f} ms",
+        "/health p99": f"{1000 * answers[98]:.1f} ms",
+    }
+    for name, spent in cpu_seconds_by_process(pid).items():
+        figures[f"CPU of {name}, an event"] = f"{1000 * (spent - before.get(name, 0)) / sent:.3f} ms"
     return figures
 
 
@@ -225,13 +272,18 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rate", type=int, default=500)
     arguments.add_argument("--seconds", type=int, default=20)
+    arguments.add_argument("--write", action="store_true", help="write the table into docs/figures.md")
     given = arguments.parse_args()
     apart = measure([], given.rate, given.seconds)
     together = measure(["--single-process"], given.rate, given.seconds)
-    table = Table("figure", "consumer apart", "--single-process", box=None)
-    for name in dict.fromkeys([*apart, *together]):
-        table.add_row(name, apart.get(name, ""), together.get(name, ""))
-    Console().print(table)
+    rows = [
+        (name, apart.get(name, ""), together.get(name, "")) for name in dict.fromkeys([*apart, *together])
+    ]
+    title = f"{given.rate} events a second for {given.seconds} s"
+    table = markdown_table((title, "consumer apart", "`--single-process`"), rows)
+    sys.stdout.write(table + "\n")
+    if given.write:
+        write_figures("serving", table)
 
 
 if __name__ == "__main__":
