@@ -1,4 +1,4 @@
-"""Goals: what counts as a conversion in the workspace, how often it happens, and what it is worth."""
+"""Goals: what counts as a conversion in the workspace, how often it happens, and what it is worth; adding and removing one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,17 @@ from quart import Response, request
 from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
+from hosts.web.change_preview import FormWrite, preview_or_save
 from hosts.web.overview_tabs import filterable_dimensions
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import FILTERS_ONLY, RangeBar
+from hosts.web.settings_form import SETTING_LABELS
 from hosts.web.value_labels import label_event_name
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.operations import Scope
 
 MAX_GOALS: Final = 100
 _VALUE: Final = "attributed_revenue"
@@ -29,10 +32,12 @@ class GoalLine:
     """A goal in the table.
 
     Attributes:
+        name: of its event.
         conversions, rate, visitors, value: in words; the value is empty where the goal brought no money.
         events_link, funnel_link: below the workspace.
     """
 
+    name: str
     label: str
     conversions: str
     rate: str
@@ -47,13 +52,15 @@ async def show_goals(context: PageContext, public_id: str) -> Response:
     view = await open_workspace_view(context, public_id)
     state = read_view_state(request.args, view.workspace.zone, view.caller.now)
     catalog = context.component(Catalog)
-    conversions, visitors, values = await gather_or_cancel(
+    settings, conversions, visitors, values = await gather_or_cancel(
+        view.get("/workspace/settings"),
         _query(view, state, ["conversions"], limit=MAX_GOALS, by_name=True),
         _query(view, state, ["visitors"], by_name=False),
         _query(view, state, [_VALUE], limit=MAX_GOALS, by_name=True),
     )
     setting = build_display_context(catalog, view.workspace)
-    goals = await _build_goal_lines(view, state, setting, (conversions, visitors, values))
+    own_names = settings.data.get("conversions")
+    goals = await _build_goal_lines(view, state, setting, (conversions, visitors, values), own_names or ())
     return await view.render(
         "goals.html",
         bar=RangeBar(
@@ -67,6 +74,8 @@ async def show_goals(context: PageContext, public_id: str) -> Response:
         value_problem=None if values.ok else values.message,
         value_head=setting.label(_VALUE),
         goals=goals,
+        own_names=own_names,
+        may_write=view.may(Scope.WRITE_RULES),
         truncated=conversions.ok and conversions.body["meta"]["truncated"],
         total=_total(conversions, setting),
     )
@@ -85,18 +94,23 @@ async def _build_goal_lines(
     state: ViewState,
     setting: DisplayContext,
     reads: tuple[ApiResult, ApiResult, ApiResult],
+    own_names: Sequence[str],
 ) -> list[GoalLine]:
+    """Returns every goal with a conversion, the most frequent first, then the named goals without one."""
     conversions, visitors, values = reads
     if not conversions.ok:
         return []
-    counted: Mapping[str, int] = {row["event_name"]: row["conversions"] for row in conversions.body["rows"]}
+    counted: Mapping[str, int] = {
+        row["event_name"]: row["conversions"] for row in conversions.body["rows"] if row["conversions"]
+    }
+    is_whole = not state.filters and not conversions.body["meta"]["truncated"]
+    never = {name: 0 for name in own_names if name not in counted} if is_whole else {}
     people = await _visitors_by_goal(view, state, list(counted))
     total = visitors.body["totals"]["visitors"] if visitors.ok else None
     worth = {row["event_name"]: row[_VALUE] for row in values.body["rows"]} if values.ok else {}
     return [
         _build_goal_line(name, count, total, setting, state, visitors=people.get(name), value=worth.get(name))
-        for name, count in counted.items()
-        if count
+        for name, count in (counted | never).items()
     ]
 
 
@@ -124,10 +138,11 @@ def _build_goal_line(
     count, share = setting.format_for("count"), setting.format_for("ratio")
     rate = conversions / all_visitors if all_visitors else None
     return GoalLine(
+        name,
         label_event_name(name),
         count.format_in_full_or_dash(conversions),
         share.format_in_full_or_dash(rate),
-        count.format_in_full_or_dash(visitors),
+        count.format_in_full_or_dash(visitors if conversions else 0),
         setting.format_for("currency").format_in_full_or_dash(value) if value else "",
         f"/events{state.link(event_name=name)}",
         f"/funnels?{urlencode({**dict(state.parameters()), 'step1': _FIRST_STEP, 'step2': name})}",
@@ -139,4 +154,31 @@ def _total(conversions: ApiResult, setting: DisplayContext) -> str:
     return setting.format_for("count").format_in_full_or_dash(totals.get("conversions"))
 
 
-PAGES: Final = (Page("GET /w/<public_id>/goals", show_goals),)
+async def change_goals(context: PageContext, public_id: str) -> Response:
+    """Add an event to the goals of the workspace, or remove one; the other goals stay."""
+    view = await open_workspace_view(context, public_id)
+    view.require(Scope.WRITE_RULES)
+    settings = await view.get_or_fail("/workspace/settings")
+    names = dict.fromkeys(settings["conversions"] or ())
+    added, removed = context.form.text("add"), context.form.text("remove")
+    names |= {added: None} if added else {}
+    names.pop(removed, None)
+    own_page = f"{view.path}/goals"
+    body = {"conversions": list(names) or None, "expected_updated_at": settings["updated_at"]}
+    return await preview_or_save(
+        view,
+        FormWrite(
+            "PATCH",
+            "/workspace",
+            {"workspace": body},
+            back=own_page,
+            leads_to=lambda _: own_page,
+            labels=SETTING_LABELS,
+        ),
+    )
+
+
+PAGES: Final = (
+    Page("GET /w/<public_id>/goals", show_goals),
+    Page("POST /w/<public_id>/goals", change_goals),
+)

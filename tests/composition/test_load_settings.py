@@ -117,7 +117,7 @@ def test_unknown_setting_is_named_with_the_closest_known_one(write_settings, tex
 def test_setting_that_resembles_none_is_answered_with_those_of_its_section(write_settings):
     said = startup_error(write_settings('[exports]\njobs = "inline://"'))
     assert "Unknown setting exports.jobs in " in said
-    assert "Settings: exports.queue, exports.storage." in said
+    assert "Settings: exports.queue, exports.storage, exports.max_import_bytes." in said
 
 
 @pytest.mark.parametrize("variable", ["TOUCHPOINT_HTTP__APIS", "TOUCHPOINT_HTTP_API", "TOUCHPOINT_HTPP__API"])

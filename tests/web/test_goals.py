@@ -70,3 +70,34 @@ async def test_unreadable_store_is_said_and_no_zeros_are_shown(shop, monkeypatch
 async def test_new_pages_need_a_signed_in_member(shop, path):
     stranger = shop.deployment.person()
     assert (await stranger.get(f"{shop.pages}{path}")).status == 303
+
+
+async def stored_goals(shop):
+    return (await shop.read("/workspace/settings"))["conversions"]
+
+
+async def test_goal_is_previewed_added_and_removed(shop):
+    ann = await shop.sign_in("admin")
+    page = f"{shop.pages}/goals"
+    preview = await ann.send(page, page, add="newsletter", action="preview")
+    assert "newsletter" in visible_words(preview)
+    assert await stored_goals(shop) is None
+    saved = await ann.send(page, page, add="newsletter", action="save")
+    assert saved.status == 303
+    assert await stored_goals(shop) == ["newsletter"]
+    shown = visible_words(await ann.follow(saved))
+    assert "The workspace names its own goals: newsletter." in shown
+    assert "Newsletter 0 0" in visible_words(await ann.get(f"{page}?{shop.dates}"))
+    await ann.send(page, page, add="signup", action="save")
+    assert sorted(await stored_goals(shop)) == ["newsletter", "signup"]
+    await ann.send(page, page, remove="newsletter", action="save")
+    assert await stored_goals(shop) == ["signup"]
+
+
+async def test_goals_are_changed_by_owners_and_admins_alone(shop):
+    viewer = await shop.sign_in("viewer")
+    page = f"{shop.pages}/goals"
+    assert "Add a goal" not in visible_words(await viewer.get(page))
+    refused = await viewer.post(page, {"csrf": await viewer.token(page), "add": "x", "action": "save"})
+    assert refused.status == 403
+    assert await stored_goals(shop) is None

@@ -44,7 +44,7 @@ async def hostile_addresses(browser_deployment, own_objects):
         "/annotations", f"/annotations/{note}", "/annotations/new",
         "/dashboards", f"/dashboards/{dashboard}?edit=1", "/analyses", f"/analyses/{analysis}",
         f"/analyses/{analysis}/edit", "/links", "/links/new", "/rules", "/rules/new",
-        "/settings/general", "/settings/connections",
+        "/settings/general", "/settings/connections", "/imports",
     )  # fmt: skip
     return [f"{browser_deployment.settings}{path}" for path in paths]
 
