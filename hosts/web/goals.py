@@ -104,13 +104,13 @@ async def _build_goal_lines(
         row["event_name"]: row["conversions"] for row in conversions.body["rows"] if row["conversions"]
     }
     is_whole = not state.filters and not conversions.body["meta"]["truncated"]
-    never = {name: 0 for name in own_names if name not in counted} if is_whole else {}
+    never = dict.fromkeys((name for name in own_names if name not in counted), 0) if is_whole else {}
     people = await _visitors_by_goal(view, state, list(counted))
     total = visitors.body["totals"]["visitors"] if visitors.ok else None
     worth = {row["event_name"]: row[_VALUE] for row in values.body["rows"]} if values.ok else {}
     return [
         _build_goal_line(name, count, total, setting, state, visitors=people.get(name), value=worth.get(name))
-        for name, count in (counted | never).items()
+        for name, count in {**counted, **never}.items()
     ]
 
 
