@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hosts.http.import_upload import serve_import_uploads
+from hosts.worker import export_worker
 from hosts.worker.imports import build_import_worker
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.delivery.imports.models import MAX_ATTEMPTS, READY_LIFETIME, UPLOAD_LIFETIME
@@ -344,6 +345,16 @@ async def test_job_whose_workers_die_fails_at_last(shop):
     await shop.work()
     assert (await shop.job(job["id"]))["status"] == "failed"
     assert shop.stored_files() == []
+
+
+async def test_process_of_a_job_runs_an_import_when_no_export_waits(shop):
+    """As a worker of its own does, with the settings file alone."""
+    created = (await shop.create(columns={"customer": "user_id"})).json
+    assert (await shop.put(created["upload"]["url"], CSV))[0] == 200
+    config = shop.folder / "touchpoint.toml"
+    config.write_text('[storage]\nevents = "memory://"\n')
+    await export_worker._run_one_export(config)
+    assert (await shop.job(created["id"]))["status"] == "ready"
 
 
 async def test_import_that_nobody_continues_ends_with_its_file(shop):

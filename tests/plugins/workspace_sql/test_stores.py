@@ -12,6 +12,7 @@ from service_core.access.oauth.models import IssuedTokens, OneTimeToken, OneTime
 from service_core.access.passkeys.models import Challenge, Passkey
 from service_core.access.roles import Role
 from service_core.delivery.exports.models import Export, ExportFormat, ExportStatus, ExportType
+from service_core.delivery.imports.models import ImportFormat, ImportJob
 from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
 from service_core.workspace.links.clicks import Click
@@ -61,6 +62,44 @@ async def test_five_of_20_concurrent_exports_are_accepted(two_stores, workspace)
         for _ in range(10)
     )
     assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
+
+
+def make_import(workspace):
+    named = {"format": ImportFormat.CSV, "file_name": "\u00e9.csv", "columns": {"a.b": "user_id"}}
+    job = ImportJob(id=new_id(), workspace_id=workspace.id, credential_id=new_id(), created_at=NOW, **named)
+    return job.wait_for_file()
+
+
+async def test_import_reads_back_and_one_process_advances_it(two_stores, workspace):
+    one, other = two_stores
+    job = make_import(workspace)
+    assert await one.imports.add_import_unless_too_many(job, 5)
+    assert await other.imports.list_imports(workspace.id, 9) == [job]
+    assert await other.imports.list_available_imports(NOW, 9) == []
+    assert await other.imports.list_timed_out_imports(job.due_at) == [job]
+    uploaded = job.begin_check(NOW, 10**10, "digest")
+    assert await one.imports.replace_import_if_unchanged(job, uploaded)
+    assert await other.imports.list_available_imports(NOW, 9) == [uploaded]
+    taken = uploaded.claim_or_fail(NOW)
+    moved = await asyncio.gather(
+        *(door.imports.replace_import_if_unchanged(uploaded, taken) for door in two_stores for _ in range(10))
+    )
+    assert moved.count(True) == 1
+    ready = taken.become_ready(NOW, {"events": [{"event": "x"}], "counts": {"queued": 1}})
+    assert await one.imports.replace_import_if_unchanged(taken, ready)
+    ended = ready.cancel(NOW)
+    assert await one.imports.replace_import_if_unchanged(ready, ended)
+    assert await other.imports.find_import(job.id) == ended
+    assert ended.preview["events"] == []
+
+
+async def test_five_of_20_concurrent_imports_are_accepted(two_stores, workspace):
+    asked = (
+        door.imports.add_import_unless_too_many(make_import(workspace), 5)
+        for door in two_stores
+        for _ in range(10)
+    )
+    assert (await asyncio.gather(*asked)).count(True) == 5
 
 
 async def test_one_of_20_claims_of_a_visit_succeeds(two_stores, workspace):
