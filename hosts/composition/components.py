@@ -70,6 +70,7 @@ from service_core.workspace.rules.postback_platforms import PostbackPlatforms
 from service_core.workspace.segments.stored_segments import StoredSegments
 from service_core.workspace.share_links.access import ShareLinkAccess, ViewCounter
 from service_core.workspace.share_links.cached_results import SharedResults
+from service_core.workspace.share_links.password_access import SharePasswordAccess
 from service_core.workspace.time_budget import Sleep
 
 
@@ -206,6 +207,7 @@ def _bind_workspace_components(bindings: Bindings, ports: Ports, sleep: Sleep) -
     bindings.build_and_bind(ReportRunner)
     bindings.build_and_bind(ReportBatchRunner, sleep=sleep)
     bindings.build_and_bind(ShareLinkAccess)
+    bindings.build_and_bind(SharePasswordAccess)
     bindings.build_and_bind(ViewCounter)
     bindings.build_and_bind(SharedResults)
 

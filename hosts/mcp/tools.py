@@ -20,6 +20,9 @@ from service_core.kernel.request_parsing import parameter_names
 SECOND_PAGE_TAGS: Final = frozenset({"annotations", "connections", "email-reports", "alerts"})
 """Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
 
+SECOND_PAGE_OPERATIONS: Final = frozenset({"update_share_link"})
+"""Ids of operations of other tags whose tools come last, too."""
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -46,7 +49,7 @@ class Tool:
     @property
     def is_late(self) -> bool:
         """Whether it stands on a further page of ``tools/list``."""
-        return self.operation.tag in SECOND_PAGE_TAGS
+        return self.operation.tag in SECOND_PAGE_TAGS or self.operation.id in SECOND_PAGE_OPERATIONS
 
     def is_visible_to(self, scopes: frozenset[Scope]) -> bool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""

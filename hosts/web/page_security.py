@@ -1,6 +1,7 @@
 """What keeps pages safe: headers that let nothing foreign run, load or frame them, and forms that are ours."""
 
 import hmac
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -37,15 +38,30 @@ def uncached_page_headers(form_target: str | None = None) -> dict[str, str]:
     }
 
 
-PUBLIC_HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src data:; form-action 'none'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-}
-"""Headers of a page that anybody may open: it runs no script at all, and where it leads nobody learns its address."""
+_PUBLIC_CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src data:; form-action {form}; base-uri 'none'; "
+    "frame-ancestors {frame}"
+)
+
+
+def public_page_headers(*, embed_hosts: Sequence[str] = (), has_form: bool = False) -> dict[str, str]:
+    """Headers of a page that anybody may open: it runs no script at all, and where it leads nobody learns its address.
+
+    Args:
+        embed_hosts: hosts whose pages may show it in a frame.
+        has_form: whether it has a form that is sent to this server.
+    """
+    policy = _PUBLIC_CONTENT_SECURITY_POLICY.format(
+        form="'self'" if has_form else "'none'", frame=" ".join(embed_hosts) or "'none'"
+    )
+    headers = uncached_page_headers() | {
+        "Content-Security-Policy": policy,
+        "Cross-Origin-Resource-Policy": "cross-origin" if embed_hosts else "same-origin",
+        "Referrer-Policy": "no-referrer",
+    }
+    if embed_hosts:
+        del headers["X-Frame-Options"]  # it knows no list of hosts; frame-ancestors does
+    return headers
 
 
 def form_token(secret: str) -> str:

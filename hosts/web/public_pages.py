@@ -16,7 +16,13 @@ from hosts.web.cards.reports import build_report_card_by_answer_fields
 from hosts.web.charts.time_labels import format_inclusive_range
 from hosts.web.markdown import render_untrusted_markdown
 from hosts.web.page_context import Page, PageContext
-from hosts.web.page_security import PUBLIC_HEADERS, uncached_page_headers
+from hosts.web.page_security import public_page_headers
+from hosts.web.public_page_password import (
+    is_unlocked_for_browser,
+    password_page,
+    unlock_with_password,
+)
+from hosts.web.view_state import RANGE_LABELS
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import ApiError, NotFound
@@ -30,6 +36,15 @@ from service_core.workspace.share_links.cached_results import SharedResult, Shar
 
 
 @dataclass(frozen=True, slots=True)
+class RangeChoice:
+    """A range that a reader may choose, by the query of its link; an empty one is the saved range."""
+
+    label: str
+    query: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SharedPage:
     """What the template shows.
 
@@ -39,6 +54,7 @@ class SharedPage:
         cards: of a report or a dashboard.
         parts: of an analysis: a text and the card below it.
         notes: what holds for all cards.
+        choices: ranges to choose from; empty if the owner allows none.
     """
 
     title: str
@@ -47,6 +63,7 @@ class SharedPage:
     cards: Sequence[Card] = ()
     parts: Sequence[tuple[Markup, Card | None]] = ()
     notes: Sequence[str] = ()
+    choices: Sequence[RangeChoice] = ()
 
     @property
     def description(self) -> str:
@@ -56,43 +73,86 @@ class SharedPage:
 
 
 async def render_shared_page_and_count_view(context: PageContext, token: str) -> Response:
-    """The page of a token."""
-    gate = context.component(ShareLinkAccess)
+    """The page of a token; the form for its password, if it has one that the browser has not entered."""
     try:
-        await gate.count_request_and_check_limit(context.network_prefix)
-        publication = await gate.resolve_token_of_active_link(token)
+        publication = await _resolve_token_within_limit(context, token)
+        if not is_unlocked_for_browser(context, publication):
+            return await password_page(context, publication)
         body = await _cached_shared_page_html(context, publication)
     except ApiError as refusal:
         return await _unavailable_page(context, refusal)
     if request.method == "GET":
         sent = {name.lower(): value for name, value in request.headers.items()}
         await context.component(ViewCounter).count_view_unless_bot(publication.link, sent)
-    return Response(body, 200, uncached_page_headers() | PUBLIC_HEADERS, mimetype="text/html")
+    headers = public_page_headers(embed_hosts=publication.link.embed_hosts)
+    return Response(body, 200, headers, mimetype="text/html")
+
+
+async def unlock_shared_page(context: PageContext, token: str) -> Response:
+    """Lead back to the page with the proof of its password in a cookie, or show the form again."""
+    try:
+        publication = await _resolve_token_within_limit(context, token)
+    except ApiError as refusal:
+        return await _unavailable_page(context, refusal)
+    return await unlock_with_password(context, publication, token)
+
+
+async def _resolve_token_within_limit(context: PageContext, token: str) -> SharedObject:
+    """Returns what a token shares.
+
+    Raises:
+        TooManyRequests, NotFound, Gone: as `ShareLinkAccess`.
+    """
+    gate = context.component(ShareLinkAccess)
+    await gate.count_request_and_check_limit(context.network_prefix)
+    return await gate.resolve_token_of_active_link(token)
 
 
 async def _unavailable_page(context: PageContext, refusal: ApiError) -> Response:
     message = "Page not found" if isinstance(refusal, NotFound) else refusal.message
     answer = await context.render_page("public_page_closed.html", refusal.status, message=message, done=None)
-    answer.headers.update({**PUBLIC_HEADERS, **refusal.headers})
+    answer.headers.update({**public_page_headers(), **refusal.headers})
     return answer
 
 
 async def _cached_shared_page_html(context: PageContext, publication: SharedObject) -> str:
     """The page as it is drawn once for everybody who looks within the minute of its answers."""
-    shared_result = await context.component(SharedResults).get_result_at_most_a_minute_old(publication)
+    link, chosen = publication.link, request.args.get("range")
+    preset = chosen if chosen in link.allowed_ranges else None
+    shared_result = await context.component(SharedResults).get_result_at_most_a_minute_old(
+        publication, preset
+    )
     setting = build_display_context(context.component(Catalog), publication.workspace)
 
     async def render_shared_page() -> str:
         page = await asyncio.to_thread(_build_shared_page, publication, shared_result, setting)
+        page = replace(page, choices=_range_choices(link.allowed_ranges, preset))
         return await render_template("public_page.html", base=context.base, page=page)
 
     key = (
         publication.record.id,
-        publication.link.show_workspace_name,
+        link.show_workspace_name,
+        link.allowed_ranges,
+        preset,
         shared_result.computed_at,
         shared_result.data_version,
     )
     return await context.drawn.get_or_compute(key, render_shared_page)
+
+
+def _range_choices(allowed_ranges: Sequence[str], chosen: str | None) -> list[RangeChoice]:
+    """Returns the saved range and those that the owner allows; nothing if there is no choice."""
+    if not allowed_ranges:
+        return []
+    presets = [
+        RangeChoice(label_of_preset(name), f"?range={name}", name == chosen) for name in allowed_ranges
+    ]
+    return [RangeChoice("As saved", "?", chosen is None), *presets]
+
+
+def label_of_preset(name: str) -> str:
+    """Returns what pages call a preset."""
+    return RANGE_LABELS.get(name) or name.replace("_", " ").capitalize()
 
 
 def _build_shared_page(
@@ -159,4 +219,7 @@ def _chart_type(shared_result: SharedResult, report_id: UUID) -> str | None:
     return report.chart if report else None
 
 
-PAGES: Final = (Page("GET /share/<token>", render_shared_page_and_count_view, is_public=True),)
+PAGES: Final = (
+    Page("GET /share/<token>", render_shared_page_and_count_view, is_public=True),
+    Page("POST /share/<token>", unlock_shared_page, is_public=True),
+)

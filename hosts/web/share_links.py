@@ -14,6 +14,7 @@ from hosts.web.one_time import (
     redirect_with_secret,
 )
 from hosts.web.page_context import Page, PageContext
+from hosts.web.public_pages import label_of_preset
 from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
 from service_core.changes.change_executor import ChangeExecutor
@@ -43,6 +44,15 @@ EXPIRY_LABELS: Final = {
     "90": "90 days",
     "365": "1 year",
 }
+OFFERED_RANGES: Final = (
+    "last_7_days",
+    "last_30_days",
+    "last_90_days",
+    "this_month",
+    "last_month",
+    "this_year",
+)
+"""Presets that the form offers; the API takes every one."""
 TYPE_TITLES: Final[Mapping[ObjectType, str]] = {
     "dashboard": "Dashboards",
     "report": "Reports",
@@ -85,7 +95,11 @@ async def publish_object_once(context: PageContext, public_id: str) -> Response:
     try:
         body = CreateShareLink(share_link=_read_new_share_link_from_form(context), dry_run=False)
         created = await create_share_link(
-            body, caller=caller, changes=change_executor, settings=context.service.settings
+            body,
+            caller=caller,
+            changes=change_executor,
+            settings=context.service.settings,
+            passwords=context.service.ports.passwords,
         )
     except Unprocessable as refusal:
         return await _share_links_page(context, workspace, member, refusal=refusal)
@@ -122,6 +136,9 @@ def _read_new_share_link_from_form(context: PageContext) -> NewShareLink:
         object_id=parse_id_or_raise_not_found(object_id),
         expires_in_days=int(days) if days else None,
         show_workspace_name=bool(context.form.text("named")),
+        allowed_ranges=context.form.all("range"),
+        embed_hosts=context.form.text("embed").split(),
+        password=context.form.raw("password") or None,
     )
 
 
@@ -151,6 +168,7 @@ async def _share_links_page(
         if _may_share(caller)
         else None,
         days=EXPIRY_LABELS,
+        ranges=[(name, label_of_preset(name)) for name in OFFERED_RANGES],
         shown=shown,
     )
 

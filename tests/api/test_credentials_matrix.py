@@ -145,6 +145,7 @@ TABLE: Mapping[str, str] = {
     "PATCH /v1/annotations/{annotationId}": REPORTS,
     "DELETE /v1/annotations/{annotationId}": REPORTS,
     "POST /v1/share-links": REPORTS,
+    "PATCH /v1/share-links/{shareLinkId}": REPORTS,
     "DELETE /v1/share-links/{shareLinkId}": REPORTS,
     "POST /attribution/lookup": WRITE_KEY,
     "POST /attribution/deferred-lookup": WRITE_KEY,

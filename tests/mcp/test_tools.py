@@ -40,7 +40,7 @@ SECOND_PAGE = """
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
 send_test_email list_connections list_providers create_connection update_connection delete_connection
 test_connection create_annotation update_annotation delete_annotation create_email_report update_email_report
-delete_email_report
+delete_email_report update_share_link
 """
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations

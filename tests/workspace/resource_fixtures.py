@@ -27,6 +27,7 @@ PATCH_BODIES = {
     "PATCH /dashboards/{dashboardId}": {"dashboard": {"name": "New"}},
     "PATCH /segments/{segmentId}": {"segment": {"name": "New"}},
     "PATCH /email-reports/{emailReportId}": {"email_report": {"name": "New"}},
+    "PATCH /share-links/{shareLinkId}": {"share_link": {"show_workspace_name": True}},
     "PATCH /annotations/{annotationId}": {"annotation": {"text": "New"}},
     "PATCH /analyses/{analysisId}": {"analysis": {"title": "New"}},
     "POST /dashboards/{dashboardId}/reorder": {"report_ids": []},

@@ -218,3 +218,103 @@ async def test_links_list_their_view_counts(workspace_api):
     assert seen["view_count"] == 2
     revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json["data"]
     assert (revoked["view_count"], revoked["last_viewed_at"]) == (2, seen["last_viewed_at"])
+
+
+async def test_page_options_are_stored_and_the_password_only_as_a_hash(workspace_api, tmp_path):
+    options = {
+        "allowed_ranges": ["last_month", "last_7_days", "last_7_days"],
+        "embed_hosts": ["Blog.Example.com", "*.example.com", "localhost:3000", "blog.example.com"],
+        "password": "open sesame please",
+    }
+    made = (await create_share_link(workspace_api, **options)).json
+    data = made["data"]
+    assert data["allowed_ranges"] == ["last_7_days", "last_month"]
+    assert data["embed_hosts"] == ["blog.example.com", "*.example.com", "localhost:3000"]
+    assert data["has_password"] is True
+    assert "password" not in data
+    assert "password_hash" not in (await workspace_api.ask("GET", "/audit")).bytes.decode()
+    assert made["diff"]["effects"][0]["summary"].endswith("whoever has the address and the password")
+    stored = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+    assert b"open sesame" not in stored
+    plain = (await create_share_link(workspace_api)).json["data"]
+    assert (plain["allowed_ranges"], plain["embed_hosts"], plain["has_password"]) == ([], [], False)
+
+
+async def test_dry_run_shows_the_page_options_and_stores_nothing(workspace_api):
+    options = {"password": "open sesame please", "embed_hosts": ["example.com"]}
+    planned = (await create_share_link(workspace_api, dry_run=True, **options)).json
+    assert planned["data"]["has_password"] is True
+    assert planned["data"]["embed_hosts"] == ["example.com"]
+    assert await list_share_links(workspace_api) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"allowed_ranges": ["7d"]}, "allowed_ranges"),
+        ({"allowed_ranges": ["last_7_days", "ever"]}, "allowed_ranges"),
+        ({"embed_hosts": ["https://example.com"]}, "embed_hosts"),
+        ({"embed_hosts": ["example.com/path"]}, "embed_hosts"),
+        ({"embed_hosts": ["example.com; script-src *"]}, "embed_hosts"),
+        ({"embed_hosts": ["*"]}, "embed_hosts"),
+        ({"embed_hosts": ["a.*.example.com"]}, "embed_hosts"),
+        ({"embed_hosts": ["'self'"]}, "embed_hosts"),
+        ({"embed_hosts": [""]}, "embed_hosts"),
+        ({"embed_hosts": ["example.com\n"]}, None),
+        ({"embed_hosts": ["bücher.example"]}, "embed_hosts"),
+        ({"embed_hosts": [f"h{n}.example" for n in range(11)]}, "embed_hosts"),
+        ({"password": "short"}, "password"),
+        ({"password": ""}, "password"),
+        ({"password": "x" * 257}, "password"),
+    ],
+)
+async def test_invalid_page_option_is_refused(workspace_api, fields, name):
+    answer = await create_share_link(workspace_api, **fields)
+    if name is None:
+        assert answer.json["data"]["embed_hosts"] == ["example.com"]
+    else:
+        assert answer.refusal == (422, "invalid_field", f"share_link.{name}")
+
+
+async def update_share_link(workspace_api, link, **fields):
+    dry_run = fields.pop("dry_run", False)
+    body = {"share_link": fields, "dry_run": dry_run}
+    return await workspace_api.ask("PATCH", f"/share-links/{link['id']}", body)
+
+
+async def test_page_options_are_changed_and_the_change_is_undone(workspace_api):
+    link = (await create_share_link(workspace_api, allowed_ranges=["last_7_days"])).json["data"]
+    planned = (await update_share_link(workspace_api, link, embed_hosts=["example.com"], dry_run=True)).json
+    assert (planned["applied"], planned["data"]["embed_hosts"]) == (False, ["example.com"])
+    assert (await list_share_links(workspace_api))[0]["embed_hosts"] == []
+    changed = (
+        await update_share_link(workspace_api, link, embed_hosts=["example.com"], allowed_ranges=None)
+    ).json
+    assert changed["diff"]["effects"][0]["operation"] == "put"
+    assert changed["diff"]["effects"][0]["summary"] == "the public page of report 'Weekly' changes"
+    (listed,) = await list_share_links(workspace_api)
+    assert (listed["embed_hosts"], listed["allowed_ranges"]) == (["example.com"], [])
+    undone = (await workspace_api.ask("POST", f"/audit/{changed['audit_id']}/undo")).json
+    assert undone["applied"] is True
+    (listed,) = await list_share_links(workspace_api)
+    assert (listed["embed_hosts"], listed["allowed_ranges"]) == ([], ["last_7_days"])
+
+
+async def test_revoked_or_expired_link_is_not_changed(workspace_api):
+    revoked, expired = [
+        (await create_share_link(workspace_api, expires_in_days=1)).json["data"] for _ in range(2)
+    ]
+    await workspace_api.ask("DELETE", f"/share-links/{revoked['id']}")
+    workspace_api.later(days=1)
+    for link in (revoked, expired):
+        refused = await update_share_link(workspace_api, link, embed_hosts=["example.com"])
+        assert refused.refusal == (409, "resource_changed", None)
+
+
+async def test_undo_of_a_change_never_opens_a_revoked_link(workspace_api):
+    link = (await create_share_link(workspace_api)).json["data"]
+    changed = (await update_share_link(workspace_api, link, show_workspace_name=True)).json
+    await workspace_api.ask("DELETE", f"/share-links/{link['id']}")
+    await workspace_api.ask("POST", f"/audit/{changed['audit_id']}/undo")
+    (listed,) = await list_share_links(workspace_api)
+    assert listed["status"] == "revoked"

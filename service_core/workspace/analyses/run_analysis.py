@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from service_core.access.models import Caller
+from service_core.kernel.date_range import DateRange
 from service_core.kernel.schemas import ResponseModel
 from service_core.workspace.analyses.models import Analysis, embedded_report_ids
 from service_core.workspace.reports.models import ReportsById
@@ -25,11 +26,19 @@ class AnalysisRun(ResponseModel):
 
 
 async def run_analysis(
-    caller: Caller, analysis: Analysis, reports: ReportsById, runner: ReportBatchRunner
+    caller: Caller,
+    analysis: Analysis,
+    reports: ReportsById,
+    runner: ReportBatchRunner,
+    date_range: DateRange | None = None,
 ) -> AnalysisRun:
-    """Runs the embedded reports within one time budget, over the range of the analysis or else of each report."""
+    """Runs the embedded reports within one time budget.
+
+    Their range is the given one, else that of the analysis, else that of each report.
+    """
     ids = dict.fromkeys(UUID(name) for name in embedded_report_ids(analysis.body_md))
-    requests = [ReportRunRequest(report_id, reports.get(report_id), analysis.date_range) for report_id in ids]
+    covered = date_range or analysis.date_range
+    requests = [ReportRunRequest(report_id, reports.get(report_id), covered) for report_id in ids]
     outcomes = await runner.run_within_budget(caller, requests)
     return AnalysisRun(
         analysis_id=analysis.id,

@@ -9,6 +9,7 @@ from uuid import UUID
 from service_core.access.ports import CredentialStore
 from service_core.changes.ports import Transactions
 from service_core.kernel.clock import Clock
+from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import ApiError, NotFound
 from service_core.workspace.analyses.run_analysis import AnalysisRun
 from service_core.workspace.dashboards.run_dashboard import DashboardRun
@@ -61,10 +62,16 @@ class SharedResults:
         self._runner = runner
         self._credentials = credentials
         self._clock = clock
-        self._cache = TtlCache[tuple[UUID, int | None], SharedResult](RESULT_LIFETIME, clock)
+        self._cache = TtlCache[tuple[UUID, int | None, str | None], SharedResult](RESULT_LIFETIME, clock)
 
-    async def get_result_at_most_a_minute_old(self, shared_object: SharedObject) -> SharedResult:
+    async def get_result_at_most_a_minute_old(
+        self, shared_object: SharedObject, preset: str | None = None
+    ) -> SharedResult:
         """Returns the result of an object, at most a minute old.
+
+        Args:
+            shared_object: what to run.
+            preset: a range that its link allows; None for the saved one.
 
         Raises:
             NotFound: the object was deleted.
@@ -72,12 +79,12 @@ class SharedResults:
         version = self._credentials.change_version()
 
         async def run_again() -> SharedResult:
-            return await self._run_and_load_reports(shared_object, version)
+            return await self._run_and_load_reports(shared_object, version, preset)
 
-        return await self._cache.get_or_compute((shared_object.record.id, version), run_again)
+        return await self._cache.get_or_compute((shared_object.record.id, version, preset), run_again)
 
     async def _run_and_load_reports(
-        self, shared_object: SharedObject, data_version: int | None
+        self, shared_object: SharedObject, data_version: int | None, preset: str | None
     ) -> SharedResult:
         workspace, link, now = shared_object.workspace, shared_object.link, self._clock()
         try:
@@ -88,6 +95,7 @@ class SharedResults:
                 link.object_id,
                 transactions=self._transactions,
                 runner=self._runner,
+                date_range=DateRange(preset=preset) if preset else None,
             )
         except ApiError as refusal:
             return SharedResult(now, data_version, None, error=refusal.message)

@@ -28,10 +28,13 @@ class ShareLink(Resource):
         name: the object's name when it was shared.
         digest: SHA-256 of the token; the token itself is never kept.
         token_hint: its last four characters.
+        allowed_ranges: presets that a reader may choose instead of the saved range.
+        embed_hosts: hosts whose pages may show the public page in a frame.
+        password_hash: hash of the password of the page; None for a page without one.
     """
 
     resource_type: ClassVar[str] = "share_link"
-    hidden_fields: ClassVar[frozenset[str]] = frozenset({"digest"})
+    hidden_fields: ClassVar[frozenset[str]] = frozenset({"digest", "password_hash"})
 
     name: str = Field(alias="object_name")
     object_type: ObjectType
@@ -42,6 +45,10 @@ class ShareLink(Resource):
     revoked_at: MillisecondDatetime | None = None
     token_hint: str
     digest: str
+    allowed_ranges: tuple[str, ...] = ()
+    embed_hosts: tuple[str, ...] = ()
+    has_password: bool = False
+    password_hash: str | None = None
 
     def unique_keys(self) -> tuple[str, ...]:
         """Returns the key of its token, by which the page is found."""

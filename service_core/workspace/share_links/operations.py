@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from service_core.access.members.ports import Passwords
 from service_core.access.models import Caller
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
@@ -20,6 +21,12 @@ from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scop
 from service_core.kernel.settings import Settings
 from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus
+from service_core.workspace.share_links.page_options import (
+    invalid_field,
+    require_password_length,
+    validate_allowed_ranges,
+    validate_embed_hosts,
+)
 from service_core.workspace.share_links.schemas import CreateShareLink, NewShareLink
 from service_core.workspace.share_links.shareable_types import SHAREABLE_TYPES
 
@@ -41,14 +48,19 @@ class ShareLinkPath(BaseModel):
     errors=(422,),
 )
 async def create_share_link(
-    body: CreateShareLink, *, caller: Caller, changes: ChangeExecutor, settings: Settings
+    body: CreateShareLink,
+    *,
+    caller: Caller,
+    changes: ChangeExecutor,
+    settings: Settings,
+    passwords: Passwords,
 ) -> HandlerResponse[Envelope]:
     """Publish one report, dashboard or analysis on a page that needs no login.
 
-    `data.url` is shown in this answer only. `Idempotency-Key` is ignored: when the answer
-    is lost, revoke the link and make another one.
+    `data.url` is shown only here, and `Idempotency-Key` is ignored: if lost, revoke the link and make another.
     """
     token = new_token()
+    password_hash = await _hash_password_if_any(body, passwords)
 
     async def create_link_to_live_object(transaction: Transaction) -> Change:
         new = body.share_link
@@ -67,6 +79,10 @@ async def create_share_link(
             expires_at=expires_at,
             token_hint=token[-TOKEN_HINT_LENGTH:],
             digest=sha256_hex(token),
+            allowed_ranges=validate_allowed_ranges(new.allowed_ranges),
+            embed_hosts=validate_embed_hosts(new.embed_hosts),
+            has_password=password_hash is not None,
+            password_hash=password_hash,
         )
         return Change(Action.CREATE, None, link, GENERATED_FIELDS | {"token_hint"})
 
@@ -104,6 +120,19 @@ async def revoke_share_link(
     )
 
 
+async def _hash_password_if_any(body: CreateShareLink, passwords: Passwords) -> str | None:
+    """Returns the hash of the password of a new link; of a dry run an empty text, since hashing takes time.
+
+    Raises:
+        Unprocessable: ``invalid_field``.
+    """
+    password = body.share_link.password
+    if password is None:
+        return None
+    require_password_length(password)
+    return "" if body.dry_run else await passwords.hash(password)
+
+
 def _parse_expiry(new: NewShareLink, caller: Caller) -> datetime | None:
     """Returns when the link ends; None for never.
 
@@ -111,22 +140,18 @@ def _parse_expiry(new: NewShareLink, caller: Caller) -> datetime | None:
         Unprocessable: ``invalid_field``.
     """
     if new.expires_at and new.expires_in_days is not None:
-        raise _invalid_field("expires_in_days", "and expires_at say the same twice; send one of them")
+        raise invalid_field("expires_in_days", "and expires_at say the same twice; send one of them")
     if new.expires_in_days is not None:
         if not 1 <= new.expires_in_days <= MAX_EXPIRY_DAYS:
-            raise _invalid_field("expires_in_days", f"is 1 to {MAX_EXPIRY_DAYS}")
+            raise invalid_field("expires_in_days", f"is 1 to {MAX_EXPIRY_DAYS}")
         return caller.now + timedelta(days=new.expires_in_days)
     if not new.expires_at:
         return None
     span = parse_span_of_date_or_timestamp(new.expires_at, caller.workspace.zone)
     if span is None:
-        raise _invalid_field("expires_at", "must be a date or an instant (ISO 8601)")
+        raise invalid_field("expires_at", "must be a date or an instant (ISO 8601)")
     is_date = len(new.expires_at.strip()) == len("2026-07-01")
     end = span.end if is_date else span.start
     if end <= caller.now:
-        raise _invalid_field("expires_at", "must lie ahead")
+        raise invalid_field("expires_at", "must lie ahead")
     return end
-
-
-def _invalid_field(field: str, rule: str) -> Unprocessable:
-    return Unprocessable(f"{field} {rule}", "invalid_field", field=f"share_link.{field}")

@@ -1,16 +1,19 @@
 """Share links as a writable resource."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from service_core.changes.optimistic_locking import sent_fields
 from service_core.changes.resource import RecordReader, ResourceType, Serializer, State
-from service_core.changes.resource_definition import Listing, resource
+from service_core.changes.resource_definition import Listing, WriteContext, resource
+from service_core.kernel.errors import Conflict
 from service_core.kernel.operations import Scope
 from service_core.kernel.timestamps import format_timestamp
-from service_core.workspace.share_links.models import ShareLink
+from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus
 from service_core.workspace.share_links.operations import create_share_link, revoke_share_link
+from service_core.workspace.share_links.page_options import validate_allowed_ranges, validate_embed_hosts
 from service_core.workspace.share_links.ports import ShareLinkViews
-from service_core.workspace.share_links.schemas import ShareLinkAnswer, ShareLinkQuery
+from service_core.workspace.share_links.schemas import ShareLinkAnswer, ShareLinkPatch, ShareLinkQuery
 
 
 async def load_share_link_serializer(
@@ -40,16 +43,38 @@ async def describe_public_page_effect(
 ) -> Sequence[State]:
     """Returns what the change does to the public page; its path shows the last characters of the token only."""
     state, is_new = new or prior or {}, prior is None
+    is_open = state["status"] == ShareLinkStatus.ACTIVE
     shared = f"{state['object_type']} '{state['object_name']}'"
+    readers = (
+        "whoever has the address and the password" if state["has_password"] else "whoever has the address"
+    )
+    summary = (
+        f"{shared} can be read by {readers}"
+        if is_new
+        else f"the public page of {shared} {'changes' if is_open else 'answers 410 from now on'}"
+    )
     effect = {
         "type": "public_page",
-        "summary": f"{shared} can be read by whoever has the address"
-        if is_new
-        else f"the public page of {shared} answers 410 from now on",
-        "operation": "put" if is_new else "delete",
+        "summary": summary,
+        "operation": "put" if is_open else "delete",
         "path": f"/share/…{state['token_hint'] or ''}",
     }
     return (effect,)
+
+
+async def update_share_link(link: ShareLink, patch: ShareLinkPatch, write: WriteContext[None]) -> ShareLink:
+    """Change the fields sent of an active link; its address and its password stay."""
+    if link.as_of(write.caller.now).status is not ShareLinkStatus.ACTIVE:
+        raise Conflict("This link is revoked or expired", "resource_changed", hint="Make another link.")
+    sent = sent_fields(patch)
+    fields: dict[str, Any] = {}
+    if sent.get("show_workspace_name") is not None:
+        fields["show_workspace_name"] = patch.show_workspace_name
+    if "allowed_ranges" in sent:
+        fields["allowed_ranges"] = validate_allowed_ranges(patch.allowed_ranges or ())
+    if "embed_hosts" in sent:
+        fields["embed_hosts"] = validate_embed_hosts(patch.embed_hosts or ())
+    return link.with_fields(write.caller.now, **fields)
 
 
 SHARE_LINKS: Final = resource(
@@ -63,6 +88,7 @@ SHARE_LINKS: Final = resource(
     listing=Listing(
         "Share links with their views, newest first. No answer repeats an address.", query=ShareLinkQuery
     ),
+    update=update_share_link,
     answer=ShareLinkAnswer,
     operations=(create_share_link, revoke_share_link),
 )

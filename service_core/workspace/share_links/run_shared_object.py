@@ -9,6 +9,7 @@ from service_core.access.internal_callers import build_unlimited_read_only_calle
 from service_core.access.models import Caller, Workspace
 from service_core.changes.ports import Transactions
 from service_core.changes.resource import RecordReader
+from service_core.kernel.date_range import DateRange
 from service_core.workspace.analyses.models import Analysis
 from service_core.workspace.analyses.run_analysis import AnalysisRun, run_analysis
 from service_core.workspace.dashboards.card_reports import load_card_reports
@@ -31,6 +32,7 @@ async def run_shared_object(
     *,
     transactions: Transactions,
     runner: ReportBatchRunner,
+    date_range: DateRange | None = None,
 ) -> SharedObjectRun | None:
     """Returns the result of a report, a dashboard or an analysis as it is saved.
 
@@ -44,6 +46,7 @@ async def run_shared_object(
         object_id: its id.
         transactions: the workspace store.
         runner: runs reports.
+        date_range: instead of the saved ranges; None for those.
 
     Returns:
         None when the workspace has no such object, or it was deleted.
@@ -52,36 +55,43 @@ async def run_shared_object(
         ApiError: a report that cannot be run; dashboards and analyses have the error per card.
     """
     async with transactions.read(workspace.id) as transaction:
-        run = await _LOADERS[object_type](object_id, transaction.resources)
+        run = await _LOADERS[object_type](object_id, transaction.resources, date_range)
     return run and await run(build_unlimited_read_only_caller(workspace, now, "Public page"), runner)
 
 
 _RunFunction = Callable[[Caller, ReportBatchRunner], Awaitable[SharedObjectRun]]
 
 
-async def _prepare_report_run(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+async def _prepare_report_run(
+    object_id: UUID, records: RecordReader, date_range: DateRange | None
+) -> _RunFunction | None:
     report = await records.get(Report, object_id)
     if report is None:
         return None
     return lambda caller, runner: runner.reports.for_one_request().run_with_supported_filters(
-        caller, report, RunReport()
+        caller, report, RunReport(date_range=date_range)
     )
 
 
-async def _prepare_dashboard_run(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+async def _prepare_dashboard_run(
+    object_id: UUID, records: RecordReader, date_range: DateRange | None
+) -> _RunFunction | None:
     dashboard = await records.get(Dashboard, object_id)
     if dashboard is None:
         return None
     reports = await load_card_reports(records, dashboard)
-    return lambda caller, runner: run_dashboard(caller, dashboard, reports, RunOverrides(), runner)
+    overrides = RunOverrides(date_range=date_range)
+    return lambda caller, runner: run_dashboard(caller, dashboard, reports, overrides, runner)
 
 
-async def _prepare_analysis_run(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+async def _prepare_analysis_run(
+    object_id: UUID, records: RecordReader, date_range: DateRange | None
+) -> _RunFunction | None:
     analysis = await records.get(Analysis, object_id)
     if analysis is None:
         return None
     reports = await records.get_many(Report, analysis.report_ids)
-    return lambda caller, runner: run_analysis(caller, analysis, reports, runner)
+    return lambda caller, runner: run_analysis(caller, analysis, reports, runner, date_range)
 
 
 _LOADERS: Final = {

@@ -19,9 +19,26 @@ class NewShareLink(BodyModel):
 
     object_type: ObjectType
     object_id: UUID
-    expires_at: str | None = Field(None, description="A date, its whole day included, or an instant.")
+    expires_at: str | None = Field(None, description="A date, whole day included, or an instant.")
     expires_in_days: int | None = Field(None, description="1 to 365, instead of `expires_at`.")
-    show_workspace_name: bool = Field(default=False, description="Whether the page says whose it is.")
+    show_workspace_name: bool = Field(default=False, description="Whether it says whose it is.")
+    allowed_ranges: list[str] = Field(
+        default=[],
+        description="Presets to choose from.",
+    )
+    embed_hosts: list[str] = Field(
+        default=[],
+        description="Hosts that may embed it.",
+    )
+    password: str | None = Field(None, description="8 to 256 characters.")
+
+
+class ShareLinkPatch(BodyModel):
+    """Fields to change; null takes the choice of ranges or the embedding hosts away."""
+
+    show_workspace_name: bool | None = None
+    allowed_ranges: list[str] | None = None
+    embed_hosts: list[str] | None = None
 
 
 class CreateShareLink(DryRunBody):
@@ -59,6 +76,9 @@ class ShareLinkAnswer(ResponseModel):
     object_name: str = Field(description="The object's name when it was shared.")
     status: ShareLinkStatus
     show_workspace_name: bool
+    allowed_ranges: list[str]
+    embed_hosts: list[str]
+    has_password: bool
     view_count: int
     created_via: RequestInterface
     created_at: datetime
