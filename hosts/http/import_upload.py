@@ -5,7 +5,6 @@ It stands before the web framework, which would collect a body faster than a dis
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -15,6 +14,7 @@ from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, File, MultipartDecoder, NeedData
 
 from hosts.asgi import App, Receive, Scope, Send
+from hosts.upload_paths import UPLOAD_PATH
 from service_core.access.models import Workspace
 from service_core.delivery.imports.models import ImportJob
 from service_core.delivery.imports.upload import ImportUploads
@@ -24,9 +24,6 @@ CHUNK_TIMEOUT_SECONDS: Final = 30.0
 """Longest silence within an upload; the whole may take as long as its link works."""
 
 FILE_FIELD: Final = "file"
-_PATH: Final = re.compile(
-    r"(/app)?/imports/upload/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
-)
 _MAX_FORM_BYTES: Final = 100_000
 _HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
@@ -44,7 +41,7 @@ def serve_import_uploads(app: App, uploads: ImportUploads, app_url: str) -> App:
     app_path = urlsplit(app_url).path.rstrip("/")
 
     async def serve_upload_or_app(scope: Scope, receive: Receive, send: Send) -> None:
-        match = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        match = UPLOAD_PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
         method = "POST" if match and match[1] else "PUT"
         if match is None or scope["method"] != method:
             await app(scope, receive, send)

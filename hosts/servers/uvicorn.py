@@ -22,6 +22,7 @@ from hosts.servers import (
 )
 from hosts.servers.connection_limits import TOO_MANY_CONNECTIONS, ConnectionLimits
 from hosts.servers.joined_writes import JoinedWrites
+from hosts.upload_paths import is_upload_path
 
 _MAX_HEADER_BYTES: Final = 65_536
 
@@ -77,7 +78,8 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         super().on_headers_complete()
         if self._ended.is_set():
             self.cycle.keep_alive = False
-        self._overdue = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self.transport.close)
+        if not is_upload_path(self.scope.get("path", "")):
+            self._overdue = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self.transport.close)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
