@@ -100,6 +100,8 @@ def explain_missing_values(
     labels = collect_labels(context.component(Catalog))
     fields: dict[str, list[str]] = {}
     for item in unavailable:
+        if "platform" in item:
+            continue
         name = item["metric"].rpartition(".")[2]
         label = labels.get(name) or labels.get(f"ad_{name}") or name.replace("_", " ").capitalize()
         known = fields.setdefault(item["reason"], [])
@@ -107,10 +109,32 @@ def explain_missing_values(
             known.append(label)
     providers = context.component(InstalledProviders)
     return [
+        *_explain_platforms_without_spend(unavailable, labels),
+        *(
+            MissingValues(
+                tuple(names),
+                *_SENTENCES.get(reason, (f"{reason.replace('_', ' ').capitalize()}.", "", "")),
+                providers.ids_of_kind(_PROVIDER_KINDS[reason]) if reason in _PROVIDER_KINDS else (),
+            )
+            for reason, names in fields.items()
+        ),
+    ]
+
+
+def _explain_platforms_without_spend(
+    unavailable: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
+) -> list[MissingValues]:
+    """The ad platforms whose visits are left out of values, since nobody knows what they cost."""
+    fields: dict[str, list[str]] = {}
+    for item in unavailable:
+        if "platform" in item:
+            fields.setdefault(item["platform"], []).append(labels.get(item["metric"], item["metric"]))
+    return [
         MissingValues(
             tuple(names),
-            *_SENTENCES.get(reason, (f"{reason.replace('_', ' ').capitalize()}.", "", "")),
-            providers.ids_of_kind(_PROVIDER_KINDS[reason]) if reason in _PROVIDER_KINDS else (),
+            f"The spend of {platform} is not known, so revenue of its visits is left out.",
+            "Connect an ad platform",
+            "deployers/connections",
         )
-        for reason, names in fields.items()
+        for platform, names in fields.items()
     ]

@@ -134,6 +134,9 @@ class OverviewReader:
                 self.setting,
                 drawn=metric,
                 link_of=lambda id_: self.state.link(metric=None if id_ == DEFAULT_METRIC else id_),
+                explanation_of=lambda id_: (
+                    replace(self.state, page_parameters=(("metric", id_),)).query_string
+                ),
             ),
             _describe_compared_days(data, self.setting),
             self._chart_card(metric, totals if chart is None else chart, is_broken_down=chart is not None),

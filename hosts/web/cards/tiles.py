@@ -1,7 +1,7 @@
 """Tiles: a metric of a range, its change against a comparison, and a link that draws it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hosts.web.cards.card import Answer, DisplayContext
@@ -38,6 +38,7 @@ class Tile:
         note: why there is no value.
         link: query string of the page that draws it; empty when it cannot be drawn.
         current: whether it is drawn.
+        explanation: query string of the page that explains the change.
     """
 
     metric: str
@@ -47,6 +48,7 @@ class Tile:
     note: str
     link: str
     current: bool
+    explanation: str = ""
 
 
 def build_tiles(
@@ -56,6 +58,7 @@ def build_tiles(
     *,
     drawn: str,
     link_of: Callable[[str], str],
+    explanation_of: Callable[[str], str],
 ) -> list[Tile]:
     """The tiles of metrics.
 
@@ -65,6 +68,7 @@ def build_tiles(
         setting: of the workspace.
         drawn: the metric the chart shows.
         link_of: the query string that draws a metric.
+        explanation_of: the query string that explains the change of a metric.
     """
     units = (
         {column["id"]: column["unit"] for column in data["columns"] if column["kind"] == "metric"}
@@ -72,7 +76,10 @@ def build_tiles(
         else {}
     )
     return [
-        _build_tile(id_, data, units, setting, link=link_of(id_), current=id_ == drawn)
+        replace(
+            _build_tile(id_, data, units, setting, link=link_of(id_), current=id_ == drawn),
+            explanation=explanation_of(id_),
+        )
         if data and id_ in units
         else Tile(
             id_, _label(id_, setting), UNKNOWN_VALUE, None, "Not with this filter" if data else "", "", False
