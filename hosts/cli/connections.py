@@ -13,7 +13,11 @@ from hosts.cli.settings_used import print_settings_after_change
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hosts.composition.ports import Ports
+    from service_core.access.models import Workspace
     from service_core.analytics.connections.models import ConnectedAccount, Connection, ProviderKind
+    from service_core.changes.change_executor import ChangeExecutor
+    from service_core.extensions.workspace_store import WorkspaceStore
 
 app = typer.Typer(
     help="Connect ad platforms and revenue providers.", no_args_is_help=True, rich_markup_mode=None
@@ -88,12 +92,10 @@ def add_or_replace_connection(
 
         async with open_workspace_store_and_cipher(config) as ports:
             owner = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
-            if secrets:
-                await ports.connection_secrets.replace_or_delete_secrets(owner.id, provider, secrets)
             connection = Connection(
                 owner.id, provider, provider_kind, connection_status, ports.clock(), accounts, error
             )
-            await ports.workspace.connections.save_connection_keeping_created_at(connection)
+            await _save_with_audit_entry(ports, owner, connection, secrets)
             accepts_webhooks = secrets and provider in ports.registry.revenue_providers
             return connection, f"/webhooks/{provider}/{owner.public_id}" if accepts_webhooks else None
 
@@ -178,9 +180,35 @@ async def _replace_secrets_and_clear_error(
         )
         status = ConnectionStatus.PENDING if is_never_synced else ConnectionStatus.CONNECTED
         connection = replace(connection_by_provider[provider], status=status, error=None)
-        await ports.connection_secrets.replace_or_delete_secrets(owner.id, provider, secrets)
-        await ports.workspace.connections.save_connection_keeping_created_at(connection)
+        await _save_with_audit_entry(ports, owner, connection, secrets)
         return connection
+
+
+async def _save_with_audit_entry(
+    ports: "Ports", workspace: "Workspace", connection: "Connection", secrets: dict[str, str]
+) -> None:
+    """Saves a connection, and its credentials where there are new ones, as the API does."""
+    from service_core.access.internal_callers import build_command_line_caller
+    from service_core.commerce.connections.save_row import plan_connection_save
+    from service_core.commerce.credentials.encrypted_secrets import encrypt_secrets
+
+    ciphertext = (
+        encrypt_secrets(ports.secret_cipher, workspace.id, connection.provider, secrets) if secrets else None
+    )
+    caller = build_command_line_caller(workspace, ports.clock())
+    plan = plan_connection_save(connection, ciphertext)
+    await _connection_changes(ports.workspace).preview_or_apply_change(caller, plan, dry_run=False)
+
+
+def _connection_changes(store: "WorkspaceStore") -> "ChangeExecutor":
+    from dataclasses import replace
+
+    from service_core.changes.change_executor import ChangeExecutor
+    from service_core.changes.resource import load_plain_serializer
+    from service_core.commerce.connections.resource import CONNECTIONS
+
+    stored = replace(CONNECTIONS.resource_type, serializer=load_plain_serializer)
+    return ChangeExecutor(store.transactions, [stored])
 
 
 @app.command("reseal")
@@ -218,11 +246,25 @@ async def _load_connections(config: "Path", workspace: str | None) -> "list[Conn
 
 async def _remove_connection(config: "Path", workspace: str | None, provider: str) -> bool:
     from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
+    from service_core.access.internal_callers import build_command_line_caller
+    from service_core.changes.record_plans import plan_delete
+    from service_core.commerce.connections.models import (
+        ConnectionRecord,
+        ConnectionRowStorage,
+        connection_id,
+    )
+    from service_core.kernel.clock import system_clock
+    from service_core.kernel.errors import NotFound
 
     async with open_workspace_store(config) as store:
-        return await store.connections.remove_connection_if_present(
-            (await find_named_or_only_workspace(store.credentials, workspace)).id, provider
-        )
+        owner = await find_named_or_only_workspace(store.credentials, workspace)
+        caller = build_command_line_caller(owner, system_clock())
+        plan = plan_delete(ConnectionRecord, connection_id(owner.id, provider), storage=ConnectionRowStorage)
+        try:
+            await _connection_changes(store).preview_or_apply_change(caller, plan, dry_run=False)
+        except NotFound:
+            return False
+        return True
 
 
 def _chosen_or_installed_provider_kind(provider: str, chosen: KindName | None) -> "ProviderKind":

@@ -16,12 +16,12 @@ _SENTENCES: Final[Mapping[str, tuple[str, str, str]]] = {
     "no_revenue_provider": (
         "No revenue provider is connected, so only money that your events report is known.",
         "Connect a revenue provider",
-        "deployers/revenue-providers",
+        "/settings/connections",
     ),
     "no_ad_platform": (
         "No ad platform is connected, so nobody knows what was spent.",
         "Connect an ad platform",
-        "deployers/connections",
+        "/settings/connections",
     ),
     "no_cost_data": (
         "No item costs are known, so profit cannot be computed.",
@@ -42,8 +42,8 @@ _SENTENCES: Final[Mapping[str, tuple[str, str, str]]] = {
     "insufficient_data": ("Not everything in this range reports these numbers.", "", ""),
     "source_error": (
         "A connected source could not be read.",
-        "See what its status means",
-        "deployers/connections",
+        "See its connection",
+        "/settings/connections",
     ),
     "plan": ("This is not part of the workspace's plan.", "", ""),
 }
@@ -82,14 +82,15 @@ class MissingValues:
         fields: their names in words.
         sentence: the reason.
         action: what to do; empty if nothing can be done.
-        documentation: path of the page that says how, below the documentation.
+        path: of the page that does it below the workspace, with a leading slash, or of the page that says how below
+            the documentation, without one.
         installed: ids of the providers that could be connected.
     """
 
     fields: tuple[str, ...]
     sentence: str
     action: str
-    documentation: str
+    path: str
     installed: tuple[str, ...] = ()
 
 

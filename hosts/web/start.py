@@ -43,11 +43,11 @@ STEPS: Final = (
         "consumers/quickstart",
     ),
     _Step(SetupStep.IDENTIFY_USERS, "Identify your users", "/identify", "consumers/tracking-script"),
-    _Step(SetupStep.CONNECT_ADS, "Connect an ad platform", "/ads", "deployers/platforms"),
+    _Step(SetupStep.CONNECT_ADS, "Connect an ad platform", "/settings/connections", "deployers/connections"),
     _Step(
         SetupStep.CONNECT_REVENUE,
         "Connect a revenue provider",
-        "/revenue",
+        "/settings/connections",
         "deployers/revenue-providers",
     ),
     _Step(SetupStep.CREATE_RULE, "Create a conversion rule", "/rules", "consumers/rules"),

@@ -1,7 +1,10 @@
 """`touchpoint connection`: what is connected, noted from the terminal."""
 
 import asyncio
+import json
+import sqlite3
 from base64 import b64encode
+from contextlib import closing
 from pathlib import Path
 
 from hosts.cli.secrets import open_workspace_store_and_cipher
@@ -120,3 +123,26 @@ def test_new_encryption_key_is_used_and_a_missing_one_is_reported(touchpoint, de
         "No key of connections.encryption_key opens it"
         in touchpoint("connection", "reseal", *config, code=2).output
     )
+
+
+def test_misspelt_secret_is_refused_before_its_value_is_read(touchpoint, deployment):
+    config = "--config", deployment["config"]
+    refused = touchpoint("connection", "add", "meta", "--secret", "acces_token", *config, code=2)
+    assert "Did you mean access_token?" in " ".join(refused.stderr.split())
+    assert "meta" not in touchpoint("connection", "list", *config).stdout
+
+
+def test_connections_of_the_command_line_are_in_the_audit(touchpoint, deployment, monkeypatch):
+    config = "--config", deployment["config"]
+    monkeypatch.setenv("PLANTED", "planted-credential-of-the-command-line")
+    for command in ("add", "renew"):
+        touchpoint("connection", command, "meta", "--secret", "access_token=PLANTED", *config)
+    touchpoint("connection", "remove", "meta", *config)
+    with closing(sqlite3.connect(Path(deployment["config"]).parent / "workspace.db")) as database:
+        entries = [
+            json.loads(row[0])
+            for row in database.execute("SELECT entry FROM audit_log ORDER BY created_at, id")
+        ]
+    assert [entry["action"] for entry in entries] == ["create", "update", "delete"]
+    assert {entry["actor"]["type"] for entry in entries} == {"system"}
+    assert "planted-credential" not in json.dumps(entries)

@@ -1,6 +1,5 @@
 """Connections as a writable resource: connect, change, pause and remove a provider."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +19,7 @@ from service_core.commerce.connections.models import (
 )
 from service_core.commerce.connections.operations import list_providers, test_connection
 from service_core.commerce.connections.schemas import ConnectionAnswer, ConnectionPatch, NewConnection
-from service_core.commerce.credentials.encrypted_secrets import associated_data
+from service_core.commerce.credentials.encrypted_secrets import encrypt_secrets
 from service_core.commerce.credentials.ports import SecretCipher
 from service_core.kernel.errors import Conflict, Unprocessable
 from service_core.kernel.operations import Scope
@@ -44,8 +43,7 @@ def provide_tools(
     """Returns what a write needs."""
 
     def encrypt(provider: str, credentials: dict[str, str]) -> bytes:
-        plaintext = json.dumps(credentials).encode()
-        return cipher.encrypt(plaintext, associated_data(caller.workspace.id, provider))
+        return encrypt_secrets(cipher, caller.workspace.id, provider, credentials)
 
     return ConnectionTools(providers, encrypt)
 

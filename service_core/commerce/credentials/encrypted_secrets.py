@@ -38,7 +38,7 @@ class EncryptedConnectionSecrets:
             return None
         try:
             opened: Mapping[str, str] = json.loads(
-                self.cipher.decrypt(sealed, associated_data(workspace_id, provider))
+                self.cipher.decrypt(sealed, _associated_data(workspace_id, provider))
             )
         except CipherUnavailable as fault:
             _log.error("credentials of %s of workspace %s: %s", provider, workspace_id, fault.reason)
@@ -61,11 +61,20 @@ class EncryptedConnectionSecrets:
         Raises:
             CipherUnavailable: this deployment has no key to seal them with; nothing is kept.
         """
-        plain = json.dumps(dict(secrets)).encode()
-        sealed = self.cipher.encrypt(plain, associated_data(workspace_id, provider)) if secrets else None
+        sealed = encrypt_secrets(self.cipher, workspace_id, provider, secrets) if secrets else None
         await self.store.replace_or_delete_encrypted_secrets(workspace_id, provider, sealed)
 
 
-def associated_data(workspace_id: UUID, provider: str) -> bytes:
-    """Returns the bytes that bind a ciphertext to its connection."""
+def encrypt_secrets(
+    cipher: SecretCipher, workspace_id: UUID, provider: str, secrets: Mapping[str, str]
+) -> bytes:
+    """Returns the credentials of a connection, encrypted.
+
+    Raises:
+        CipherUnavailable: this deployment has no key.
+    """
+    return cipher.encrypt(json.dumps(dict(secrets)).encode(), _associated_data(workspace_id, provider))
+
+
+def _associated_data(workspace_id: UUID, provider: str) -> bytes:
     return workspace_id.bytes + provider.encode()
