@@ -87,6 +87,12 @@ from service_core.analytics.attribution.credit_shares import PathTouch as PathTo
 from service_core.analytics.attribution.credit_shares import (
     compute_credit_share_per_touch as compute_credit_share_per_touch,
 )
+from service_core.analytics.attribution.journey_ports import Journey as Journey
+from service_core.analytics.attribution.journey_ports import JourneyCredit as JourneyCredit
+from service_core.analytics.attribution.journey_ports import JourneyReader as JourneyReader
+from service_core.analytics.attribution.journey_ports import JourneysQuery as JourneysQuery
+from service_core.analytics.attribution.journey_ports import JourneysResult as JourneysResult
+from service_core.analytics.attribution.journey_ports import JourneyTouch as JourneyTouch
 from service_core.analytics.attribution.ports import AttributionModel as AttributionModel
 from service_core.analytics.attribution.ports import DataDrivenModel as DataDrivenModel
 from service_core.analytics.attribution.ports import FitWeights as FitWeights
@@ -169,6 +175,8 @@ from service_core.analytics.funnels.ports import FunnelReader as FunnelReader
 from service_core.analytics.funnels.ports import FunnelReaderQuery as FunnelReaderQuery
 from service_core.analytics.funnels.ports import FunnelResult as FunnelResult
 from service_core.analytics.funnels.ports import FunnelStep as FunnelStep
+from service_core.analytics.funnels.ports import FunnelStepUnit as FunnelStepUnit
+from service_core.analytics.funnels.ports import FunnelStepUnitsQuery as FunnelStepUnitsQuery
 from service_core.analytics.fx.ports import ExchangeRateStore as ExchangeRateStore
 from service_core.analytics.fx.ports import RateCoverage as RateCoverage
 from service_core.analytics.fx.ports import RateSource as RateSource
@@ -206,6 +214,13 @@ from service_core.analytics.measures import entry_column as entry_column
 from service_core.analytics.measures import property_column as property_column
 from service_core.analytics.measures import sum_column as sum_column
 from service_core.analytics.measures import touch_column as touch_column
+from service_core.analytics.paths.ports import PathReader as PathReader
+from service_core.analytics.paths.ports import PathSession as PathSession
+from service_core.analytics.paths.ports import PathSessionsQuery as PathSessionsQuery
+from service_core.analytics.paths.ports import PathsQuery as PathsQuery
+from service_core.analytics.paths.ports import PathsResult as PathsResult
+from service_core.analytics.paths.ports import PathStep as PathStep
+from service_core.analytics.paths.ports import PathStepCondition as PathStepCondition
 from service_core.analytics.people.email_matches import has_email as has_email
 from service_core.analytics.people.identity_resolution import IdentityMap as IdentityMap
 from service_core.analytics.people.identity_resolution import (

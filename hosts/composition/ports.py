@@ -26,6 +26,7 @@ from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
 from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.attribution.journey_ports import JourneyReader
 from service_core.analytics.cohorts.ports import CohortReader
 from service_core.analytics.freshness import QueueStateReader
 from service_core.analytics.funnels.ports import FunnelReader
@@ -38,6 +39,7 @@ from service_core.analytics.fx.convert import (
 from service_core.analytics.fx.ports import RateSource
 from service_core.analytics.fx.rate_lookup import RateLookup
 from service_core.analytics.line_items.ports import LineItemReader
+from service_core.analytics.paths.ports import PathReader
 from service_core.analytics.people.ports import PersonActivityReader, PersonReader
 from service_core.analytics.ports import AggregateReader, EventReader, TouchPathReader
 from service_core.analytics.reads.export_streams import RowStreams
@@ -77,6 +79,8 @@ class EventDatabase(
     CohortReader,
     FunnelReader,
     TouchPathReader,
+    PathReader,
+    JourneyReader,
     LineItemReader,
     RowStreams,
     PersonalDataStore,

@@ -17,7 +17,7 @@ from service_core.kernel.operations import (
 )
 from service_core.kernel.request_parsing import parameter_names
 
-SECOND_PAGE_TAGS: Final = frozenset({"annotations", "connections", "email-reports", "alerts"})
+SECOND_PAGE_TAGS: Final = frozenset({"paths", "annotations", "connections", "email-reports", "alerts"})
 """Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
 
 SECOND_PAGE_OPERATIONS: Final = frozenset({"update_share_link"})

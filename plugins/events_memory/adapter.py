@@ -15,9 +15,11 @@ from plugins.events_memory import (
     export_batches,
     funnel,
     items,
+    journeys,
     path_counts,
     people,
     person_journey,
+    session_paths,
 )
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
@@ -39,8 +41,16 @@ from service_core.plugin import (
     ExternalIdConflict,
     FunnelReaderQuery,
     FunnelResult,
+    FunnelStepUnit,
+    FunnelStepUnitsQuery,
+    JourneysQuery,
+    JourneysResult,
     LineItemQuery,
     LineItemSum,
+    PathSession,
+    PathSessionsQuery,
+    PathsQuery,
+    PathsResult,
     PeoplePageQuery,
     Person,
     PersonActivity,
@@ -300,9 +310,25 @@ class MemoryEventStore:
         """Returns how many units reach each step."""
         return funnel.evaluate_funnel(query, self._scan_events(query.scope))
 
+    async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
+        """Returns a page of the units of a funnel's step and the number of all."""
+        return funnel.list_units_of_step(query, self._scan_events(query.funnel.scope))
+
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""
         return path_counts.count_touch_paths(query, self._scan_events(query.scope))
+
+    async def list_journeys(self, query: JourneysQuery) -> JourneysResult:
+        """Returns a page of journeys, the number of all, and the sum of their credit."""
+        return journeys.list_journeys(query, self._scan_events(query.scope))
+
+    async def read_paths(self, query: PathsQuery, nodes_per_step: int) -> PathsResult:
+        """Returns the most frequent nodes of each step of paths."""
+        return session_paths.read_paths(query, nodes_per_step, self._scan_events(query.scope))
+
+    async def list_path_sessions(self, query: PathSessionsQuery) -> tuple[list[PathSession], int]:
+        """Returns a page of the sessions of paths and the number of all."""
+        return session_paths.list_path_sessions(query, self._scan_events(query.paths.scope))
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Returns the sums of sold and returned items."""

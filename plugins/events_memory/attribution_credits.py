@@ -35,6 +35,7 @@ class CreditedConversion:
         order_event: the event whose person and time determine the touch path: for a refund the charge of its order.
         booked_at: the instant it counts at, unless it counts at its touches.
         has_path: False for a refund without an order.
+        is_refund: whether it is a refund.
         converted_currency: the currency its amounts were converted into.
     """
 
@@ -47,6 +48,7 @@ class CreditedConversion:
     refunded: int = 0
     is_order: bool = False
     has_path: bool = True
+    is_refund: bool = False
     converted_currency: str | None = None
 
     @property
@@ -57,7 +59,7 @@ class CreditedConversion:
 
 @dataclass(frozen=True, slots=True)
 class TouchCredit:
-    """The part of a unit that one touch gets, or all of it without a touch."""
+    """The part of a unit that one touch gets, or all of it without a touch; ``place`` is that of the touch in its path."""
 
     conversion: CreditedConversion
     at: datetime
@@ -66,6 +68,7 @@ class TouchCredit:
     order_credit: int
     amount: int
     refunded: int
+    place: int = -1
 
 
 def attribution_credits_of_all_time(
@@ -136,6 +139,7 @@ def _credited_refund(payment: Payment, scope: QueryScope) -> CreditedConversion:
         payment.booked_at(order_refunds=scope.order_refunds),
         refunded=payment.amount,
         has_path=payment.order_event is not None,
+        is_refund=True,
     )
 
 
@@ -149,15 +153,19 @@ def _split_over_touch_path(
         Fraction(w).limit_denominator(_MAX_DENOMINATOR)
         for w in compute_credit_share_per_touch(rule, steps, unit.order_event.timestamp)
     ]
-    credited = [(visit, weight) for visit, weight in zip(touches, weights, strict=True) if weight]
+    credited = [
+        (place, visit, weight)
+        for place, (visit, weight) in enumerate(zip(touches, weights, strict=True))
+        if weight
+    ]
     shared = (unit.credit, unit.order_credit, unit.amount, unit.refunded)
     if not credited:
         yield TouchCredit(unit, unit.booked_at, None, *shared)
         return
     parts = zip(
-        *(allocate_by_largest_remainder(total, [w for _, w in credited]) for total in shared), strict=True
+        *(allocate_by_largest_remainder(total, [w for *_, w in credited]) for total in shared), strict=True
     )
-    for (visit, _), credit_parts in zip(credited, parts, strict=True):
-        yield TouchCredit(
-            unit, visit.event.timestamp if rule.book_at_touch else unit.booked_at, visit, *credit_parts
-        )
+    for (place, visit, _), credit_parts in zip(credited, parts, strict=True):
+        credit, order_credit, amount, refunded = credit_parts
+        at = visit.event.timestamp if rule.book_at_touch else unit.booked_at
+        yield TouchCredit(unit, at, visit, credit, order_credit, amount, refunded, place)

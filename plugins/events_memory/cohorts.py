@@ -2,10 +2,11 @@
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from plugins.events_memory.currency_conversion import converted_amount_or_none
-from plugins.events_memory.relation_rows import is_in_span, touch_value
+from plugins.events_memory.relation_rows import event_row, is_in_span, touch_value
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CHARGE,
@@ -13,6 +14,7 @@ from service_core.plugin import (
     CohortActivity,
     CohortReaderQuery,
     CohortResult,
+    Event,
     TimeRange,
     value_matches,
 )
@@ -41,10 +43,28 @@ def _cohort_of_persons_acquired_in_span(plan: CohortReaderQuery, history: Worksp
     first: dict[str, datetime] = {}
     for event in acquiring:
         first.setdefault(history.person_of(event), event.timestamp)
+    matching = _persons_whose_acquisition_matches(plan, acquiring, first, history)
     return {
         person: _bucket_index(plan.acquisition, at)
         for person, at in first.items()
-        if is_in_span(plan.scope.span, at) and _first_touch_matches_filters(person, plan, history)
+        if is_in_span(plan.scope.span, at)
+        and person in matching
+        and _first_touch_matches_filters(person, plan, history)
+    }
+
+
+def _persons_whose_acquisition_matches(
+    plan: CohortReaderQuery,
+    acquiring: Iterable[Event],
+    first_at: Mapping[str, datetime],
+    history: WorkspaceEvents,
+) -> set[str]:
+    """Returns the persons with an event, or conversion, at the instant of acquisition that meets the filters."""
+    return {
+        person
+        for event in acquiring
+        if event.timestamp == first_at[person := history.person_of(event)]
+        and event_row(event, history, plan.scope).matches(plan.acquisition_filters)
     }
 
 

@@ -1,6 +1,7 @@
 """Evaluates funnels: how many units of a span reach each step."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -12,6 +13,8 @@ from service_core.plugin import (
     FunnelReaderQuery,
     FunnelResult,
     FunnelStep,
+    FunnelStepUnit,
+    FunnelStepUnitsQuery,
     event_time_key,
 )
 
@@ -21,9 +24,45 @@ Attempt = list[Event]
 
 def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> FunnelResult:
     """Returns how many units reach each step, and how long it takes them."""
-    units = (history.events_by_session if plan.by_session else history.events_by_person).values()
     reached: list[Attempt] = []
     still_open = 0
+    for best, latest in _best_attempts_with_latest_start(plan, history):
+        reached.append(best)
+        still_open += len(best) < len(plan.steps) and plan.now <= latest + plan.window
+    return FunnelResult([_step_count_and_durations(reached, k) for k in range(len(plan.steps))], still_open)
+
+
+def list_units_of_step(
+    query: FunnelStepUnitsQuery, history: WorkspaceEvents
+) -> tuple[list[FunnelStepUnit], int]:
+    """Returns a page of the units of a step, latest start first, and the number of all."""
+    attempts = [
+        attempt
+        for attempt, _ in _best_attempts_with_latest_start(query.funnel, history)
+        if query.includes_depth(len(attempt))
+    ]
+    attempts.sort(key=lambda attempt: event_time_key(attempt[0]), reverse=True)
+    page = attempts[query.offset : query.offset + query.limit]
+    return [_to_funnel_unit(attempt, history) for attempt in page], len(attempts)
+
+
+def _to_funnel_unit(attempt: Attempt, history: WorkspaceEvents) -> FunnelStepUnit:
+    first = attempt[0]
+    return FunnelStepUnit(
+        history.person_of(first),
+        first.visitor_id,
+        first.session_id,
+        len(attempt),
+        first.timestamp,
+        attempt[-1].timestamp,
+    )
+
+
+def _best_attempts_with_latest_start(
+    plan: FunnelReaderQuery, history: WorkspaceEvents
+) -> Iterator[tuple[Attempt, datetime]]:
+    """Yields the attempt of each unit that counts, and the time of the unit's latest start."""
+    units = (history.events_by_session if plan.by_session else history.events_by_person).values()
     for unit in units:
         events = [
             event
@@ -35,11 +74,7 @@ def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> Funnel
             attempt for attempt in attempts if not _has_excluded_event_between_steps(plan, events, attempt)
         ]
         if clean:
-            best = max(clean, key=len)
-            latest = attempts[-1][0].timestamp
-            reached.append(best)
-            still_open += len(best) < len(plan.steps) and plan.now <= latest + plan.window
-    return FunnelResult([_step_count_and_durations(reached, k) for k in range(len(plan.steps))], still_open)
+            yield max(clean, key=len), attempts[-1][0].timestamp
 
 
 def _deepest_attempt_per_start(

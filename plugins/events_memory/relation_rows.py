@@ -123,7 +123,7 @@ def relation_rows(
             candidates = _converted_payment_rows(history, scope)
         case Relation.CREDITS if plan.credit:
             candidates = (
-                _credit_row(share, history, scope)
+                credit_row(share, history, scope)
                 for share in attribution_credits_of_all_time(history, plan.credit, scope)
             )
         case _:
@@ -236,7 +236,8 @@ def _converted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iter
         )
 
 
-def _credit_row(touch_credit: TouchCredit, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:
+def credit_row(touch_credit: TouchCredit, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:
+    """Returns the row of CREDITS of the part that one touch gets."""
     unit = touch_credit.conversion
     return RelationRow(
         touch_credit.at,

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.events_sql.attribution.journeys import list_journeys
 from plugins.events_sql.attribution.path_counts import count_touch_paths, may_share_path_tables
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, StatementRunner
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
@@ -17,7 +18,9 @@ from plugins.events_sql.reads import event_queries, export_batches, session_stat
 from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_credits_table
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
+from plugins.events_sql.reads.funnels.funnel_units import list_units_of_step
 from plugins.events_sql.reads.items import sum_items_booked_in_span
+from plugins.events_sql.reads.paths import session_paths
 from plugins.events_sql.reads.people import person_profile
 from plugins.events_sql.reads.people.first_touches import first_touch_by_known_id
 from plugins.events_sql.reads.people.id_conflicts import list_id_conflicts_and_count_all
@@ -44,8 +47,16 @@ from service_core.plugin import (
     ExternalIdConflict,
     FunnelReaderQuery,
     FunnelResult,
+    FunnelStepUnit,
+    FunnelStepUnitsQuery,
+    JourneysQuery,
+    JourneysResult,
     LineItemQuery,
     LineItemSum,
+    PathSession,
+    PathSessionsQuery,
+    PathsQuery,
+    PathsResult,
     PeoplePageQuery,
     Person,
     PersonActivity,
@@ -401,9 +412,31 @@ class SqlEventStore:
         """Returns how many units reach each step."""
         return await self._funnels.read(query)
 
+    async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
+        """Returns a page of the units of a funnel's step and the number of all."""
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: list_units_of_step(query, runner)
+        )
+
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""
         return await self._touch_paths.read(query)
+
+    async def list_journeys(self, query: JourneysQuery) -> JourneysResult:
+        """Returns a page of journeys, the number of all, and the sum of their credit."""
+        return await self._engine.run_read_within_time_budget(lambda runner: list_journeys(query, runner))
+
+    async def read_paths(self, query: PathsQuery, nodes_per_step: int) -> PathsResult:
+        """Returns the most frequent nodes of each step of paths."""
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: session_paths.read_paths(query, nodes_per_step, runner)
+        )
+
+    async def list_path_sessions(self, query: PathSessionsQuery) -> tuple[list[PathSession], int]:
+        """Returns a page of the sessions of paths and the number of all."""
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: session_paths.list_path_sessions(query, runner)
+        )
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Returns the sums of sold and returned items."""

@@ -21,6 +21,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "marketing": "Advertising, revenue, subscriptions and profit.",
     "oauth": "The OAuth authorization server.",
     "people": "People, retention, lifetime value and funnels.",
+    "paths": "Paths by session, and the people and journeys behind numbers.",
     "query": "Metrics and dimensions in any combination.",
     "reports": "Saved reports.",
     "rules": "Conversion rules.",

@@ -5,13 +5,16 @@ from collections.abc import Iterable
 from service_core.access.key_requests import operations as key_requests
 from service_core.access.signup import operations as signup
 from service_core.analytics import operations as analytics
+from service_core.analytics.attribution import journeys
 from service_core.analytics.attribution import operations as attribution
 from service_core.analytics.cohorts import operations as cohorts
 from service_core.analytics.explanation import operations as explanation
 from service_core.analytics.funnels import operations as funnels
+from service_core.analytics.funnels import persons as funnel_persons
 from service_core.analytics.install_attribution import operations as install_attribution
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
+from service_core.analytics.paths import operations as paths
 from service_core.analytics.people import operations as people
 from service_core.analytics.query.catalog import Dimension, Metric
 from service_core.api import operations as api
@@ -56,7 +59,10 @@ def operations() -> Iterable[Operation]:
         *people.OPERATIONS,
         *cohorts.OPERATIONS,
         *funnels.OPERATIONS,
+        *funnel_persons.OPERATIONS,
+        *paths.OPERATIONS,
         *attribution.OPERATIONS,
+        *journeys.OPERATIONS,
         *install_attribution.OPERATIONS,
         *ads.OPERATIONS,
         *revenue.OPERATIONS,

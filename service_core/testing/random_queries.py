@@ -181,7 +181,7 @@ def random_aggregate_query(random: Random, dataset: RandomDataset) -> AggregateQ
         buckets = buckets_covering(scope.span, unit, ZoneInfo(dataset.timezone))
     relations_used = {aggregation.relation for aggregation in aggregations}
     if len(relations_used) == 1 and random.random() < 0.3:
-        scope = replace(scope, filters=(_random_dimension_filter(random, dataset, aggregations[0].relation),))
+        scope = replace(scope, filters=(random_dimension_filter(random, dataset, aggregations[0].relation),))
     measures = _random_measures_from_three_aggregations(random, aggregations)
     return AggregateQuery(
         scope=scope,
@@ -193,7 +193,7 @@ def random_aggregate_query(random: Random, dataset: RandomDataset) -> AggregateQ
         ),
         limit=random.choice((None, None, 1, 3)),
         offset=random.choice((0, 0, 0, 2)),
-        credit=_random_credit_rule(random) if Relation.CREDITS in relations_used else None,
+        credit=random_credit_rule(random) if Relation.CREDITS in relations_used else None,
     )
 
 
@@ -205,7 +205,7 @@ def query_counting_rows_per_set_column(
         count_rows(relation, Predicate(column, FilterOperator.IS_SET))
         for column in sorted(EVENT_STORE_COLUMNS[relation], key=str)
     )
-    credit = _random_credit_rule(random) if relation is Relation.CREDITS else None
+    credit = random_credit_rule(random) if relation is Relation.CREDITS else None
     return AggregateQuery(random_query_scope(random, dataset), measures, credit=credit)
 
 
@@ -219,15 +219,18 @@ def query_of_credits_by_ad_columns(random: Random, dataset: RandomDataset) -> Ag
     dimensions = tuple({str(Relation.CREDITS): column} for column in columns)
     measures = tuple(sum_column(column, Relation.CREDITS) for column in ("credit", "amount"))
     return AggregateQuery(
-        random_query_scope(random, dataset), measures, dimensions, credit=_random_credit_rule(random)
+        random_query_scope(random, dataset), measures, dimensions, credit=random_credit_rule(random)
     )
 
 
 def random_people_page_query(random: Random, dataset: RandomDataset) -> PeoplePageQuery:
     """Returns a query of a people page, in 30 % of the calls searched and filtered."""
     is_filtered = random.random() < 0.3
+    scope = random_query_scope(random, dataset)
+    if random.random() < 0.3:
+        scope = replace(scope, filters=(random_event_or_session_filter(random, dataset),))
     return PeoplePageQuery(
-        scope=random_query_scope(random, dataset),
+        scope=scope,
         limit=random.choice((1, 3, 50)),
         offset=random.choice((0, 0, 2)),
         sort=random.choice(("last_seen", "first_seen", "revenue", "events")),
@@ -250,7 +253,7 @@ def random_event_page_query(random: Random, dataset: RandomDataset) -> EventPage
     """Returns a query of an event page by offset or after an event, with or without filter and total."""
     scope = random_query_scope(random, dataset)
     if random.random() < 0.5:
-        scope = replace(scope, filters=(_random_event_or_session_filter(random, dataset),))
+        scope = replace(scope, filters=(random_event_or_session_filter(random, dataset),))
     previous = (
         random.choice(dataset.builder.events) if dataset.builder.events and random.random() < 0.3 else None
     )
@@ -268,12 +271,14 @@ def random_cohort_query(random: Random, dataset: RandomDataset) -> CohortReaderQ
     acquisition = buckets_covering(scope.span, unit, ZoneInfo(dataset.timezone))
     later = TimeRange(acquisition.starts[0], dataset.start + timedelta(days=DAYS + 3))
     first = (_random_touch_filter(random),) if random.random() < 0.3 else ()
+    acquiring = (random_event_or_session_filter(random, dataset),) if random.random() < 0.3 else ()
     return CohortReaderQuery(
         scope=scope,
         acquisition=acquisition,
         activity=buckets_covering(later, unit, ZoneInfo(dataset.timezone)),
         by_conversion=random.random() < 0.4,
         event_names=random.choice((None, None, frozenset({"page_view", "purchase"}))),
+        acquisition_filters=acquiring,
         first_touch_filters=first,
     )
 
@@ -282,7 +287,7 @@ def random_funnel_query(random: Random, dataset: RandomDataset) -> FunnelReaderQ
     """Returns a query of a funnel of two to five steps, which may repeat."""
     scope = random_query_scope(random, dataset)
     if random.random() < 0.3:
-        scope = replace(scope, filters=(_random_event_or_session_filter(random, dataset),))
+        scope = replace(scope, filters=(random_event_or_session_filter(random, dataset),))
     steps = tuple(random.choice(_FUNNEL_STEPS) for _ in range(random.randint(2, 5)))
     conditions = tuple(_random_step_conditions(random, dataset) for _ in steps)
     return FunnelReaderQuery(
@@ -303,7 +308,7 @@ def _random_step_conditions(random: Random, dataset: RandomDataset) -> tuple[Pre
         return ()
     if random.random() < 0.3:
         return (Predicate(property_column("plan"), FilterOperator.EQ, "pro"),)
-    return (_random_event_or_session_filter(random, dataset),)
+    return (random_event_or_session_filter(random, dataset),)
 
 
 def random_touch_path_query(random: Random, dataset: RandomDataset) -> TouchPathQuery:
@@ -318,7 +323,8 @@ def random_touch_path_query(random: Random, dataset: RandomDataset) -> TouchPath
     )
 
 
-def _random_credit_rule(random: Random) -> CreditRule:
+def random_credit_rule(random: Random) -> CreditRule:
+    """Returns a rule of any weighting and of several windows."""
     return CreditRule(
         weighting=random.choice(list(Weighting)),
         window=timedelta(days=random.choice((1, 4, 30))),
@@ -332,13 +338,13 @@ def _sometimes_add_dimension_filter(
     random: Random, dataset: RandomDataset, aggregation: Aggregation
 ) -> Aggregation:
     return (
-        aggregation.with_conditions(_random_dimension_filter(random, dataset, aggregation.relation))
+        aggregation.with_conditions(random_dimension_filter(random, dataset, aggregation.relation))
         if random.random() < 0.3
         else aggregation
     )
 
 
-def _random_dimension_filter(random: Random, dataset: RandomDataset, relation: Relation) -> Condition:
+def random_dimension_filter(random: Random, dataset: RandomDataset, relation: Relation) -> Condition:
     """Returns a filter by a random dimension of a relation, or the rows outside of a group of several dimensions."""
     columns = [s[relation] for s in _DIMENSION_COLUMNS if relation in s]
     if random.random() < 0.3:
@@ -354,7 +360,7 @@ def _random_event_filter(random: Random, dataset: RandomDataset) -> Predicate:
     )
 
 
-def _random_event_or_session_filter(random: Random, dataset: RandomDataset) -> Predicate:
+def random_event_or_session_filter(random: Random, dataset: RandomDataset) -> Predicate:
     """Returns a filter by a column of the event itself, or by one of its session, as segments have."""
     if random.random() < 0.5:
         return _random_event_filter(random, dataset)

@@ -228,7 +228,13 @@ class Unlinked:
 
 
 async def test_tags_count_the_visitors_that_carried_them(caller, metric_queries, store, queue):
-    asked = {"caller": caller, "aggregate_reader": store, "queue": queue, "links": Unlinked()}
+    asked = {
+        "caller": caller,
+        "aggregate_reader": store,
+        "queue": queue,
+        "links": Unlinked(),
+        "queries": metric_queries,
+    }
     answer = json_default(
         await get_tags(parse_query_parameters_leniently(LinkTagsQuery, DAYS.items()), **asked)
     )

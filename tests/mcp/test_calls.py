@@ -24,6 +24,9 @@ WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
 DATE_RANGE = {"from": "2026-07-01", "to": "2026-07-08"}
 EXTRA = {
     "get_funnel": {"steps": ["page_view", "purchase"]},
+    "get_paths": {"start": "/"},
+    "list_path_sessions": {"start": "/"},
+    "list_funnel_persons": {"steps": ["page_view", "purchase"], "step": 1},
     "get_metrics": {"metrics": ["visitors", "revenue"], "date_range": DATE_RANGE},
     "analytics_query": {"metrics": ["visitors"], "dimensions": ["country"], "date_range": DATE_RANGE},
     "explain_change": {"metric": "visitors", "dimensions": ["country"], "date_range": DATE_RANGE},

@@ -37,6 +37,7 @@ undo
 """The tools of the first page."""
 
 SECOND_PAGE = """
+list_funnel_persons get_paths list_path_sessions list_journeys
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
 send_test_email list_connections list_providers create_connection update_connection delete_connection
 test_connection create_annotation update_annotation delete_annotation create_email_report update_email_report

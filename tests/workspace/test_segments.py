@@ -1,10 +1,13 @@
 """Segments: saved filters, and the reads that name them."""
 
+from datetime import timedelta
+
 import pytest
 
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
+from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
-from service_core.testing.event_builder import EventBuilder
+from service_core.testing.event_builder import EventBuilder, campaign_columns
 
 GERMANY = {"name": "Germany", "filters": [{"dimension": "country", "value": "DE"}]}
 DAYS = "start_date=2026-07-01&end_date=2026-07-07"
@@ -22,6 +25,7 @@ async def shop(workspace_api):
     story.add_event("page_view", at="2026-07-03T10:00", visitor="C", country="FR", **page)
     story.add_event("purchase", at="2026-07-03T10:05", visitor="C", revenue=500, order_id="2")
     await workspace_api.service.ports.events.append(story.events)
+    workspace_api.story = story
     return workspace_api
 
 
@@ -220,3 +224,104 @@ async def test_filter_that_a_metric_or_an_event_does_not_have_is_refused(shop):
     assert (await query(shop, new)).json["totals"] == {"visitors": 3}
     refused = await shop.ask("GET", f"/events?{DAYS}&segment_id={new}")
     assert (refused.status, refused.json["code"]) == (400, "incompatible_dimension")
+
+
+async def test_people_and_cohorts_are_those_of_the_segment(shop):
+    id_ = await save_segment(shop)
+    days = f"{DAYS}&segment_id={id_}"
+    users = (await shop.ask("GET", f"/users?{days}")).json
+    assert users["total_count"] == 2
+    assert [(user["visitor_id"], user["events"]) for user in users["users"]] == [("B", 1), ("A", 2)]
+    retention = (await shop.ask("GET", f"/retention?{days}&granularity=week&periods=0")).json
+    assert sum(row["cohort_size"] for row in retention["rows"]) == 2
+    assert sum(row["active_persons"] for row in retention["rows"]) == 2
+    ltv = (await shop.ask("GET", f"/ltv?{days}&granularity=week&periods=0")).json
+    assert [(row["cohort_size"], row["revenue"]) for row in ltv["rows"]] == [(2, 5)]
+    buyers = f"{days}&granularity=week&periods=0&cohort_by=first_conversion"
+    assert [row["cohort_size"] for row in (await shop.ask("GET", f"/ltv?{buyers}")).json["rows"]] == [1]
+
+
+async def test_tags_properties_and_dimension_values_are_those_of_the_segment(shop):
+    story = shop.story
+    visit = {"page_path": "/", "lyr": "spring"}
+    story.add_event("page_view", at="2026-07-04T10:00", visitor="D", country="DE", **visit)
+    story.add_event("page_view", at="2026-07-04T10:00", visitor="E", country="FR", **visit)
+    story.add_event("click", at="2026-07-04T10:01", visitor="E", event_data={"plan": "pro"})
+    await shop.service.ports.events.append(story.events)
+    id_ = await save_segment(shop)
+
+    async def get(path, segment=f"&segment_id={id_}"):
+        return (await shop.ask("GET", f"{path}{DAYS}{segment}")).json
+
+    assert [(row["tag"], row["count"]) for row in (await get("/tags?"))["data"]] == [("spring", 1)]
+    values = "/dimension-values?dimension=country&"
+    assert [(v["value"], v["count"]) for v in (await get(values))["values"]] == [("DE", 3)]
+    assert len((await get(values, ""))["values"]) == 2
+    unset = "/dimension-values?dimension=lyr&q=not&"
+    assert [(v["value"], v["count"]) for v in (await get(unset))["values"]] == [("(not set)", 2)]
+    assert (await get("/events/properties?"))["events"] == []
+    assert len((await get("/events/properties?", ""))["events"]) == 1
+    refused = await get("/dimension-values?dimension=campaign_name&")
+    assert (refused["code"], refused["field"]) == ("incompatible_dimension", "segment_id")
+
+
+async def test_realtime_counts_the_visitors_of_the_segment(shop):
+    story = shop.story
+    for visitor, country in (("X", "DE"), ("Y", "FR")):
+        at = (shop.now - timedelta(minutes=1)).isoformat()
+        story.add_event("page_view", at=at, visitor=visitor, country=country, page_path="/")
+    await shop.service.ports.events.append(story.events)
+    id_ = await save_segment(shop)
+    everybody = (await shop.ask("GET", "/realtime")).json
+    realtime = (await shop.ask("GET", f"/realtime?segment_id={id_}")).json
+    assert (everybody["active_visitors"], realtime["active_visitors"], realtime["events"]) == (2, 1, 1)
+    assert (everybody["revenue"], everybody["unavailable"]) == (0, [])
+    assert realtime["revenue"] is None
+    assert realtime["unavailable"] == [{"metric": "revenue", "reason": "insufficient_data"}]
+    assert [visitor["visitor_id"] for visitor in realtime["visitors"]] == ["X"]
+    assert sum(minute["events"] for minute in realtime["timeline"]) == 1
+
+
+async def test_attribution_credits_the_touches_of_the_segment(shop):
+    story = shop.story
+    for visitor, source in (("G", "google"), ("H", "news")):
+        story.add_event(
+            "page_view", at="2026-07-04T10:00", visitor=visitor, **campaign_columns(source, "cpc")
+        )
+        story.add_event("purchase", at="2026-07-04T11:00", visitor=visitor, revenue=700, order_id=visitor)
+    await shop.service.ports.events.append(story.events)
+    filters = [{"dimension": "utm_source", "value": "google"}]
+    id_ = await save_segment(shop, filters=filters)
+    path = f"/attribution?{DAYS}&segment_id={id_}"
+    answer = (await shop.ask("GET", path)).json
+    assert [(row["utm_source"], row["conversions"], row["visitors"]) for row in answer["campaigns"]] == [
+        ("google", 1, 1)
+    ]
+    assert (answer["totals"]["conversions"], answer["totals"]["visitors"]) == (1, 1)
+    body = {"metrics": ["attributed_conversions"], "date_range": RANGE, "segment_id": id_}
+    assert (await shop.ask("POST", "/query", body)).json["totals"] == {"attributed_conversions": 1}
+    by_country = await save_segment(shop)
+    refused = await shop.ask("GET", f"/attribution?{DAYS}&segment_id={by_country}")
+    assert (refused.status, refused.json["code"], refused.json["field"]) == (
+        400, "incompatible_dimension", "segment_id",
+    )  # fmt: skip
+    refused = await shop.ask("GET", f"{path}&model=markov")
+    assert (refused.status, refused.json["code"], refused.json["field"]) == (
+        400, "invalid_parameter", "segment_id",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/users", "/retention", "/ltv", "/attribution", "/tags", "/realtime", "/events/properties",
+        "/dimension-values?dimension=country",
+    ],
+)  # fmt: skip
+async def test_every_further_read_refuses_an_unknown_segment(shop, path):
+    sign = "&" if "?" in path else "?"
+    days = "" if path == "/realtime" else f"{DAYS}&"
+    answer = await shop.ask("GET", f"{path}{sign}{days}segment_id={new_id()}")
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (
+        400, "unknown_segment", "segment_id",
+    )  # fmt: skip

@@ -136,9 +136,12 @@ def _conversions_with_touch_credits_query(rule: _CreditSplit) -> sa.Select[Any]:
     at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
     columns = [shared.c[f"touch_{name}"] for name in TOUCH_VALUE_COLUMNS]
     parts = [sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) for name in _SPLIT_COLUMNS]
-    facts = [unit.c[name] for name in ("person_no", "event_name", "currency", "is_order", "first_order")]
+    facts = [
+        unit.c[name] for name in ("unit", "person_no", "event_name", "currency", "is_order", "first_order")
+    ]
+    position = [shared.c.touch_at, shared.c.touch_seq]
     attributed = shared.c.unit.is_not(None).label("attributed")
-    return sa.select(at.label("at"), *columns, *parts, *facts, attributed).select_from(
+    return sa.select(at.label("at"), *columns, *parts, *facts, *position, attributed).select_from(
         unit.outerjoin(shared, shared.c.unit == unit.c.unit)
     )
 

@@ -1,6 +1,7 @@
 """Evaluates retention and lifetime value: cohort sizes, activity and revenue by cohort and bucket."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -53,16 +54,29 @@ def _members_acquired_in_span_query(plan: CohortReaderQuery) -> sa.Select[Any]:
     statement = sa.select(first.c.person_no, cohort.label("cohort")).where(
         *span_conditions(first.c.first_at, plan.scope.span)
     )
+    source = _joined_to_matching_acquisition(plan, first) if plan.acquisition_filters else first
     if not plan.first_touch_filters:
-        return statement
+        return statement.select_from(source)
     first_touch = first_touch_per_person(plan.scope).subquery("came")
     conditions = [
         predicate_condition(comparable_column(_touch_column(first_touch, p.column)), p)
         for p in plan.first_touch_filters
     ]
     return statement.select_from(
-        first.outerjoin(first_touch, first_touch.c.person_no == first.c.person_no)
+        source.outerjoin(first_touch, first_touch.c.person_no == first.c.person_no)
     ).where(*conditions)
+
+
+def _joined_to_matching_acquisition(plan: CohortReaderQuery, first: sa.Subquery) -> sa.Join:
+    """Returns the persons joined to an event, or conversion, at the instant of acquisition that meets the filters."""
+    scope = replace(plan.scope, filters=plan.acquisition_filters)
+    table = conversions_once_per_order(scope, scope.span) if plan.by_conversion else EVENTS
+    rows = EventRows(scope, scope.span, table)
+    number, conditions = rows.person_no, rows.scope_conditions()
+    matching = sa.select(number.label("person_no"), rows.at.label("at")).distinct().select_from(rows.source)
+    acquiring = matching.where(*conditions).subquery("acquiring")
+    same = sa.and_(acquiring.c.person_no == first.c.person_no, acquiring.c["at"] == first.c.first_at)
+    return first.join(acquiring, same)
 
 
 def _persons_first_seen() -> sa.Subquery:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Final, Literal
+from uuid import UUID
 
 from pydantic import AliasChoices, Field
 
@@ -34,9 +35,14 @@ from service_core.analytics.attribution.schemas import (
     GroupBy,
     Grouping,
 )
+from service_core.analytics.attribution.segment_conditions import (
+    SegmentAggregateReader,
+    read_segment_conditions_by_relation,
+)
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.ports import AggregateReader, QueryScope, TouchPathReader
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
@@ -76,6 +82,10 @@ class AttributionQuery(RangeQuery):
     )
     refund_basis: RefundBasis = Field(
         "refund", description="Book a refund on its own day or on that of its order."
+    )
+    segment_id: UUID | None = Field(
+        default=None,
+        description="A segment, whose filters sessions and credited touches meet; not for data-driven models.",
     )
     limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Rows of `campaigns`.")
 
@@ -138,6 +148,7 @@ async def get_attribution(
     path_reader: TouchPathReader,
     models: AttributionModels,
     queue: IngestQueue,
+    queries: MetricQueries,
 ) -> AttributionResponse:
     """Credits the conversions and revenue of a range to campaigns and channels.
 
@@ -151,10 +162,11 @@ async def get_attribution(
     credit = credit_rule_or_last_touch_with_model_id(
         models, chosen, book_at_touch=query.books_at_touch, event_names=query.event_names
     )
+    segment = await read_segment_conditions_by_relation(caller, query.segment_id, model, queries)
     report = RuleBasedAttribution(
         query.scope_with_requested_event_as_conversion(caller, date_range),
         without_data_driven_model_id(credit),
-        aggregate_reader,
+        SegmentAggregateReader(aggregate_reader, segment),
     )
     fitting = (
         DataDrivenAttribution(report, models, model, path_reader)

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import accumulate, groupby
 from typing import Annotated, ClassVar, Literal
+from uuid import UUID
 
 from pydantic import Field
 
@@ -21,8 +22,9 @@ from service_core.analytics.cohorts.ports import CohortReader, CohortReaderQuery
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.fx.convert import CurrencyConverter
-from service_core.analytics.measures import Predicate
+from service_core.analytics.measures import Condition, Predicate
 from service_core.analytics.ports import EventReader, QueryScope
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
@@ -63,6 +65,10 @@ class CohortQuery(RangeQuery):
     utm_campaign: str | None = Field(default=None, description="Of the person's first touch, exact.")
     channel: str | None = Field(default=None, description="Of the person's first touch, exact.")
     country: str | None = Field(default=None, description="Of the person's first touch, exact.")
+    segment_id: UUID | None = Field(
+        default=None,
+        description="A segment, whose filters the event, or conversion, meets that acquired the person.",
+    )
 
     def default_range(self, caller: Caller) -> ResolvedRange:
         """Returns the 12 full ISO weeks before the current one."""
@@ -93,15 +99,27 @@ class CohortQuery(RangeQuery):
         )
 
     def to_cohort_reader_query(
-        self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
+        self,
+        caller: Caller,
+        date_range: ResolvedRange,
+        periods: CohortPeriods,
+        segment: Sequence[Condition] = (),
     ) -> CohortReaderQuery:
-        """Returns the query to the event store."""
+        """Returns the query to the event store.
+
+        Args:
+            caller: whose workspace is read.
+            date_range: the range of acquisition.
+            periods: the cohorts and their periods.
+            segment: the conditions of the segment.
+        """
         return CohortReaderQuery(
             scope=scope_for_caller(caller, date_range.span, include_bots=self.include_bots),
             acquisition=periods.acquisition,
             activity=periods.activity_buckets_within_max_period,
             by_conversion=self.cohort_by == "first_conversion",
             first_touch_filters=self.filters_of_set_first_touch_params(),
+            acquisition_filters=tuple(segment),
         )
 
 
@@ -112,13 +130,19 @@ class RetentionQuery(CohortQuery):
     mode: Literal["on", "on_or_after"] = "on"
 
     def to_cohort_reader_query(
-        self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
+        self,
+        caller: Caller,
+        date_range: ResolvedRange,
+        periods: CohortPeriods,
+        segment: Sequence[Condition] = (),
     ) -> CohortReaderQuery:
         """Returns the query to the event store, with the events that make a person active."""
         names = list_event_synonyms(self.event_name) if self.event_name else None
         activity = periods.activity_buckets_within_max_period if self.mode == "on" else periods.activity
         return replace(
-            super().to_cohort_reader_query(caller, date_range, periods), event_names=names, activity=activity
+            super().to_cohort_reader_query(caller, date_range, periods, segment),
+            event_names=names,
+            activity=activity,
         )
 
 
@@ -193,6 +217,7 @@ async def get_retention(
     event_reader: EventReader,
     converter: CurrencyConverter,
     queue: IngestQueue,
+    queries: MetricQueries,
 ) -> Retention:
     """Shows how many people of a cohort come back, by the period of their first event or conversion.
 
@@ -201,9 +226,10 @@ async def get_retention(
     """
     date_range = query.resolve_range_or_default(caller)
     periods = query.cohort_periods(date_range)
+    segment = await queries.read_segment_event_conditions(caller, query.segment_id)
     cohort_periods = build_periods_of_non_empty_cohorts(
         await _read_cohorts_with_converted_money(
-            query.to_cohort_reader_query(caller, date_range, periods), cohort_reader, converter
+            query.to_cohort_reader_query(caller, date_range, periods, segment), cohort_reader, converter
         ),
         periods,
     )
@@ -240,6 +266,7 @@ async def get_lifetime_value(
     cohort_reader: CohortReader,
     converter: CurrencyConverter,
     queue: IngestQueue,
+    queries: MetricQueries,
 ) -> LifetimeValue:
     """Shows the net revenue of cohorts since acquisition, by the period of the first event or conversion.
 
@@ -248,9 +275,10 @@ async def get_lifetime_value(
     """
     date_range = query.resolve_range_or_default(caller)
     periods = query.cohort_periods(date_range)
+    segment = await queries.read_segment_event_conditions(caller, query.segment_id)
     cohort_periods = build_periods_of_non_empty_cohorts(
         await _read_cohorts_with_converted_money(
-            query.to_cohort_reader_query(caller, date_range, periods), cohort_reader, converter
+            query.to_cohort_reader_query(caller, date_range, periods, segment), cohort_reader, converter
         ),
         periods,
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from service_core.analytics.measures import Predicate
+from service_core.analytics.measures import Condition, Predicate
 from service_core.analytics.ports import QueryScope
 from service_core.kernel.time_ranges import Buckets
 
@@ -15,7 +15,8 @@ class CohortReaderQuery:
 
     ``scope.span`` is the acquisition range. Persons are acquired by their first event ever, or their first
     conversion ever. ``activity`` buckets start with the first acquisition bucket. ``event_names``
-    restrict the events that make a person active; ``first_touch_filters`` name columns of `Touch`.
+    restrict the events that make a person active; ``first_touch_filters`` name columns of `Touch`,
+    ``acquisition_filters`` columns of the event, or conversion, that acquired the person.
     """
 
     scope: QueryScope
@@ -24,6 +25,7 @@ class CohortReaderQuery:
     by_conversion: bool = False
     event_names: frozenset[str] | None = None
     first_touch_filters: tuple[Predicate, ...] = ()
+    acquisition_filters: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ FunnelUnit = Literal["person", "session"]
 class FunnelQuery(RangeQuery):
     """Parameters of `GET /funnel`. The range applies to step 1; the default is the last 30 local days."""
 
-    required_params: ClassVar = ("steps",)
+    required_params: ClassVar[tuple[str, ...]] = ("steps",)
     steps: tuple[str, ...] = Field(
         default=(),
         validate_default=True,
@@ -127,27 +127,10 @@ async def get_funnel(
     last step. Synonymous event names count as one step. ``meta.warnings`` names steps that were never seen.
     """
     date_range = query.resolve_range_or_default(caller)
-    plan = FunnelReaderQuery(
-        scope=scope_for_caller(
-            caller,
-            date_range.span,
-            filters=(
-                *query.filters_of_set_first_step_params(),
-                *await queries.read_segment_event_conditions(caller, query.segment_id),
-            ),
-            include_bots=query.include_bots,
-        ),
-        steps=expand_synonyms(query.steps),
-        window=timedelta(days=query.window_days),
-        now=caller.now,
-        order=query.order,
-        by_session=query.unit == "session",
-        exclude=list_event_synonyms(query.exclude) if query.exclude else None,
-        step_conditions=parse_step_filters(query.step_filters, len(query.steps), queries.catalog),
-    )
+    plan = await build_funnel_reader_query(query, caller, queries)
+    names = [*query.steps, *([query.exclude] if query.exclude else [])]
     result, meta = await gather_or_cancel(
-        funnel_reader.read_funnel(plan),
-        check_event_names(event_reader, caller, [*query.steps, *([query.exclude] if query.exclude else [])]),
+        funnel_reader.read_funnel(plan), check_event_names(event_reader, caller, names)
     )
     steps = _build_steps_with_conversion_rates(query.steps, result)
     return FunnelResponse(
@@ -161,6 +144,30 @@ async def get_funnel(
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
         meta=meta,
+    )
+
+
+async def build_funnel_reader_query(
+    query: FunnelQuery, caller: Caller, queries: MetricQueries
+) -> FunnelReaderQuery:
+    """Returns the query to the event store, with the conditions of the segment on the event of step 1."""
+    return FunnelReaderQuery(
+        scope=scope_for_caller(
+            caller,
+            query.resolve_range_or_default(caller).span,
+            filters=(
+                *query.filters_of_set_first_step_params(),
+                *await queries.read_segment_event_conditions(caller, query.segment_id),
+            ),
+            include_bots=query.include_bots,
+        ),
+        steps=expand_synonyms(query.steps),
+        window=timedelta(days=query.window_days),
+        now=caller.now,
+        order=query.order,
+        by_session=query.unit == "session",
+        exclude=list_event_synonyms(query.exclude) if query.exclude else None,
+        step_conditions=parse_step_filters(query.step_filters, len(query.steps), queries.catalog),
     )
 
 

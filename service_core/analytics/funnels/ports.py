@@ -61,8 +61,59 @@ class FunnelResult:
     open: int
 
 
+@dataclass(frozen=True, slots=True)
+class FunnelStepUnitsQuery:
+    """A query for a page of the units that reached a step, or that dropped out before it.
+
+    Attributes:
+        funnel: the funnel.
+        step: index of the step.
+        dropped: the units that reached the previous step and not this one; otherwise those that reached it.
+        limit: maximum number of units.
+        offset: number of units to skip.
+    """
+
+    funnel: FunnelReaderQuery
+    step: int
+    dropped: bool
+    limit: int
+    offset: int = 0
+
+    def includes_depth(self, steps_reached: int) -> bool:
+        """Returns whether the units that reached this number of steps are part of the result."""
+        return steps_reached == self.step if self.dropped else steps_reached > self.step
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStepUnit:
+    """A unit of a funnel with the attempt that counts: its deepest, the earliest of equals.
+
+    Attributes:
+        person: the person of the first event of the attempt.
+        visitor_id: the visitor of that event.
+        session_id: the session of that event.
+        steps_reached: number of steps that the attempt reached.
+        started_at: time of the first event.
+        last_step_at: time of the last step that was reached.
+    """
+
+    person: str
+    visitor_id: str
+    session_id: str
+    steps_reached: int
+    started_at: datetime
+    last_step_at: datetime
+
+
 class FunnelReader(Protocol):
     """Funnel queries."""
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""
+
+    async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
+        """Returns a page of the units of a step and the number of all.
+
+        Their number is that of `FunnelStep.count`. The attempt that started last comes first, equals by the sequence
+        number of its first event, descending.
+        """

@@ -1,9 +1,10 @@
 """`GET /users` and `GET /users/{userId}`."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -12,6 +13,7 @@ from service_core.analytics.attribution.models import AttributionModels, Attribu
 from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.fx.convert import CurrencyConverter
+from service_core.analytics.measures import Condition
 from service_core.analytics.people.activity import (
     MAX_ACTIVITY_ITEMS,
     ConversionResponse,
@@ -39,6 +41,7 @@ from service_core.analytics.people.schemas import (
 )
 from service_core.analytics.ports import QueryScope
 from service_core.analytics.postbacks.ports import PostbackReader
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
@@ -68,6 +71,10 @@ class UsersQuery(RangeQuery):
     utm_source: str | None = Field(default=None, description="Exact, as the row shows it.")
     utm_campaign: str | None = Field(default=None, description="Exact, as the row shows it.")
     country: str | None = Field(default=None, description="Exact, as the row shows it.")
+    segment_id: UUID | None = Field(
+        default=None,
+        description="A segment; lists persons with an event that meets its filters, and counts those events.",
+    )
     sort: Literal["last_seen", "first_seen", "revenue", "events"] = "last_seen"
 
     @model_validator(mode="before")
@@ -80,11 +87,22 @@ class UsersQuery(RangeQuery):
             )
         return raw_params
 
-    def to_people_page_query(self, caller: Caller, *, limit_override: int | None = None) -> PeoplePageQuery:
-        """Returns the query of the page, or of a page with another length."""
+    def to_people_page_query(
+        self, caller: Caller, segment: Sequence[Condition] = (), *, limit_override: int | None = None
+    ) -> PeoplePageQuery:
+        """Returns the query of the page, or of a page with another length.
+
+        Args:
+            caller: whose workspace is read.
+            segment: the conditions of the segment.
+            limit_override: the length of the page, if not that of the request.
+        """
         return PeoplePageQuery(
             scope=scope_for_caller(
-                caller, self.resolve_range_or_default(caller).span, include_bots=self.include_bots
+                caller,
+                self.resolve_range_or_default(caller).span,
+                filters=segment,
+                include_bots=self.include_bots,
             ),
             limit=limit_override or self.limit,
             offset=self.offset,
@@ -148,12 +166,14 @@ async def list_users(
     people: PersonReader,
     converter: CurrencyConverter,
     queue: IngestQueue,
+    queries: MetricQueries,
 ) -> UserList:
     """Lists persons with an event in the range, one row each.
 
     A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` is at most 5000.
     """
-    people_query = query.to_people_page_query(caller)
+    segment = await queries.read_segment_event_conditions(caller, query.segment_id)
+    people_query = query.to_people_page_query(caller, segment)
     persons, total = await converter.run_and_repeat_with_missing_rates(
         people_query.scope,
         lambda scope: people.list_people_and_total(replace(people_query, scope=scope)),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final
+from uuid import UUID
 
 from pydantic import Field
 
@@ -20,6 +21,7 @@ from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.range_query import RangeQuery, resolve_last_90_days
 from service_core.analytics.reads.countries import COUNTRIES
 from service_core.analytics.scope import scope_for_caller
+from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import (
     OffsetCursor,
@@ -46,6 +48,7 @@ class DimensionValuesQuery(RangeQuery):
     q: str | None = Field(default=None, description="Substring of value or label, whatever the case.")
     limit: Annotated[int, Clamp(1, 500)] = 50
     cursor: str | None = None
+    segment_id: UUID | None = Field(default=None, description="A segment, whose filters apply.")
 
     def default_range(self, caller: Caller) -> ResolvedRange:
         """Returns the last 90 local days."""
@@ -94,6 +97,16 @@ async def get_dimension_values(
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
+    segment = await queries.read_segment_filters(
+        caller, query.segment_id, counting_metric_or_empty(dimension)
+    )
+    if segment and not counting_metric_or_empty(dimension):
+        raise BadRequest(
+            f"{dimension.id} is no dimension of events",
+            "incompatible_dimension",
+            field="segment_id",
+            hint="Leave segment_id out.",
+        )
     snapshot = await queries.read_source_states_once(caller, counting_metric_or_empty(dimension))
     values, more = await page_of_dimension_values_by_count(
         caller,
@@ -104,6 +117,7 @@ async def get_dimension_values(
         search_text=query.q,
         limit=query.limit,
         offset=cursor.offset,
+        segment=segment,
         include_bots=query.include_bots,
     )
     following = OffsetCursor(cursor.offset + len(values), cursor.first_requested_at)
@@ -131,6 +145,7 @@ async def page_of_dimension_values_by_count(
     search_text: str | None,
     limit: int,
     offset: int = 0,
+    segment: tuple[DimensionFilter, ...] = (),
     include_bots: bool = False,
 ) -> tuple[list[DimensionValue], bool]:
     """Returns a page of values and whether more follow; nothing if no metric counts by the dimension.
@@ -144,6 +159,7 @@ async def page_of_dimension_values_by_count(
         search_text: part of the value or label, whatever the case; None for all.
         limit: maximum number of values.
         offset: number of values to skip.
+        segment: the filters of the segment.
         include_bots: also count events of bots.
     """
     metrics = counting_metric_or_empty(dimension)
@@ -163,6 +179,7 @@ async def page_of_dimension_values_by_count(
         metrics,
         date_range,
         dimensions=(dimension.id,),
+        filters=segment,
         order=(SortKey(metrics[0]), SortKey(dimension.id, descending=False)),
         include_bots=include_bots,
     )
@@ -180,7 +197,10 @@ async def page_of_dimension_values_by_count(
     prefix = 1 if absent and offset else 0
     page_query = replace(
         query,
-        filters=(DimensionFilter(dimension.id, FilterOperator.CONTAINS, search_text),) if search_text else (),
+        filters=(
+            *query.filters,
+            *([DimensionFilter(dimension.id, FilterOperator.CONTAINS, search_text)] if search_text else []),
+        ),
         limit=limit + prefix,
         offset=offset - prefix,
     )
@@ -236,7 +256,13 @@ async def _read_null_value_if_label_matches(
         return None
     result = await queries.execute_marking_unfit_credits_unavailable(
         caller,
-        replace(query, filters=(DimensionFilter(dimension.id, FilterOperator.EQ, dimension.null_label),)),
+        replace(
+            query,
+            filters=(
+                *query.filters,
+                DimensionFilter(dimension.id, FilterOperator.EQ, dimension.null_label),
+            ),
+        ),
         snapshot,
     )
     return _build_dimension_value_from_row(result.rows[0], dimension) if result.rows else None

@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Final, Literal
+from uuid import UUID
 
 from pydantic import Field
 
@@ -14,6 +15,7 @@ from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import CustomPropertySummary, EventReader
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.reads.sample_masking import mask_personal_data
 from service_core.analytics.scope import scope_for_caller
@@ -58,6 +60,7 @@ class PropertiesQuery(RangeQuery):
     required_params: ClassVar = ()
     event_name: str | None = Field(default=None, description="Exact.")
     limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Keys per event.")
+    segment_id: UUID | None = Field(default=None, description="A segment, whose filters apply.")
 
     def default_range(self, caller: Caller) -> ResolvedRange:
         """Returns the last 30 local days."""
@@ -126,11 +129,17 @@ async def get_event_names(
 
 @operation("GET /events/properties", tag="events", tool="list_event_properties")
 async def get_event_properties(
-    query: PropertiesQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
+    query: PropertiesQuery,
+    *,
+    caller: Caller,
+    event_reader: EventReader,
+    queue: IngestQueue,
+    queries: MetricQueries,
 ) -> PropertiesResponse:
     """Lists custom `event_data` keys by event name: frequency, distinct values, a sample and the type."""
     date_range = query.resolve_range_or_default(caller)
-    filters = (Predicate("event_name", value=query.event_name),) if query.event_name else ()
+    name = (Predicate("event_name", value=query.event_name),) if query.event_name else ()
+    filters = (*name, *await queries.read_segment_event_conditions(caller, query.segment_id))
     summaries = await event_reader.list_custom_properties_by_event(
         scope_for_caller(caller, date_range.span, filters=filters, include_bots=query.include_bots),
         query.limit,

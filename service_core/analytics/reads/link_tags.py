@@ -1,6 +1,6 @@
 """`GET /tags`: link tags by visitors."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
@@ -10,8 +10,16 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.freshness import is_range_complete
-from service_core.analytics.measures import Column, FilterOperator, Predicate, Relation, count_distinct
+from service_core.analytics.measures import (
+    Column,
+    Condition,
+    FilterOperator,
+    Predicate,
+    Relation,
+    count_distinct,
+)
 from service_core.analytics.ports import AggregateQuery, AggregateReader, ColumnSort
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.breakdowns import compute_percentage
 from service_core.analytics.scope import scope_for_caller
@@ -28,6 +36,7 @@ class LinkTagsQuery(RangeQuery):
     """Parameters of `GET /tags`."""
 
     limit: Annotated[int, Clamp(1, 100)] = Field(20, description="Rows; percentages cover all of them.")
+    segment_id: UUID | None = Field(default=None, description="A segment, whose filters apply.")
 
 
 class LinkTagCount(ResponseModel):
@@ -58,10 +67,12 @@ async def get_tags(
     aggregate_reader: AggregateReader,
     queue: IngestQueue,
     links: LinkLookup,
+    queries: MetricQueries,
 ) -> LinkTagsResponse:
     """Returns the tags of trackable links by visitors."""
     date_range = query.resolve_range_or_default(caller)
-    plan = _build_top_tags_by_visitors_query(query, caller, date_range)
+    segment = await queries.read_segment_event_conditions(caller, query.segment_id)
+    plan = _build_top_tags_by_visitors_query(query, caller, date_range, segment)
     result = await aggregate_reader.aggregate(plan)
     tags = [row[0] for row in result.rows]
     sources = await _query_most_common_source_by_tag(aggregate_reader, plan, tags)
@@ -86,11 +97,13 @@ async def get_tags(
 
 
 def _build_top_tags_by_visitors_query(
-    query: LinkTagsQuery, caller: Caller, date_range: ResolvedRange
+    query: LinkTagsQuery, caller: Caller, date_range: ResolvedRange, segment: Sequence[Condition]
 ) -> AggregateQuery:
     carried = Predicate("lyr", FilterOperator.IS_SET)
     return AggregateQuery(
-        scope_for_caller(caller, date_range.span, filters=(carried,), include_bots=query.include_bots),
+        scope_for_caller(
+            caller, date_range.span, filters=(carried, *segment), include_bots=query.include_bots
+        ),
         (_TAGGED_VISITORS,),
         dimensions=({Relation.EVENTS: Column("lyr")},),
         order=(ColumnSort("m0"), ColumnSort("d0", descending=False)),
@@ -107,7 +120,7 @@ async def _query_most_common_source_by_tag(
         return {}
     plan = replace(
         visitors_by_tag_query,
-        scope=replace(visitors_by_tag_query.scope, filters=(has_tag,)),
+        scope=replace(visitors_by_tag_query.scope, filters=(*visitors_by_tag_query.scope.filters, has_tag)),
         dimensions=({Relation.EVENTS: Column("lyr")}, {Relation.EVENTS: Column("attribution_source")}),
         order=(ColumnSort("m0", descending=False), ColumnSort("d1")),
         limit=None,

@@ -13,7 +13,7 @@ from service_core.analytics.cohorts.ports import CohortResult
 from service_core.analytics.funnels.ports import FunnelResult, FunnelStep
 from service_core.analytics.ports import AggregateResult, TouchPath
 from service_core.analytics.query.relation_columns import EVENT_STORE_COLUMNS
-from service_core.testing import random_queries
+from service_core.testing import random_queries, random_record_queries
 from service_core.testing.event_store.kit import EventStoreKit, Store
 from service_core.testing.random_datasets import RandomDataset, random_datasets
 
@@ -237,13 +237,42 @@ class ReferenceComparison(EventStoreKit):
     async def test_random_funnels_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        """Random funnels equal those of the reference store."""
+        """Random funnels, and pages of the units of their steps, equal those of the reference store."""
         dataset, random = drawn
         await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(2 * QUERIES_PER_DATASET):
-            await assert_same_answer_as_reference(
-                store, oracle, "read_funnel", random_queries.random_funnel_query(random, dataset)
-            )
+            query = random_queries.random_funnel_query(random, dataset)
+            await assert_same_answer_as_reference(store, oracle, "read_funnel", query)
+            units = random_record_queries.random_funnel_units_query(random, query)
+            await assert_same_answer_as_reference(store, oracle, "list_units_of_step", units)
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_random_journeys_equal_the_reference_store(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        """Random pages of journeys, and the sums of their credit, equal those of the reference store."""
+        dataset, random = drawn
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
+        for _ in range(2 * QUERIES_PER_DATASET):
+            query = random_record_queries.random_journeys_query(random, dataset)
+            await assert_same_answer_as_reference(store, oracle, "list_journeys", query)
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_random_session_paths_equal_the_reference_store(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        """Random paths by session, and pages of their sessions, equal those of the reference store."""
+        dataset, random = drawn
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
+        for _ in range(2 * QUERIES_PER_DATASET):
+            query = random_record_queries.random_paths_query(random, dataset)
+            await assert_same_answer_as_reference(store, oracle, "read_paths", query, random.choice((1, 3)))
+            found = await oracle.read_paths(query, 3)
+            nodes = [node for step in found.steps for node, _ in step.nodes]
+            sessions = random_record_queries.random_path_sessions_query(random, query, nodes)
+            await assert_same_answer_as_reference(store, oracle, "list_path_sessions", sessions)
 
     @given(drawn=random_datasets())
     @on_random_datasets

@@ -4,11 +4,13 @@ from typing import Any, Protocol
 
 import pytest
 
+from service_core.analytics.attribution.journey_ports import JourneyReader
 from service_core.analytics.cohorts.ports import CohortReader
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.line_items.ports import LineItemReader
 from service_core.analytics.measures import Aggregation, Column, Measure, Relation, count_distinct
+from service_core.analytics.paths.ports import PathReader
 from service_core.analytics.people.ports import PersonActivityReader, PersonReader
 from service_core.analytics.ports import (
     AggregateQuery,
@@ -37,6 +39,8 @@ class Store(
     CohortReader,
     FunnelReader,
     TouchPathReader,
+    PathReader,
+    JourneyReader,
     LineItemReader,
     PersonalDataStore,
     ReenrichableStore,

@@ -17,6 +17,8 @@ from service_core.analytics.cohorts.operations import (
     get_retention,
 )
 from service_core.analytics.cohorts.ports import CohortActivity, CohortResult
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.memory.exchange_rates import converter_without_rates
@@ -44,13 +46,19 @@ async def get_retention_of_table(caller, queue, table, **parameters):
         event_reader=MemoryEventStore(),
         converter=converter_without_rates(table),
         queue=queue,
+        queries=MetricQueries(Catalog(), ()),
     )
 
 
 async def get_lifetime_value_of_table(caller, queue, table, **parameters):
     query = parse_query_parameters_leniently(CohortQuery, (JUNE | parameters).items())
     return await get_lifetime_value(
-        query, caller=caller, cohort_reader=table, converter=converter_without_rates(table), queue=queue
+        query,
+        caller=caller,
+        cohort_reader=table,
+        converter=converter_without_rates(table),
+        queue=queue,
+        queries=MetricQueries(Catalog(), ()),
     )
 
 
@@ -110,6 +118,7 @@ async def test_default_range_is_the_last_twelve_full_weeks(caller, queue):
         cohort_reader=table,
         converter=converter_without_rates(table),
         queue=queue,
+        queries=MetricQueries(Catalog(), ()),
     )
     assert answer.range.from_.isoformat() == "2026-04-13T04:00:00+00:00"
     assert (answer.range.to + timedelta(milliseconds=1)).isoformat() == "2026-07-06T04:00:00+00:00"
@@ -133,6 +142,7 @@ async def test_default_cohort_size_depends_on_the_length_of_the_range(caller, qu
             cohort_reader=cohort_reader(),
             converter=converter_without_rates(cohort_reader()),
             queue=queue,
+            queries=MetricQueries(Catalog(), ()),
         )
     ).granularity == size
 

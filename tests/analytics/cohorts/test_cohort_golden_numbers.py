@@ -14,6 +14,8 @@ from service_core.analytics.cohorts.operations import (
     get_lifetime_value,
     get_retention,
 )
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import EventBuilder, campaign_columns, utc_instant
 from service_core.testing.memory.exchange_rates import converter_without_rates
@@ -41,6 +43,7 @@ def read_cohorts(caller, queue, story):
                 cohort_reader=store,
                 converter=converter_without_rates(store),
                 queue=queue,
+                queries=MetricQueries(Catalog(), ()),
             ),
             await get_lifetime_value(
                 parse_query_parameters_leniently(CohortQuery, pairs),
@@ -48,6 +51,7 @@ def read_cohorts(caller, queue, story):
                 cohort_reader=store,
                 converter=converter_without_rates(store),
                 queue=queue,
+                queries=MetricQueries(Catalog(), ()),
             ),
         )
 

@@ -9,6 +9,8 @@ from plugins.attribution_models.models import MODELS
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.people.operations import UserPath, UserQuery, UsersQuery, get_user, list_users
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import EventBuilder, campaign_columns, reported_touch_columns
@@ -39,7 +41,12 @@ def list_users_page(caller, queue, make_store):
         query = parse_query_parameters_leniently(UsersQuery, (JULY | parameters).items())
         events = await make_store()
         return await list_users(
-            query, caller=caller, people=events, converter=converter_without_rates(events), queue=queue
+            query,
+            caller=caller,
+            people=events,
+            converter=converter_without_rates(events),
+            queue=queue,
+            queries=MetricQueries(Catalog(), ()),
         )
 
     return list_users_page

@@ -25,21 +25,31 @@ _REPEATED_ORDERS: Final = sa.table("repeated_orders", sa.column("seq", sa.BigInt
 
 def evaluate_funnel(plan: FunnelReaderQuery, runner: StatementRunner) -> FunnelResult:
     """Returns how many units reach each step, and how long it takes them."""
+    if not create_funnel_events_table_unless_empty(plan, runner):
+        return FunnelResult([FunnelStep(0, None, None) for _ in plan.steps], 0)
+    if is_evaluated_in_sql(plan):
+        (row,) = runner.fetch_rows(ordered_funnel_statement(plan))
+        return _funnel_result_from_row(row)
+    return _funnel_result_from_scan(plan, scan_funnel(plan, runner.fetch_rows(events_of_started_units(plan))))
+
+
+def create_funnel_events_table_unless_empty(plan: FunnelReaderQuery, runner: StatementRunner) -> bool:
+    """Creates the temporary table of the funnel events; returns whether the funnel can have any."""
     end = min(plan.now, plan.scope.span.end + plan.window + plan.now.resolution)
     if end <= plan.scope.span.start:
-        return FunnelResult([FunnelStep(0, None, None) for _ in plan.steps], 0)
+        return False
     read_span = TimeRange(plan.scope.span.start, end)
     has_repeats = _create_repeated_orders_table_if_any(plan, read_span, runner)
     runner.create_temp_table("funnel_events", _funnel_events_query(plan, read_span, has_repeats=has_repeats))
-    if plan.order is FunnelOrder.ORDERED and not _excludes_a_step(plan):
-        (row,) = runner.fetch_rows(ordered_funnel_statement(plan))
-        return _funnel_result_from_row(row)
-    return _funnel_result_from_scan(
-        plan, scan_funnel(plan, runner.fetch_rows(_events_of_started_units(plan)))
-    )
+    return True
 
 
-def _events_of_started_units(plan: FunnelReaderQuery) -> sa.Select[Any]:
+def is_evaluated_in_sql(plan: FunnelReaderQuery) -> bool:
+    """Returns whether SQL evaluates the funnel, and not a scan in Python."""
+    return plan.order is FunnelOrder.ORDERED and not _excludes_a_step(plan)
+
+
+def events_of_started_units(plan: FunnelReaderQuery) -> sa.Select[Any]:
     """Selects the events of units that started, by unit and time."""
     table = funnel_events_table(len(plan.steps))
     started = sa.select(table.c.unit).where(table.c.starts)

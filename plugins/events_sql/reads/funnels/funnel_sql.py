@@ -56,6 +56,49 @@ def _ordered_funnel_query(window_scope: QueryScope, step_count: int, has_exclusi
     return query.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
 
 
+def ordered_attempts_statement(plan: FunnelReaderQuery) -> DeferredStatement:
+    """Returns the statement of the attempt of each unit that counts.
+
+    Its columns are the microsecond and the sequence number of the first event, the number of steps reached,
+    and the microsecond of each later step.
+    """
+    window = replace(plan.scope, span=TimeRange(plan.now, plan.now + plan.window))
+    return deferred_statement(_ordered_attempts_query, window, len(plan.steps), bool(plan.exclude))
+
+
+def _ordered_attempts_query(
+    window_scope: QueryScope, step_count: int, has_exclusions: bool
+) -> sa.Select[Any]:
+    """Selects the attempts of a funnel; the span of the scope is the conversion window, starting now."""
+    now, end = (
+        fn.EpochMicroseconds(sa.literal(to_naive_utc(at)))
+        for at in (window_scope.span.start, window_scope.span.end)
+    )
+    units = _units_with_latest_start(step_count)
+    best = _deepest_valid_attempt_per_unit(units, step_count, end - now, has_exclusions)
+    first = _earliest_start_per_unit(step_count)
+    u, b, f = units.c, best.c, first.c
+    steps = (sa.case((b.depth > k, b[f"t{k}"])).label(f"t{k}") for k in range(1, step_count))
+    columns = (
+        sa.func.coalesce(b.t0, f.t).label("t0"),
+        sa.func.coalesce(b.seq, f.seq).label("seq"),
+        sa.func.coalesce(b.depth, sa.literal_column("1", _INT)).label("depth"),
+    )
+    joined = units.join(first, f.unit == u.unit).outerjoin(best, b.unit == u.unit)
+    query = sa.select(*columns, *steps).select_from(joined)
+    return query.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
+
+
+def _earliest_start_per_unit(step_count: int) -> sa.Subquery:
+    """Returns the first event of each unit that may start an attempt."""
+    c = funnel_events_table(step_count).c
+    place = sa.func.row_number().over(partition_by=c.unit, order_by=(c.t, c.seq)).label("place")
+    starts = sa.select(c.unit, c.t, c.seq, place).where(c.starts).subquery("starts_of_units")
+    return (
+        sa.select(starts.c.unit, starts.c.t, starts.c.seq).where(starts.c.place == 1).subquery("first_start")
+    )
+
+
 def _units_with_latest_start(step_count: int) -> sa.CTE:
     """Returns each unit with its latest start, and whether it has an event of a second step."""
     c = funnel_events_table(step_count).c

@@ -1,0 +1,1 @@
+"""Reads of paths: what comes before and after a page or an event in a session."""

@@ -1,0 +1,71 @@
+"""Random queries of paths and of the records behind numbers, with one function for each kind of query."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from service_core.analytics.attribution.journey_ports import JourneysQuery
+from service_core.analytics.funnels.ports import FunnelReaderQuery, FunnelStepUnitsQuery
+from service_core.analytics.measures import Predicate, Relation
+from service_core.analytics.paths.ports import PathSessionsQuery, PathsQuery, PathStepCondition
+from service_core.testing.random_datasets import RandomDataset
+from service_core.testing.random_queries import (
+    random_credit_rule,
+    random_dimension_filter,
+    random_event_or_session_filter,
+    random_query_scope,
+)
+
+
+def random_funnel_units_query(random: Random, funnel: FunnelReaderQuery) -> FunnelStepUnitsQuery:
+    """Returns a query of the units that reached a random step of a funnel, or that dropped out before it."""
+    step = random.randrange(len(funnel.steps))
+    return FunnelStepUnitsQuery(
+        funnel,
+        step,
+        dropped=step > 0 and random.random() < 0.5,
+        limit=random.choice((1, 3, 100)),
+        offset=random.choice((0, 0, 1)),
+    )
+
+
+def random_paths_query(random: Random, dataset: RandomDataset) -> PathsQuery:
+    """Returns a query of the paths before or after a page or an event of the dataset."""
+    scope = random_query_scope(random, dataset)
+    if random.random() < 0.3:
+        scope = replace(scope, filters=(random_event_or_session_filter(random, dataset),))
+    by_page = random.random() < 0.5
+    column = "page_path" if by_page else "event_name"
+    nodes = sorted({getattr(event, column) for event in dataset.builder.events} - {None}) or ["/"]
+    return PathsQuery(
+        scope=scope,
+        by_page=by_page,
+        start=frozenset(random.sample(nodes, min(len(nodes), random.choice((1, 1, 2))))),
+        backward=random.random() < 0.5,
+        step_count=random.randint(1, 5),
+        through=tuple(random.choice(nodes) for _ in range(random.choice((0, 0, 1)))),
+    )
+
+
+def random_path_sessions_query(random: Random, paths: PathsQuery, nodes: Sequence[str]) -> PathSessionsQuery:
+    """Returns a query of the sessions of paths at a random step, with a node, other nodes or no such step."""
+    step = random.randint(0, paths.step_count)
+    condition = PathStepCondition(
+        step,
+        node=random.choice((None, *nodes)),
+        other_than=random.choice((frozenset(), frozenset(nodes[:1]))),
+        is_end=random.random() < 0.3,
+    )
+    return PathSessionsQuery(paths, condition, random.choice((1, 3, 100)), random.choice((0, 0, 1)))
+
+
+def random_journeys_query(random: Random, dataset: RandomDataset) -> JourneysQuery:
+    """Returns a query of the journeys behind credits: of all, of those without a touch, or of a group of touches."""
+    attributed = Predicate("attributed", value=random.random() < 0.8)
+    group = (random_dimension_filter(random, dataset, Relation.CREDITS),) if random.random() < 0.5 else ()
+    return JourneysQuery(
+        random_query_scope(random, dataset, filters=(attributed, *group)),
+        random_credit_rule(random),
+        limit=random.choice((1, 3, 100)),
+        offset=random.choice((0, 0, 1)),
+    )
