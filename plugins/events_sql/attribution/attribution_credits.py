@@ -41,6 +41,12 @@ _CREDIT_COLUMNS: Final[Mapping[str, SqlType]] = {
     **dict.fromkeys(("event_name", "currency"), sa.Text()),
     **dict.fromkeys(("is_order", "first_order", "attributed"), sa.Boolean()),
 }
+_UNIT_COLUMNS: Final[Mapping[str, SqlType]] = {
+    **dict.fromkeys(("unit", "touch_seq"), sa.BigInteger()),
+    "touch_at": sa.DateTime(),
+}
+"""Columns that say which unit and touch a row is of; only the table of `create_credits_of_units_tables` has them."""
+
 _HALF_LIFE: Final = declare_parameter("half_life", sa.Double())
 
 
@@ -109,7 +115,25 @@ def create_credits_table(
     runner.create_temp_table(table.name, deferred_statement(_credits_query, scope, rule))
 
 
-def _credits_query(scope: QueryScope, rule: CreditRule) -> sa.Select[Any]:
+def credits_of_units_table(name: str) -> sa.TableClause:
+    """Returns a temporary table of credits that says which unit and touch each row is of."""
+    return sa.table(name, *starmap(sa.column, {**_CREDIT_COLUMNS, **_UNIT_COLUMNS}.items()))
+
+
+def create_credits_of_units_tables(
+    rule_by_table: Mapping[sa.TableClause, CreditRule], scope: QueryScope, runner: StatementRunner
+) -> None:
+    """Creates tables of `credits_of_units_table`, each by its rule; the rules have the same window and conversions."""
+    rule = next(iter(rule_by_table.values()))
+    end = scope.span.end + rule.window if rule.book_at_touch else scope.span.end
+    read_scope = replace(scope, span=TimeRange(scope.span.start, end))
+    create_credited_conversions_table(read_scope, rule, runner, with_first_orders=False)
+    create_touch_tables_of_conversions(scope, rule.window, runner)
+    for table, each in rule_by_table.items():
+        runner.create_temp_table(table.name, deferred_statement(_credits_query, scope, each, True))
+
+
+def _credits_query(scope: QueryScope, rule: CreditRule, with_units: bool = False) -> sa.Select[Any]:
     split = _CreditSplit(rule.weighting, rule.ignore_direct, rule.book_at_touch, rule.endpoint_share)
     values = {
         "workspace": scope.workspace_id,
@@ -119,7 +143,8 @@ def _credits_query(scope: QueryScope, rule: CreditRule) -> sa.Select[Any]:
     credit = compiled_source(_conversions_with_touch_credits_query, split).as_subquery(
         "source_rows", **values
     )
-    return sa.select(*(credit.c[name] for name in _CREDIT_COLUMNS))
+    names = [*_CREDIT_COLUMNS, *(_UNIT_COLUMNS if with_units else ())]
+    return sa.select(*(credit.c[name] for name in names))
 
 
 class _CreditSplit(NamedTuple):

@@ -7,7 +7,11 @@ from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.attribution_credits import CreditRows
+from plugins.events_sql.attribution.attribution_credits import (
+    CreditRows,
+    create_credits_of_units_tables,
+    credits_of_units_table,
+)
 from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred_statement
@@ -18,7 +22,6 @@ from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
 from service_core.plugin import (
-    CreditRule,
     Event,
     Journey,
     JourneyCredit,
@@ -31,6 +34,8 @@ from service_core.plugin import (
 _INT: Final = sa.BigInteger
 _SUM_COLUMNS: Final = ("credit", "amount", "refunded")
 _FLAG_COLUMNS: Final = ("foreign_amount", "foreign_refund")
+_CREDITS: Final = credits_of_units_table("journey_credits")
+_CREDITS_OF_ALL_TOUCHES: Final = credits_of_units_table("journey_touches")
 CREDITED_UNITS: Final = sa.table(
     "credited_units",
     *(sa.column(name, _INT) for name in ("unit", "person_no", *_SUM_COLUMNS)),
@@ -45,9 +50,10 @@ _TouchParts: TypeAlias = Mapping[tuple[int, int], tuple[int, int, int]]
 
 def list_journeys(query: JourneysQuery, runner: StatementRunner) -> JourneysResult:
     """Returns a page of journeys, the latest booked first, the number of all, and the sum of their credit."""
-    runner.create_temp_table(
-        CREDITED_UNITS.name, deferred_statement(_credited_units_query, query.scope, query.credit)
-    )
+    runner.lazily_opened_session.begin_snapshot()
+    rules = {_CREDITS: query.credit, _CREDITS_OF_ALL_TOUCHES: query.all_touches_credit}
+    create_credits_of_units_tables(rules, query.scope, runner)
+    runner.create_temp_table(CREDITED_UNITS.name, deferred_statement(_credited_units_query, query.scope))
     total, *summed = runner.fetch_rows(_sum_of_all_units())[0]
     page = runner.fetch_rows(_page_latest_first(query.limit, query.offset))
     units = [row[0] for row in page]
@@ -76,9 +82,9 @@ def _to_credit(values: Sequence[Any]) -> JourneyCredit:
     )
 
 
-def _credited_units_query(scope: QueryScope, credit: CreditRule) -> sa.Select[Any]:
+def _credited_units_query(scope: QueryScope) -> sa.Select[Any]:
     """Selects the units with credit that meets the filters, with the sum of that credit."""
-    rows = CreditRows(scope, scope.span, credit, with_first_orders=False)
+    rows = CreditRows(scope, scope.span, _CREDITS)
     conditions, c = rows.scope_conditions(), rows.table.c
     foreign = rows.column_or_joined_fact("missing_fx_rate")
     sums = {
@@ -154,7 +160,7 @@ def _read_touches(
 
 def _touch_parts_query(query: JourneysQuery, units: Sequence[int]) -> sa.Select[Any]:
     """Selects the credit of each touch of units by the rule."""
-    rows, where = _credit_rows_of_units(query.scope, query.credit, units)
+    rows, where = _credit_rows_of_units(query.scope, _CREDITS, units)
     c, foreign = rows.table.c, rows.column_or_joined_fact("missing_fx_rate")
     parts = (c.credit, _if_converted(foreign, c.amount), _if_converted(foreign, c.refunded))
     return sa.select(c.unit, c.touch_seq, *parts).select_from(rows.source).where(*where)
@@ -162,7 +168,7 @@ def _touch_parts_query(query: JourneysQuery, units: Sequence[int]) -> sa.Select[
 
 def _all_touches_query(query: JourneysQuery, units: Sequence[int]) -> sa.Select[Any]:
     """Selects all touches in the window of units."""
-    rows, where = _credit_rows_of_units(query.scope, query.all_touches_credit, units)
+    rows, where = _credit_rows_of_units(query.scope, _CREDITS_OF_ALL_TOUCHES, units)
     c = rows.table.c
     columns = (c.unit, c.touch_seq, c.touch_at, *(c[f"touch_{name}"] for name in TOUCH_VALUE_COLUMNS))
     ordered = sa.select(*columns).select_from(rows.source).where(*where)
@@ -170,9 +176,9 @@ def _all_touches_query(query: JourneysQuery, units: Sequence[int]) -> sa.Select[
 
 
 def _credit_rows_of_units(
-    scope: QueryScope, credit: CreditRule, units: Sequence[int]
+    scope: QueryScope, table: sa.TableClause, units: Sequence[int]
 ) -> tuple[CreditRows, list[Expression]]:
     """Returns the credits of units with a touch, whenever they are booked, and their conditions."""
-    rows = CreditRows(replace(scope, filters=()), scope.span, credit, with_first_orders=False)
+    rows = CreditRows(replace(scope, filters=()), scope.span, table)
     c = rows.table.c
     return rows, [c.attributed, fn.InArray(c.unit, _array(units))]
