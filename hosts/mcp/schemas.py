@@ -10,8 +10,12 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from service_core.analytics.attribution.operations import AttributionQuery
+from service_core.analytics.cohorts.operations import CohortQuery
+from service_core.analytics.people.operations import UsersQuery
 from service_core.analytics.query.schemas import MetricsRequestBase
 from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.event_list import EventsQuery
 from service_core.analytics.reads.overview import OverviewQuery
 from service_core.analytics.reads.query.schemas import SavedQuery
 from service_core.api.openapi import ResponseSchemaGenerator
@@ -32,6 +36,11 @@ _SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
     _SHARED_FIELDS["end_date"].description: None,
     _SHARED_FIELDS["include_bots"].description: None,
     OverviewQuery.model_fields["segment_id"].description: None,
+    EventsQuery.model_fields["channel"].description: None,
+    **{
+        query.model_fields["segment_id"].description: None
+        for query in (UsersQuery, CohortQuery, AttributionQuery)
+    },
     MetricsRequestBase.model_fields["segment_id"].description: None,
 }
 """Descriptions of the routes that many tools share -> the short one of the tools; None for no words."""
