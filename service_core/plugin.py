@@ -87,18 +87,18 @@ from service_core.analytics.attribution.credit_shares import PathTouch as PathTo
 from service_core.analytics.attribution.credit_shares import (
     compute_credit_share_per_touch as compute_credit_share_per_touch,
 )
-from service_core.analytics.attribution.journey_ports import Journey as Journey
-from service_core.analytics.attribution.journey_ports import JourneyCredit as JourneyCredit
-from service_core.analytics.attribution.journey_ports import JourneyReader as JourneyReader
-from service_core.analytics.attribution.journey_ports import JourneysQuery as JourneysQuery
-from service_core.analytics.attribution.journey_ports import JourneysResult as JourneysResult
-from service_core.analytics.attribution.journey_ports import JourneyTouch as JourneyTouch
 from service_core.analytics.attribution.ports import AttributionModel as AttributionModel
 from service_core.analytics.attribution.ports import DataDrivenModel as DataDrivenModel
 from service_core.analytics.attribution.ports import FitWeights as FitWeights
 from service_core.analytics.attribution.ports import RuleBasedModel as RuleBasedModel
 from service_core.analytics.attribution.ports import SplitPathAmounts as SplitPathAmounts
 from service_core.analytics.attribution.ports import TouchKey as TouchKey
+from service_core.analytics.attribution_reads.ports import Journey as Journey
+from service_core.analytics.attribution_reads.ports import JourneyCredit as JourneyCredit
+from service_core.analytics.attribution_reads.ports import JourneyReader as JourneyReader
+from service_core.analytics.attribution_reads.ports import JourneysQuery as JourneysQuery
+from service_core.analytics.attribution_reads.ports import JourneysResult as JourneysResult
+from service_core.analytics.attribution_reads.ports import JourneyTouch as JourneyTouch
 from service_core.analytics.cohorts.ports import CohortActivity as CohortActivity
 from service_core.analytics.cohorts.ports import CohortReader as CohortReader
 from service_core.analytics.cohorts.ports import CohortReaderQuery as CohortReaderQuery

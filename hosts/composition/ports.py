@@ -26,7 +26,7 @@ from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
 from service_core.access.workspace_cache import WorkspaceCache
-from service_core.analytics.attribution.journey_ports import JourneyReader
+from service_core.analytics.attribution_reads.ports import JourneyReader
 from service_core.analytics.cohorts.ports import CohortReader
 from service_core.analytics.freshness import QueueStateReader
 from service_core.analytics.funnels.ports import FunnelReader

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from service_core.analytics.attribution.operations import AttributionQuery
+from service_core.analytics.attribution_reads.operations import AttributionQuery
 from service_core.analytics.cohorts.operations import CohortQuery
 from service_core.analytics.people.operations import UsersQuery
 from service_core.analytics.query.schemas import MetricsRequestBase

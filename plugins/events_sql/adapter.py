@@ -10,7 +10,6 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.journeys import list_journeys
 from plugins.events_sql.attribution.path_counts import count_touch_paths, may_share_path_tables
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, StatementRunner
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
@@ -20,6 +19,7 @@ from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
 from plugins.events_sql.reads.funnels.funnel_units import list_units_of_step
 from plugins.events_sql.reads.items import sum_items_booked_in_span
+from plugins.events_sql.reads.journeys import list_journeys
 from plugins.events_sql.reads.paths import session_paths
 from plugins.events_sql.reads.people import person_profile
 from plugins.events_sql.reads.people.first_touches import first_touch_by_known_id

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from service_core.access.key_requests import operations as key_requests
 from service_core.access.signup import operations as signup
 from service_core.analytics import operations as analytics
-from service_core.analytics.attribution import journeys
-from service_core.analytics.attribution import operations as attribution
+from service_core.analytics.attribution_reads import journeys
+from service_core.analytics.attribution_reads import operations as attribution
 from service_core.analytics.cohorts import operations as cohorts
 from service_core.analytics.explanation import operations as explanation
 from service_core.analytics.funnels import operations as funnels

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from service_core.analytics.attribution.journey_ports import JourneysQuery
+from service_core.analytics.attribution_reads.ports import JourneysQuery
 from service_core.analytics.funnels.ports import FunnelReaderQuery, FunnelStepUnitsQuery
 from service_core.analytics.measures import Predicate, Relation
 from service_core.analytics.paths.ports import PathSessionsQuery, PathsQuery, PathStepCondition

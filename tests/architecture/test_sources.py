@@ -100,7 +100,7 @@ def test_protocols_have_one_to_six_documented_methods():
 
 
 MODELS_IN_OPERATIONS = {
-    "service_core/analytics/attribution/operations.py",
+    "service_core/analytics/attribution_reads/operations.py",
     "service_core/analytics/cohorts/operations.py",
     "service_core/analytics/funnels/operations.py",
     "service_core/analytics/install_attribution/operations.py",

@@ -11,7 +11,7 @@ from typing import Any, Final, Union, get_args, get_origin
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
+from service_core.analytics.attribution_reads.operations import AttributionQuery, get_attribution
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.measures import Predicate
 from service_core.analytics.people.ports import PeoplePageQuery, Person

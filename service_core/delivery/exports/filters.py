@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.attribution.operations import (
+from service_core.analytics.attribution_reads.operations import (
     AttributionQuery,
     refuse_touch_basis_for_data_driven_model,
 )

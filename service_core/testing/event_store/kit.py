@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from service_core.analytics.attribution.journey_ports import JourneyReader
+from service_core.analytics.attribution_reads.ports import JourneyReader
 from service_core.analytics.cohorts.ports import CohortReader
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.funnels.ports import FunnelReader

@@ -5,7 +5,7 @@ import pytest
 from plugins.attribution_models.models import MODELS
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
+from service_core.analytics.attribution_reads.operations import AttributionQuery, get_attribution
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.request_parsing import parse_query_parameters_leniently

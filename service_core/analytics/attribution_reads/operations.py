@@ -35,7 +35,7 @@ from service_core.analytics.attribution.schemas import (
     GroupBy,
     Grouping,
 )
-from service_core.analytics.attribution.segment_conditions import (
+from service_core.analytics.attribution_reads.segment_conditions import (
     SegmentAggregateReader,
     read_segment_conditions_by_relation,
 )

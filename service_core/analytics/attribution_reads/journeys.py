@@ -10,19 +10,19 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.attribution.credit_shares import MILLION
 from service_core.analytics.attribution.credited_amounts import CreditedAmounts
-from service_core.analytics.attribution.journey_ports import (
+from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
+from service_core.analytics.attribution.ports import AttributionModel, DataDrivenModel
+from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
+from service_core.analytics.attribution.schemas import GROUPINGS, CreditTotals
+from service_core.analytics.attribution_reads.operations import AttributionQuery
+from service_core.analytics.attribution_reads.ports import (
     Journey,
     JourneyCredit,
     JourneyReader,
     JourneysQuery,
     JourneyTouch,
 )
-from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
-from service_core.analytics.attribution.operations import AttributionQuery
-from service_core.analytics.attribution.ports import AttributionModel, DataDrivenModel
-from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
-from service_core.analytics.attribution.schemas import GROUPINGS, CreditTotals
-from service_core.analytics.attribution.segment_conditions import read_segment_conditions_by_relation
+from service_core.analytics.attribution_reads.segment_conditions import read_segment_conditions_by_relation
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import (
     NOT_SET,

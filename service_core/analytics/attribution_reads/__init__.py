@@ -1,0 +1,1 @@
+"""Reads of attribution: the report by channel and campaign, and the journeys behind its rows."""
