@@ -42,8 +42,12 @@ from service_core.ingestion.traffic_source_columns import (
 )
 from service_core.ingestion.validation import text_of_string_or_number
 
-BATCH_SIZE: Final = 2_000
-"""Events of one append. Appending 2,000 instead of 500 costs the store a third per event."""
+BATCH_SIZE: Final = 5_000
+"""Most events of one append. Appending 5,000 instead of 2,000 costs the embedded store 0.6 times per event."""
+FIRST_BATCH_SIZE: Final = 1_000
+"""Most events of a batch while the size of their bodies is unknown."""
+MAX_BATCH_BYTES: Final = 64_000_000
+"""Bytes of bodies that a batch should not exceed; 5,000 events of usual size have 3 million."""
 HIGH_RATE_THRESHOLD: Final = 200
 """Events of one visitor in a minute; a higher rate is added to the bot reasons."""
 
@@ -136,6 +140,7 @@ class IngestPipeline:
         self._enricher = enricher
         self._decode = decode
         self._batch_size = batch_size
+        self._next_limit = min(batch_size, FIRST_BATCH_SIZE)
         self._links = links
         self._on_stored = on_stored
         self._external_id_events = external_id_events
@@ -161,9 +166,10 @@ class IngestPipeline:
         Raises:
             Exception: the queue or the store failed; nothing was acknowledged, so the same batch is processed again.
         """
-        taken = await self._queue.take(self._batch_size)
+        taken = await self._queue.take(self._next_limit)
         if not taken:
             return 0
+        self._next_limit = limit_of_next_batch(taken, self._batch_size)
         self._drop_cached_sessions_if_data_was_erased()
         try:
             events, triggered, quarantined, ignored = await self._enrich_or_quarantine_batch(taken)
@@ -296,6 +302,17 @@ class IngestPipeline:
         seen = (self._event_counts_by_minute.get(minute) or 0) + 1
         self._event_counts_by_minute.put(minute, seen)
         return seen > HIGH_RATE_THRESHOLD
+
+
+def limit_of_next_batch(latest: Sequence[QueuedEvent], most: int) -> int:
+    """Returns how many events to take next: as many as fit `MAX_BATCH_BYTES` if they are as large as the latest.
+
+    Args:
+        latest: the latest batch.
+        most: the most events of a batch.
+    """
+    mean_bytes = max(1, sum(len(queued.arrival.body) for queued in latest) // len(latest))
+    return max(1, min(most, MAX_BATCH_BYTES // mean_bytes))
 
 
 def _is_kept_raw(arrival: ReceivedEvent) -> bool:

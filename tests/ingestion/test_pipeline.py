@@ -9,7 +9,14 @@ import pytest
 
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.models import PROVIDER_HEADER, UNPARSED_HEADER, IngestEndpoint
-from service_core.ingestion.pipeline import HIGH_RATE_THRESHOLD, IngestPipeline
+from service_core.ingestion.pipeline import (
+    BATCH_SIZE,
+    FIRST_BATCH_SIZE,
+    HIGH_RATE_THRESHOLD,
+    MAX_BATCH_BYTES,
+    IngestPipeline,
+    limit_of_next_batch,
+)
 from service_core.ingestion.ports import SessionState
 from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.testing.ingestion_stubs import (
@@ -51,6 +58,26 @@ async def test_batch_is_stored_in_order_and_empty_queue_returns_zero():
     assert [await drain.process_batch() for _ in range(3)] == [3, 2, 0]
     assert list(store.events) == ["e0", "e1", "e2", "e3", "e4"]
     assert queue.items == []
+
+
+async def test_backlog_is_stored_in_few_large_batches_after_a_first_one():
+    queue = StubIngestQueue(*(queued_event(n) for n in range(FIRST_BATCH_SIZE + BATCH_SIZE + 1)))
+    drain = make_pipeline(queue, StubEventWriter())
+    assert [await drain.process_batch() for _ in range(4)] == [FIRST_BATCH_SIZE, BATCH_SIZE, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit"),
+    [
+        ([600, 600], BATCH_SIZE),
+        ([0], BATCH_SIZE),
+        ([256_000, 256_000], 250),
+        ([256_000, 0], 500),
+        ([2 * MAX_BATCH_BYTES], 1),
+    ],
+)
+def test_batch_of_large_bodies_is_smaller(sizes, limit):
+    assert limit_of_next_batch([make_queued_event(b"x" * size) for size in sizes], BATCH_SIZE) == limit
 
 
 @pytest.mark.parametrize(
