@@ -101,11 +101,13 @@ class Observations(NamedTuple):
         lags: seconds from the acknowledgement of each sampled event until a read showed it.
         health: seconds of each answer of `/health`.
         counted: how many events the API counts at the end.
+        refused: how many reads of events were answered with an error.
     """
 
     lags: list[float]
     health: list[float]
     counted: int
+    refused: int
 
 
 class HttpClient:
@@ -141,6 +143,7 @@ async def run_load(
     waiting: dict[str, float] = {}
     seen: list[float] = []
     health: list[float] = []
+    refused: list[bool] = []
 
     async def sender() -> None:
         connection = HttpClient(ingest)
@@ -168,7 +171,8 @@ async def run_load(
         while not sent.is_set() or waiting:
             shown = await connection.send_request("GET", path, {"Authorization": f"Bearer {read_key}"})
             now = time.perf_counter()
-            visitors = {event["visitor_id"] for event in shown["events"]}
+            refused.append("events" not in shown)
+            visitors = {event["visitor_id"] for event in shown.get("events", ())}
             seen.extend(now - waiting.pop(visitor) for visitor in visitors & waiting.keys())
             await asyncio.sleep(0.05)
 
@@ -195,7 +199,7 @@ async def run_load(
     await reading
     counted = await count_when_complete(HttpClient(api), read_key, rate * seconds)
     await probing
-    return Observations(seen, health, counted)
+    return Observations(seen, health, counted, sum(refused))
 
 
 async def count_when_complete(connection: HttpClient, read_key: str, sent: int) -> int:
@@ -259,6 +263,7 @@ def measure_load(
         "counted by the API, of those sent": f"{observed.counted:,} of {sent:,}",
         "visible after, median": f"{statistics.median(observed.lags):.2f} s",
         "visible after, p95": f"{lags[18]:.2f} s",
+        "reads refused": str(observed.refused),
         "/health p50": f"{1000 * answers[49]:.1f} ms",
         "/health p99": f"{1000 * answers[98]:.1f} ms",
     }
