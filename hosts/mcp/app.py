@@ -41,6 +41,10 @@ _PREFLIGHT: Final = ApiResponse(
         "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name",
     },
 )
+_TOOLS_PARAMETER: Final = "tools"
+_READ_TOOLS: Final = "read"
+"""Value of ``?tools=`` for an address that has reads only."""
+
 _ALL_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _REJECTED_FIELDS: Final = (
     'error="invalid_token", error_description="The access token is unknown, expired or revoked"'
@@ -71,6 +75,7 @@ class _McpEndpoint:
 
     def __init__(self, service: Service, addresses: ClientAddressResolver, features: McpFeatures) -> None:
         self._server = McpServer(service, features)
+        self._read_server = McpServer(service, features, reads_only=True)
         self._admission = service.component(RequestAuthenticator)
         self._addresses = addresses
         http = service.settings.http
@@ -107,7 +112,8 @@ class _McpEndpoint:
         peer = request.scope.get("client")
         client = self._addresses.resolve_nearest_untrusted(peer and peer[0], request.scope["headers"])
         try:
-            return await self._server.answer_message(body, identity, client, _joined_headers())
+            server = self._read_server if request.args.get(_TOOLS_PARAMETER) == _READ_TOOLS else self._server
+            return await server.answer_message(body, identity, client, _joined_headers())
         except Forbidden as refused:
             raise self._with_step_up_challenge(refused, identity) from None
 

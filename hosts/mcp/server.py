@@ -85,14 +85,17 @@ class McpServer:
     Args:
         service: the composed deployment.
         features: what it adds to the operations.
+        reads_only: know only tools that change nothing.
     """
 
-    def __init__(self, service: Service, features: McpFeatures) -> None:
+    def __init__(self, service: Service, features: McpFeatures, *, reads_only: bool = False) -> None:
         self._service = service
         self._features = features
         self._client_requests = ClientRequests()
         self._tools: Mapping[str, Tool] = {
-            tool.name: tool for tool in build_tools_of_v1_key_operations(service.registry.operations)
+            tool.name: tool
+            for tool in build_tools_of_v1_key_operations(service.registry.operations)
+            if tool.is_read or not reads_only
         }
 
     async def answer_message(

@@ -51,6 +51,11 @@ class Tool:
         """Whether it stands on a further page of ``tools/list``."""
         return self.operation.tag in SECOND_PAGE_TAGS or self.operation.id in SECOND_PAGE_OPERATIONS
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it changes nothing; an export is a file that did not exist before."""
+        return not self.is_write and not self.operation.idempotent
+
     def is_visible_to(self, scopes: frozenset[Scope]) -> bool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""
         needed = self.operation.scope
@@ -87,7 +92,7 @@ class Tool:
         What adds something and leaves the rest as it is does not destroy; an update, a deletion or an undo does.
         """
         op = self.operation
-        if not self.is_write and not op.idempotent:
+        if self.is_read:
             return {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
         adds = op.method == "POST" and op.path_model is None
         return {

@@ -56,14 +56,14 @@ class McpClient:
         self.workspace = workspace
         self._ids = count(1)
 
-    async def send(self, body, *, method="POST", token=..., **headers):
+    async def send(self, body, *, method="POST", token=..., path="/mcp", **headers):
         """Status, headers and body of one HTTP request."""
         token = self.token if token is ... else token
         sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         sent |= {"Authorization": f"Bearer {token}"} if token else {}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        response = await self.app.test_client().open("/mcp", method=method, headers=sent, data=data)
+        response = await self.app.test_client().open(path, method=method, headers=sent, data=data)
         return response.status_code, response.headers, await response.get_data()
 
     async def send_message(self, method, params=None, token=...):
