@@ -141,7 +141,7 @@ def answers(tmp_path_factory):
                 "/locations": f"{RANGE}&type=city", "/users": f"{RANGE}&identified=true",
                 "/funnel": f"{RANGE}&steps=product_viewed,add_to_cart,checkout_started,purchase",
                 "/traffic": f"{RANGE}&type=campaign", "/tags": RANGE, "/reports": "", "/dashboards": "", "/analyses": "",
-                "/segments": "", "/links": "", "/rules": "", "/ledger": RANGE, "/realtime": "", "/onboarding": "",
+                "/segments": "", "/links": "", "/rules": "", "/annotations": RANGE, "/ledger": RANGE, "/realtime": "", "/onboarding": "",
             }  # fmt: skip
             read = {path: await reader.get(path, query) for path, query in paths.items()}
             pages = await read_pictured_pages(service, shop, read["/dashboards"]["dashboards"][0]["id"])
@@ -164,7 +164,7 @@ def test_each_page_has_something_to_show(answers):
     assert steps[-1] > 10
     for path, key in (
         ("/reports", "reports"), ("/dashboards", "dashboards"), ("/analyses", "analyses"), ("/segments", "segments"),
-        ("/links", "links"), ("/rules", "rules"),
+        ("/links", "links"), ("/rules", "rules"), ("/annotations", "annotations"),
     ):  # fmt: skip
         assert answers[path][key], path
     assert {row["tag"] for row in answers["/tags"]["data"]}

@@ -84,7 +84,7 @@ async def create_example_shop(service: Service, *, owned_too: Workspace) -> Exam
     await _import_item_costs(service, shop.workspace, now)
     entries = list(VisitGenerator(now, await create_links(api.write)).events())
     await _enqueue_events_and_subscriptions(service, shop, entries, now)
-    await create_saved_work(api.write, _RULE_PLATFORM)
+    await create_saved_work(api.write, _RULE_PLATFORM, now.date())
     session = await service.component(SignIn).open_session(owner.account)
     return ExampleShop(shop.workspace, session.secret)
 

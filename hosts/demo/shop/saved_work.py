@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import date, timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -49,6 +50,8 @@ _SEGMENTS: Final = (
     {"name": "Germany, France and the Netherlands", "filters": [
         {"dimension": "country", "op": "in", "value": ["DE", "FR", "NL"]}]},
 )  # fmt: skip
+_ANNOTATIONS: Final = ((19, "Autumn sale starts"), (8, "Kettle review published"))
+"""How many days ago something happened, and what."""
 _ANALYSIS: Final = """## What the paid campaigns brought
 
 The **cart campaign** has the fewest visits and the best orders; the autumn sale brings many visitors who look and leave.
@@ -72,11 +75,12 @@ async def create_links(write: WriteApi) -> dict[str, str]:
     return tags
 
 
-async def create_saved_work(write: WriteApi, rule_platform: str) -> None:
-    """Creates reports, a dashboard, an analysis, segments and a conversion rule.
+async def create_saved_work(write: WriteApi, rule_platform: str, today: date) -> None:
+    """Creates reports, a dashboard, an analysis, segments, annotations and a conversion rule.
 
     Args:
         write: sends the requests.
+        today: the local date, which the annotations lie before.
         rule_platform: connected ad platform that the rule sends orders to.
     """
     ids = {}
@@ -96,6 +100,9 @@ async def create_saved_work(write: WriteApi, rule_platform: str) -> None:
     await write("/analyses", {"analysis": {**analysis, "date_range": LAST_30_DAYS}})
     for segment in _SEGMENTS:
         await write("/segments", {"segment": segment})
+    for days_ago, text in _ANNOTATIONS:
+        day = today - timedelta(days=days_ago)
+        await write("/annotations", {"annotation": {"text": text, "date": day.isoformat()}})
     await write("/rules", {"rule": {
         "name": "Orders", "trigger_event": "purchase", "platform": rule_platform, "platform_event": "Purchase",
         "active": False,
