@@ -102,9 +102,9 @@ def compile_frequent_statements_once(statements: StatementCache) -> None:
     """Compiles nearly all row sources and the frequent reads, once per statement cache."""
     compiling_runner: Any = _CompileOnlyRunner(statements)
     for measures in _MEASURES:
-        compiling_runner.fetch_rows(
-            aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE))
-        )
+        for may_be_of_providers in (True, False):
+            plan = AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE)
+            compiling_runner.fetch_rows(aggregate_statement(plan, may_be_of_providers=may_be_of_providers))
     for rule in _CREDIT_RULES:
         create_credits_table(credits_table(), _WARM_UP_SCAN, rule, compiling_runner, with_first_orders=False)
     compiling_runner.fetch_rows(

@@ -23,6 +23,7 @@ from plugins.events_sql.schema.tables import EVENTS, IdNumber
 from plugins.events_sql.sql.compiled_sources import (
     END_WITH_REPEATS,
     WORKSPACE,
+    Query,
     SqlType,
     bind_parameters,
     compiled_source,
@@ -141,13 +142,13 @@ def _counted_reports_query() -> sa.Select[Any]:
     )
 
 
-def _superseded_conversions() -> sa.CompoundSelect[Any]:
+def _superseded_conversions() -> Query:
     c = _REPORTS.c
     has_id = sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))
     return superseded_reports(_comparable_reports(c.canonical, c.converts, has_id))
 
 
-def _superseded_money() -> sa.CompoundSelect[Any]:
+def _superseded_money() -> Query:
     c = _REPORTS.c
     return superseded_reports(_comparable_reports(c.kind, c.kind.is_not(None)), only_kind_with_repeats=CHARGE)
 

@@ -19,6 +19,7 @@ from plugins.events_sql.reads.relation_scan import (
     group_columns,
     is_duration,
 )
+from plugins.events_sql.relations.charges_and_refunds import any_provider_report
 from plugins.events_sql.relations.session_counts import is_countable_from_sessions
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import NamedSubquery
@@ -33,6 +34,7 @@ from service_core.plugin import (
     Measure,
     Ratio,
     Relation,
+    TimeRange,
 )
 
 _GRID: Final = "grid"
@@ -43,8 +45,7 @@ _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner) -> list[AggregateResult]:
     """Returns the grids of plans with the same scope, credit rule and trailing windows; they share the tables of credits."""
     required = [scan for plan in plans for scan in _required_credits_tables(plan)]
-    if required:
-        runner.begin_snapshot()
+    runner.begin_snapshot()
     for _, tables in groupby(sorted(required, key=_trailing_days), key=_trailing_days):
         _create_shared_credits_table(plans[0], list(tables), runner)
     return [_evaluate_aggregate(plan, runner) for plan in plans]
@@ -92,9 +93,21 @@ def _required_credits_tables(plan: AggregateQuery) -> list[RequiredCreditsTable]
     return [table for table in tables if table is not None]
 
 
+def _may_count_provider_reports(plan: AggregateQuery, runner: StatementRunner) -> bool:
+    """Returns whether revenue providers report money that a plan counts; True without looking where it counts none of a span."""
+    scans = _relation_scans(plan, _distinct_aggregations(plan))
+    spans = [span for span in (scan.span_of_payments() for scan in scans) if span is not None]
+    if not spans:
+        return True
+    covering = TimeRange(min(span.start for span in spans), max(span.end for span in spans))
+    in_span = deferred_statement(any_provider_report, replace(plan.scope, span=covering, filters=()))
+    return bool(runner.fetch_rows(in_span))
+
+
 def _evaluate_aggregate(plan: AggregateQuery, runner: StatementRunner) -> AggregateResult:
     aggregations = _distinct_aggregations(plan)
-    result_rows = runner.fetch_rows(aggregate_statement(plan))
+    may_be_of_providers = _may_count_provider_reports(plan, runner)
+    result_rows = runner.fetch_rows(aggregate_statement(plan, may_be_of_providers=may_be_of_providers))
     if not group_columns(plan):
         return _to_aggregate_result(
             plan, aggregations, result_rows, page_row_count=len(result_rows[plan.offset :][: plan.limit])
@@ -105,9 +118,9 @@ def _evaluate_aggregate(plan: AggregateQuery, runner: StatementRunner) -> Aggreg
     return _to_aggregate_result(plan, aggregations, result_rows, page_row_count=len(result_rows))
 
 
-def aggregate_statement(plan: AggregateQuery) -> DeferredStatement:
-    """Returns the statement of a plan."""
-    return deferred_statement(_page_of_groups_query, plan)
+def aggregate_statement(plan: AggregateQuery, *, may_be_of_providers: bool = True) -> DeferredStatement:
+    """Returns the statement of a plan; ``may_be_of_providers`` as in `PaymentRows`."""
+    return deferred_statement(_page_of_groups_query, plan, may_be_of_providers)
 
 
 def _distinct_aggregations(plan: AggregateQuery) -> tuple[Aggregation, ...]:
@@ -116,7 +129,9 @@ def _distinct_aggregations(plan: AggregateQuery) -> tuple[Aggregation, ...]:
     )
 
 
-def _relation_scans(plan: AggregateQuery, aggregations: Sequence[Aggregation]) -> list[RelationScan]:
+def _relation_scans(
+    plan: AggregateQuery, aggregations: Sequence[Aggregation], *, may_be_of_providers: bool = True
+) -> list[RelationScan]:
     """Returns the scans that evaluate the aggregations of a plan, one per relation, trailing days and kind of rows."""
 
     def scan_key(index: int) -> tuple[str, int, bool]:
@@ -128,14 +143,18 @@ def _relation_scans(plan: AggregateQuery, aggregations: Sequence[Aggregation]) -
         )
 
     order = sorted(range(len(aggregations)), key=scan_key)
-    return [RelationScan(plan, aggregations, list(indexes)) for _, indexes in groupby(order, key=scan_key)]
+    return [
+        RelationScan(plan, aggregations, list(indexes), may_be_of_providers)
+        for _, indexes in groupby(order, key=scan_key)
+    ]
 
 
 def _groups_before_order_and_limit(
-    plan: AggregateQuery, aggregations: Sequence[Aggregation]
+    plan: AggregateQuery, aggregations: Sequence[Aggregation], *, may_be_of_providers: bool
 ) -> NamedSubquery:
     """Returns all groups with the values of all aggregations, before order and limit."""
-    parts = [scan.grouped_statement() for scan in _relation_scans(plan, aggregations)]
+    scans = _relation_scans(plan, aggregations, may_be_of_providers=may_be_of_providers)
+    parts = [scan.grouped_statement() for scan in scans]
     if len(parts) == 1:
         return NamedSubquery(parts[0], _GRID, parts[0].column_types)
     together, names = NamedSubquery(UnionAll(parts), _UNION, parts[0].column_types), group_columns(plan)
@@ -165,7 +184,7 @@ def _sum_over_groups(aggregation_index: int, in_seconds: bool) -> sa.Label[Any]:
     return ConstantText(summed if in_seconds else fn.IntegerOrZero(summed)).label(f"s{aggregation_index}")
 
 
-def _page_of_groups_query(plan: AggregateQuery) -> sa.Select[Any]:
+def _page_of_groups_query(plan: AggregateQuery, may_be_of_providers: bool) -> sa.Select[Any]:
     """Returns the ordered and limited groups; each row of a page repeats the number of groups and their sums."""
     aggregations, names, limit, offset = (
         _distinct_aggregations(plan),
@@ -173,7 +192,7 @@ def _page_of_groups_query(plan: AggregateQuery) -> sa.Select[Any]:
         plan.limit,
         plan.offset,
     )
-    rows = _groups_before_order_and_limit(plan, aggregations)
+    rows = _groups_before_order_and_limit(plan, aggregations, may_be_of_providers=may_be_of_providers)
     column_list = ", ".join(
         f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(aggregations))))
     )

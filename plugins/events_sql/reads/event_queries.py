@@ -1,6 +1,7 @@
 """Reads event rows, event names, property keys and current visitors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,11 @@ import sqlalchemy as sa
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.reads.property_keys import frequent_property_keys_query, row_to_property_key
-from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.charges_and_refunds import (
+    PaymentRows,
+    any_provider_report,
+    reads_payments_of_span_only,
+)
 from plugins.events_sql.relations.relation_rows import EventRows
 from plugins.events_sql.schema.row_mapping import row_to_event, to_naive_utc, to_utc
 from plugins.events_sql.schema.tables import EVENTS
@@ -147,10 +152,12 @@ def list_active_visitors_latest_first(
     full rows are read only of the latest visit events.
     """
     runner.begin_snapshot()
-    facts_by_position = {
-        (at, seq): facts
-        for at, seq, *facts in runner.fetch_rows(_active_visitor_facts_query(scope, received_since, limit))
-    }
+    may_be_of_providers = not reads_payments_of_span_only(scope) or bool(
+        runner.fetch_rows(deferred_statement(any_provider_report, replace(scope, filters=())))
+    )
+    charges = _charges_with_missing_rate_flag(scope, may_be_of_providers=may_be_of_providers)
+    facts_query = _active_visitor_facts_query(scope, received_since, charges, limit)
+    facts_by_position = {(at, seq): facts for at, seq, *facts in runner.fetch_rows(facts_query)}
     if not facts_by_position:
         return []
     latest_events = {
@@ -160,13 +167,14 @@ def list_active_visitors_latest_first(
     return [_to_live_visitor(latest_events[position], facts) for position, facts in facts_by_position.items()]
 
 
-def _active_visitor_facts_query(scope: QueryScope, received_since: datetime, limit: int) -> sa.Select[Any]:
+def _active_visitor_facts_query(
+    scope: QueryScope, received_since: datetime, paid: sa.FromClause, limit: int
+) -> sa.Select[Any]:
     """Selects the position of the latest visit event of each visitor, and the counts and money of its events."""
     source, where = source_and_conditions_of_scope(scope)
     where = [*where, EVENTS.c.received_at >= sa.literal(to_naive_utc(received_since))]
     at, seq, is_visit = EVENTS.c.timestamp, EVENTS.c.seq, EVENTS.c.from_device
     viewed = sa.and_(is_visit, name_in(EVENTS.c.event_name, PAGE_VIEWS))
-    paid = _charges_with_missing_rate_flag(scope)
     foreign = sa.and_(paid.c.missing_fx_rate, paid.c.amount > 0)
     joined = source.outerjoin(paid, sa.and_(paid.c.seq == seq, paid.c.timestamp == at))
     latest_at = sa.func.max(at).filter(is_visit).label("latest_at")
@@ -200,9 +208,9 @@ def _read_events_at(
     return [row_to_event(row) for row in runner.fetch_rows(query)]
 
 
-def _charges_with_missing_rate_flag(scope: QueryScope) -> sa.FromClause:
+def _charges_with_missing_rate_flag(scope: QueryScope, *, may_be_of_providers: bool) -> sa.FromClause:
     """Selects charges; repeated reports of an order count once."""
-    money = PaymentRows(scope, scope.span)
+    money = PaymentRows(scope, scope.span, may_be_of_providers=may_be_of_providers)
     table = money.table
     amounts = money.amount.label("amount"), money.has_no_rate.label("missing_fx_rate")
     columns = (table.c.seq, table.c.timestamp, *amounts)

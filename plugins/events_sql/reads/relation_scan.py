@@ -8,7 +8,11 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from plugins.events_sql.attribution.attribution_credits import CreditRows, credits_table
-from plugins.events_sql.relations.charges_and_refunds import ORDER_COUNT_COLUMNS, PaymentRows
+from plugins.events_sql.relations.charges_and_refunds import (
+    ORDER_COUNT_COLUMNS,
+    PaymentRows,
+    reads_payments_of_span_only,
+)
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
     RelationRows,
@@ -59,11 +63,13 @@ class RelationScan:
     Attributes:
         aggregations: all aggregations of the plan; the scan returns 0 for those that are not ``counted``.
         counted: indexes of the aggregations it evaluates.
+        may_be_of_providers: whether payments may be reported by revenue providers.
     """
 
     plan: AggregateQuery
     aggregations: Sequence[Aggregation]
     counted: Sequence[int]
+    may_be_of_providers: bool = True
 
     def grouped_statement(self) -> GroupedSelect:
         """Returns the SELECT of all groups that any aggregation has rows in, with the values of all aggregations."""
@@ -95,6 +101,16 @@ class RelationScan:
             self._trailing_days, self._span_covering_trailing_windows, self._uses_column("first_order")
         )
 
+    def span_of_payments(self) -> TimeRange | None:
+        """Returns the span whose payments it counts; None for another relation, or when they depend on events of all time."""
+        if (
+            self._relation is not Relation.PAYMENTS
+            or not reads_payments_of_span_only(self.plan.scope)
+            or any(map(self._uses_column, ("first_order", *ORDER_COUNT_COLUMNS)))
+        ):
+            return None
+        return self._span_covering_trailing_windows
+
     @property
     def _trailing_days(self) -> int | None:
         return self.aggregations[self.counted[0]].trailing_days
@@ -115,24 +131,21 @@ class RelationScan:
 
     @cached_property
     def _scanned_rows(self) -> RelationRows:
-        scope, span, all_time = (
-            self.plan.scope,
-            self._span_covering_trailing_windows,
-            self._uses_column("first_order"),
-        )
+        scope, span = self.plan.scope, self._span_covering_trailing_windows
         if self._relation is Relation.CREDITS and self.plan.credit:
             return CreditRows(scope, span, credits_table(self._trailing_days))
         if is_countable_from_sessions(self.plan, self.aggregations[self.counted[0]]):
             return SessionCountRows(scope, span)
-        with_fees = self._uses_column("fee")
-        return _rows_counting_in_span(
-            self._relation,
-            scope,
-            span,
-            with_first_orders=all_time,
-            with_order_counts=any(map(self._uses_column, ORDER_COUNT_COLUMNS)),
-            with_fees=with_fees,
-        )
+        if self._relation is Relation.PAYMENTS:
+            return PaymentRows(
+                scope,
+                span,
+                with_first_orders=self._uses_column("first_order"),
+                with_order_counts=any(map(self._uses_column, ORDER_COUNT_COLUMNS)),
+                with_fees=self._uses_column("fee"),
+                may_be_of_providers=self.may_be_of_providers or self.span_of_payments() is None,
+            )
+        return _rows_counting_in_span(self._relation, scope, span)
 
     def _uses_column(self, column_name: str) -> bool:
         """Returns whether a filter, aggregation or dimension uses a column."""
@@ -312,24 +325,13 @@ def convert_total(summed: Expression, aggregation: Aggregation) -> Expression:
     return fn.IntegerOrZero(summed)
 
 
-def _rows_counting_in_span(
-    relation: Relation,
-    scope: QueryScope,
-    span: TimeRange,
-    *,
-    with_first_orders: bool,
-    with_order_counts: bool,
-    with_fees: bool,
-) -> RelationRows:
-    """Returns the rows of a relation that count in a span.
+def _rows_counting_in_span(relation: Relation, scope: QueryScope, span: TimeRange) -> RelationRows:
+    """Returns the rows of a relation of events or sessions that count in a span.
 
     Args:
         relation: a relation of this store.
         scope: workspace, bots and conversions; its span defines which visitors are new.
         span: instants the rows lie in.
-        with_first_orders: also compute first orders, which reads all events.
-        with_order_counts: also count the orders of each person, which reads all events.
-        with_fees: also compute the fees of charges that report none.
     """
     match relation:
         case Relation.EVENTS:
@@ -338,13 +340,5 @@ def _rows_counting_in_span(
             return EventRows(scope, span, conversions_once_per_order(scope, span))
         case Relation.SESSIONS:
             return SessionRows(scope, span)
-        case Relation.PAYMENTS:
-            return PaymentRows(
-                scope,
-                span,
-                with_first_orders=with_first_orders,
-                with_order_counts=with_order_counts,
-                with_fees=with_fees,
-            )
         case _:
             raise ValueError(f"an event store has no {relation} for this plan")

@@ -15,6 +15,7 @@ from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
     END_WITH_REPEATS,
     WORKSPACE,
+    Query,
     compiled_source,
     declare_parameter,
 )
@@ -93,15 +94,13 @@ def superseded_conversions(events: Any, since_parameter: str | None, *, any_reve
     return sa.select(superseded.c.seq)
 
 
-def _superseded_money_query(since_parameter: str | None) -> sa.CompoundSelect[Any]:
+def _superseded_money_query(since_parameter: str | None) -> Query:
     c = EVENTS.c
     reports = event_reports(c, charge_or_refund_kind(c), since_parameter).where(c.revenue.is_not(None))
     return superseded_reports(materialized_cte(reports, "reports"), only_kind_with_repeats=CHARGE)
 
 
-def _superseded_conversions_query(
-    events: Any, since_parameter: str | None, any_revenue: bool
-) -> sa.CompoundSelect[Any]:
+def _superseded_conversions_query(events: Any, since_parameter: str | None, any_revenue: bool) -> Query:
     """Reads events by each order id separately: few events have one, and engines skip rows without it."""
     c = events.c
     reports = event_reports(c, canonical_name(c.event_name), since_parameter).where(
@@ -151,14 +150,17 @@ def materialized_cte(query: sa.Select[Any] | sa.CompoundSelect[Any], name: str) 
 
 
 def superseded_reports(
-    reports: sa.CTE, *, only_kind_with_repeats: str | None = None
-) -> sa.CompoundSelect[Any]:
+    reports: sa.CTE, *, only_kind_with_repeats: str | None = None, may_be_of_providers: bool = True
+) -> Query:
     """Selects the reports that another one supersedes: one of higher precedence, or an earlier equal one.
 
     Args:
         reports: with the columns of `report_columns`.
         only_kind_with_repeats: the kind of which a source's second report is a repeat; None for all kinds.
+        may_be_of_providers: False when all reports were tracked by clients.
     """
+    if not may_be_of_providers:
+        return _recently_repeated_tracked_events(reports, only_kind_with_repeats)
     report, better = reports.alias("report").c, _provider_reports_by_order_id(reports).alias("better").c
     earlier = sa.or_(
         better.timestamp < report.timestamp,
