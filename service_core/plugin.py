@@ -528,6 +528,9 @@ from service_core.privacy.models import ErasureStatus as ErasureStatus
 from service_core.privacy.models import PersonSubject as PersonSubject
 from service_core.privacy.ports import Erasures as Erasures
 from service_core.privacy.ports import PersonalRecords as PersonalRecords
+from service_core.workspace.alerts.models import AlertState as AlertState
+from service_core.workspace.alerts.models import AlertStatus as AlertStatus
+from service_core.workspace.alerts.ports import AlertStates as AlertStates
 from service_core.workspace.links.clicks import Click as Click
 from service_core.workspace.links.domains.ports import DnsUnavailable as DnsUnavailable
 from service_core.workspace.links.domains.ports import TxtRecords as TxtRecords

@@ -188,6 +188,11 @@ def describe_schedule(email_report: Answer) -> str:
     return f"Day {email_report['day_of_month']} of each month {at}"
 
 
+def split_recipients(form: FormFields) -> list[str]:
+    """Returns the addresses of a text field, which lines, spaces or commas separate."""
+    return [text for text in re.split(r"[\s,;]+", form.text("recipients")) if text]
+
+
 async def _email_report_page(
     view: WorkspaceView, email_report: Answer, values: Mapping[str, Any], result: ApiResult | None = None
 ) -> Response:
@@ -270,7 +275,7 @@ def _fields_of_form(form: FormFields) -> dict[str, Any]:
         "weekday": form.text("weekday") or "monday",
         "day_of_month": form.integer("day_of_month") or 1,
         "hour": form.integer("hour") or 0,
-        "recipients": [text for text in re.split(r"[\s,;]+", form.text("recipients")) if text],
+        "recipients": split_recipients(form),
     }
 
 

@@ -15,6 +15,7 @@ from hosts.composition.compose import Service
 from hosts.web import (
     account,
     ads,
+    alerts,
     analyses,
     annotations,
     approve,
@@ -110,6 +111,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *change_preview.PAGES,
     *dashboards.PAGES,
     *analyses.PAGES,
+    *alerts.PAGES,
     *annotations.PAGES,
     *email_links.PAGES,
     *email_reports.PAGES,

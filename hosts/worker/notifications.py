@@ -5,13 +5,17 @@ from typing import Final
 
 from hosts.composition.components import build_report_batch_runner
 from hosts.composition.ports import Ports
+from hosts.composition.webhook_client import HttpsWebhookClient
 from hosts.web.email_cards import CardEmailRenderer
 from service_core.access.public_urls import PublicUrls
+from service_core.delivery.notifications.alert_sender import AlertSender, WebhookClient
+from service_core.delivery.notifications.check_alerts import AlertChecker
 from service_core.delivery.notifications.delivery_worker import NotificationWorker
 from service_core.delivery.notifications.email_report_sender import EmailReportSender
 from service_core.delivery.notifications.schedule_email_reports import EmailReportScheduler
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.alerts.models import Alert
 from service_core.workspace.email_reports.models import EmailReport
 from service_core.workspace.notifications.models import Channel
 from service_core.workspace.notifications.recipients import RecipientStatuses
@@ -25,6 +29,7 @@ class Notifications:
     """Puts due notifications into the outbox, and sends those in it."""
 
     email_reports: EmailReportScheduler
+    alerts: AlertChecker
     worker: NotificationWorker
     clock: Clock
 
@@ -36,22 +41,40 @@ class Notifications:
         """
         now = self.clock()
         await self.email_reports.queue_due_emails(now)
+        await self.alerts.check_due_alerts(now)
         await self.worker.send_due_notifications()
         await self.worker.delete_old_results(now)
 
 
-def build_notifications(ports: Ports, settings: Settings) -> Notifications:
-    """Returns the notifications of a deployment."""
+def build_notifications(
+    ports: Ports, settings: Settings, webhooks: WebhookClient | None = None
+) -> Notifications:
+    """Returns the notifications of a deployment.
+
+    Args:
+        ports: its adapters.
+        settings: its settings.
+        webhooks: sends webhooks; None sends them to public hosts.
+    """
     statuses = ports.build_from_adapters(RecipientStatuses)
+    runner = build_report_batch_runner(ports, settings)
+    urls = PublicUrls(settings.http.effective_api_url, settings.http.effective_app_url)
     sender = ports.build_from_adapters(
         EmailReportSender,
-        runner=build_report_batch_runner(ports, settings),
+        runner=runner,
         statuses=statuses,
-        urls=PublicUrls(settings.http.effective_api_url, settings.http.effective_app_url),
+        urls=urls,
         renderer=CardEmailRenderer(ports.registry.catalog),
     )
-    worker = ports.build_from_adapters(
-        NotificationWorker, senders={(EmailReport.resource_type, Channel.EMAIL): sender.send}
+    alert_sender = ports.build_from_adapters(
+        AlertSender, statuses=statuses, urls=urls, webhooks=webhooks or HttpsWebhookClient()
     )
+    senders = {
+        (EmailReport.resource_type, Channel.EMAIL): sender.send,
+        (Alert.resource_type, Channel.EMAIL): alert_sender.send_email,
+        (Alert.resource_type, Channel.WEBHOOK): alert_sender.send_webhook,
+    }
+    worker = ports.build_from_adapters(NotificationWorker, senders=senders)
+    checker = ports.build_from_adapters(AlertChecker, reports=runner.reports, statuses=statuses, urls=urls)
     scheduler = ports.build_from_adapters(EmailReportScheduler, statuses=statuses)
-    return Notifications(scheduler, worker, ports.clock)
+    return Notifications(scheduler, checker, worker, ports.clock)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from plugins.workspace_sql.accounts import SqlAccounts, SqlSessions
 from plugins.workspace_sql.ad_spend import SqlAdSpend
+from plugins.workspace_sql.alert_states import SqlAlertStates
 from plugins.workspace_sql.clicks import SqlClicks, SqlLinkLookup, SqlRecentLinkClicks
 from plugins.workspace_sql.connections import (
     SqlConnections,
@@ -107,6 +108,7 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         usage_alerts=SqlUsageAlerts(database),
         notifications=SqlNotificationOutbox(database),
         email_consents=SqlEmailConsents(database),
+        alert_states=SqlAlertStates(database),
         ad_spend=SqlAdSpend(database),
         subscriptions=SqlSubscriptions(database),
         item_costs=SqlItemCosts(database),

@@ -10,6 +10,7 @@ from plugins.workspace_sql.column_types import CODE_POINT_TEXT, Instant, JsonVal
 from plugins.workspace_sql.records import METADATA, cascading_reference_column, partial_index, record_table
 from service_core.plugin import (
     AccountHealth,
+    AlertState,
     Asset,
     Click,
     ClickCount,
@@ -203,6 +204,17 @@ NOTIFICATIONS: Final = record_table(
 )
 """One row per message and target. It has no body once it is sent, and is deleted 90 days later."""
 partial_index(NOTIFICATIONS, "notifications_due", "next_attempt_at", "next_attempt_at IS NOT NULL")
+
+ALERT_STATES: Final = record_table(
+    "alert_states",
+    AlertState,
+    sa.Column("alert_id", sa.ForeignKey("resources.id", ondelete="CASCADE")),
+    sa.Column("value", sa.Double),
+    sa.Column("low", sa.Double),
+    sa.Column("high", sa.Double),
+    key=["alert_id"],
+)
+"""One row per alert that was checked."""
 
 EMAIL_CONSENTS: Final = record_table(
     "email_consents",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "alerts": "Metrics that are watched.",
     "analyses": "Written analyses that embed reports.",
     "annotations": "What happened on a day or at a time, for charts.",
     "attribution": "Which visits led to conversions and installs.",

@@ -32,6 +32,7 @@ from service_core.extensions.hooks import hook
 from service_core.ingestion import operations as ingestion
 from service_core.kernel.operations import Operation
 from service_core.workspace import onboarding, search
+from service_core.workspace.alerts.resource import ALERTS
 from service_core.workspace.analyses.resource import ANALYSES
 from service_core.workspace.annotations.resource import ANNOTATIONS
 from service_core.workspace.dashboards.card_reports import describe_cards_hidden_by_deletion
@@ -91,6 +92,7 @@ def resources() -> Iterable[ResourceDefinition]:
         SEGMENTS,
         ANNOTATIONS,
         EMAIL_REPORTS,
+        ALERTS,
         SHARE_LINKS,
         RULES,
         LINKS,

@@ -25,6 +25,7 @@ from service_core.delivery.imports.ports import Imports
 from service_core.delivery.postbacks.outbox import PostbackOutbox, PostbackQueues
 from service_core.ingestion.ports import LinkLookup
 from service_core.privacy.ports import Erasures, PersonalRecords
+from service_core.workspace.alerts.ports import AlertStates
 from service_core.workspace.links.ports import ClickStore
 from service_core.workspace.notifications.ports import EmailConsents, NotificationOutbox
 from service_core.workspace.share_links.ports import ShareLinkViews
@@ -72,6 +73,7 @@ class WorkspaceStore:
     usage_alerts: UsageAlertLog
     notifications: NotificationOutbox
     email_consents: EmailConsents
+    alert_states: AlertStates
     ad_spend: AdSpendStore
     subscriptions: SubscriptionStore
     item_costs: ItemCostStore

@@ -12,6 +12,7 @@ from service_core.kernel.errors import ServiceUnavailable
 from service_core.testing.event_builder import EventBuilder
 from tests.mcp.mcp_client import grant_access_token
 from tests.workspace.resource_fixtures import (
+    ALERT,
     CREATORS,
     PATCH_BODIES,
     RULE,
@@ -48,6 +49,7 @@ EXTRA = {
         "segment": {"name": "Mobile", "filters": [{"dimension": "device_type", "value": "mobile"}]}
     },
     "send_test_email": {"to": "ann@example.com"},
+    "create_alert": {"alert": ALERT},
     "create_annotation": {"annotation": {"text": "Sale", "date": "2026-07-01"}},
     "create_analysis": {"analysis": {"title": "Why", "body_md": "So."}},
 }

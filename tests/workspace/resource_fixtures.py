@@ -28,6 +28,7 @@ PATCH_BODIES = {
     "PATCH /segments/{segmentId}": {"segment": {"name": "New"}},
     "PATCH /email-reports/{emailReportId}": {"email_report": {"name": "New"}},
     "PATCH /share-links/{shareLinkId}": {"share_link": {"show_workspace_name": True}},
+    "PATCH /alerts/{alertId}": {"alert": {"name": "New"}},
     "PATCH /annotations/{annotationId}": {"annotation": {"text": "New"}},
     "PATCH /analyses/{analysisId}": {"analysis": {"title": "New"}},
     "POST /dashboards/{dashboardId}/reorder": {"report_ids": []},
@@ -41,6 +42,9 @@ def layout_with(report):
 
 def share_link_body(what, object_id):
     return {"share_link": {"object_type": what, "object_id": object_id}}
+
+
+ALERT = {"name": "Visitors", "metric_id": "visitors", "recipients": ["ann@example.com"]}
 
 
 def email_report_body(object_id):
@@ -149,6 +153,9 @@ class ResourceFactory:
         fields = email_report_body(await self.id("reportId", key))["email_report"]
         return await self.write("/email-reports", "email_report", key, deleted, **fields)
 
+    async def alert(self, key, deleted):
+        return await self.write("/alerts", "alert", key, deleted, **ALERT)
+
     async def share_link(self, key, deleted):
         body = share_link_body("report", await self.id("reportId", key))
         made = await self.office.ask("POST", "/share-links", body, key=key)
@@ -187,6 +194,7 @@ CREATORS = {
     "analysisId": ResourceFactory.analysis,
     "segmentId": ResourceFactory.segment,
     "annotationId": ResourceFactory.annotation,
+    "alertId": ResourceFactory.alert,
     "emailReportId": ResourceFactory.email_report,
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,

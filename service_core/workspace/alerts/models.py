@@ -1,0 +1,75 @@
+"""Stored alerts, and the state that their checks leave."""
+
+import hmac
+from base64 import b64encode
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.access.models import Workspace
+from service_core.analytics.query.schemas import FilterBody
+from service_core.changes.resource import Resource
+
+AlertCondition = Literal["above", "below", "unusual"]
+AlertPeriod = Literal["day", "week"]
+
+
+class Alert(Resource):
+    """A stored alert: the metric that is checked, when it is reported, and to whom."""
+
+    resource_type: ClassVar[str] = "alert"
+
+    metric_id: str
+    filters: tuple[FilterBody, ...] = Field(description="Joined by AND.")
+    period: AlertPeriod = Field(description="The metric is checked over each complete local day or week.")
+    condition: AlertCondition = Field(
+        description="`above` or `below` `value`, or `unusual`: outside the expected range."
+    )
+    value: float | None = Field(
+        description="Of `above` and `below`, in the unit of the metric; amounts in minor units of the currency."
+    )
+    recipients: tuple[str, ...] = Field(description="E-mail addresses.")
+    webhook_url: str | None
+    webhook_version: int = Field(description="Number of the present signing secret.")
+    active: bool = Field(description="False while it is paused.")
+
+
+class AlertStatus(StrEnum):
+    """Result of the latest check."""
+
+    OK = "ok"
+    FIRING = "firing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertState:
+    """What the latest check of an alert found.
+
+    Attributes:
+        checked_period: beginning of the day or week that was checked.
+        is_firing: whether the latest known result was outside the range; an unknown one leaves it as it was.
+        value: of the metric; None if it is unknown.
+        low, high: the expected range; None where it has no such end.
+        reason: why the metric could not be checked.
+    """
+
+    alert_id: UUID
+    status: AlertStatus
+    checked_at: datetime
+    checked_period: datetime
+    is_firing: bool = False
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+
+def webhook_secret(workspace: Workspace, alert: Alert) -> str:
+    """Returns the secret that signs the webhooks of an alert, in the form of Standard Webhooks."""
+    text = f"alert webhook\n{alert.id}\n{alert.webhook_version}"
+    return f"whsec_{b64encode(hmac.digest(workspace.secret, text.encode(), 'sha256')).decode()}"

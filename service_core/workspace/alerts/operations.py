@@ -1,0 +1,68 @@
+"""The signing secret of webhooks, and what was sent."""
+
+from typing import Final
+
+from service_core.access.models import Caller
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.envelope import Envelope
+from service_core.changes.models import Action, Change
+from service_core.changes.ports import Transaction
+from service_core.changes.record_plans import get_or_404
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.workspace.alerts.models import Alert, webhook_secret
+from service_core.workspace.alerts.schemas import AlertPath, RotateSecretBody
+from service_core.workspace.email_reports.schemas import Deliveries, RecipientAnswer, SentNotification
+from service_core.workspace.notifications.ports import NotificationOutbox
+from service_core.workspace.notifications.recipients import RecipientStatuses
+
+MAX_DELIVERIES: Final = 50
+
+
+@operation("GET /alerts/{alertId}/deliveries", tag="alerts")
+async def list_alert_deliveries(
+    path: AlertPath,
+    *,
+    caller: Caller,
+    changes: ChangeExecutor,
+    outbox: NotificationOutbox,
+    statuses: RecipientStatuses,
+) -> Deliveries:
+    """The recipients of an alert, and the latest e-mails and webhooks with their results."""
+    async with changes.transactions.read(caller.workspace.id) as transaction:
+        alert = await get_or_404(transaction.resources, Alert, path.alertId)
+    found = await statuses.get_statuses(caller.workspace.id, alert.id, alert.recipients)
+    sent = await outbox.list_notifications_of_source(caller.workspace.id, alert.id, MAX_DELIVERIES)
+    return Deliveries(
+        recipients=[RecipientAnswer(email=email, status=status) for email, status in found.items()],
+        deliveries=[SentNotification.from_notification(one) for one in sent],
+    )
+
+
+@operation(
+    "POST /alerts/{alertId}/webhook-secret",
+    scope=Scope.WRITE_REPORTS,
+    rate_limit=RateLimitClass.MUTATION,
+    tag="alerts",
+    errors=(409,),
+    body_optional=True,
+)
+async def rotate_webhook_secret(
+    path: AlertPath, body: RotateSecretBody, *, caller: Caller, changes: ChangeExecutor
+) -> HandlerResponse[Envelope]:
+    """Replace the secret that signs the webhooks of an alert.
+
+    `data.webhook_secret` is shown in this answer only. `Idempotency-Key` is ignored.
+    """
+    rotated: list[Alert] = []
+
+    async def increment_version(transaction: Transaction) -> Change:
+        alert = await get_or_404(transaction.resources, Alert, path.alertId)
+        changed = alert.with_fields(caller.now, webhook_version=alert.webhook_version + 1)
+        rotated[:] = [changed]
+        return Change(Action.UPDATE, alert, changed)
+
+    response = await changes.preview_or_apply_change(caller, increment_version, dry_run=body.dry_run)
+    envelope = response.body
+    secret = webhook_secret(caller.workspace, rotated[0]) if envelope.applied and rotated else None
+    data = {**(envelope.data or {}), "webhook_secret": secret}
+    return HandlerResponse(envelope.model_copy(update={"data": data}), response.status, response.headers)

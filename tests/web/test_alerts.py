@@ -1,0 +1,229 @@
+"""Alerts: pages, checks of metrics, e-mails and signed webhooks."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from datetime import UTC, date, datetime, timedelta
+from itertools import count
+
+import pytest
+
+from hosts.worker.notifications import build_notifications
+from service_core.analytics.ports import StoreUnavailable
+from service_core.delivery.notifications.alert_sender import WebhookUnavailable
+from service_core.testing.event_builder import EventBuilder
+
+PAGE = "/app/w/k3Jx9QmZ2aPr/alerts"
+HOOK = "https://hooks.example.com/touchpoint?a=1"
+BELOW = {"name": "Few visitors", "metric_id": "visitors", "period": "day", "condition": "below", "value": "5"}
+NOON = datetime(2026, 3, 9, 16, 0, tzinfo=UTC)
+"""Monday, 12:00 in New York; the standard world ends the day before."""
+
+
+NUMBERS = count()
+
+
+class RecordedWebhooks:
+    def __init__(self):
+        self.sent, self.status, self.fault = [], 200, None
+
+    async def post(self, url, headers, body):
+        if self.fault:
+            raise WebhookUnavailable(self.fault)
+        self.sent.append((url, headers, body))
+        return self.status
+
+
+@pytest.fixture
+def webhooks():
+    return RecordedWebhooks()
+
+
+@pytest.fixture
+async def ann(shop_deployment):
+    shop_deployment.clock.now = NOON
+    await shop_deployment.enrol("ann", "admin", shop_deployment.gallery)
+    shop_deployment.messages.clear()
+    return await shop_deployment.person().sign_in("ann@example.com")
+
+
+@pytest.fixture
+def notifications(shop_deployment, webhooks):
+    return build_notifications(shop_deployment.service.ports, shop_deployment.service.settings, webhooks)
+
+
+def visible_words(answer):
+    return " ".join(answer.text.split())
+
+
+async def save_alert(ann, **fields):
+    wanted = BELOW | {"recipients": "ann@example.com"} | fields
+    made = await ann.send(f"{PAGE}/new", PAGE, action="save", **wanted)
+    assert made.status == 303, visible_words(made)
+    return made.location.partition("?")[0]
+
+
+async def run_at(shop_deployment, notifications, instant):
+    """The messages that are sent at an instant."""
+    shop_deployment.clock.now = instant
+    shop_deployment.messages.clear()
+    await notifications.run()
+    return list(shop_deployment.messages)
+
+
+async def add_visitors(shop_deployment, day, visitors):
+    story = EventBuilder(shop_deployment.gallery.workspace.id)
+    for _ in range(visitors):
+        story.add_event("page_view", at=f"{day}T15:00", visitor=f"alert{next(NUMBERS)}", page_path="/")
+    await shop_deployment.service.ports.events.append(story.events)
+
+
+async def test_alert_is_previewed_created_and_listed(shop_deployment, ann):
+    assert "No alerts yet" in visible_words(await ann.get(PAGE))
+    wanted = BELOW | {"recipients": "ann@example.com"}
+    preview = visible_words(await ann.send(f"{PAGE}/new", PAGE, action="preview", **wanted))
+    assert "'Few visitors' is sent to 1 target" in preview
+    path = await save_alert(ann)
+    page = visible_words(await ann.get(path))
+    assert "Visitors of each day: below 5" in page
+    assert "Not checked yet" in page
+    assert "Few visitors Visitors of each day: below 5 Not checked yet" in visible_words(await ann.get(PAGE))
+
+
+async def test_alert_is_sent_once_while_it_lasts_and_again_after_it_was_over(
+    shop_deployment, ann, notifications
+):
+    await save_alert(ann)
+    [message] = await run_at(shop_deployment, notifications, NOON)
+    assert (message.to, message.subject) == ("ann@example.com", "Alert: Few visitors")
+    assert "You asked to be told when it is below 5." in message.text
+    assert "/email/unsubscribe?" in message.unsubscribe_url
+    assert await run_at(shop_deployment, notifications, NOON + timedelta(hours=1)) == []
+    assert await run_at(shop_deployment, notifications, NOON + timedelta(days=1)) == []
+    await add_visitors(shop_deployment, "2026-03-10", 9)
+    assert await run_at(shop_deployment, notifications, NOON + timedelta(days=2)) == []
+    assert len(await run_at(shop_deployment, notifications, NOON + timedelta(days=3))) == 1
+
+
+async def test_day_is_checked_an_hour_after_its_end_in_the_zone_of_the_workspace(
+    shop_deployment, ann, notifications
+):
+    path = await save_alert(ann)
+    await run_at(shop_deployment, notifications, NOON)
+    assert "(8 March 2026)" in visible_words(await ann.get(path))
+    midnight = datetime(2026, 3, 10, 4, 0, tzinfo=UTC)
+    await run_at(shop_deployment, notifications, midnight + timedelta(minutes=59))
+    assert "(8 March 2026)" in visible_words(await ann.get(path))
+    await run_at(shop_deployment, notifications, midnight + timedelta(minutes=60))
+    assert "Alert (9 March 2026): 1, expected at least 5" in visible_words(await ann.get(path))
+
+
+async def test_unusual_value_names_the_expected_range(shop_deployment, ann, notifications):
+    for week in range(1, 9):
+        day = date(2026, 5, 4) - timedelta(weeks=week)
+        await add_visitors(shop_deployment, day.isoformat(), 20)
+    await add_visitors(shop_deployment, "2026-05-04", 40)
+    await save_alert(ann, condition="unusual")
+    [message] = await run_at(shop_deployment, notifications, datetime(2026, 5, 5, 16, tzinfo=UTC))
+    assert "visitors was 40 on 2026-05-04" in message.text
+    assert "Expected: 14 to 26. That is the median of the same weekday of the last 8 weeks" in message.text
+
+
+async def test_metric_that_cannot_be_read_is_no_alert_and_no_all_clear(
+    shop_deployment, ann, notifications, monkeypatch
+):
+    path = await save_alert(ann)
+    checker = notifications.alerts
+    read = type(checker)._read_values
+
+    async def fail(*_):
+        raise StoreUnavailable
+
+    assert len(await run_at(shop_deployment, notifications, NOON)) == 1
+    monkeypatch.setattr(type(checker), "_read_values", fail)
+    assert await run_at(shop_deployment, notifications, NOON + timedelta(days=1)) == []
+    assert "Could not be checked (9 March 2026)" in visible_words(await ann.get(path))
+    monkeypatch.setattr(type(checker), "_read_values", read)
+    assert await run_at(shop_deployment, notifications, NOON + timedelta(days=1, hours=1)) == []
+    assert "Alert (9 March 2026)" in visible_words(await ann.get(path))
+
+
+async def test_metric_without_a_source_could_not_be_checked(shop_deployment, ann, notifications):
+    path = await save_alert(ann, metric_id="ad_spend")
+    assert await run_at(shop_deployment, notifications, NOON) == []
+    assert "Could not be checked" in visible_words(await ann.get(path))
+
+
+async def test_webhook_is_signed_with_the_secret_that_was_shown_once(
+    shop_deployment, ann, notifications, webhooks
+):
+    path = await save_alert(ann, recipients="", webhook_url=HOOK)
+    shown = await ann.send(path, f"{path}/secret")
+    secret = re.search(r"whsec_[A-Za-z0-9+/=]+", (await ann.get(shown.location)).body).group()
+    assert secret not in (await ann.get(path)).body
+    assert await run_at(shop_deployment, notifications, NOON) == []
+    [(url, headers, body)] = webhooks.sent
+    assert url == HOOK
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert int(headers["webhook-timestamp"]) == int(NOON.timestamp())
+    sent = json.loads(body)
+    assert (sent["type"], sent["data"]["metric_id"], sent["data"]["expected"]) == (
+        "alert.fired", "visitors", {"low": 5.0, "high": None},
+    )  # fmt: skip
+    assert f"{HOOK} 9 March 2026 Sent".replace("&", "&amp;") in visible_words(await ann.get(path))
+
+
+@pytest.mark.parametrize(
+    ("status", "fault"), [(500, None), (302, None), (200, "its host has no public address")]
+)
+async def test_refused_webhook_is_tried_again_with_its_id(
+    shop_deployment, ann, notifications, webhooks, status, fault
+):
+    path = await save_alert(ann, recipients="", webhook_url=HOOK)
+    webhooks.status, webhooks.fault = status, fault
+    await run_at(shop_deployment, notifications, NOON)
+    assert "Will be tried again" in visible_words(await ann.get(path))
+    webhooks.status, webhooks.fault = 204, None
+    await run_at(shop_deployment, notifications, NOON + timedelta(minutes=2))
+    assert len({headers["webhook-id"] for _, headers, _ in webhooks.sent}) == 1
+    assert "Sent" in visible_words(await ann.get(path))
+    count_before = len(webhooks.sent)
+    await run_at(shop_deployment, notifications, NOON + timedelta(minutes=9))
+    assert len(webhooks.sent) == count_before
+
+
+async def test_two_processes_send_an_alert_once(shop_deployment, ann, notifications):
+    await save_alert(ann)
+    other = build_notifications(shop_deployment.service.ports, shop_deployment.service.settings)
+    await notifications.alerts.check_due_alerts(NOON)
+    await other.alerts.check_due_alerts(NOON)
+    sent = await notifications.worker.send_due_notifications() + await other.worker.send_due_notifications()
+    assert (sent, len(shop_deployment.messages)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"value": ""},
+        {"value": "many"},
+        {"recipients": ""},
+        {"metric_id": "mood"},
+        {"webhook_url": "http://hooks.example.com/"},
+        {"webhook_url": "https://127.0.0.1/"},
+        {"webhook_url": "https://[::1]/"},
+        {"webhook_url": "https://2130706433/"},
+        {"webhook_url": "https://metadata.internal/"},
+        {"webhook_url": "https://user@hooks.example.com/"},
+    ],
+)
+async def test_alert_that_could_not_work_is_refused(shop_deployment, ann, fields):
+    answer = await ann.send(
+        f"{PAGE}/new", PAGE, action="save", **(BELOW | {"recipients": "ann@example.com"} | fields)
+    )
+    assert answer.status in (400, 422)
+    assert 'role="alert"' in answer.body
