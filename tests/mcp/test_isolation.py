@@ -82,7 +82,13 @@ async def test_lists_and_searches_show_nothing_of_another_workspace(
 ):
     theirs = [await resource_factory.id(name, "other") for name in CREATORS]
     week = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
-    known = week | {"q": "visitor", "dimension": "channel", "steps": "a,b", "metrics": ["visitors"]}
+    known = week | {
+        "q": "visitor",
+        "dimension": "channel",
+        "steps": "a,b",
+        "metrics": ["visitors"],
+        "metric": "visitors",
+    }
     known |= {"date_range": {"preset": "last_30_days"}, "type": "events", "step": 1, "start": "/"}
     for tool in await mcp_client.tools():
         taken, needed = set(tool["inputSchema"]["properties"]), set(tool["inputSchema"].get("required", ()))
