@@ -15,10 +15,11 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from hosts.cli.init import create_deployment_or_remove_settings_file
@@ -117,9 +118,15 @@ class HttpClient:
         parts = urlsplit(address)
         self.at = parts.hostname, parts.port
 
+    async def __aenter__(self) -> Self:
+        self.reader, self.writer = await asyncio.open_connection(*self.at)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.writer.close()
+        await self.writer.wait_closed()
+
     async def send_request(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> dict:
-        if not hasattr(self, "reader"):
-            self.reader, self.writer = await asyncio.open_connection(*self.at)
         lines = [f"{method} {path} HTTP/1.1", "Host: bench", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
@@ -146,7 +153,7 @@ async def run_load(
     refused: list[bool] = []
 
     async def sender() -> None:
-        connection = HttpClient(ingest)
+        connection = await connections.enter_async_context(HttpClient(ingest))
         while (number := await queue.get()) is not None:
             sampled = number % EVERY == 0
             body = {
@@ -166,7 +173,7 @@ async def run_load(
                 waiting[f"v{number}"] = time.perf_counter()
 
     async def reader() -> None:
-        connection = HttpClient(api)
+        connection = await connections.enter_async_context(HttpClient(api))
         path = "/v1/events?start_date=2026-01-01&end_date=2100-01-01&limit=200&event_name=sample"
         while not sent.is_set() or waiting:
             shown = await connection.send_request("GET", path, {"Authorization": f"Bearer {read_key}"})
@@ -177,7 +184,7 @@ async def run_load(
             await asyncio.sleep(0.05)
 
     async def prober() -> None:
-        connection = HttpClient(api)
+        connection = await connections.enter_async_context(HttpClient(api))
         while not sent.is_set():
             began = time.perf_counter()
             await connection.send_request("GET", "/health", {})
@@ -185,20 +192,23 @@ async def run_load(
             await asyncio.sleep(1 / HEALTH_RATE)
 
     sent = asyncio.Event()
-    probing = asyncio.create_task(prober())
-    reading = asyncio.create_task(reader())
-    senders = [asyncio.create_task(sender()) for _ in range(CONNECTIONS)]
-    begin = time.perf_counter()
-    for number in range(rate * seconds):
-        await asyncio.sleep(max(0.0, begin + number / rate - time.perf_counter()))
-        queue.put_nowait(number)
-    for _ in senders:
-        queue.put_nowait(None)
-    await asyncio.gather(*senders)
-    sent.set()
-    await reading
-    counted = await count_when_complete(HttpClient(api), read_key, rate * seconds)
-    await probing
+    async with AsyncExitStack() as connections:
+        probing = asyncio.create_task(prober())
+        reading = asyncio.create_task(reader())
+        senders = [asyncio.create_task(sender()) for _ in range(CONNECTIONS)]
+        begin = time.perf_counter()
+        for number in range(rate * seconds):
+            await asyncio.sleep(max(0.0, begin + number / rate - time.perf_counter()))
+            queue.put_nowait(number)
+        for _ in senders:
+            queue.put_nowait(None)
+        await asyncio.gather(*senders)
+        sent.set()
+        await reading
+        counted = await count_when_complete(
+            await connections.enter_async_context(HttpClient(api)), read_key, rate * seconds
+        )
+        await probing
     return Observations(seen, health, counted, sum(refused))
 
 
