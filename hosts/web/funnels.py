@@ -39,7 +39,7 @@ DIMENSIONS: Final = ("channel", "utm_source", "utm_campaign", "country", "device
 
 _STEP_FIELDS: Final = tuple(f"step{number}" for number in range(1, MAX_STEPS + 1))
 _OPTION_FIELDS: Final = ("window_days", "order", "unit", "exclude")
-_PARAMETERS: Final = (*_STEP_FIELDS, *_OPTION_FIELDS, "by")
+FUNNEL_PARAMETERS: Final = (*_STEP_FIELDS, *_OPTION_FIELDS, "by")
 _SUGGESTED: Final = (("page_view", "purchase"), ("page_view", "signup"), ("product_viewed", "purchase"))
 
 
@@ -70,9 +70,9 @@ class GroupLine:
 async def show_funnels(context: PageContext, public_id: str) -> Response:
     """The builder, and what its funnel shows."""
     view = await open_workspace_view(context, public_id)
-    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, FUNNEL_PARAMETERS)
     chosen = dict(state.page_parameters)
-    steps = [name.strip() for field in _STEP_FIELDS if (name := chosen.get(field, "")).strip()]
+    steps = chosen_steps(state)
     names, funnel = await gather_or_cancel(view.get("/event-names"), _read_funnel(view, state, steps))
     shown = {} if funnel is None else await _describe_funnel(view, state, steps, funnel)
     return await view.render(
@@ -113,14 +113,24 @@ async def _read_funnel(
     """The answer for the chosen steps; None while there are fewer than two."""
     if len(steps) < MIN_STEPS:
         return None
+    return await view.get("/funnel", **(funnel_request_parameters(state, steps) | filters))
+
+
+def chosen_steps(state: ViewState) -> list[str]:
+    """The events of the funnel that the address names."""
     chosen = dict(state.page_parameters)
-    return await view.get(
-        "/funnel",
+    return [name.strip() for field in _STEP_FIELDS if (name := chosen.get(field, "")).strip()]
+
+
+def funnel_request_parameters(state: ViewState, steps: Sequence[str]) -> dict[str, str]:
+    """The parameters of `GET /funnel` and of the people behind its numbers."""
+    chosen = dict(state.page_parameters)
+    return {
         **state.date_parameters(),
-        **(exact_filter_parameters(state, DIMENSIONS)[0] | filters),
-        steps=json.dumps(steps),
+        **exact_filter_parameters(state, DIMENSIONS)[0],
+        "steps": json.dumps(steps),
         **{name: chosen.get(name, "") for name in _OPTION_FIELDS},
-    )
+    }
 
 
 async def _describe_funnel(

@@ -1,5 +1,6 @@
 """The builder of funnels, and what it shows against the API."""
 
+import html
 import json
 import re
 
@@ -100,3 +101,16 @@ async def test_members_save_the_funnel_as_a_report_that_runs(shop, role, offered
         run = await shop.gallery.send("POST", f"/reports/{report}/run", {})
         answer = await shop.read(f"/funnel?{DATES}&steps=page_view,add_to_cart,purchase&window_days=7")
         assert run["data"]["steps"] == answer["steps"]
+
+
+async def test_numbers_of_steps_lead_to_as_many_people(shop):
+    person = await shop.sign_in()
+    page = await person.get(f"{shop.pages}/funnels?{shop.dates}&{STEPS}")
+    links = re.findall(r'href="([^"]*/funnels/people[^"]*)">([0-9,]+)</a>', page.body)
+    assert len(links) == 5
+    for link, number in links:
+        listed = await person.get(html.unescape(link))
+        assert listed.status == 200
+        count = int(number.replace(",", ""))
+        assert listed.body.count('<tr><th scope="row">') == count
+        assert (f"{number} people</h2>" in listed.body) == bool(count)
