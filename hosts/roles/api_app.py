@@ -6,7 +6,7 @@ from hosts.composition.compose import Service
 from hosts.http.app import create_api_app
 from hosts.mcp.app import create_mcp_blueprint
 from hosts.oauth.app import create_oauth_blueprint
-from hosts.web.documentation import create_documentation_blueprint
+from hosts.web.documentation import create_documentation_blueprint, create_llms_txt_blueprint
 from hosts.web.pages import create_root_redirect_blueprint, create_web_blueprint
 from service_core.delivery.imports.upload import ImportUploads
 from service_core.documentation.site import Documentation
@@ -20,6 +20,7 @@ def create_api_host_app(service: Service) -> App:
         create_web_blueprint(service, addresses),
         create_oauth_blueprint(service, addresses),
         create_mcp_blueprint(service, addresses),
+        create_llms_txt_blueprint(service.component(Documentation)),
         create_documentation_blueprint(
             service.component(Documentation), service.settings.http.effective_app_url
         ),

@@ -34,6 +34,17 @@ _PICTURE_HEADERS: Final = _NO_CACHE_HEADERS | {
 """A picture has its colours in a style element; it loads and runs nothing."""
 
 
+def create_llms_txt_blueprint(documentation: Documentation) -> Blueprint:
+    """The blueprint of ``/llms.txt`` at the root of the host, where programs look for it first."""
+    blueprint = Blueprint("llms_txt", __name__)
+
+    @blueprint.get("/llms.txt")
+    async def send_llms_txt() -> Response:
+        return _text_response(documentation.llms_txt(), "text/plain")
+
+    return blueprint
+
+
 def create_documentation_blueprint(documentation: Documentation, app_url: str) -> Blueprint:
     """The blueprint of the documentation; its links are relative, so a proxy may serve it anywhere.
 

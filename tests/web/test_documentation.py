@@ -11,7 +11,7 @@ from markupsafe import escape
 from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import compose
 from hosts.http.app import create_unprotected_quart_app
-from hosts.web.documentation import create_documentation_blueprint
+from hosts.web.documentation import create_documentation_blueprint, create_llms_txt_blueprint
 from service_core.access.api_keys import (
     create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
@@ -34,7 +34,10 @@ def browser(tmp_path):
     app = create_unprotected_quart_app(
         service.dispatch,
         ClientAddressResolver(),
-        [create_documentation_blueprint(service.component(Documentation), "https://app.example.com/app")],
+        [
+            create_documentation_blueprint(service.component(Documentation), "https://app.example.com/app"),
+            create_llms_txt_blueprint(service.component(Documentation)),
+        ],
     )
     return app.test_client()
 
@@ -82,6 +85,7 @@ async def test_llms_txt_and_full_text_are_served(browser):
     index = await fetch_page_text(browser, "/docs/llms.txt", "text/plain")
     addresses = re.findall(r"\]\(http://127\.0\.0\.1:8080(/docs/[^)]+\.md)\)", index)
     assert len(addresses) > 20
+    assert await fetch_page_text(browser, "/llms.txt", "text/plain") == index
     whole = await fetch_page_text(browser, "/docs/llms-full.txt", "text/plain")
     for address in addresses[:5]:
         assert (await fetch_page_text(browser, address, "text/markdown")).strip() in whole
