@@ -92,6 +92,9 @@ class _CompileOnlyRunner:
         self._statements.render_from_cache(statement)
         return []
 
+    def begin_snapshot(self) -> None:
+        """Does nothing: no statement runs."""
+
     def create_temp_table(self, _: str, statement: Statement | DeferredStatement) -> None:
         """Compiles the statement."""
         self._statements.render_from_cache(statement)

@@ -14,7 +14,11 @@ from plugins.events_sql.reads.active_sessions import (
     active_buckets_per_person,
     create_session_interval_tables,
 )
-from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.charges_and_refunds import (
+    PaymentRows,
+    any_provider_report,
+    reads_payments_of_span_only,
+)
 from plugins.events_sql.relations.order_repeats import can_report_orders, repeated_order_seqs
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
@@ -37,13 +41,18 @@ _COHORT_MEMBERS: Final = sa.table(
 
 def evaluate_cohorts(plan: CohortReaderQuery, runner: StatementRunner) -> CohortResult:
     """Returns cohort sizes, and activity and revenue by cohort and bucket."""
+    runner.begin_snapshot()
     if not plan.by_conversion or plan.event_names is None:
         create_session_interval_tables(plan, runner, all_sessions=not plan.by_conversion)
     runner.create_temp_table(_COHORT_MEMBERS.name, deferred_statement(_members_acquired_in_span_query, plan))
     sizes = runner.fetch_rows(deferred_statement(_cohort_sizes))
     active, paid = (
         runner.fetch_rows(deferred_statement(_active_and_last_active_counts_query, plan)),
-        runner.fetch_rows(deferred_statement(_net_revenue_by_cohort_and_bucket, plan)),
+        runner.fetch_rows(
+            deferred_statement(
+                _net_revenue_by_cohort_and_bucket, plan, _may_be_paid_by_providers(plan, runner)
+            )
+        ),
     )
     return CohortResult(dict(sizes), _nonempty_cells_with_later_returns_by_cohort(plan, active, paid))
 
@@ -140,9 +149,18 @@ def _active_buckets_by_event_name(plan: CohortReaderQuery, event_names: frozense
     )
 
 
-def _net_revenue_by_cohort_and_bucket(plan: CohortReaderQuery) -> sa.Select[Any]:
+def _may_be_paid_by_providers(plan: CohortReaderQuery, runner: StatementRunner) -> bool:
+    """Returns whether revenue providers report money in the buckets of activity; True where money of all time is read."""
+    span = TimeRange(plan.activity.starts[0], plan.activity.end)
+    return not reads_payments_of_span_only(plan.scope) or bool(
+        runner.fetch_rows(any_provider_report(replace(plan.scope, span=span, filters=())))
+    )
+
+
+def _net_revenue_by_cohort_and_bucket(plan: CohortReaderQuery, may_be_of_providers: bool) -> sa.Select[Any]:
     """Selects net revenue by cohort and bucket in the scope's currency, and whether some is foreign."""
-    rows = PaymentRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
+    span = TimeRange(plan.activity.starts[0], plan.activity.end)
+    rows = PaymentRows(plan.scope, span, may_be_of_providers=may_be_of_providers)
     number = rows.distinct_key(PERSON)
     bucket = bucket_index(rows.at, plan.activity.runs_of_equal_length())
     net = sa.case((rows.table.c.kind == CHARGE, rows.amount), else_=-rows.amount)
