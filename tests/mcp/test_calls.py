@@ -48,6 +48,10 @@ EXTRA = {
     "create_segment": {
         "segment": {"name": "Mobile", "filters": [{"dimension": "device_type", "value": "mobile"}]}
     },
+    "create_connection": {
+        "connection": {"provider": "shopify", "credentials": {"webhook_secret": "shpss_example"}}
+    },
+    "update_workspace": {"workspace": {"name": "New"}},
     "send_test_email": {"to": "ann@example.com"},
     "create_alert": {"alert": ALERT},
     "create_annotation": {"annotation": {"text": "Sale", "date": "2026-07-01"}},

@@ -38,7 +38,9 @@ async def hostile_addresses(browser_deployment, own_objects):
     note = await own_objects.annotation(PAYLOADS[6][:200])
     await own_objects.annotation(LONG_NAMES[0][:200])
     mail = await own_objects.email_report(reports[0], PAYLOADS[7][:120])
+    alert = await own_objects.alert(PAYLOADS[8][:120])
     paths = (
+        "/alerts", "/alerts/new", f"/alerts/{alert}",
         "/email-reports", "/email-reports/new", f"/email-reports/{mail}",
         "/explore", "/explore?metrics=visitors&dimensions=country&chart=table", "/reports", f"/reports/{reports[0]}",
         "/annotations", f"/annotations/{note}", "/annotations/new",
