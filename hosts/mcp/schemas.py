@@ -37,6 +37,7 @@ _SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
     _SHARED_FIELDS["include_bots"].description: None,
     OverviewQuery.model_fields["segment_id"].description: None,
     EventsQuery.model_fields["channel"].description: None,
+    CohortQuery.model_fields["channel"].description: "Of the first touch.",
     **{
         query.model_fields["segment_id"].description: None
         for query in (UsersQuery, CohortQuery, AttributionQuery)
