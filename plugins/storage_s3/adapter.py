@@ -46,7 +46,7 @@ class S3Storage:
             file.seek(0)
             shown = {
                 "Content-Disposition": f'attachment; filename="{download_name}"',
-                "Content-Type": MEDIA_TYPES[name.rpartition(".")[2]],
+                "Content-Type": MEDIA_TYPES.get(name.rpartition(".")[2], "application/octet-stream"),
                 "Cache-Control": "no-store",
             }
             await asyncio.to_thread(obstore.put, self._store, name, file, attributes=cast(Any, shown))

@@ -45,6 +45,13 @@ async def test_file_is_uploaded_with_its_name_and_read_back(storage, bucket, siz
     assert attributes["Content-Type"] == "text/csv; charset=utf-8"
 
 
+async def test_file_of_a_name_without_a_suffix_is_stored_as_bytes(storage, bucket):
+    async with storage.open_for_write("import-1", "import-1") as file:
+        file.write(b"x")
+    _, attributes = bucket.objects["/exports/deep/files/import-1"]
+    assert attributes["Content-Type"] == "application/octet-stream"
+
+
 async def test_block_that_raises_sends_nothing(storage, bucket):
     with pytest.raises(RuntimeError):
         await write_file(storage, b"x", RuntimeError())
