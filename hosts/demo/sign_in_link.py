@@ -1,6 +1,7 @@
 """A one-time link that signs a browser on this machine in as the owner of the example shop."""
 
 import hmac
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,14 +46,26 @@ def serve_one_time_sign_in_link(app_page: str, session_secret: str) -> Iterator[
     host = urlsplit(app_page).hostname or ""
     path = f"/{new_token()}"
     handler = _handler_that_signs_in_once(path, app_page, session_secret)
-    with ThreadingHTTPServer((host, 0), handler) as server:
+    with _server_class(host)((host, 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://{host}:{server.server_address[1]}{path}"
+            yield f"http://{_url_host(host)}:{server.server_address[1]}{path}"
         finally:
             server.shutdown()
             thread.join()
+
+
+class _IPv6Server(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
+def _server_class(host: str) -> type[ThreadingHTTPServer]:
+    return _IPv6Server if ":" in host else ThreadingHTTPServer
+
+
+def _url_host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _handler_that_signs_in_once(

@@ -208,9 +208,11 @@ def request_path(link, path=None, method="GET"):
     return answer
 
 
-def test_sign_in_link_sets_the_session_cookie_once():
-    page = "http://127.0.0.1:1/app/w/abc"
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_sign_in_link_sets_the_session_cookie_once(host):
+    page = f"http://{host}:1/app/w/abc"
     with serve_one_time_sign_in_link(page, "the-secret") as link:
+        assert link.startswith(f"http://{host}:")
         assert request_path(link, "/").status == 404
         assert request_path(link, method="HEAD").status == 501
         first = request_path(link)
