@@ -22,7 +22,7 @@ from hosts.servers import (
 )
 from hosts.servers.connection_limits import TOO_MANY_CONNECTIONS, ConnectionLimits
 from hosts.servers.joined_writes import JoinedWrites
-from hosts.upload_paths import is_upload_path
+from hosts.upload_paths import is_upload
 
 _MAX_HEADER_BYTES: Final = 65_536
 
@@ -78,12 +78,18 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         super().on_headers_complete()
         if self._ended.is_set():
             self.cycle.keep_alive = False
-        if not is_upload_path(self.scope.get("path", "")):
-            self._overdue = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self.transport.close)
+        if not is_upload(self.scope):
+            self._start_request_timeout()
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._cancel_request_timeout()
+
+    def on_response_complete(self) -> None:
+        """Times out the rest of an upload that was answered before its end."""
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body and self._overdue is None:
+            self._start_request_timeout()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the words of the parser tell a client nothing
         self._refuse(400)
@@ -133,6 +139,9 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+    def _start_request_timeout(self) -> None:
+        self._overdue = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self.transport.close)
 
     def _cancel_request_timeout(self) -> None:
         if self._overdue is not None:

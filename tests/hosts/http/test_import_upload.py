@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from hosts.http.app import create_api_app
-from hosts.upload_paths import is_upload_path
+from hosts.upload_paths import is_upload
 from service_core.delivery.imports.models import ImportStatus
 from service_core.kernel.errors import Forbidden
 from service_core.kernel.ids import new_id
@@ -62,14 +62,29 @@ async def test_upload_without_a_valid_link_is_refused_before_its_body_is_read(ec
 
 
 @pytest.mark.parametrize(
-    ("path", "takes_files"),
+    ("method", "path", "takes_files"),
     [
-        ("/imports/upload/0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44", True),
-        ("/app/imports/upload/0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44", True),
-        ("/v1/imports", False),
-        ("/imports/upload/nonsense", False),
-        ("/imports/upload/0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44/x", False),
+        ("PUT", "/imports/upload/0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44", True),
+        ("POST", "/app/imports/upload/0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44", True),
+        ("GET", "/imports/upload/0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44", False),
+        ("PUT", "/v1/imports", False),
+        ("PUT", "/imports/upload/nonsense", False),
+        ("PUT", "/imports/upload/0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44/x", False),
     ],
 )
-def test_only_upload_links_have_no_time_limit(path, takes_files):
-    assert is_upload_path(path) is takes_files
+def test_only_uploads_have_no_time_limit(method, path, takes_files):
+    assert is_upload({"method": method, "path": path}) is takes_files
+
+
+async def test_rest_of_an_upload_that_was_answered_has_the_time_of_other_bodies(echo, monkeypatch):
+    monkeypatch.setattr("hosts.servers.uvicorn.REQUEST_TIMEOUT_SECONDS", LIMIT_SECONDS)
+    async with (
+        run_server(create_api_app(echo, uploads=CollectedUploads()), "uvicorn") as live,
+        asyncio.timeout(GUARD_SECONDS),
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        target = f"/app/imports/upload/{new_id()}?expires=9&sig=wrong"
+        writer.write(f"POST {target} HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\nabc".encode())
+        answer = await reader.read()  # ends when the server closes the connection
+        writer.close()
+    assert answer.split()[1] == b"303"
