@@ -1,6 +1,7 @@
 """Sends the head of an answer together with its body: two writes are two packets and two system calls."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any, Final
 
 _HEAD_START: Final = b"HTTP/1."
@@ -31,6 +32,10 @@ class JoinedWrites:
             asyncio.get_running_loop().call_soon(self._write_held)
         else:
             self._target.write(joined)
+
+    def writelines(self, list_of_data: Iterable[bytes]) -> None:
+        """Writes several pieces as one, behind a held head."""
+        self.write(b"".join(list_of_data))
 
     def write_eof(self) -> None:
         """Writes what is held, and ends the output."""

@@ -21,6 +21,9 @@ class RecordedTransport:
     def write(self, data):
         self.calls.append(bytes(data))
 
+    def writelines(self, list_of_data):
+        self.calls += list_of_data
+
     def write_eof(self):
         self.calls.append("eof")
 
@@ -50,6 +53,14 @@ async def test_head_without_a_body_is_written_when_the_loop_goes_on():
     await asyncio.sleep(0)
     joined.write(b"ok")
     assert transport.calls == [HEAD, b"ok"]
+
+
+async def test_pieces_written_together_follow_a_held_head():
+    transport = RecordedTransport()
+    joined = JoinedWrites(transport)
+    joined.write(HEAD)
+    joined.writelines([b"o", b"k"])
+    assert transport.calls == [HEAD + b"ok"]
 
 
 @pytest.mark.parametrize(("end", "said"), [("close", "close"), ("write_eof", "eof")])
