@@ -74,5 +74,6 @@ class RemoteEventStore:
             self._on_disconnect()
             raise StoreUnavailable from fault
         if answer.kind is MessageKind.FAILED:
-            raise StoreUnavailable("written") from RuntimeError(answer.payload.decode())
+            unavailable = StoreUnavailable("written" if kind is MessageKind.APPEND else "read")
+            raise unavailable from RuntimeError(answer.payload.decode())
         return answer.payload

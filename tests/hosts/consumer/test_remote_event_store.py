@@ -114,6 +114,16 @@ async def test_failure_of_the_store_is_an_outage_and_the_next_request_is_answere
     assert [bool(line.exc_info) for line in caplog.records] == [True]
 
 
+async def test_failed_read_is_not_named_a_write(connect):
+    class Store:
+        async def session_states(self, keys):
+            raise OSError("the disk is full")
+
+    remote = await connect(Store())
+    with pytest.raises(StoreUnavailable, match="cannot be read"):
+        await remote.session_states([(EventBuilder().workspace_id, "visitor", "session")])
+
+
 async def test_consumer_learns_that_the_owner_of_the_store_has_gone():
     own_end, passed_end = socket.socketpair()
     gone = []
