@@ -20,13 +20,15 @@ async def run_consumer_process_until_stopped(
         stop: ends it.
 
     Raises:
-        StartupError: it does not start; its own words stand on standard error. One that ended later is started again.
+        StartupError: it does not start; the reason is on standard error. One that ended later is started again.
     """
     connections: set[asyncio.Task[None]] = set()
 
     async def start_consumer() -> Subprocess:
         own_end, passed_end = socket.socketpair()
-        connections.add(asyncio.create_task(serve_event_store(own_end, store)))
+        connection = asyncio.create_task(serve_event_store(own_end, store))
+        connections.add(connection)
+        connection.add_done_callback(connections.discard)
         with passed_end:
             return await Subprocess.launch_and_wait_until_ready(
                 "The consumer",
@@ -40,4 +42,4 @@ async def run_consumer_process_until_stopped(
             await start_consumer(), start_consumer, stop, monitoring.count_process_end_if_enabled
         )
     finally:
-        await asyncio.gather(*connections)  # each ends with its process
+        await asyncio.gather(*connections, return_exceptions=True)  # each ends with its process
