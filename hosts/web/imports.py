@@ -170,7 +170,8 @@ async def _import_page(
         is_final=ImportStatus(job["status"]) in FINAL_STATES,
     )
     if live:
-        response.headers["Refresh"] = str(REFRESH_SECONDS)
+        page = f"{view.context.base}{view.path}/imports/{job['id']}"
+        response.headers["Refresh"] = f"{REFRESH_SECONDS}; url={page}"
     return response
 
 

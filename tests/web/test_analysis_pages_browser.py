@@ -15,7 +15,7 @@ NAMELESS = (
 FUNNEL = "/funnels?step1=page_view&step2=%3Cscript%3Ealert(1)%3C/script%3E&by=channel"
 ADDRESSES = (
     "/events", "/events?view=properties", "/people", "/people/V3", FUNNEL, "/retention", "/retention?view=ltv",
-    "/attribution?group_by=campaign&m_linear=1", "/revenue", "/subscriptions", "/ads", "/profit", "/goals", "/crawlers?range=all",
+    "/attribution?group_by=campaign&m_linear=1", "/revenue", "/subscriptions", "/ads", "/profit", "/goals", "/crawlers?range=all_time",
     "/explain?metric=bounce_rate",
 )  # fmt: skip
 

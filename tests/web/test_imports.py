@@ -71,7 +71,7 @@ async def test_file_is_uploaded_checked_mapped_and_imported(pages):
     await pages.upload(path)
     checking = await pages.ann.get(path)
     assert "Reading the file" in visible_words(checking)
-    assert checking.headers["Refresh"] == "3"
+    assert checking.headers["Refresh"] == f"3; url={path}"
     await pages.work()
     ready = await pages.ann.get(path)
     words = visible_words(ready)
@@ -116,7 +116,7 @@ async def test_progress_is_shown_and_its_updates_can_be_paused(pages):
     assert await imports.replace_import_if_unchanged(running, running.advance(running.started_at, halfway))
     page = await pages.ann.get(path)
     assert re.search(r"Importing (49|50) %", visible_words(page))
-    assert page.headers["Refresh"] == "3"
+    assert page.headers["Refresh"] == f"3; url={path}"
     assert "Refresh" not in (await pages.ann.get(f"{path}?updates=off")).headers
 
 
