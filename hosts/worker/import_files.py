@@ -1,9 +1,11 @@
 """Reads uploaded files for import jobs, with the readers of `touchpoint import`."""
 
 import asyncio
+import time
+import zlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +31,13 @@ CHECKED_ENTRIES: Final = 1_000
 """Lines or rows that a check reads."""
 
 SAMPLE_EVENTS: Final = 5
+RENEWAL_SECONDS: Final = 30.0
+"""How often a worker renews its lease of a job while it copies the file."""
+
+SKIPPED_AT_ONCE: Final = 100_000
+"""Durable entries that are read over before a worker renews its lease."""
+
+_UNREADABLE: Final = (EOFError, OSError, zlib.error)
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _SUFFIXES: Final[Mapping[ImportFormat, str]] = {
     ImportFormat.ACCESS_LOG: ".log",
@@ -54,13 +63,15 @@ class UploadedFiles:
         self._credentials = credentials
         self._clock = clock
 
-    async def check_file(self, job: ImportJob, open_file: ByteStreamOpener) -> Mapping[str, Any]:
+    async def check_file(
+        self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress
+    ) -> Mapping[str, Any]:
         """Returns mapping, unused columns, first events and outcomes of the first entries."""
-        async with _private_copy(job, open_file) as path:
-            return await asyncio.to_thread(_refuse_unreadable, lambda: _preview_file(job, path))
+        async with _private_copy_renewing_lease(job, open_file, save) as path:
+            return await asyncio.to_thread(_preview_file, job, path)
 
     async def import_file(self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress) -> None:
-        """Enqueues the entries after those that are durable, in lots."""
+        """Enqueues the entries after those that are durable, in batches."""
         key = await find_active_write_key_of_workspace(self._credentials, job.workspace_id)
         if key is None:
             raise ImportRefused("The workspace has no write key. Create one under Settings > API keys.")
@@ -76,20 +87,21 @@ class UploadedFiles:
                 ImportProgress(entry_count, read_bytes, counts, job.received_now + importer.received_now)
             )
 
-        async with _private_copy(job, open_file) as path:
-            entries = await asyncio.to_thread(_refuse_unreadable, lambda: iter(_read_entries(job, path)))
-            await asyncio.to_thread(_refuse_unreadable, lambda: _skip_entries(entries, job.entry_count))
+        async with _private_copy_renewing_lease(job, open_file, save) as path:
+            entries = _iterate_entries_or_refuse(job, path)
+            await _skip_durable_entries_renewing_lease(entries, job, save)
             try:
                 await importer.enqueue_in_batches(entries, save_batch)
-            except StartupError as fault:
-                raise ImportRefused(str(fault)) from None
             except EnqueueFailed:
                 raise ImportRefused("The queue takes no more events. Import the file again later.") from None
 
 
 @asynccontextmanager
-async def _private_copy(job: ImportJob, open_file: ByteStreamOpener) -> AsyncGenerator[Path, None]:
+async def _private_copy_renewing_lease(
+    job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress
+) -> AsyncGenerator[Path, None]:
     """Gives the path of a copy of the uploaded file, which is deleted at the end."""
+    renewed_at = time.monotonic()
     with TemporaryDirectory(prefix="touchpoint-import-") as folder:
         path = Path(folder) / f"upload{_SUFFIXES[job.format]}"
         start = b""
@@ -97,22 +109,46 @@ async def _private_copy(job: ImportJob, open_file: ByteStreamOpener) -> AsyncGen
             async for chunk in open_file():
                 start = (start + chunk[: len(_GZIP_MAGIC)])[: len(_GZIP_MAGIC)]
                 await asyncio.to_thread(copy.write, chunk)
+                if time.monotonic() - renewed_at >= RENEWAL_SECONDS:
+                    await save(job.progress())
+                    renewed_at = time.monotonic()
+        await save(job.progress())
         if start == _GZIP_MAGIC and job.format is ImportFormat.ACCESS_LOG:
             path = path.rename(path.with_name(f"{path.name}.gz"))
         yield path
 
 
-def _refuse_unreadable(read: Callable[[], Any]) -> Any:
-    """Returns what a reader returns.
+async def _skip_durable_entries_renewing_lease(
+    entries: Iterator[ImportEntry], job: ImportJob, save: SaveProgress
+) -> None:
+    for start in range(0, job.entry_count, SKIPPED_AT_ONCE):
+        count = min(SKIPPED_AT_ONCE, job.entry_count - start)
+        await asyncio.to_thread(_skip_entries, entries, count)
+        await save(job.progress())
+
+
+def _iterate_entries_or_refuse(job: ImportJob, path: Path) -> Iterator[ImportEntry]:
+    """Yields all entries of a file, mapped.
+
+    Raises:
+        ImportRefused: the file cannot be read.
+    """
+    with _refuse_unreadable():
+        yield from _read_entries(job, path)
+
+
+@contextmanager
+def _refuse_unreadable() -> Iterator[None]:
+    """Turns errors of a reader into a refusal.
 
     Raises:
         ImportRefused: the file cannot be read.
     """
     try:
-        return read()
+        yield
     except StartupError as fault:
         raise ImportRefused(str(fault)) from None
-    except (EOFError, OSError) as fault:
+    except _UNREADABLE as fault:
         raise ImportRefused(f"The file cannot be read: {type(fault).__name__}.") from None
 
 
@@ -133,9 +169,14 @@ def _map_file_columns(job: ImportJob, path: Path) -> ColumnMapping:
 
 
 def _preview_file(job: ImportJob, path: Path) -> Mapping[str, Any]:
-    """Returns the preview of a file as the API shows it."""
-    mapping = ColumnMapping() if job.format is ImportFormat.ACCESS_LOG else _map_file_columns(job, path)
-    checked = list(islice(_read_entries(job, path), CHECKED_ENTRIES))
+    """Returns the preview of a file as the API shows it.
+
+    Raises:
+        ImportRefused: the file cannot be read.
+    """
+    with _refuse_unreadable():
+        mapping = ColumnMapping() if job.format is ImportFormat.ACCESS_LOG else _map_file_columns(job, path)
+        checked = list(islice(_read_entries(job, path), CHECKED_ENTRIES))
     events = [dict(entry.body) for entry in checked if entry.body is not None]
     return {
         "is_export": mapping.is_export,

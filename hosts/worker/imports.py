@@ -16,8 +16,10 @@ class _LazyUploadedFiles:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    async def check_file(self, job: ImportJob, open_file: ByteStreamOpener) -> Mapping[str, Any]:
-        return await self._reader().check_file(job, open_file)
+    async def check_file(
+        self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress
+    ) -> Mapping[str, Any]:
+        return await self._reader().check_file(job, open_file, save)
 
     async def import_file(self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress) -> None:
         await self._reader().import_file(job, open_file, save)

@@ -127,7 +127,7 @@ class _ClaimedImport:
             raise ImportRefused(FILE_MISSING)
         _, open_file = stored
         if self._job.status is ImportStatus.CHECKING:
-            preview = await self._reader.check_file(self._job, open_file)
+            preview = await self._reader.check_file(self._job, open_file, self._save_progress)
             return self._job.become_ready(self._clock(), preview)
         await self._reader.import_file(self._job, open_file, self._save_progress)
         return self._job.complete(self._clock())

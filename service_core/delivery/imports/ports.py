@@ -52,8 +52,15 @@ class ImportRefused(Exception):
 class ImportFileReader(Protocol):
     """Reads an uploaded file; holds one batch of its entries at a time."""
 
-    async def check_file(self, job: ImportJob, open_file: ByteStreamOpener) -> Mapping[str, Any]:
+    async def check_file(
+        self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress
+    ) -> Mapping[str, Any]:
         """Returns what the file becomes: ``is_export``, ``columns``, ``unused``, ``events`` and ``counts``.
+
+        Args:
+            job: the job, in its state when it was claimed.
+            open_file: opens the uploaded file.
+            save: renews the lease of the job.
 
         Raises:
             ImportRefused: the file is of another format, or its mapping names a column it does not have.
