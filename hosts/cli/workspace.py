@@ -27,6 +27,7 @@ _FEE_RATE: Final = re.compile(
     r"(?:\s+(?P<fixed>\d{1,6}(?:\.\d{1,3})?)\s+(?P<currency>[A-Za-z]{3}))?"
 )
 _MAX_EXPORTS: Final = 100_000
+_MAX_IMPORTS: Final = 100_000
 """Export files live for seven days: a workspace has fewer."""
 
 app = typer.Typer(
@@ -203,6 +204,8 @@ async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
         for export in await ports.workspace.exports.list_exports(workspace.id, _MAX_EXPORTS):
             for name in export.file_names:
                 await ports.export_storage.delete(name)
+        for job in await ports.workspace.imports.list_imports(workspace.id, _MAX_IMPORTS):
+            await ports.export_storage.delete(job.stored_name)
         await ports.workspace.workspace_settings.delete_workspace(workspace.id)
         count += await ports.events.delete_events_before(workspace.id, end_of_time)
         await ports.queue.rewrite_quarantined(

@@ -1,15 +1,16 @@
 """Takes the files of imports, piece by piece: `PUT` by programs, a form of the web application by browsers.
 
-It stands before the web framework, which would collect a body faster than a disk takes it.
+It runs before the web framework, which would collect a body faster than a disk takes it.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, File, MultipartDecoder, NeedData
 
@@ -25,6 +26,9 @@ CHUNK_TIMEOUT_SECONDS: Final = 30.0
 
 FILE_FIELD: Final = "file"
 _MAX_FORM_BYTES: Final = 100_000
+_MAX_PIECE_BYTES: Final = 50_000
+"""The decoder refuses more than `_MAX_FORM_BYTES` at once, and keeps some of the piece before."""
+
 _HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 _Body = AsyncIterator[bytes]
@@ -48,9 +52,9 @@ def serve_import_uploads(app: App, uploads: ImportUploads, app_url: str) -> App:
             return
         upload = _Upload(uploads, scope, receive, UUID(match[2]))
         if method == "PUT":
-            await _answer_program(upload, send)
+            await _send_json_result(upload, send)
         else:
-            await _lead_browser_back(upload, send, app_path)
+            await _redirect_browser_to_import(upload, send, app_path)
 
     return serve_upload_or_app
 
@@ -85,7 +89,7 @@ class _Upload:
         )
 
 
-async def _answer_program(upload: _Upload, send: Send) -> None:
+async def _send_json_result(upload: _Upload, send: Send) -> None:
     try:
         job, _ = await upload.authorize()
         stored = await upload.store_body(job)
@@ -96,8 +100,8 @@ async def _answer_program(upload: _Upload, send: Send) -> None:
         await _send(send, 200, None, body)
 
 
-async def _lead_browser_back(upload: _Upload, send: Send, app_path: str) -> None:
-    """Stores the file of a form, and leads to the page of the import, which shows a problem in words."""
+async def _redirect_browser_to_import(upload: _Upload, send: Send, app_path: str) -> None:
+    """Stores the file of a form, and redirects to the page of the import, which shows a problem in words."""
     back = f"{app_path}/"
     try:
         job, workspace = await upload.authorize()
@@ -136,12 +140,17 @@ async def _iterate_form_file(body: _Body, boundary: bytes) -> _Body:
     """
     decoder, in_file = MultipartDecoder(boundary, _MAX_FORM_BYTES, max_parts=20), False
     async for chunk in body:
-        for event in _decode(decoder, chunk):
+        for event in _decode_in_small_pieces(decoder, chunk):
             if isinstance(event, Data):
                 if in_file and event.data:
                     yield bytes(event.data)
             else:
                 in_file = isinstance(event, File) and event.name == FILE_FIELD
+
+
+def _decode_in_small_pieces(decoder: MultipartDecoder, chunk: bytes) -> Iterator[object]:
+    for start in range(0, len(chunk), _MAX_PIECE_BYTES):
+        yield from _decode(decoder, chunk[start : start + _MAX_PIECE_BYTES])
 
 
 def _decode(decoder: MultipartDecoder, chunk: bytes) -> list[object]:
@@ -152,7 +161,7 @@ def _decode(decoder: MultipartDecoder, chunk: bytes) -> list[object]:
         decoder.receive_data(chunk)
         while not isinstance(event := next_event(), NeedData | Epilogue):
             events.append(event)
-    except ValueError:
+    except (ValueError, RequestEntityTooLarge):
         raise BadRequest("The form cannot be read", "invalid_parameter") from None
     return events
 

@@ -5,12 +5,15 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from hosts.composition.compose import load_ports
 from hosts.composition.ports import start_adapters
+from service_core.delivery.imports.models import ImportFormat, ImportJob
+from service_core.kernel.ids import new_id
 from service_core.testing.event_builder import EventBuilder
 
 DEFAULT_SETTINGS = {
@@ -179,6 +182,19 @@ async def _workspaces_with_events(file, ids):
         }
 
 
+async def _add_import_with_file(file, workspace_id):
+    """Adds an import that waits for its start, and stores its file; returns the file's path."""
+    ports = load_ports(file)
+    async with start_adapters([ports.workspace, ports.export_storage]):
+        job = ImportJob(new_id(), workspace_id, new_id(), ImportFormat.CSV, "a.csv", datetime.now(UTC))
+        job = job.begin_upload(new_id())
+        assert await ports.workspace.imports.add_import_unless_too_many(job, 5)
+        async with ports.export_storage.open_for_write(job.stored_name, job.stored_name) as stored:
+            stored.write(b"person")
+    (path,) = file.parent.rglob(job.stored_name)
+    return path
+
+
 def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment):
     file, kept = Path(deployment["config"]), deployment["workspace_id"]
     config = "--config", file
@@ -188,6 +204,7 @@ def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment
     touchpoint("member", "add", "ann@example.com", "--role", "owner", "--workspace", cafe, *config)
     touchpoint("connection", "add", "meta", "--workspace", cafe, *config)
     ids = asyncio.run(_append_one_event_per_workspace(file))
+    uploaded, other_upload = (asyncio.run(_add_import_with_file(file, ids[name])) for name in (cafe, kept))
     refused = touchpoint("workspace", "delete", cafe, *config, typed="other\n", code=2)
     assert "nothing was deleted" in refused.stderr
     assert asyncio.run(_workspaces_with_events(file, ids)) == {kept, cafe}
@@ -203,4 +220,5 @@ def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment
             for table in ("credentials", "members", "connections")
         ]
     assert counts == [0, 0, 0]
+    assert (uploaded.exists(), other_upload.exists()) == (False, True)
     assert "name one workspace" in touchpoint("workspace", "delete", cafe, "--yes", *config, code=2).stderr

@@ -1,109 +1,24 @@
-"""Import jobs: created, uploaded, checked, started, followed, cancelled; and how workers share them."""
+"""Import jobs: created, checked, started, followed, cancelled; and how workers share them."""
 
 import gzip
-import json
 from datetime import timedelta
-from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 
-from hosts.http.import_upload import serve_import_uploads
 from hosts.worker import export_worker
-from hosts.worker.imports import build_import_worker
-from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
-from service_core.delivery.imports.models import MAX_ATTEMPTS, READY_LIFETIME, UPLOAD_LIFETIME
-from service_core.delivery.imports.upload import ImportUploads
-from service_core.kernel.operations import Scope
-from tests.delivery.conftest import NOW, ExportClient
-
-CSV = b"event,time,customer,Plan,Notes\nsignup,2026-07-01T10:00:00Z,u1,pro,a\nsignup,2026-07-01T11:00:00Z,u2,free,b\n"
-LOG = (
-    b'198.51.100.7 - - [01/Jul/2026:10:00:00 +0000] "GET /pricing HTTP/1.1" 200 10 "-" "Mozilla/5.0 Firefox/140.0"\n'
-    b'198.51.100.7 - - [01/Jul/2026:10:00:01 +0000] "GET /a.png HTTP/1.1" 200 10 "-" "Mozilla/5.0 Firefox/140.0"\n'
-    b"nonsense\n"
+from service_core.delivery.imports.models import (
+    MAX_ATTEMPTS,
+    READY_LIFETIME,
+    UPLOAD_LIFETIME,
+    ImportProgress,
 )
-
-
-class ImportClient(ExportClient):
-    """A client of the import operations, and the worker of its operator."""
-
-    def __init__(self, folder):
-        super().__init__(folder, "memory://")
-        ports = self.service.ports
-        self.importer = build_import_worker(ports)
-        self.uploads = ports.build_from_adapters(ImportUploads, settings=self.service.settings)
-        self.app = serve_import_uploads(self._no_other_app, self.uploads, "https://t.example/app")
-
-    @staticmethod
-    async def _no_other_app(scope, receive, send):
-        await send({"type": "http.response.start", "status": 404, "headers": []})
-        await send({"type": "http.response.body", "body": b"{}"})
-
-    async def grant(self, name, *scopes):
-        made = await create_named_key_clamping_rate_limit_to_plan(
-            self.service.ports.workspace.credentials, self.workspaces["shop"], NOW, name=name, scopes=scopes
-        )
-        self.keys[name] = made.secret
-
-    async def create(self, kind="csv", *, key="writer", **more):
-        return await self.ask("POST", "/v1/imports", {"format": kind, **more}, key=key)
-
-    async def put(self, url, content, *, method="PUT", headers=(), pieces=None):
-        parts, sent = urlsplit(url), []
-        pending = [
-            {"type": "http.request", "body": piece, "more_body": True} for piece in pieces or [content]
-        ] + [{"type": "http.request", "body": b""}]
-        scope = {
-            "type": "http", "method": method, "path": parts.path, "query_string": parts.query.encode(),
-            "headers": list(headers),
-        }  # fmt: skip
-
-        async def receive():
-            return pending.pop(0) if pending else {"type": "http.disconnect"}
-
-        async def send(message):
-            sent.append(message)
-
-        await self.app(scope, receive, send)
-        return sent[0]["status"], sent[1]["body"], dict(sent[0]["headers"])
-
-    async def work(self):
-        while await self.importer.run_next():
-            pass
-
-    async def ready(self, content=CSV, kind="csv", **more):
-        """Creates, uploads and checks; returns the job."""
-        created = (await self.create(kind, **more)).json
-        assert (await self.put(created["upload"]["url"], content))[0] == 200
-        await self.work()
-        return await self.job(created["id"])
-
-    async def start(self, id_, *, key="writer", **body):
-        return await self.ask("POST", f"/v1/imports/{id_}/start", {"dry_run": False, **body}, key=key)
-
-    async def job(self, id_, *, key="writer"):
-        return (await self.ask("GET", f"/v1/imports/{id_}", key=key)).json
-
-    async def imported(self, content=CSV, kind="csv", **more):
-        job = await self.ready(content, kind, **more)
-        assert (await self.start(job["id"])).status == 202
-        await self.work()
-        return await self.job(job["id"])
-
-    async def bodies(self):
-        return [json.loads(queued.arrival.body) for queued in await self.service.ports.queue.take(1_000)]
-
-    def stored_files(self):
-        return sorted(path.name for path in (self.folder / "exports").glob("import-*"))
+from tests.delivery.import_client import CSV, LOG, open_import_shop
 
 
 @pytest.fixture
 async def shop(tmp_path):
-    client = ImportClient(tmp_path)
-    async with client.service:
-        await client.found("shop")
-        await client.found("other")
-        await client.grant("writer", Scope.READ, Scope.WRITE_RULES)
+    async with open_import_shop(tmp_path) as client:
         yield client
 
 
@@ -121,7 +36,7 @@ async def test_file_is_checked_before_anything_is_imported(shop):
     assert preview["events"][0]["user_id"] == "u1"
     assert preview["events"][0]["properties"] == {"plan": "pro"}
     assert await shop.bodies() == []
-    assert shop.stored_files() == [f"import-{job['id']}"]
+    assert [name.startswith(f"import-{job['id']}-") for name in shop.stored_files()] == [True]
 
 
 async def test_started_import_counts_each_row_by_what_became_of_it(shop):
@@ -203,76 +118,6 @@ async def test_import_of_another_workspace_does_not_exist(shop):
     assert [one["id"] for one in (await shop.ask("GET", "/v1/imports")).json["imports"]] == [job["id"]]
 
 
-async def test_upload_needs_the_signature_of_its_job(shop):
-    one, two = (await shop.create()).json, (await shop.create()).json
-    link = one["upload"]["url"]
-    for wrong in (link.replace("sig=", "sig=0"), link.replace(one["id"], two["id"]), link.partition("?")[0]):
-        status, body, _ = await shop.put(wrong, CSV)
-        assert (status, json.loads(body)["code"]) == (403, "invalid_signature")
-    shop.now += UPLOAD_LIFETIME
-    assert (await shop.put(link, CSV))[0] == 403
-    assert shop.stored_files() == []
-
-
-async def test_upload_link_takes_one_file(shop):
-    link = (await shop.create()).json["upload"]["url"]
-    assert (await shop.put(link, CSV))[0] == 200
-    status, body, _ = await shop.put(link, CSV)
-    assert (status, json.loads(body)["code"]) == (409, "wrong_import_status")
-
-
-async def test_file_beyond_the_limit_is_refused_and_not_kept(shop, monkeypatch):
-    monkeypatch.setattr(shop.uploads, "_max_bytes", 100)
-    created = (await shop.create()).json
-    status, body, headers = await shop.put(created["upload"]["url"], b"", pieces=[b"x" * 60] * 50)
-    assert (status, json.loads(body)["code"], headers[b"connection"]) == (413, "payload_too_large", b"close")
-    assert shop.stored_files() == []
-    assert (await shop.job(created["id"]))["status"] == "waiting_for_file"
-
-
-async def test_empty_or_broken_upload_is_refused_and_not_kept(shop):
-    link = (await shop.create()).json["upload"]["url"]
-    assert (await shop.put(link, b""))[0] == 422
-    messages = [{"type": "http.request", "body": b"a", "more_body": True}]
-    sent = []
-
-    async def receive():
-        return messages.pop() if messages else {"type": "http.disconnect"}
-
-    async def send(message):
-        sent.append(message)
-
-    parts = urlsplit(link)
-    scope = {
-        "type": "http",
-        "method": "PUT",
-        "path": parts.path,
-        "query_string": parts.query.encode(),
-        "headers": [],
-    }
-    await shop.app(scope, receive, send)
-    assert sent[0]["status"] == 400
-    assert shop.stored_files() == []
-
-
-async def test_form_of_a_browser_is_taken_in_pieces_and_leads_back(shop):
-    created = (await shop.create(columns={"customer": "user_id"})).json
-    form = b'--B\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n--B\r\nContent-Disposition: form-data; '
-    form += b'name="file"; filename="x.csv"\r\nContent-Type: text/csv\r\n\r\n' + CSV + b"\r\n--B--\r\n"
-    link = created["upload"]["url"].replace("https://t.example", "https://t.example/app")
-    kind = [(b"content-type", b"multipart/form-data; boundary=B")]
-    pieces = [form[start : start + 7] for start in range(0, len(form), 7)]
-    status, _, headers = await shop.put(link, b"", method="POST", headers=kind, pieces=pieces)
-    page = f"/app/w/{shop.workspaces['shop'].public_id}/imports/{created['id']}"
-    assert (status, headers[b"location"].decode()) == (303, page)
-    await shop.work()
-    job = await shop.job(created["id"])
-    assert (job["byte_count"], job["preview"]["counts"]) == (len(CSV), {"queued": 2})
-    status, _, headers = await shop.put(link, b"", method="POST", headers=kind, pieces=pieces)
-    address = headers[b"location"].decode()
-    assert (status, address.partition("?")[2]) == (303, "problem=wrong_import_status")
-
-
 async def test_sixth_open_import_is_refused(shop):
     for _ in range(5):
         assert (await shop.create()).status == 201
@@ -345,6 +190,51 @@ async def test_job_whose_workers_die_fails_at_last(shop):
     await shop.work()
     assert (await shop.job(job["id"]))["status"] == "failed"
     assert shop.stored_files() == []
+
+
+async def test_lease_is_renewed_while_the_file_is_copied_and_durable_entries_are_skipped(shop, monkeypatch):
+    monkeypatch.setattr("hosts.worker.import_files.RENEWAL_SECONDS", 0)
+    monkeypatch.setattr("hosts.worker.import_files.SKIPPED_AT_ONCE", 1)
+    job = await shop.ready(columns={"customer": "user_id"})
+    await shop.start(job["id"])
+    imports = shop.service.ports.workspace.imports
+    queued = await imports.find_import(UUID(job["id"]))
+    running = queued.claim_or_fail(shop.now)
+    assert await imports.replace_import_if_unchanged(queued, running)
+    resumed = running.advance(shop.now, ImportProgress(2, len(CSV), {"queued": 2}))
+    assert await imports.replace_import_if_unchanged(running, resumed)
+    shop.now += timedelta(minutes=3)
+    replace, leases = imports.replace_import_if_unchanged, []
+
+    async def record_lease(_, before, after):
+        shop.now += timedelta(minutes=1)
+        leases.append(after.free_at)
+        return await replace(before, after)
+
+    monkeypatch.setattr(type(imports), "replace_import_if_unchanged", record_lease)
+    await shop.work()
+    assert (await shop.job(job["id"]))["status"] == "completed"
+    assert (
+        len([lease for lease in leases if lease]) == 5
+    )  # claim, chunk, end of the copy, two skipped entries
+
+
+async def test_gzip_that_breaks_after_the_checked_lines_fails_with_the_reason(shop, monkeypatch):
+    monkeypatch.setattr("hosts.worker.import_files.CHECKED_ENTRIES", 1)
+    packed = gzip.compress(
+        b"".join(LOG.splitlines(keepends=True)[0].replace(b"pricing", b"p%d" % n) for n in range(20_000))
+    )
+    job = await shop.imported(packed[:-2_000], "access_log", site="https://shop.example")
+    assert (job["status"], job["error"]) == ("failed", "The file cannot be read: EOFError.")
+    assert shop.stored_files() == []
+    broken = packed[:-20_000] + b"\xff" * 20_000
+    job = await shop.imported(broken, "access_log", site="https://shop.example")
+    assert (job["status"], job["error"].startswith("The file cannot be read: ")) == ("failed", True)
+
+
+async def test_writes_of_imports_count_as_mutations(shop):
+    answer = await shop.create()
+    assert "X-RateLimit-Mutation-Remaining" in answer.headers
 
 
 async def test_process_of_a_job_runs_an_import_when_no_export_waits(shop):

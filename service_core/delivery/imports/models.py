@@ -84,9 +84,10 @@ class ImportJob:
     Attributes:
         credential_id: the key or person that created it.
         file_name: as the person calls it; never the name of a file on the server.
+        upload_id: the latest upload that has begun; None before the first.
         site: of an access log: scheme and host its paths belong to.
         columns: column of the file -> field of the event, where the person chose one.
-        attempt: how many workers have taken it since its latest start.
+        attempt: how many uploads have begun, or how many workers have taken it since its latest start.
         free_at: from when on a worker may take it: while it runs, the end of the lease; None if none may.
         due_at: when its state ends by itself; None for states that last.
         digest: SHA-256 of the file.
@@ -115,11 +116,12 @@ class ImportJob:
     counts: Mapping[str, int] = field(default_factory=dict)
     received_now: int = 0
     error: str | None = None
+    upload_id: UUID | None = None
 
     @property
     def stored_name(self) -> str:
-        """Returns the name of the uploaded file in the file storage."""
-        return f"import-{self.id}"
+        """Returns the name of the uploaded file in the file storage, different for each upload."""
+        return f"import-{self.id}" if self.upload_id is None else f"import-{self.id}-{self.upload_id}"
 
     @property
     def is_final(self) -> bool:
@@ -129,6 +131,10 @@ class ImportJob:
     def wait_for_file(self) -> "ImportJob":
         """Returns the job in its initial state."""
         return replace(self, due_at=self.created_at + UPLOAD_LIFETIME)
+
+    def begin_upload(self, upload_id: UUID) -> "ImportJob":
+        """Returns the job with an upload that replaces an earlier one, whether that still goes on or not."""
+        return replace(self, upload_id=upload_id, attempt=self.attempt + 1)
 
     def begin_check(self, now: datetime, byte_count: int, digest: str) -> "ImportJob":
         """Returns the job with its file, to be checked by a worker."""

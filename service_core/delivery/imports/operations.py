@@ -30,7 +30,7 @@ from service_core.delivery.imports.upload import upload_path, wrong_status
 from service_core.ingestion.body_fields import BODY_FIELDS, is_body_field
 from service_core.kernel.errors import NotFound, TooManyRequests, Unprocessable
 from service_core.kernel.ids import new_id
-from service_core.kernel.operations import HandlerResponse, Scope, operation
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
 from service_core.kernel.settings import Settings
 
 _MAX_COLUMNS: Final = 500
@@ -40,6 +40,7 @@ _DUPLICATE: Final = "duplicate"
 @operation(
     "POST /imports",
     scope=Scope.WRITE_RULES,
+    rate_limit=RateLimitClass.MUTATION,
     has_tool=False,
     tag="imports",
     statuses=(201,),
@@ -96,6 +97,7 @@ async def get_import(
 @operation(
     "POST /imports/{importId}/start",
     scope=Scope.WRITE_RULES,
+    rate_limit=RateLimitClass.MUTATION,
     has_tool=False,
     tag="imports",
     statuses=(202,),
@@ -137,6 +139,7 @@ async def start_import(
 @operation(
     "POST /imports/{importId}/cancel",
     scope=Scope.WRITE_RULES,
+    rate_limit=RateLimitClass.MUTATION,
     has_tool=False,
     tag="imports",
     errors=(409,),

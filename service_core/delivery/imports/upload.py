@@ -13,10 +13,12 @@ from uuid import UUID
 from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.delivery.exports.ports import ExportStorage, JobQueue, JobQueueUnavailable
+from service_core.delivery.imports.import_worker import delete_uploaded_file_or_log
 from service_core.delivery.imports.models import ImportJob, ImportStatus
 from service_core.delivery.imports.ports import Imports
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import Conflict, Forbidden, PayloadTooLarge, Unprocessable
+from service_core.kernel.ids import new_id
 from service_core.kernel.settings import Settings
 
 _PURPOSE: Final = b"import upload"
@@ -96,16 +98,33 @@ class ImportUploads:
         Raises:
             PayloadTooLarge: the file is larger than the settings allow.
             Unprocessable: ``invalid_field``, the file is empty.
-            Conflict: ``wrong_import_status``, another upload was first.
+            Conflict: ``wrong_import_status``, a later upload has begun, or the job has ended.
         """
-        async with self._storage.open_for_write(job.stored_name, job.stored_name) as file:
+        uploading = await self._begin_upload(job)
+        async with self._storage.open_for_write(uploading.stored_name, uploading.stored_name) as file:
             size, digest = await self._write_and_digest(file, chunks)
-        uploaded = job.begin_check(self._clock(), size, digest)
-        if not await self._jobs.replace_import_if_unchanged(job, uploaded):
-            raise wrong_status(job)
+            await self._require_latest_upload(uploading)
+        uploaded = uploading.begin_check(self._clock(), size, digest)
+        if not await self._jobs.replace_import_if_unchanged(uploading, uploaded):
+            await delete_uploaded_file_or_log(self._storage, uploading)
+            raise _upload_replaced()
         with suppress(JobQueueUnavailable):  # a worker looks for jobs unasked, too
             await self._queue.wake_worker(job.id)
         return uploaded
+
+    async def _begin_upload(self, job: ImportJob) -> ImportJob:
+        """Saves the name of the file before its first byte is stored; deletes the file that an upload left which broke off."""
+        uploading = job.begin_upload(new_id())
+        if not await self._jobs.replace_import_if_unchanged(job, uploading):
+            raise _upload_replaced()
+        if job.upload_id is not None:
+            await delete_uploaded_file_or_log(self._storage, job)
+        return uploading
+
+    async def _require_latest_upload(self, uploading: ImportJob) -> None:
+        current = await self._jobs.find_import(uploading.id)
+        if current is None or (current.upload_id, current.status) != (uploading.upload_id, uploading.status):
+            raise _upload_replaced()
 
     async def _write_and_digest(self, file: BinaryIO, chunks: AsyncIterable[bytes]) -> tuple[int, str]:
         size, digest = 0, hashlib.sha256()
@@ -126,6 +145,10 @@ class ImportUploads:
 def wrong_status(job: ImportJob) -> Conflict:
     """Returns the error of a request that the state of the job does not allow."""
     return Conflict(f"The import is {job.status.value.replace('_', ' ')}", "wrong_import_status")
+
+
+def _upload_replaced() -> Conflict:
+    return Conflict("A later upload has begun, or the import has ended", "wrong_import_status")
 
 
 def _write_and_update(file: BinaryIO, digest: "hashlib._Hash", chunk: bytes) -> None:
