@@ -20,7 +20,7 @@ from service_core.kernel.clock import Clock
 from service_core.kernel.ids import new_id
 
 MAX_CONCURRENT: Final = 1_000
-"""Entries offered at once: they share commits, and the import remembers its place after each lot."""
+"""Entries offered at once: they share commits, and the import remembers its position after each batch."""
 
 
 class EventImporter:
@@ -47,11 +47,11 @@ class EventImporter:
     async def enqueue_in_batches(
         self, entries: Iterable[ImportEntry], on_batch: Callable[[list[ImportEntry]], Awaitable[None] | None]
     ) -> None:
-        """Enqueues every entry; a thread reads the file, one lot at a time.
+        """Enqueues every entry; a thread reads the file, one batch at a time.
 
         Args:
             entries: in the order of the file.
-            on_batch: called with each lot once it is durable, and awaited if it returns something to await.
+            on_batch: called with each batch once it is durable, and awaited if it returns something to await.
 
         Raises:
             EnqueueFailed: the queue takes nothing; what was offered before stays.

@@ -11,7 +11,7 @@ MAX_LINE_BYTES: Final = 2_000_000
 def iterate_lines_and_cut_long_ones(file: BufferedIOBase) -> Iterator[bytes]:
     """Yields each line; of a longer one the first `MAX_LINE_BYTES`, and the rest is read and dropped.
 
-    A file without line ends, or one that unpacks to such a file, so takes no memory.
+    A file without line ends, or one that unpacks to such a file, needs at most `MAX_LINE_BYTES` of memory.
     """
     while line := file.readline(MAX_LINE_BYTES):
         yield line

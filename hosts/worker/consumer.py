@@ -83,8 +83,8 @@ async def consume_queue_until_stopped(pipeline: IngestPipeline, stop: asyncio.Ev
     """Moves batches until ``stop`` is set; the batch under way is finished.
 
     A failing store is tried again, each time after a longer pause: nothing leaves the queue before
-    it is durable, so nothing is lost by waiting. Where it failed is told once; that it still does, with
-    every try.
+    it is durable, so nothing is lost by waiting. The first failure is logged with its stack trace, each
+    further one in a line.
     """
     pause = INITIAL_BACKOFF_SECONDS
     while not stop.is_set():

@@ -108,7 +108,7 @@ async def resume_import_and_wait_until_stored(
         except EnqueueFailed as failure:
             raise StartupError(
                 f"The queue takes no more events: {describe_queue_failure_root_cause(failure)}. What came before is kept; run the command again "
-                "once that is mended."
+                "once that is solved."
             ) from failure
         finally:
             everything_enqueued.set()
