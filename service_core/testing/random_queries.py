@@ -369,9 +369,9 @@ def random_event_or_session_filter(random: Random, dataset: RandomDataset) -> Pr
 
 
 def _random_filter_by_existing_value(random: Random, dataset: RandomDataset, column: Column) -> Predicate:
-    """Returns a filter by a column with a value of the dataset; columns ending in ``_is_new`` get a truth value."""
+    """Returns a filter by a column with a value of the dataset; columns of truth values get one of these."""
     name = column.name
-    if name.endswith("_is_new"):
+    if name.endswith("_is_new") or name == "is_bot":
         return Predicate(column, random.choice(_EQUALITY_OPERATORS), random.random() < 0.5)
     event_column = "page_path" if name == "exit_page" else name
     values = {value for event in dataset.builder.events if (value := getattr(event, event_column, None))}

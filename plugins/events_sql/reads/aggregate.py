@@ -17,6 +17,7 @@ from plugins.events_sql.reads.relation_scan import (
     RelationScan,
     RequiredCreditsTable,
     group_columns,
+    holds_truth_values,
     is_duration,
 )
 from plugins.events_sql.relations.charges_and_refunds import any_provider_report
@@ -214,12 +215,11 @@ def _order_expression(
     if column_sort.by == "bucket":
         value: Expression = rows.c[BUCKET_COLUMN]
     elif column_sort.by.startswith("d"):
-        column = rows.c[column_sort.by]
-        value = (
-            column
-            if column_sort.null_label is None
-            else sa.func.coalesce(column, sa.literal(column_sort.null_label))
-        )
+        value = rows.c[column_sort.by]
+        if column_sort.null_label is not None:
+            is_text = not holds_truth_values(plan.dimensions[int(column_sort.by[1:])])
+            text = value if is_text else sa.cast(value, sa.Text)
+            value = sa.func.coalesce(text, sa.literal(column_sort.null_label))
     else:
         value = _measure_expression(plan.measures[int(column_sort.by[1:])], aggregations, rows)
     return (value.desc() if column_sort.descending else value.asc()).nulls_last()

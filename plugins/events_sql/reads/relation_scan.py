@@ -1,6 +1,6 @@
 """One scan of a relation that evaluates all aggregations of an aggregate that count it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -23,6 +23,7 @@ from plugins.events_sql.relations.session_counts import (
     SessionCountRows,
     is_countable_from_sessions,
 )
+from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.select_elements import ConstantText, FilteredAggregate, GroupedSelect
@@ -40,12 +41,27 @@ from service_core.plugin import (
 BUCKET_COLUMN: Final = "b"
 _ZERO: Final = ConstantText(sa.literal_column("0", sa.BigInteger))
 _ALL_ROWS: Final = ConstantText(sa.literal_column("*"))
+_BOOLEAN_COLUMNS: Final = frozenset(
+    {"visitor_is_new", "person_is_new"}
+    | {column.name for column in EVENTS.c if isinstance(column.type, sa.Boolean)}
+)
 
 
 def group_columns(plan: AggregateQuery) -> list[str]:
     """Returns the names of the columns that make up a group, in order."""
     bucket = [BUCKET_COLUMN] if plan.buckets else []
     return [*bucket, *(f"d{i}" for i in range(len(plan.dimensions)))]
+
+
+def holds_truth_values(dimension: Mapping[str, Column]) -> bool:
+    """Returns whether the columns of a dimension are booleans; others are texts."""
+    names = {part.name for column in dimension.values() for part in column.candidates}
+    return not names.isdisjoint(_BOOLEAN_COLUMNS)
+
+
+def _null_of_dimension(dimension: Mapping[str, Column]) -> Expression:
+    """Returns null in the type of a dimension's columns, for the rows of a relation that has none of them."""
+    return sa.cast(sa.null(), sa.Boolean if holds_truth_values(dimension) else sa.Text)
 
 
 class RequiredCreditsTable(NamedTuple):
@@ -160,10 +176,11 @@ class RelationScan:
 
     @cached_property
     def _dimension_columns(self) -> list[Expression]:
-        names = (dimension.get(self._relation) for dimension in self.plan.dimensions)
-        absent = sa.cast(sa.null(), sa.Text)
         return [
-            absent if column is None else self._scanned_rows.column_with_fallbacks(column) for column in names
+            self._scanned_rows.column_with_fallbacks(dimension[self._relation])
+            if self._relation in dimension
+            else _null_of_dimension(dimension)
+            for dimension in self.plan.dimensions
         ]
 
     @cached_property

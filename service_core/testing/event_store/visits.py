@@ -40,7 +40,7 @@ from service_core.testing.event_store.kit import (
     measure_by_columns,
     measure_value_or_row,
 )
-from service_core.testing.event_store.sessions_and_payments import BOUNCED, ENGAGED, REVENUE
+from service_core.testing.event_store.sessions_and_payments import BOUNCED, CHARGES, ENGAGED, REVENUE
 
 SPAN = whole_utc_days("2026-03-02", "2026-03-03")
 HAS_PURCHASE = sum_column("has_purchase", Relation.SESSIONS)
@@ -51,6 +51,24 @@ _SPRING = campaign_columns("google", "cpc", "spring")
 
 class Visits(EventStoreKit):
     """Tests of visitors, sessions, entry events and repeats of orders."""
+
+    async def test_groups_by_truth_values_keep_their_type_beside_rows_that_have_none(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Payments have no `is_bot`: they are a group of their own beside `True` and `False`."""
+        builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1", is_bot=True)
+        builder.add_event("purchase", at="2026-03-02T11:00", visitor="A2", revenue=100)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN, include_bots=True)
+        is_bot: dict[str, Column] = {
+            Relation.EVENTS: Column("is_bot"),
+            Relation.SESSIONS: entry_column("is_bot"),
+        }
+        by_bot = AggregateQuery(scope, (SESSIONS, CHARGES), dimensions=(is_bot,))
+        assert (await store.aggregate(by_bot)).rows == [(False, 1, 0), (True, 1, 0), (None, 0, 1)]
+        sort = ColumnSort("d0", descending=True, null_label="(not set)")
+        sorted_visits = replace(by_bot, measures=(SESSIONS,), order=(sort,))
+        assert (await store.aggregate(sorted_visits)).rows == [(True, 1), (False, 1)]
 
     async def test_groups_are_ordered_by_the_difference_of_a_count_and_a_duration(
         self, store: Store, builder: EventBuilder
