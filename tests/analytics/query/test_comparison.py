@@ -97,3 +97,12 @@ async def test_buckets_have_local_dates_and_say_whether_they_are_partial(query_c
         {"metrics": ["events"], "interval": "hour", "date_range": {"from": "2026-07-07", "to": "2026-07-07"}}
     )
     assert [(row["date"], row["partial"]) for row in hours["rows"]][-1] == ("2026-07-07T23:00", False)
+
+
+@pytest.mark.parametrize("metrics", [["pageviews"], ["visitors", "pageviews", "bounce_rate"]])
+async def test_rest_that_is_a_row_is_not_counted_again_outside_of_the_rows(query_client, metrics):
+    plan = {"metrics": metrics, "dimensions": ["event_name"] if len(metrics) == 1 else ["utm_source"]}
+    top = {"top": {"limit": 1, "other": True}, "compare": {"from": "2026-07-01", "to": "2026-07-03"}}
+    compared = (await query_client.query(plan | top))["comparison"]
+    assert len(compared["rows"]) == 2
+    assert {metric: compared["other"][metric] or 0 for metric in metrics} == dict.fromkeys(metrics, 0)

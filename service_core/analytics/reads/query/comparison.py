@@ -195,12 +195,15 @@ class QueryComparer:
     async def _read_other(
         self, totals: ResultRow, records: Sequence[dict[str, Any]], shown: Iterable[ResultRow]
     ) -> dict[str, float | int | None] | None:
-        """Returns the values of all groups without a row; None without dimensions.
+        """Returns the values of all groups without a row; None without dimensions, those of no data when a row is the rest.
 
         Additive metrics are the rest of their rounded total, so that the rounded numbers add up. Other metrics are queried.
         """
         if not self._query.dimensions:
             return None
+        if self.groups is not None and self.groups.has_other:
+            empty = self.queries.values_of_row_without_data(self._query, self.snapshot)
+            return self.renderer.metric_values(ResultRow(None, (), empty))
         total = self.renderer.metric_values(totals)
         metrics = {metric.id: metric for metric in self.renderer.metrics}
         other = {
