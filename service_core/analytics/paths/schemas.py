@@ -79,6 +79,8 @@ class PathSessionsRequest(PathsRequest):
             raise BadRequest(f"The paths have {self.steps} steps", "invalid_parameter", field="step")
         if self.value is not None and self.group is not None:
             raise BadRequest("Send value or group", "invalid_parameter", field="group")
+        if not self.step and (self.value is not None or self.group is not None):
+            raise BadRequest("Send the step of value or group", "invalid_parameter", field="step")
         return self
 
 

@@ -126,7 +126,8 @@ async def test_paths_that_cannot_be_read_are_refused(site, parameters, field):
 
 
 async def test_number_that_the_paths_do_not_have_is_refused(site):
-    for condition in ({"step": 4}, {"step": 1, "value": "/", "group": "other"}):
+    without_step = ({"value": "/pricing"}, {"group": "other"}, {"step": 0, "group": "ended"})
+    for condition in ({"step": 4}, {"step": 1, "value": "/", "group": "other"}, *without_step):
         query = urlencode(WEEK | {"start": "/", "steps": 3} | condition)
         status, answer = await site.ask("GET", "/paths/sessions", query)
         assert (status, answer["code"]) == (400, "invalid_parameter")
