@@ -17,12 +17,14 @@ from service_core.analytics.reads.similar_names import MAX_SUGGESTIONS, list_sim
 from service_core.analytics.reads.value_suggestion import ValueSuggestion
 
 _MAX_COMPARED_VALUES: Final = 2000
+_MAX_CHECKED_VALUES_PER_FILTER: Final = 10
+"""Each is compared with up to 2000 values."""
 
 
 async def suggest_recent_values_for_exact_filters(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> list[ValueSuggestion]:
-    """Returns up to 3 similar values for exact filter values, of the last 90 days.
+    """Returns up to 3 similar values for the first 10 values of each exact filter, of the last 90 days.
 
     For a value that has data these are near duplicates with at least a fifth of its count.
     """
@@ -32,13 +34,15 @@ async def suggest_recent_values_for_exact_filters(
             continue
         counts = await _count_values_of_last_90_days(caller, queries, condition.dimension, snapshot)
         listed_values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        suggestions += [
-            ValueSuggestion(dimension=condition.dimension, value=value, suggestion=similar)
-            for value in map(str, listed_values)
-            for similar in list_similar_names(value, counts)
-            if similar not in listed_values
-        ]
-    return suggestions[:MAX_SUGGESTIONS]
+        for value in map(str, listed_values[:_MAX_CHECKED_VALUES_PER_FILTER]):
+            suggestions += [
+                ValueSuggestion(dimension=condition.dimension, value=value, suggestion=similar)
+                for similar in list_similar_names(value, counts)
+                if similar not in listed_values
+            ]
+            if len(suggestions) >= MAX_SUGGESTIONS:
+                return suggestions[:MAX_SUGGESTIONS]
+    return suggestions
 
 
 async def _count_values_of_last_90_days(
