@@ -89,10 +89,22 @@ def template_key_or_plain_arguments(arguments: tuple[object, ...]) -> TemplateKe
 
 
 def is_uncacheable(key: TemplateKey) -> bool:
-    """Returns whether the text of a statement is not worth caching: it contains the exchange rates of its days."""
+    """Returns whether a statement is not worth caching: it has the exchange rates of its days, or an instant of the request."""
     plan = key.arguments[0] if key.arguments else None
+    if isinstance(plan, AggregateQuery) and _has_conditions_on_instants(plan):
+        return True
     scope = getattr(plan, "scope", plan)
     return isinstance(scope, QueryScope) and scope.rates is not None
+
+
+def _has_conditions_on_instants(plan: AggregateQuery) -> bool:
+    """Returns whether a measure counts the rows up to an instant, as those of elapsed days do."""
+    return any(
+        isinstance(condition, Predicate) and isinstance(condition.value, datetime)
+        for measure in plan.measures
+        for aggregation in measure.aggregations()
+        for condition in aggregation.where
+    )
 
 
 class Template:

@@ -13,6 +13,7 @@ from plugins.events_sql.dialects.clickhouse.compiler import ClickHouseDialect
 from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
 from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
 from plugins.events_sql.execution.statement_cache import DeferredStatement, StatementCache
+from plugins.events_sql.execution.statement_templates import is_uncacheable, template_key_or_plain_arguments
 from plugins.events_sql.reads.aggregate import aggregate_statement
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.people.people_list import (
@@ -21,11 +22,11 @@ from plugins.events_sql.reads.people.people_list import (
 )
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from service_core.access.analytics_settings import AnalyticsSettings
-from service_core.analytics.measures import NotAll, count_rows
+from service_core.analytics.measures import NotAll, Ratio, count_rows
 from service_core.analytics.ports import AggregateQuery
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
-from service_core.plugin import Relation
+from service_core.plugin import FilterOperator, Predicate, Relation
 from service_core.testing import random_queries
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
 from service_core.testing.random_datasets import random_dataset
@@ -44,6 +45,9 @@ class RecordingRunner:
     def fetch_rows(self, statement):
         self.statements.append(statement)
         return []
+
+    def begin_snapshot(self):
+        """Does nothing: no statement runs."""
 
     def create_temp_table(self, _, statement):
         self.statements.append(statement)
@@ -171,3 +175,15 @@ async def test_reads_use_only_statements_compiled_by_the_warm_up(path, tmp_path)
         served.service.ports.events._engine._statements = statements
         await shop.get(path, start_date="2026-06-01", end_date="2026-07-05")
         assert set(statements._templates._entries) == built
+
+
+def test_statements_of_a_moment_evict_no_template():
+    """A measure of elapsed days has the instant of its request, so no later request could use its text."""
+    scope = EventBuilder().query_scope(whole_utc_days("2026-03-01", "2026-03-31"))
+    elapsed = Predicate("timestamp", FilterOperator.LTE, scope.span.end)
+    charges = count_rows(Relation.PAYMENTS)
+    keys = [
+        template_key_or_plain_arguments((AggregateQuery(scope, (measure,)), True))
+        for measure in (charges, Ratio(charges.with_conditions(elapsed), charges))
+    ]
+    assert [is_uncacheable(key) for key in keys] == [False, True]
