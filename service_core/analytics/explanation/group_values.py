@@ -53,17 +53,9 @@ class GroupValueReader:
         snapshot = await queries.read_source_states_once(caller, query.metrics)
         return cls(caller, queries, snapshot, query, metric)
 
-    async def read_total(self, date_range: ResolvedRange) -> Measurement:
-        """Returns the value over a range."""
-        return (await self._read(date_range))[0].values[0]
-
-    async def read_total_value(self, date_range: ResolvedRange) -> GroupValue:
-        """Returns the value over a range with its parts.
-
-        Raises:
-            ValueUnavailable: it is not measured.
-        """
-        return self._group_value((await self._read(date_range))[0])
+    async def read_total(self, date_range: ResolvedRange) -> ResultRow:
+        """Returns the row over a range: the value, for a ratio also its parts."""
+        return (await self._read(date_range))[0]
 
     async def read_groups(self, date_range: ResolvedRange, dimension: str) -> Mapping[str, GroupValue]:
         """Returns the values by label of a dimension.
@@ -72,7 +64,7 @@ class GroupValueReader:
             ValueUnavailable: one of them is not measured.
         """
         rows = await self._read(date_range, (dimension,))
-        return {row.labels[0]: self._group_value(row) for row in rows}
+        return {row.labels[0]: self.to_group_value(row) for row in rows}
 
     async def _read(
         self, date_range: ResolvedRange, dimensions: tuple[str, ...] = ()
@@ -83,7 +75,12 @@ class GroupValueReader:
         )
         return result.rows
 
-    def _group_value(self, row: ResultRow) -> GroupValue:
+    def to_group_value(self, row: ResultRow) -> GroupValue:
+        """Returns the value of a row with its parts.
+
+        Raises:
+            ValueUnavailable: it is not measured.
+        """
         numbers = [_number_or_none(value) for value in row.values]
         measure = self.metric.measure
         if not isinstance(measure, Ratio):

@@ -33,7 +33,7 @@ from service_core.analytics.ports import EventReader
 from service_core.analytics.query.catalog import Metric, MetricUnit
 from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.query.models import MetricQuery
+from service_core.analytics.query.models import MetricQuery, ResultRow
 from service_core.analytics.query.schemas import require_dimensions_accepted_by_metrics
 from service_core.analytics.query.unmeasured_platforms import list_metrics_without_platforms
 from service_core.analytics.reads.metric_values import (
@@ -59,6 +59,8 @@ _UNITS_PER_ONE: Final = {MetricUnit.CURRENCY: 1, MetricUnit.CURRENCY_PER_UNIT: 1
 """How finely contributions are rounded: money is in minor units already."""
 
 _DEFAULT_UNITS_PER_ONE: Final = 1_000_000
+_DIMENSIONS_READ_AT_ONCE: Final = 4
+"""All groups of these are in memory at a time."""
 
 
 @operation("POST /explain-change", tag="query", tool="explain_change", tool_title="Explain a change")
@@ -87,8 +89,9 @@ async def post_explain_change(
     query = replace(query, filters=(*query.filters, *segment))
     reader = await GroupValueReader.open(caller, queries, query)
     explainer = _ChangeExplainer(reader, date_range, previous_range, body.limit)
-    before, after = await gather_or_cancel(reader.read_total(previous_range), reader.read_total(date_range))
-    drivers = await explainer.explain_by_dimensions(dimensions, before, after)
+    totals = await gather_or_cancel(reader.read_total(previous_range), reader.read_total(date_range))
+    before, after = (row.values[0] for row in totals)
+    drivers = await explainer.explain_by_dimensions(dimensions, totals)
     anomalies = await _find_anomalies(reader, date_range, event_reader)
     unmeasured = await queries.read_unmeasured_platforms(caller, query, reader.snapshot)
     coverage = [
@@ -165,16 +168,21 @@ class _ChangeExplainer:
         return None if units is None else self._units_as_json(Fraction(units))
 
     async def explain_by_dimensions(
-        self, dimensions: Sequence[str], before: Measurement, after: Measurement
+        self, dimensions: Sequence[str], total_rows: Sequence[ResultRow]
     ) -> Sequence[DimensionDrivers]:
-        """Returns the drivers of each dimension; none if the change is unknown or there is none."""
-        units = self._change_in_units(before, after)
+        """Returns the drivers of each dimension, read 4 at a time; none if the change is unknown or there is none."""
+        before, after = total_rows
+        units = self._change_in_units(before.values[0], after.values[0])
         if units is None:
             return ()
-        totals = await gather_or_cancel(
-            self.reader.read_total_value(self.previous_range), self.reader.read_total_value(self.date_range)
-        )
-        return await gather_or_cancel(*(self._explain_by_dimension(id_, totals, units) for id_ in dimensions))
+        totals = [self.reader.to_group_value(row) for row in total_rows]
+        drivers: list[DimensionDrivers] = []
+        for first in range(0, len(dimensions), _DIMENSIONS_READ_AT_ONCE):
+            batch = dimensions[first : first + _DIMENSIONS_READ_AT_ONCE]
+            drivers += await gather_or_cancel(
+                *(self._explain_by_dimension(id_, totals, units) for id_ in batch)
+            )
+        return drivers
 
     async def _explain_by_dimension(
         self, dimension: str, totals: Sequence[GroupValue], change_units: int
