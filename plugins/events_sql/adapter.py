@@ -130,9 +130,6 @@ class SqlEventStore:
             _one_by_one(evaluate_cohorts),
             lambda result: CohortResult(dict(result.sizes), list(result.cells)),
         )
-        self._funnels = self._share_reads(
-            _one_by_one(evaluate_funnel), lambda result: FunnelResult(list(result.steps), result.open)
-        )
         self._people = self._share_reads(_one_by_one(list_people), lambda page: (list(page[0]), page[1]))
 
     def _share_reads(
@@ -410,7 +407,7 @@ class SqlEventStore:
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""
-        return await self._funnels.read(query)
+        return await self._engine.run_read_within_time_budget(lambda runner: evaluate_funnel(query, runner))
 
     async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
         """Returns a page of the units of a funnel's step and the number of all."""

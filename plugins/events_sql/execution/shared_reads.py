@@ -7,13 +7,16 @@ all writes pass this process and none has run since the run was scheduled, so th
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 Q = TypeVar("Q")
 R = TypeVar("R")
 
+MAX_QUERIES_PER_RUN: Final = 8
+"""Different queries that share a run, and so the time budget of one read."""
 
-@dataclass
+
+@dataclass(eq=False)
 class _Run(Generic[Q, R]):
     """A scheduled or running read that answers several queries.
 
@@ -80,13 +83,22 @@ class SharedReads(Generic[Q, R]):
             if self._may_join(run) and (index := run.index_of_equal_query(query)) is not None:
                 return run, index
         for run in self._runs:
-            if run.is_open and self._may_share_tables and self._may_share_tables(run.queries[0], query):
+            if self._may_join_with_shared_tables(run, query):
                 run.queries.append(query)
                 return run, len(run.queries) - 1
         run = _Run(self._ended_writes_unless_writing(), [query])
         self._runs.append(run)
         run.task = asyncio.create_task(self._begin_after_others_joined(run))
         return run, 0
+
+    def _may_join_with_shared_tables(self, run: _Run[Q, R], query: Q) -> bool:
+        """Returns whether an open run with less than 8 queries creates the tables that another query needs."""
+        return (
+            run.is_open
+            and len(run.queries) < MAX_QUERIES_PER_RUN
+            and self._may_share_tables is not None
+            and self._may_share_tables(run.queries[0], query)
+        )
 
     def _may_join(self, run: _Run[Q, R]) -> bool:
         """Returns whether a run reads everything that was written until now."""

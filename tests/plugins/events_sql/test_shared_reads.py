@@ -110,6 +110,14 @@ async def test_aggregates_of_one_credit_rule_asked_together_share_a_run() -> Non
     assert len(recorded.runs) == 3
 
 
+async def test_at_most_8_different_aggregates_share_a_run() -> None:
+    recorded = RecordedRuns()
+    recorded.released.set()
+    plans = [replace(CREDITS, limit=limit) for limit in range(1, 11)]
+    await asyncio.gather(*map(recorded.shared.read, plans))
+    assert recorded.runs == [plans[:8], plans[8:]]
+
+
 async def test_run_is_cancelled_when_the_last_of_its_callers_goes() -> None:
     recorded = RecordedRuns()
     first, second = await recorded.ask(EVENTS), await recorded.ask(EVENTS)
