@@ -38,7 +38,10 @@ def instant_of_microsecond(microsecond: int) -> datetime:
 def read_events_with_person(
     scope: QueryScope, positions: Sequence[EventPosition], runner: StatementRunner
 ) -> Mapping[int, EventWithPerson]:
-    """Returns the events at positions by sequence number; the filters of the scope do not apply."""
+    """Returns the events at positions by sequence number; the filters of the scope do not apply.
+
+    An event deleted since its position was read is missing, where the engine has no snapshots.
+    """
     if not positions:
         return {}
     first, last = min(positions).microsecond, max(positions).microsecond

@@ -53,6 +53,7 @@ def read_paths(query: PathsQuery, nodes_per_step: int, runner: StatementRunner) 
 
 def list_path_sessions(query: PathSessionsQuery, runner: StatementRunner) -> tuple[list[PathSession], int]:
     """Returns a page of the sessions that meet a condition, and the number of all."""
+    runner.begin_snapshot()
     runner.create_temp_table(PATH_NODES.name, _nodes_by_step_query(query.paths))
     c = PATH_NODES.c
     where = (c.step == 0, *_has_nodes(query.paths), *_meets_condition(query.condition))
@@ -60,7 +61,7 @@ def list_path_sessions(query: PathSessionsQuery, runner: StatementRunner) -> tup
     page = sa.select(c.t, c.seq).where(*where).order_by(c.t.desc(), c.seq.desc())
     rows = runner.fetch_rows(page.limit(query.limit).offset(query.offset or None))
     chosen = read_events_with_person(query.paths.scope, [EventPosition(*row) for row in rows], runner)
-    return [PathSession(*chosen[seq], instant_of_microsecond(t)) for t, seq in rows], total
+    return [PathSession(*chosen[seq], instant_of_microsecond(t)) for t, seq in rows if seq in chosen], total
 
 
 def _nodes_by_step_query(query: PathsQuery) -> sa.Select[Any]:
