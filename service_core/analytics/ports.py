@@ -63,10 +63,12 @@ class QueryScope:
     """Scope of a query: workspace, span, filters and bots.
 
     ``zone`` is used for trailing days only; buckets are instants. ``filters`` apply to every row of a relation
-    in an `AggregateQuery`, to the event of step 1 in a funnel, and to every event that an `EventReader` or
-    `PersonReader` reads (columns of the event; for an `EventReader` and in a funnel also those of its session);
-    cohorts, touches and paths have none. They never change what is first, new, a repeat or a touch, or the person of an event. ``rates`` convert money of other currencies into
-    ``currency``, row by row; None if there is no such money or no rate. ``fee_rates`` give the fee of charges whose
+    in an `AggregateQuery`, to the event of step 1 in a funnel, to the chosen node in `PathsQuery`, to credits in
+    `JourneysQuery`, and to every event that an `EventReader` or `PersonReader` reads (columns of the event; for an
+    `EventReader` and in a funnel also those of its session); cohorts, touches and touch paths have none (cohorts:
+    `CohortReaderQuery.acquisition_filters`). They never change what is first, new, a repeat or a touch, or the
+    person of an event. ``rates`` convert money of other currencies into ``currency``, row by row; None if there is
+    no such money or no rate. ``fee_rates`` give the fee of charges whose
     provider does not report it (`fee_of_charge`).
     """
 

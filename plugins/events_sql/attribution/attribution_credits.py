@@ -96,7 +96,7 @@ def create_credits_table(
 ) -> None:
     """Creates the table of one row per unit and touch with credit, or one row without a touch.
 
-    All columns of a touch and all numbers are included, so that the questions of one request share the table.
+    All columns of a touch and all numbers are included, so that the queries of one request share the table.
 
     Args:
         table: a table of `credits_table`.

@@ -51,7 +51,7 @@ _REPORT_COLUMNS: Final[Mapping[str, SqlType]] = {
     **dict.fromkeys(("converts", "is_order_name"), sa.Boolean()),
 }
 _REPORTS: Final = sa.table("conversion_reports", *starmap(sa.column, _REPORT_COLUMNS.items()))
-"""Temporary table of events that convert or move money, with the columns that tell repeats apart."""
+"""Temporary table of events that convert or move money, with the columns that identify repeated reports."""
 
 _ORDER_IDS: Final = sa.table("refunded_order_ids", sa.column("id", sa.Text()))
 """Temporary table of all ids of the orders that refunds name."""

@@ -18,7 +18,7 @@ _LENGTH_BYTES: Final = 8
 
 @dataclass(frozen=True)
 class EventBatch:
-    """The events of a batch without repeats, and what an append asks about them.
+    """The events of a batch without repeats, and the facts about them that an append needs.
 
     Attributes:
         unique: the remaining events in order of receipt, with the columns of `tables.BATCH`.

@@ -72,7 +72,7 @@ class RateAndMix(ResponseModel):
 
 
 class Anomaly(ResponseModel):
-    """A day outside of what the same weekday of the 8 weeks before lets expect."""
+    """A day whose value lies outside the range expected from the same weekday of the 8 weeks before."""
 
     bucket: datetime
     date: date
