@@ -6,8 +6,9 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage as MimeMessage
+from email.policy import EmailPolicy
 from email.utils import formatdate, make_msgid, parseaddr
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from plugins.mail_smtp.settings import SmtpSettings
@@ -17,6 +18,16 @@ CHECK_TIMEOUT_SECONDS: Final = 5.0
 """Seconds one answer may take while the settings are checked."""
 
 _STATUS_OK: Final = 250
+
+
+class _MailPolicy(EmailPolicy):
+    """Writes `List-Unsubscribe` on one line: mail programs read its URL only if it is neither encoded nor broken."""
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        """Returns the bytes of a header."""
+        if name == "List-Unsubscribe":
+            return f"{name}: {value}{self.linesep}".encode("ascii")
+        return super().fold_binary(name, value)
 
 
 class SmtpMail:
@@ -52,7 +63,7 @@ class SmtpMail:
             raise EmailSenderUnavailable(type(fault).__name__) from None
 
     def _build_mime_message(self, message: EmailMessage) -> MimeMessage:
-        mime_message = MimeMessage()
+        mime_message = MimeMessage(_MailPolicy())
         mime_message["From"] = self._settings.sender
         mime_message["To"] = message.to
         mime_message["Subject"] = " ".join(message.subject.split())

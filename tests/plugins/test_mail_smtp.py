@@ -24,6 +24,7 @@ class StubSmtpServer:
 
     def __init__(self):
         self.letters, self.logins, self.refuse, self.port = [], [], b"250 ok", 0
+        self.contents = []
         self.answers, self.heard = {}, []
 
     async def handle_connection(self, reader, writer):
@@ -43,6 +44,7 @@ class StubSmtpServer:
             elif verb == "DATA":
                 writer.write(b"354 go\r\n")
                 content = await reader.readuntil(b"\r\n.\r\n")
+                self.contents.append(content)
                 self.letters.append(message_from_bytes(content[:-3], policy=default))
                 writer.write(b"250 ok\r\n")
             elif verb == "QUIT":
@@ -78,6 +80,16 @@ async def test_mail_is_delivered_unchanged_with_a_one_line_subject(tmp_path):
     assert letter["Subject"] == "Einladung für Ann Bcc: eve@example.com"
     assert letter["Bcc"] is None
     assert letter.get_content().replace("\r\n", "\n") == "Grüße\nhttps://app/?token=t\n"
+
+
+async def test_long_unsubscribe_url_is_neither_encoded_nor_broken(tmp_path):
+    url = "https://analytics.example.com/email/unsubscribe?" + "&".join(
+        f"part{n}=a%40b.example" for n in range(12)
+    )
+    message = EmailMessage("ann@example.com", "Weekly", "Grüße\n", unsubscribe_url=url)
+    async with serve_smtp() as server:
+        await open_mailer(tmp_path, f"127.0.0.1:{server.port}").send(message)
+    assert f"\r\nList-Unsubscribe: <{url}>\r\n".encode() in server.contents[0]
 
 
 async def test_percent_encoded_credentials_are_decoded(tmp_path):
