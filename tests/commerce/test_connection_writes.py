@@ -2,7 +2,9 @@
 
 import pytest
 
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
 from service_core.commerce.ads.spend_sync import AdSpendSync
+from service_core.commerce.connections.models import CREDENTIALS_LOST
 from service_core.commerce.platform_errors import CredentialsRejected
 from tests.workspace.conftest import workspace_api as workspace_api
 
@@ -42,6 +44,7 @@ async def test_connection_is_planned_made_changed_and_removed_with_an_audit(work
     assert await listed(workspace_api) == []
     assert await stored_secrets(workspace_api) is None
     made = await connect(workspace_api)
+    assert made["diff"]["effects"] == []
     assert await stored_secrets(workspace_api) == {"access_token": TOKEN}
     (connection,) = await listed(workspace_api)
     assert (connection["provider"], connection["label"], connection["status"]) == ("meta", "Meta", "pending")
@@ -59,7 +62,8 @@ async def test_connection_is_planned_made_changed_and_removed_with_an_audit(work
     assert "without them" in removed["diff"]["effects"][0]["summary"]
     assert await listed(workspace_api) == []
     assert await stored_secrets(workspace_api) is None
-    await workspace_api.ask("POST", f"/audit/{removed['audit_id']}/undo")
+    back = (await workspace_api.ask("POST", f"/audit/{removed['audit_id']}/undo")).json
+    assert back["diff"]["effects"] == [{"type": "connection", "summary": CREDENTIALS_LOST}]
     (restored,) = await listed(workspace_api)
     assert (restored["status"], restored["accounts"]) == ("expired", accounts)
     assert restored["credentials_id"] is None
@@ -78,7 +82,28 @@ async def test_credentials_stand_in_no_answer_and_no_audit_entry(workspace_api):
     answers += [await workspace_api.ask("GET", found) for found in ("/audit", "/connections", "/workspace")]
     for answer in answers:
         assert TOKEN not in answer.bytes.decode()
-        assert "sealed" not in answer.bytes.decode()
+        assert "encrypted_credentials" not in answer.bytes.decode()
+
+
+async def test_list_and_creation_answer_the_fields_of_the_table(workspace_api):
+    made = (await connect(workspace_api))["data"]
+    assert set(made) == {
+        "id", "workspace_id", "created_at", "provider", "kind", "status", "error", "accounts", "credentials_id",
+        "last_synced_at", "label", "webhook_path",
+    }  # fmt: skip
+    assert await listed(workspace_api) == [made]
+
+
+async def test_resumed_connection_without_credentials_stays_expired(workspace_api):
+    workspace_id, now = workspace_api.workspaces["shop"].id, workspace_api.now
+    row = Connection(
+        workspace_id, "meta", ProviderKind.ADS, ConnectionStatus.DISCONNECTED, now, last_synced_at=now
+    )
+    await workspace_api.service.ports.workspace.connections.save_connection_keeping_created_at(row)
+    (connection,) = await listed(workspace_api)
+    path = f"/connections/{connection['id']}"
+    resumed = (await workspace_api.ask("PATCH", path, {"connection": {"paused": False}})).json["data"]
+    assert (resumed["status"], resumed["error"]) == ("expired", CREDENTIALS_LOST)
 
 
 async def test_replaced_credentials_cannot_be_restored(workspace_api):

@@ -48,7 +48,7 @@ class ConnectionRecord(Resource):
     """A connected provider. Its credentials are never part of it, only a fingerprint of what is stored."""
 
     resource_type: ClassVar[str] = "connection"
-    hidden_fields: ClassVar[frozenset[str]] = frozenset({"sealed_credentials"})
+    hidden_fields: ClassVar[frozenset[str]] = frozenset({"encrypted_credentials"})
 
     provider: str = Field(description="Id of the provider.")
     kind: ProviderKind
@@ -61,7 +61,7 @@ class ConnectionRecord(Resource):
         description="Fingerprint of the stored credentials; another one after they were replaced, null without any."
     )
     last_synced_at: MillisecondDatetime | None
-    sealed_credentials: str | None = None
+    encrypted_credentials: str | None = None
 
     @classmethod
     def from_row(cls, row: Connection, label: str, secrets: EncryptedSecrets | None) -> "ConnectionRecord":
@@ -132,11 +132,11 @@ class ConnectionRowStorage:
         rows = {row.provider: row for row in await self._tables.list_rows(Connection)}
         present = rows.get(record.provider)
         row = record.to_row(present)
-        if present is None and record.credentials_id and record.sealed_credentials is None:
+        if present is None and record.credentials_id and record.encrypted_credentials is None:
             row = replace(row, status=ConnectionStatus.EXPIRED, error=CREDENTIALS_LOST)
         await self._tables.save_row(row)
-        if record.sealed_credentials is not None:
-            ciphertext = b64decode(record.sealed_credentials)
+        if record.encrypted_credentials is not None:
+            ciphertext = b64decode(record.encrypted_credentials)
             await self._tables.save_row(EncryptedSecrets(record.workspace_id, record.provider, ciphertext))
 
     async def remove(self, record: Resource, now: datetime) -> None:  # noqa: ARG002 - as `RecordStorage`
@@ -150,10 +150,10 @@ def connection_id(workspace_id: UUID, provider: str) -> UUID:
     return uuid5(workspace_id, f"connection:{provider}")
 
 
-def sealed_fields(ciphertext: bytes) -> dict[str, Any]:
+def encrypted_credential_fields(ciphertext: bytes) -> dict[str, Any]:
     """Returns the fields of a record with new credentials."""
     return {
-        "sealed_credentials": b64encode(ciphertext).decode(),
+        "encrypted_credentials": b64encode(ciphertext).decode(),
         "credentials_id": fingerprint(ciphertext),
     }
 

@@ -15,7 +15,7 @@ from service_core.commerce.connections.models import (
     ConnectionRecord,
     ConnectionRowStorage,
     connection_id,
-    sealed_fields,
+    encrypted_credential_fields,
 )
 from service_core.commerce.connections.operations import list_providers, test_connection
 from service_core.commerce.connections.schemas import ConnectionAnswer, ConnectionPatch, NewConnection
@@ -69,7 +69,9 @@ async def create_connection(new: NewConnection, write: WriteContext[ConnectionTo
         )
     credentials = _require_declared_credentials(provider, new.credentials)
     _require_unique_accounts(new.accounts)
-    sealed = sealed_fields(write.prepared.encrypt(provider.id, credentials)) if credentials else {}
+    stored = (
+        encrypted_credential_fields(write.prepared.encrypt(provider.id, credentials)) if credentials else {}
+    )
     return ConnectionRecord(
         **{**write.new_fields(), "id": id_},
         name=provider.label,
@@ -79,7 +81,7 @@ async def create_connection(new: NewConnection, write: WriteContext[ConnectionTo
         error=None,
         accounts=tuple(new.accounts),
         last_synced_at=None,
-        **({"credentials_id": None} | sealed),
+        **({"credentials_id": None} | stored),
     )
 
 
@@ -94,7 +96,7 @@ async def update_connection(
         changed["accounts"] = tuple(patch.accounts)
     if patch.credentials is not None:
         credentials = _require_declared_credentials(provider, patch.credentials, are_required=True)
-        changed |= sealed_fields(write.prepared.encrypt(connection.provider, credentials))
+        changed |= encrypted_credential_fields(write.prepared.encrypt(connection.provider, credentials))
     changed |= _changed_status(connection, patch, provider)
     return connection.with_fields(write.caller.now, **changed)
 
@@ -114,13 +116,18 @@ async def load_connection_serializer(
     *,
     providers: InstalledProviders,
 ) -> Serializer:
-    """Returns how connections are shown: with the label of the provider and where its webhooks go."""
+    """Returns how connections are shown: with the label of the provider and where its webhooks go.
+
+    Their table has no name, time of change or creator, so these are left out.
+    """
+    shown = ConnectionAnswer.model_fields.keys() - {"label", "webhook_path"}
 
     def serialize(state: State) -> State:
         provider = providers.by_id.get(state["provider"])
         accepts_webhooks = provider is not None and provider.accepts_webhooks
         path = f"/webhooks/{state['provider']}" if accepts_webhooks else None
-        return {**state, "label": provider.label if provider else state["provider"], "webhook_path": path}
+        stored = {name: value for name, value in state.items() if name in shown}
+        return {**stored, "label": provider.label if provider else state["provider"], "webhook_path": path}
 
     return serialize
 
@@ -131,7 +138,7 @@ def require_stored_credentials(caller: Caller, prior: State | None, new: State |
     Raises:
         Conflict: ``not_undoable``.
     """
-    if prior is None or new is None or new["sealed_credentials"] is not None:
+    if prior is None or new is None or new["encrypted_credentials"] is not None:
         return
     if prior["credentials_id"] != new["credentials_id"]:
         raise Conflict(
@@ -188,9 +195,11 @@ def _changed_status(
         return {}
     if not is_paused and patch.credentials is None:
         return {}
+    has_credentials = patch.credentials is not None or connection.credentials_id is not None
+    if connection.last_synced_at is not None and not has_credentials:
+        return {"status": ConnectionStatus.EXPIRED, "error": CREDENTIALS_LOST}
     if connection.last_synced_at is not None:
         return {"status": ConnectionStatus.CONNECTED, "error": None}
-    has_credentials = patch.credentials is not None or connection.credentials_id is not None
     return {"status": _status_before_first_sync(provider, has_credentials=has_credentials), "error": None}
 
 
@@ -198,7 +207,8 @@ def _effect_summaries(prior: State | None, new: State | None) -> list[str]:
     if new is None:
         return ["Its credentials are deleted for good; an undo restores the connection without them."]
     if prior is None:
-        return [CREDENTIALS_LOST] if new["credentials_id"] and new["created_at"] else []
+        is_restored = new["created_at"] is not None and new["updated_at"] != new["created_at"]
+        return [CREDENTIALS_LOST] if new["credentials_id"] and is_restored else []
     changed = changed_fields(prior, new)
     summaries = []
     if "credentials_id" in changed:

@@ -8,7 +8,7 @@ from service_core.commerce.connections.models import (
     ConnectionRecord,
     ConnectionRowStorage,
     connection_id,
-    sealed_fields,
+    encrypted_credential_fields,
 )
 
 
@@ -26,7 +26,7 @@ def plan_connection_save(row: Connection, ciphertext: bytes | None) -> ChangePla
         record = ConnectionRecord.from_row(row, row.provider, None)
         fields = {"credentials_id": present.credentials_id} if present else {}
         if ciphertext is not None:
-            fields = sealed_fields(ciphertext)
+            fields = encrypted_credential_fields(ciphertext)
         new = record.model_copy(update=fields)
         return Change(Action.CREATE if present is None else Action.UPDATE, present, new)
 

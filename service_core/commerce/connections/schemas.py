@@ -1,9 +1,12 @@
 """Request and response models of connections."""
 
+from uuid import UUID
+
 from pydantic import Field
 
-from service_core.analytics.connections.models import ProviderKind
-from service_core.commerce.connections.models import ConnectionRecord, ProviderAccount
+from service_core.analytics.connections.models import ConnectionStatus, ProviderKind
+from service_core.changes.resource import MillisecondDatetime
+from service_core.commerce.connections.models import ProviderAccount
 from service_core.kernel.schemas import BodyModel, ResponseModel
 
 
@@ -31,9 +34,21 @@ class ConnectionPatch(BodyModel):
     )
 
 
-class ConnectionAnswer(ConnectionRecord):
+class ConnectionAnswer(ResponseModel):
     """A connected provider."""
 
+    id: UUID
+    workspace_id: UUID
+    created_at: MillisecondDatetime | None = Field(description="Null in the dry run of a creation.")
+    provider: str = Field(description="Id of the provider.")
+    kind: ProviderKind
+    status: ConnectionStatus
+    error: str | None = Field(description="The problem, for people; null if there is none.")
+    accounts: list[ProviderAccount] = Field(description="Those that are read, with assets for conversions.")
+    credentials_id: str | None = Field(
+        description="Fingerprint of the stored credentials; another one after they were replaced, null without any."
+    )
+    last_synced_at: MillisecondDatetime | None
     label: str = Field(description="Name of the provider.")
     webhook_path: str | None = Field(
         description="Path of its webhooks on the ingest host; the id of the workspace follows. Null if it sends none."
