@@ -540,6 +540,8 @@ from service_core.workspace.links.ports import ClickStore as ClickStore
 from service_core.workspace.links.ports import RedirectCache as RedirectCache
 from service_core.workspace.links.ports import RedirectCacheUnavailable as RedirectCacheUnavailable
 from service_core.workspace.links.redirect import Redirect as Redirect
+from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE as CONFIRM_OCCURRENCE
+from service_core.workspace.notifications.models import FAILED_CONFIRMATION_PAUSE as FAILED_CONFIRMATION_PAUSE
 from service_core.workspace.notifications.models import Channel as Channel
 from service_core.workspace.notifications.models import Notification as Notification
 from service_core.workspace.notifications.models import NotificationStatus as NotificationStatus

@@ -11,7 +11,12 @@ from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
 from hosts.web.email_reports import DELIVERY_LABELS, RECIPIENT_LABELS, split_recipients
-from hosts.web.forms import FormFields, parse_id_or_raise_not_found, parse_number_or_text
+from hosts.web.forms import (
+    FormFields,
+    format_number_exactly,
+    parse_id_or_raise_not_found,
+    parse_number_or_text,
+)
 from hosts.web.one_time import (
     ShownSecret,
     delete_secret_cookie,
@@ -259,7 +264,7 @@ def _values_of_alert(alert: Answer) -> dict[str, str]:
         name: alert.get(name) or "" for name in ("name", "metric_id", "period", "condition", "webhook_url")
     }
     return texts | {
-        "value": "" if alert["value"] is None else f"{alert['value']:g}",
+        "value": "" if alert["value"] is None else format_number_exactly(alert["value"]),
         "recipients": "\n".join(alert["recipients"]),
         "active": "1" if alert["active"] else "",
     }

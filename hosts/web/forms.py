@@ -110,6 +110,11 @@ def parse_id_or_raise_not_found(text: str) -> UUID:
         raise NotFound from None
 
 
+def format_number_exactly(number: float) -> str:
+    """Returns a number as a form shows it, so that saving the form does not change it: ``1250.5``, ``3``."""
+    return str(number).removesuffix(".0")
+
+
 def parse_number_or_text(text: str) -> float | str | None:
     """The number that a text is; a text that is none, for the API to refuse; None for nothing."""
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hosts.web.cards.card import Answer
-from hosts.web.forms import FormFields, parse_number_or_text
+from hosts.web.forms import FormFields, format_number_exactly, parse_number_or_text
 from service_core.workspace.settings.fields import SettingFields
 
 SETTING_LABELS: Final[Mapping[str, str]] = {
@@ -114,4 +114,4 @@ def _names_of_lines(text: str) -> list[str]:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return format_number_exactly(value) if isinstance(value, float) else str(value)

@@ -1,6 +1,7 @@
 """Builds what puts notifications into the outbox and sends them."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from hosts.composition.components import build_report_batch_runner
@@ -23,15 +24,23 @@ from service_core.workspace.notifications.recipients import RecipientStatuses
 NOTIFICATION_SECONDS: Final = 30
 """Interval of looking for due notifications."""
 
+DELETION_INTERVAL: Final = timedelta(hours=1)
+"""Interval of deleting old results."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Notifications:
-    """Puts due notifications into the outbox, and sends those in it."""
+    """Puts due notifications into the outbox, and sends those in it.
+
+    Attributes:
+        next_deletion_at: when old results are deleted again; None before the first time.
+    """
 
     email_reports: EmailReportScheduler
     alerts: AlertChecker
     worker: NotificationWorker
     clock: Clock
+    next_deletion_at: datetime | None = None
 
     async def run(self) -> None:
         """Queues and sends what is due now.
@@ -43,7 +52,9 @@ class Notifications:
         await self.email_reports.queue_due_emails(now)
         await self.alerts.check_due_alerts(now)
         await self.worker.send_due_notifications()
-        await self.worker.delete_old_results(now)
+        if self.next_deletion_at is None or self.next_deletion_at <= now:
+            await self.worker.delete_old_results(now)
+            self.next_deletion_at = now + DELETION_INTERVAL
 
 
 def build_notifications(
@@ -75,6 +86,8 @@ def build_notifications(
         (Alert.resource_type, Channel.WEBHOOK): alert_sender.send_webhook,
     }
     worker = ports.build_from_adapters(NotificationWorker, senders=senders)
-    checker = ports.build_from_adapters(AlertChecker, reports=runner.reports, statuses=statuses, urls=urls)
+    checker = ports.build_from_adapters(
+        AlertChecker, reports=runner.reports, statuses=statuses, urls=urls, catalog=ports.registry.catalog
+    )
     scheduler = ports.build_from_adapters(EmailReportScheduler, statuses=statuses)
     return Notifications(scheduler, checker, worker, ports.clock)

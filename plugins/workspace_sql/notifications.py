@@ -11,7 +11,13 @@ from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import row_of
 from plugins.workspace_sql.statements import insert_if_absent, is_free, matches, upsert
 from plugins.workspace_sql.tables import EMAIL_CONSENTS, NOTIFICATIONS
-from service_core.plugin import EmailConsent, Notification
+from service_core.plugin import (
+    CONFIRM_OCCURRENCE,
+    FAILED_CONFIRMATION_PAUSE,
+    EmailConsent,
+    Notification,
+    NotificationStatus,
+)
 
 _ROW: Final = NOTIFICATIONS.c
 
@@ -20,13 +26,31 @@ class SqlNotificationOutbox(SqlStore):
     """Implements the port `NotificationOutbox`."""
 
     async def add_notifications_if_absent(self, notifications: Sequence[Notification]) -> int:
-        """Adds notifications; one of the same source, occurrence, channel and target stays. Returns how many were added."""
-        added = 0
+        """Adds notifications; one of the same source, occurrence, channel and target stays. Returns how many were added.
+
+        A request to confirm that was skipped, or that failed a day ago or earlier, is replaced.
+        """
+        absent, added = await self._list_absent(notifications), 0
+        if not absent:
+            return 0
         async with self._database.write() as connection:
-            for notification in notifications:
+            for notification in absent:
+                if notification.occurrence == CONFIRM_OCCURRENCE:
+                    await connection.execute(_delete_replaceable_confirmation(notification))
                 insert = insert_if_absent(connection, NOTIFICATIONS).values(row_of(notification))
                 added += (await connection.execute(insert.returning(_ROW.id))).first() is not None
         return added
+
+    async def _list_absent(self, notifications: Sequence[Notification]) -> list[Notification]:
+        """Returns the notifications without a stored one that stays; without a lock, so the insert looks again."""
+        same_occurrences = sa.select(NOTIFICATIONS).where(
+            _ROW.source_id.in_({one.source_id for one in notifications}),
+            _ROW.occurrence.in_({one.occurrence for one in notifications}),
+        )
+        stored = {
+            _key(one): one for one in await self._database.fetch_records(Notification, same_occurrences)
+        }
+        return [one for one in notifications if _is_absent_or_replaceable(one, stored.get(_key(one)))]
 
     async def list_due_notifications(self, now: datetime, limit: int) -> list[Notification]:
         """Returns the notifications whose next attempt is due and which no process sends, longest due first."""
@@ -58,8 +82,37 @@ class SqlNotificationOutbox(SqlStore):
         return await self._database.fetch_records(Notification, own.order_by(_ROW.id.desc()).limit(limit))
 
     async def delete_final_before(self, instant: datetime) -> int:
-        """Deletes notifications that became final before an instant; returns how many."""
-        return await self._database.execute(sa.delete(NOTIFICATIONS).where(_ROW.done_at < instant))
+        """Deletes notifications that became final before an instant, but no request to confirm; returns how many."""
+        return await self._database.execute(
+            sa.delete(NOTIFICATIONS).where(_ROW.done_at < instant, _ROW.occurrence != CONFIRM_OCCURRENCE)
+        )
+
+
+def _key(notification: Notification) -> tuple[UUID, str, str, str]:
+    return notification.source_id, notification.occurrence, notification.channel, notification.target
+
+
+def _is_absent_or_replaceable(wanted: Notification, stored: Notification | None) -> bool:
+    if stored is None:
+        return True
+    if wanted.occurrence != CONFIRM_OCCURRENCE or stored.done_at is None:
+        return False
+    if stored.status is NotificationStatus.FAILED:
+        return stored.done_at <= wanted.created_at - FAILED_CONFIRMATION_PAUSE
+    return stored.status is NotificationStatus.SKIPPED
+
+
+def _delete_replaceable_confirmation(wanted: Notification) -> sa.Delete:
+    """Returns the statement that deletes a request to confirm that was skipped, or that failed a day ago or earlier."""
+    source_id, occurrence, channel, target = _key(wanted)
+    same = matches(NOTIFICATIONS, source_id=source_id, occurrence=occurrence, channel=channel, target=target)
+    failed_long_ago = sa.and_(
+        _ROW.status == NotificationStatus.FAILED,
+        _ROW.done_at <= wanted.created_at - FAILED_CONFIRMATION_PAUSE,
+    )
+    return sa.delete(NOTIFICATIONS).where(
+        same, sa.or_(_ROW.status == NotificationStatus.SKIPPED, failed_long_ago)
+    )
 
 
 class SqlEmailConsents(SqlStore):

@@ -39,10 +39,10 @@ undo
 SECOND_PAGE = """
 list_funnel_persons get_paths list_path_sessions list_journeys
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
-send_test_email list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
+list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
 update_connection delete_connection test_connection create_annotation update_annotation delete_annotation
-create_email_report update_email_report delete_email_report create_alert update_alert delete_alert
-rotate_webhook_secret update_share_link
+create_email_report update_email_report delete_email_report send_test_email create_alert update_alert
+delete_alert rotate_webhook_secret update_share_link
 """
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations

@@ -1,10 +1,12 @@
 """Alerts: pages, checks of metrics, e-mails and signed webhooks."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
 
@@ -12,8 +14,11 @@ import pytest
 
 from hosts.worker.notifications import build_notifications
 from service_core.analytics.ports import StoreUnavailable
+from service_core.analytics.query.catalog import MetricUnit
 from service_core.delivery.notifications.alert_sender import WebhookUnavailable
+from service_core.delivery.notifications.alert_text import format_value_with_unit
 from service_core.testing.event_builder import EventBuilder
+from service_core.workspace.notifications.models import NotificationStatus
 
 PAGE = "/app/w/k3Jx9QmZ2aPr/alerts"
 HOOK = "https://hooks.example.com/touchpoint?a=1"
@@ -98,7 +103,8 @@ async def test_alert_is_sent_once_while_it_lasts_and_again_after_it_was_over(
     await save_alert(ann)
     [message] = await run_at(shop_deployment, notifications, NOON)
     assert (message.to, message.subject) == ("ann@example.com", "Alert: Few visitors")
-    assert "You asked to be told when it is below 5." in message.text
+    assert "Visitors was 1 on 2026-03-08" in message.text
+    assert "The alert is sent when it is below 5." in message.text
     assert "/email/unsubscribe?" in message.unsubscribe_url
     assert await run_at(shop_deployment, notifications, NOON + timedelta(hours=1)) == []
     assert await run_at(shop_deployment, notifications, NOON + timedelta(days=1)) == []
@@ -127,8 +133,10 @@ async def test_unusual_value_names_the_expected_range(shop_deployment, ann, noti
     await add_visitors(shop_deployment, "2026-05-04", 40)
     await save_alert(ann, condition="unusual")
     [message] = await run_at(shop_deployment, notifications, datetime(2026, 5, 5, 16, tzinfo=UTC))
-    assert "visitors was 40 on 2026-05-04" in message.text
-    assert "Expected: 14 to 26. That is the median of the same weekday of the last 8 weeks" in message.text
+    assert "Visitors was 40 on 2026-05-04" in message.text
+    assert (
+        "Expected: 6.58 to 33.42. That is the median of the same weekday of the last 8 weeks" in message.text
+    )
 
 
 async def test_metric_that_cannot_be_read_is_no_alert_and_no_all_clear(
@@ -195,6 +203,124 @@ async def test_refused_webhook_is_tried_again_with_its_id(
     count_before = len(webhooks.sent)
     await run_at(shop_deployment, notifications, NOON + timedelta(minutes=9))
     assert len(webhooks.sent) == count_before
+
+
+async def test_replaced_secret_does_not_come_back_by_undo(shop_deployment, ann):
+    path = (await save_alert(ann, webhook_url=HOOK)).rpartition("/")[2]
+    gallery = shop_deployment.gallery
+    rotated = await gallery.send("POST", f"/alerts/{path}/webhook-secret", {"dry_run": False})
+    refused = await gallery.request("POST", f"/audit/{rotated['audit_id']}/undo", {"dry_run": False})
+    assert (refused.status, json.loads(refused.body)["code"]) == (409, "not_undoable")
+    assert (await gallery.send("GET", f"/alerts/{path}"))["webhook_version"] == 2
+
+
+async def test_stranger_who_does_not_confirm_is_asked_once(shop_deployment, ann, notifications):
+    await save_alert(ann, recipients="bob@elsewhere.example")
+    [request] = await run_at(shop_deployment, notifications, NOON)
+    assert request.subject == "Confirm alerts from Example Shop"
+    for days in (91, 182):
+        assert await run_at(shop_deployment, notifications, NOON + timedelta(days=days)) == []
+
+
+async def test_request_to_confirm_that_was_skipped_is_sent_after_the_pause(
+    shop_deployment, ann, notifications
+):
+    path = f"/alerts/{(await save_alert(ann, recipients='bob@elsewhere.example')).rpartition('/')[2]}"
+    gallery = shop_deployment.gallery
+    await notifications.alerts.check_due_alerts(NOON)
+    await gallery.send("PATCH", path, {"alert": {"active": False}, "dry_run": False})
+    assert await run_at(shop_deployment, notifications, NOON) == []
+    [skipped] = (await gallery.send("GET", f"{path}/deliveries"))["deliveries"]
+    assert skipped["status"] == "skipped"
+    await gallery.send("PATCH", path, {"alert": {"active": True}, "dry_run": False})
+    assert len(await run_at(shop_deployment, notifications, NOON)) == 1
+    assert await run_at(shop_deployment, notifications, NOON) == []
+
+
+async def test_request_to_confirm_that_failed_is_sent_again_after_a_day(shop_deployment, ann, notifications):
+    await save_alert(ann, recipients="bob@elsewhere.example")
+    await notifications.alerts.check_due_alerts(NOON)
+    outbox = notifications.worker.outbox
+    [queued] = await outbox.list_due_notifications(NOON, 10)
+    failed = replace(queued, status=NotificationStatus.FAILED, next_attempt_at=None, done_at=NOON)
+    await outbox.save_result(failed)
+    assert await run_at(shop_deployment, notifications, NOON + timedelta(hours=23)) == []
+    assert len(await run_at(shop_deployment, notifications, NOON + timedelta(hours=25))) == 1
+
+
+async def test_stored_notifications_are_not_written_again(shop_deployment, ann, notifications, monkeypatch):
+    await save_alert(ann, recipients="bob@elsewhere.example")
+    await run_at(shop_deployment, notifications, NOON)
+    outbox = notifications.worker.outbox
+
+    def refuse_to_write():
+        raise AssertionError("nothing is missing")
+
+    monkeypatch.setattr(outbox._database, "write", refuse_to_write)
+    await notifications.alerts.check_due_alerts(NOON + timedelta(minutes=1))
+
+
+async def test_old_results_are_deleted_once_an_hour(shop_deployment, notifications, monkeypatch):
+    deleted_before = []
+
+    async def record(worker, now):
+        deleted_before.append(now)
+
+    monkeypatch.setattr(type(notifications.worker), "delete_old_results", record)
+    for minutes in (0, 1, 59, 60, 61):
+        await run_at(shop_deployment, notifications, NOON + timedelta(minutes=minutes))
+    assert deleted_before == [NOON, NOON + timedelta(hours=1)]
+
+
+async def test_slow_webhooks_are_sent_eight_at_a_time(
+    shop_deployment, ann, notifications, webhooks, monkeypatch
+):
+    running, most = 0, 0
+
+    async def send_slowly(url, headers, body):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.02)
+        running -= 1
+        return 200
+
+    for number in range(10):
+        await save_alert(ann, recipients="", webhook_url=f"{HOOK}&n={number}")
+    monkeypatch.setattr(webhooks, "post", send_slowly)
+    await notifications.alerts.check_due_alerts(NOON)
+    assert await notifications.worker.send_due_notifications() == 10
+    assert 1 < most <= 8
+
+
+async def test_amounts_are_compared_in_major_units(shop_deployment, ann, notifications):
+    story = EventBuilder(shop_deployment.gallery.workspace.id)
+    story.add_event("purchase", at="2026-06-08T15:00", visitor="buyer", revenue=12_00, order_id="o1")
+    await shop_deployment.service.ports.events.append(story.events)
+    path = await save_alert(ann, metric_id="revenue", condition="above", value="10")
+    assert "above $10.00" in visible_words(await ann.get(path))
+    [message] = await run_at(shop_deployment, notifications, datetime(2026, 6, 9, 16, tzinfo=UTC))
+    assert "Revenue was 12.00 USD on 2026-06-08" in message.text
+    assert "The alert is sent when it is above 10.00 USD." in message.text
+
+
+async def test_threshold_with_many_digits_is_saved_unchanged(shop_deployment, ann):
+    path = await save_alert(ann, value="1234567.25")
+    assert 'name="value" value="1234567.25"' in (await ann.get(path)).body
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1250.5, MetricUnit.CURRENCY, "1,250.50 USD"),
+        (0.62, MetricUnit.RATIO, "62 %"),
+        (95.0, MetricUnit.SECONDS, "95 seconds"),
+        (40.0, MetricUnit.COUNT, "40"),
+        (None, MetricUnit.COUNT, "unknown"),
+    ],
+)
+def test_alert_email_names_the_unit(value, unit, text):
+    assert format_value_with_unit(value, unit, "USD") == text
 
 
 async def test_two_processes_send_an_alert_once(shop_deployment, ann, notifications):

@@ -1,5 +1,6 @@
 """Scheduled e-mails of reports and dashboards: pages, sending, confirmation of addresses, unsubscribing."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
@@ -207,6 +208,19 @@ async def test_test_email_goes_to_the_person_who_asks(shop_deployment, ann, noti
         ("ann@example.com", "[Test] Weekly numbers"),
         ("bob@elsewhere.example", "Confirm e-mails from Example Shop"),
     ]
+
+
+async def test_test_email_is_refused_to_unsubscribed_members_and_to_strangers(
+    shop_deployment, ann, notifications
+):
+    path = await schedule(shop_deployment, ann)
+    [message] = await run_at(shop_deployment, notifications, FRIDAY_8)
+    await shop_deployment.person().client.post(local_address(message.unsubscribe_url))
+    for email, reason in (("ann@example.com", "unsubscribed"), ("bob@elsewhere.example", "member")):
+        own = f"/email-reports/{path.rpartition('/')[2]}/test"
+        answer = await shop_deployment.gallery.request("POST", own, {"to": email})
+        assert answer.status == 422
+        assert reason in json.loads(answer.body)["error"]
 
 
 async def test_paused_or_deleted_email_is_not_sent(shop_deployment, ann, notifications):

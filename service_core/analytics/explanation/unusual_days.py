@@ -1,12 +1,12 @@
-"""Finds unusual days by comparing each with the same weekday of the weeks before.
+"""Finds unusual days by comparing each with the same weekday of the weeks before. Alerts use the same rule.
 
 The rule: the expected value of a day is the median of the same weekday in the 8 weeks before. Its usual deviation is the
-median distance of these days from that median, times 1.4826, but at least the square root of the median for a count and a
-twentieth of the median for anything else. A day is unusual when it lies more than 3 usual deviations away. A day with fewer
-than 4 earlier weeks is not judged.
+median distance of these days from that median, times 1.4826, but at least the square root of the median (and 1) for a count
+and a twentieth of the median for anything else. A day is unusual when it lies more than 3 usual deviations away. A day with
+fewer than 4 earlier weeks is not judged.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from math import sqrt
@@ -65,11 +65,20 @@ def expected_range_of_day(
 ) -> ExpectedRange | None:
     """Returns the range expected of a day by the same weekdays before it; None with fewer than 4 of them."""
     before = (value_by_day.get(day - timedelta(weeks=weeks)) for weeks in range(1, WEEKS_COMPARED + 1))
-    values = [value for value in before if value is not None]
-    if len(values) < MIN_WEEKS:
+    return expected_range([value for value in before if value is not None], is_count=is_count)
+
+
+def expected_range(earlier: Sequence[float], *, is_count: bool) -> ExpectedRange | None:
+    """Returns the range expected by earlier values; None with fewer than 4 of them.
+
+    Args:
+        earlier: known values of the compared days or weeks, in any order.
+        is_count: as in `find_unusual_days`.
+    """
+    if len(earlier) < MIN_WEEKS:
         return None
-    middle = median(values)
-    typical = _MAD_TO_STANDARD_DEVIATION * median([abs(value - middle) for value in values])
+    middle = median(earlier)
+    typical = _MAD_TO_STANDARD_DEVIATION * median([abs(value - middle) for value in earlier])
     least = max(1.0, sqrt(abs(middle))) if is_count else _MIN_SHARE * abs(middle)
     tolerance = DEVIATIONS * max(typical, least)
     low = middle - tolerance

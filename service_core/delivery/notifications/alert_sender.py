@@ -13,10 +13,9 @@ from service_core.access.models import Workspace
 from service_core.access.public_urls import PublicUrls
 from service_core.changes.ports import Transactions
 from service_core.delivery.notifications.delivery_worker import NotificationObsolete, NotificationRefused
-from service_core.delivery.notifications.schedule_email_reports import CONFIRM_OCCURRENCE
 from service_core.kernel.clock import Clock
 from service_core.workspace.alerts.models import Alert, webhook_secret
-from service_core.workspace.notifications.models import Notification
+from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, Notification
 from service_core.workspace.notifications.recipients import RecipientStatuses
 from service_core.workspace.notifications.signed_links import EmailLink, build_signed_url
 

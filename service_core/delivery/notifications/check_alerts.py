@@ -11,10 +11,11 @@ from service_core.access.internal_callers import build_unlimited_read_only_calle
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
 from service_core.access.public_urls import PublicUrls
+from service_core.analytics.query.catalog import Catalog, MetricUnit
 from service_core.analytics.reads.query.operations import post_query
 from service_core.analytics.reads.query.schemas import QueryRequest
 from service_core.changes.ports import Transactions
-from service_core.delivery.notifications.schedule_email_reports import CONFIRM_OCCURRENCE
+from service_core.delivery.notifications.alert_text import describe_fired_alert
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import ApiError
 from service_core.kernel.timestamps import format_timestamp
@@ -22,7 +23,7 @@ from service_core.kernel.wall_clock import day_start, local_date
 from service_core.workspace.alerts.evaluate import COMPARED_PERIODS, Evaluation, evaluate_alert
 from service_core.workspace.alerts.models import Alert, AlertState, AlertStatus
 from service_core.workspace.alerts.ports import AlertStates
-from service_core.workspace.notifications.models import Channel, Notification
+from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, Channel, Notification
 from service_core.workspace.notifications.ports import NotificationOutbox
 from service_core.workspace.notifications.recipients import RecipientStatus, RecipientStatuses
 from service_core.workspace.reports.run_report import ReportRunner
@@ -52,6 +53,7 @@ class AlertChecker:
         statuses: who gets e-mails.
         outbox: keeps what is to be sent.
         urls: addresses of the web application.
+        catalog: names and units of metrics.
     """
 
     workspaces: CredentialStore
@@ -61,6 +63,7 @@ class AlertChecker:
     statuses: RecipientStatuses
     outbox: NotificationOutbox
     urls: PublicUrls
+    catalog: Catalog
 
     async def check_due_alerts(self, now: datetime) -> int:
         """Returns how many alerts were checked; one that cannot be read is kept as unknown.
@@ -120,7 +123,9 @@ class AlertChecker:
             return None, Evaluation(AlertStatus.UNKNOWN, reason=type(fault).__name__)
         value = values.get(first_day)
         earlier = [values.get(first_day - _WEEK * back) for back in range(COMPARED_PERIODS, 0, -1)]
-        return value, evaluate_alert(alert, value, earlier)
+        metric = self.catalog.metrics.get(alert.metric_id)
+        is_count = metric is not None and metric.unit is MetricUnit.COUNT
+        return value, evaluate_alert(alert, value, earlier, is_count=is_count)
 
     async def _read_values(
         self, workspace: Workspace, alert: Alert, first_day: date, now: datetime
@@ -162,7 +167,8 @@ class AlertChecker:
         """Puts an alert into the outbox for each of its targets."""
         statuses = await self.statuses.get_statuses(workspace.id, alert.id, alert.recipients)
         url = f"{self.urls.web_url}/w/{workspace.public_id}/alerts/{alert.id}"
-        text = describe_fired_alert(workspace, alert, state, first_day, url)
+        metric = self.catalog.metrics.get(alert.metric_id)
+        text = describe_fired_alert(workspace, alert, metric, state, first_day, url=url)
         targets = [(Channel.EMAIL, email, text) for email, status in statuses.items() if status.is_sendable]
         if alert.webhook_url is not None:
             body = json.dumps(_webhook_body(workspace, alert, state, first_day, url))
@@ -194,26 +200,6 @@ def last_complete_period(alert: Alert, now: datetime, workspace: Workspace) -> d
     if alert.period == "day":
         return today - _DAY
     return today - timedelta(days=today.weekday() + 7)
-
-
-def describe_fired_alert(
-    workspace: Workspace, alert: Alert, state: AlertState, first_day: date, url: str
-) -> str:
-    """Returns the text of the e-mail: the value, the expected range and the rule."""
-    period = f"on {first_day}" if alert.period == "day" else f"in the week of {first_day}"
-    if alert.condition == "unusual":
-        compared = "the same weekday of the last 8 weeks" if alert.period == "day" else "the last 8 weeks"
-        rule = (
-            f"Expected: {_number(state.low)} to {_number(state.high)}. That is the median of {compared}, plus or minus "
-            "3 times the median absolute deviation."
-        )
-    else:
-        rule = f"You asked to be told when it is {alert.condition} {_number(alert.value)}."
-    name = " ".join(workspace.name.split())
-    return (
-        f"{name}: {alert.metric_id} was {_number(state.value)} {period}.\n\n{rule}\n\n"
-        f"You get no further e-mail while this lasts.\n\n{url}\n"
-    )
 
 
 def _webhook_body(
@@ -260,13 +246,3 @@ def _is_due(before: AlertState | None, period_start: datetime, now: datetime, al
     if before is None or before.checked_period < period_start or before.checked_at < alert.updated_at:
         return True
     return before.status is AlertStatus.UNKNOWN and now - before.checked_at >= RECHECK_INTERVAL
-
-
-def _number(value: float | None) -> str:
-    return (
-        "unknown"
-        if value is None
-        else f"{value:,.6g}"
-        if abs(value) < 1
-        else f"{value:,.2f}".rstrip("0").rstrip(".")
-    )

@@ -1,14 +1,16 @@
 """Sends due notifications. One process at a time holds the claim of a notification."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.clock import Clock
 from service_core.workspace.notifications.models import (
     Channel,
@@ -26,7 +28,10 @@ MAX_NOTIFICATIONS: Final = 50
 """Notifications that one run sends at most."""
 
 KEPT_FOR: Final = timedelta(days=90)
-"""How long the result of a notification is kept."""
+"""How long the result of a notification is kept; that of a request to confirm stays, because it is sent once."""
+
+MAX_CONCURRENT: Final = 8
+"""Notifications that one run sends at the same time, so that slow hosts do not hold up the others."""
 
 _log: Final = logging.getLogger("touchpoint.notifications")
 
@@ -44,7 +49,7 @@ class NotificationRefused(Exception):
 
 
 class NotificationObsolete(Exception):
-    """A notification has no place to go any more, such as an e-mail to somebody who unsubscribed."""
+    """A notification that is not sent any more, such as an e-mail to somebody who unsubscribed."""
 
 
 Send = Callable[[Workspace, Notification], Awaitable[int | None]]
@@ -73,14 +78,23 @@ class NotificationWorker:
         Raises:
             StoreUnavailable: the outbox cannot be read or written.
         """
-        holder, sent = uuid4(), 0
-        for notification in await self.outbox.list_due_notifications(self.clock(), MAX_NOTIFICATIONS):
-            now = self.clock()
-            if await self.outbox.claim_notification(notification.id, holder, now, now + CLAIM_DURATION):
-                result = await self._attempt(notification)
-                await self.outbox.save_result(result)
-                sent += result.error is None
-        return sent
+        holder, slots = uuid4(), asyncio.Semaphore(MAX_CONCURRENT)
+
+        async def send_when_free(notification: Notification) -> bool:
+            async with slots:
+                return await self._claim_and_send(notification, holder)
+
+        due = await self.outbox.list_due_notifications(self.clock(), MAX_NOTIFICATIONS)
+        return sum(await gather_or_cancel(*(send_when_free(notification) for notification in due)))
+
+    async def _claim_and_send(self, notification: Notification, holder: UUID) -> bool:
+        """Returns whether a notification was sent; False if another process has it."""
+        now = self.clock()
+        if not await self.outbox.claim_notification(notification.id, holder, now, now + CLAIM_DURATION):
+            return False
+        result = await self._attempt(notification)
+        await self.outbox.save_result(result)
+        return result.error is None
 
     async def delete_old_results(self, now: datetime) -> None:
         """Deletes the results of notifications that became final long ago."""

@@ -9,7 +9,6 @@ from service_core.access.models import Workspace
 from service_core.access.public_urls import PublicUrls
 from service_core.changes.ports import Transactions
 from service_core.delivery.notifications.delivery_worker import NotificationObsolete, NotificationRefused
-from service_core.delivery.notifications.schedule_email_reports import CONFIRM_OCCURRENCE
 from service_core.kernel.errors import ApiError
 from service_core.workspace.dashboards.card_reports import load_card_reports
 from service_core.workspace.dashboards.models import Dashboard
@@ -17,7 +16,7 @@ from service_core.workspace.dashboards.run_dashboard import DashboardRun, run_da
 from service_core.workspace.dashboards.schemas import RunOverrides
 from service_core.workspace.email_reports.models import EmailReport
 from service_core.workspace.email_reports.operations import TEST_OCCURRENCE
-from service_core.workspace.notifications.models import Notification
+from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, Notification
 from service_core.workspace.notifications.recipients import RecipientStatuses
 from service_core.workspace.notifications.signed_links import EmailLink, build_signed_url
 from service_core.workspace.reports.models import Report, ReportsById

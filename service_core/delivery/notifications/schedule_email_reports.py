@@ -12,15 +12,12 @@ from service_core.kernel.timestamps import format_timestamp
 from service_core.workspace.email_reports.models import EmailReport
 from service_core.workspace.email_reports.operations import build_email_notification
 from service_core.workspace.email_reports.schedule import last_due_at
-from service_core.workspace.notifications.models import Notification
+from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, Notification
 from service_core.workspace.notifications.ports import NotificationOutbox
 from service_core.workspace.notifications.recipients import RecipientStatus, RecipientStatuses
 
 MAX_DELAY: Final = timedelta(days=2)
 """How late an e-mail is still sent, after the service was down when it was due."""
-
-CONFIRM_OCCURRENCE: Final = "confirm"
-"""Occurrence of the e-mail in which a recipient confirms the address: it is sent once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ class Alert(Resource):
         description="`above` or `below` `value`, or `unusual`: outside the expected range."
     )
     value: float | None = Field(
-        description="Of `above` and `below`, in the unit of the metric; amounts in minor units of the currency."
+        description="Of `above` and `below`, as `POST /query` answers the metric: money in major units of the "
+        "workspace's currency, rates as fractions, durations in seconds."
     )
     recipients: tuple[str, ...] = Field(description="E-mail addresses.")
     webhook_url: str | None

@@ -8,6 +8,8 @@ from service_core.changes.envelope import Envelope
 from service_core.changes.models import Action, Change
 from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404
+from service_core.changes.resource import State
+from service_core.kernel.errors import Conflict
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
 from service_core.workspace.alerts.models import Alert, webhook_secret
 from service_core.workspace.alerts.schemas import AlertPath, RotateSecretBody
@@ -36,6 +38,18 @@ async def list_alert_deliveries(
         recipients=[RecipientAnswer(email=email, status=status) for email, status in found.items()],
         deliveries=[SentNotification.from_notification(one) for one in sent],
     )
+
+
+def refuse_former_secret(caller: Caller, prior: State | None, new: State | None) -> None:  # noqa: ARG001 - as `ResourceType.check_permitted`
+    """Refuses an undo that would bring back a replaced signing secret.
+
+    Raises:
+        Conflict: ``not_undoable``.
+    """
+    if prior is not None and new is not None and prior["webhook_version"] > new["webhook_version"]:
+        raise Conflict(
+            "A replaced signing secret does not come back", "not_undoable", hint="Create a new one instead."
+        )
 
 
 @operation(

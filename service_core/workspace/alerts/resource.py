@@ -12,7 +12,11 @@ from service_core.changes.resource_definition import Listing, WriteContext, reso
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.workspace.alerts.models import Alert
-from service_core.workspace.alerts.operations import list_alert_deliveries, rotate_webhook_secret
+from service_core.workspace.alerts.operations import (
+    list_alert_deliveries,
+    refuse_former_secret,
+    rotate_webhook_secret,
+)
 from service_core.workspace.alerts.ports import AlertStates
 from service_core.workspace.alerts.schemas import AlertAnswer, AlertCheck, AlertPatch, NewAlert
 from service_core.workspace.notifications.recipients import normalize_recipients
@@ -36,8 +40,8 @@ def provide_catalog(
 async def create_alert(new: NewAlert, write: WriteContext[Catalog]) -> Alert:
     """Report a metric that is above or below a value, or unusual, after each day or week.
 
-    Unusual is a value outside the median of the same weekday of the last 8 weeks (or of the last 8 weeks), plus or
-    minus 3 times their median absolute deviation. An alert is sent once while it lasts.
+    Unusual is a value more than 3 usual deviations away from the median of the same weekday of the last 8 weeks (or of
+    the last 8 weeks). An alert is sent once while it lasts.
     """
     return _validated_alert(Alert(**write.new_fields(), **dict(new), webhook_version=1), write.prepared)
 
@@ -92,14 +96,20 @@ async def describe_alert_effect(_: RecordReader, prior: State | None, new: State
     """Returns whom the change of an alert reaches."""
     state = new or prior or {}
     targets = len(state["recipients"]) + (state["webhook_url"] is not None)
-    places = "1 target" if targets == 1 else f"{targets} targets"
+    targets_text = "1 target" if targets == 1 else f"{targets} targets"
     is_sent = bool(new and new["active"])
-    summary = f"'{state['name']}' is sent to {places}" if is_sent else f"'{state['name']}' is not sent"
+    summary = f"'{state['name']}' is sent to {targets_text}" if is_sent else f"'{state['name']}' is not sent"
     return ({"type": "alert", "summary": summary},)
 
 
 ALERTS: Final = resource(
-    ResourceType(Alert, Scope.WRITE_REPORTS, effects=describe_alert_effect, serializer=load_alert_serializer),
+    ResourceType(
+        Alert,
+        Scope.WRITE_REPORTS,
+        effects=describe_alert_effect,
+        serializer=load_alert_serializer,
+        check_permitted=refuse_former_secret,
+    ),
     "/alerts/{alertId}",
     listing=Listing("Alerts with their latest check, newest first."),
     get="One alert with its latest check.",

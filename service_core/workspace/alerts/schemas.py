@@ -20,7 +20,9 @@ class NewAlert(BodyModel):
     filters: list[FilterBody] = Field(default_factory=list, description="At most 10, joined by AND.")
     period: AlertPeriod = "day"
     condition: AlertCondition = "unusual"
-    value: float | None = Field(None, description="Of `above` and `below`; amounts in minor units.")
+    value: float | None = Field(
+        None, description="Of `above` and `below`: money in major units, rates as fractions."
+    )
     recipients: list[str] = Field(
         default_factory=list, description="At most 20 addresses; of non-members once they have confirmed."
     )

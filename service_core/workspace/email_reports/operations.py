@@ -9,7 +9,7 @@ from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.record_plans import get_or_404
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.ids import new_id
-from service_core.kernel.operations import Scope, operation
+from service_core.kernel.operations import RateLimitClass, Scope, operation
 from service_core.workspace.email_reports.models import EmailReport
 from service_core.workspace.email_reports.schemas import (
     Deliveries,
@@ -21,7 +21,11 @@ from service_core.workspace.email_reports.schemas import (
 )
 from service_core.workspace.notifications.models import Channel, Notification
 from service_core.workspace.notifications.ports import NotificationOutbox
-from service_core.workspace.notifications.recipients import RecipientStatuses, normalize_recipients
+from service_core.workspace.notifications.recipients import (
+    RecipientStatus,
+    RecipientStatuses,
+    normalize_recipients,
+)
 
 MAX_DELIVERIES: Final = 50
 TEST_OCCURRENCE: Final = "test:"
@@ -51,6 +55,7 @@ async def list_email_report_deliveries(
     "POST /email-reports/{emailReportId}/test",
     tag="email-reports",
     scope=Scope.WRITE_REPORTS,
+    rate_limit=RateLimitClass.MUTATION,
     idempotent=True,
 )
 async def send_test_email(
@@ -65,7 +70,10 @@ async def send_test_email(
     """Send the e-mail as it is now to a member of the workspace, within a minute."""
     email_report = await _load_email_report(path.emailReportId, caller, changes)
     (email,) = normalize_recipients([body.to], "to")
-    if email not in await statuses.get_member_emails(caller.workspace.id):
+    found = await statuses.get_statuses(caller.workspace.id, email_report.id, [email])
+    if found[email] is RecipientStatus.UNSUBSCRIBED:
+        raise Unprocessable(f"{email} unsubscribed from this e-mail", "invalid_field", field="to")
+    if found[email] is not RecipientStatus.MEMBER:
         raise Unprocessable(
             "A test e-mail is sent to a member of the workspace only", "invalid_field", field="to"
         )

@@ -20,6 +20,12 @@ RETRY_DELAYS: Final = (
 
 MAX_ERROR_LENGTH: Final = 300
 
+CONFIRM_OCCURRENCE: Final = "confirm"
+"""Occurrence of the e-mail in which a recipient confirms the address: it is sent once, so its result is kept."""
+
+FAILED_CONFIRMATION_PAUSE: Final = timedelta(days=1)
+"""Time after which a request to confirm that could not be sent is sent again."""
+
 
 class Channel(StrEnum):
     """How a notification reaches its target."""

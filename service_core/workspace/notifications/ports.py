@@ -29,7 +29,10 @@ class NotificationOutbox(Protocol):
     """Stores notifications until they are sent, and their results afterwards."""
 
     async def add_notifications_if_absent(self, notifications: Sequence[Notification]) -> int:
-        """Adds notifications; one of the same source, occurrence, channel and target stays. Returns how many were added."""
+        """Adds notifications; one of the same source, occurrence, channel and target stays. Returns how many were added.
+
+        A request to confirm that was skipped, or that failed a day ago or earlier, is replaced.
+        """
 
     async def list_due_notifications(self, now: datetime, limit: int) -> Sequence[Notification]:
         """Returns the notifications whose next attempt is due and which no process sends, longest due first."""
@@ -46,7 +49,7 @@ class NotificationOutbox(Protocol):
         """Returns the notifications of a source, newest first."""
 
     async def delete_final_before(self, instant: datetime) -> int:
-        """Deletes notifications that became final before an instant; returns how many."""
+        """Deletes notifications that became final before an instant, but no request to confirm; returns how many."""
 
 
 class EmailConsents(Protocol):

@@ -30,7 +30,7 @@ class RecipientStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecipientStatuses:
-    """Tells which recipients of a source get e-mails.
+    """Returns which recipients of a source get e-mails.
 
     Attributes:
         members, accounts: the members of workspaces.
@@ -86,5 +86,6 @@ def normalize_recipients(
             raise Unprocessable(refusal.message, "invalid_field", field=f"{field}[{position}]") from None
     unique = tuple(dict.fromkeys(emails))
     if len(unique) > MAX_RECIPIENTS or not (unique or may_be_empty):
-        raise Unprocessable(f"1 to {MAX_RECIPIENTS} recipients", "invalid_field", field=field)
+        count = f"At most {MAX_RECIPIENTS}" if may_be_empty else f"1 to {MAX_RECIPIENTS}"
+        raise Unprocessable(f"{count} recipients", "invalid_field", field=field)
     return unique

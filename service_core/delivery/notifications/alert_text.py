@@ -1,0 +1,67 @@
+"""The text of the e-mail of an alert."""
+
+from datetime import date
+
+from service_core.access.models import Workspace
+from service_core.analytics.query.catalog import Metric, MetricUnit
+from service_core.kernel.money import currency_decimals
+from service_core.workspace.alerts.models import Alert, AlertState
+
+_MONEY = (MetricUnit.CURRENCY, MetricUnit.CURRENCY_PER_UNIT)
+
+
+def describe_fired_alert(
+    workspace: Workspace, alert: Alert, metric: Metric | None, state: AlertState, first_day: date, *, url: str
+) -> str:
+    """Returns the text of the e-mail: the value, the expected range and the rule.
+
+    Args:
+        workspace: whose currency money has.
+        alert: the alert.
+        metric: names the value and its unit; None if the catalog has it no more.
+        state: what the check found.
+        first_day: first day of the checked period.
+        url: address of the alert.
+    """
+    unit = metric.unit if metric else MetricUnit.NUMBER
+    value, low, high, threshold = (
+        format_value_with_unit(number, unit, workspace.currency)
+        for number in (state.value, state.low, state.high, alert.value)
+    )
+    period = f"on {first_day}" if alert.period == "day" else f"in the week of {first_day}"
+    if alert.condition == "unusual":
+        compared = "the same weekday of the last 8 weeks" if alert.period == "day" else "the last 8 weeks"
+        rule = (
+            f"Expected: {low} to {high}. That is the median of {compared}, plus or minus 3 usual deviations."
+        )
+    else:
+        rule = f"The alert is sent when it is {alert.condition} {threshold}."
+    name, label = " ".join(workspace.name.split()), metric.label if metric else alert.metric_id
+    return (
+        f"{name}: {label} was {value} {period}.\n\n{rule}\n\n"
+        f"You get no further e-mail while this lasts.\n\n{url}\n"
+    )
+
+
+def format_value_with_unit(value: float | None, unit: MetricUnit, currency: str) -> str:
+    """Returns a value in words: ``1,250.50 USD``, ``62 %``, ``95 seconds``.
+
+    Args:
+        value: as `POST /query` answers it; None if it is unknown.
+        unit: of the metric.
+        currency: of money, as an ISO code.
+    """
+    if value is None:
+        return "unknown"
+    if unit in _MONEY:
+        return f"{value:,.{currency_decimals(currency)}f} {currency}"
+    if unit is MetricUnit.RATIO:
+        return f"{_format_number(value * 100)} %"
+    return f"{_format_number(value)} seconds" if unit is MetricUnit.SECONDS else _format_number(value)
+
+
+def _format_number(value: float) -> str:
+    """Returns a number with at most two decimals, or six significant digits below 1."""
+    if 0 < abs(value) < 1:
+        return f"{value:,.6g}"
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
