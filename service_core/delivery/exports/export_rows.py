@@ -18,6 +18,7 @@ from service_core.analytics.people.ports import PeoplePageQuery, Person
 from service_core.analytics.people.schemas import UserRow, user_row_fields_from_first_touch
 from service_core.analytics.ports import AggregateReader, TouchPathReader
 from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.analytics.reads.export_streams import RowBatch, RowStreams
 from service_core.delivery.exports.filters import Query
@@ -131,6 +132,9 @@ class ExportRows:
             path_reader=self.paths,
             models=self.models,
             queue=self.queue,
+            queries=MetricQueries(
+                self.catalog, sources=()
+            ),  # for segments, which no export of attribution has
         )
         without_touch = dict.fromkeys(column.name for column in CHANNEL_COLUMNS)
         rest = {**without_touch, **dict(report.unattributed), "channel": UNATTRIBUTED}
