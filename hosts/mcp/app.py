@@ -14,6 +14,7 @@ from hosts.composition.json_codec import CODEC
 from hosts.http.app import body_timeout_response, read_body_and_drain_excess, to_quart_response
 from hosts.mcp.features import McpFeatures
 from hosts.mcp.server import McpServer
+from hosts.mcp.tools import build_tools_of_v1_key_operations
 from service_core.access.key_authentication import parse_bearer_token
 from service_core.access.models import AuthContext
 from service_core.access.oauth.metadata import ServerMetadata
@@ -74,8 +75,10 @@ class _McpEndpoint:
     """The endpoint in front of the server."""
 
     def __init__(self, service: Service, addresses: ClientAddressResolver, features: McpFeatures) -> None:
-        self._server = McpServer(service, features)
-        self._read_server = McpServer(service, features, reads_only=True)
+        tools = build_tools_of_v1_key_operations(service.registry.operations)
+        self._server = McpServer(service, features, tools)
+        read_tools = [tool for tool in tools if tool.is_read]
+        self._read_server = McpServer(service, features.without_write_tools(), read_tools)
         self._admission = service.component(RequestAuthenticator)
         self._addresses = addresses
         http = service.settings.http

@@ -11,7 +11,7 @@ import binascii
 import hmac
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -70,6 +70,15 @@ class McpFeatures:
     resource_templates: Sequence[Mapping[str, Any]] = ()
     read_resource: Callable[[str], Sequence[Mapping[str, Any]] | None] = lambda _: None
     methods: Mapping[str, Callable[["FeatureCall"], Awaitable[Result]]] = field(default_factory=dict)
+
+    def without_write_tools(self) -> "McpFeatures":
+        """Returns the features without tools that do not declare ``readOnlyHint``."""
+        reads = {
+            name: tool
+            for name, tool in self.tools.items()
+            if tool.entry.get("annotations", {}).get("readOnlyHint") is True
+        }
+        return replace(self, tools=reads)
 
     def find_answer(
         self, call: JsonRpcRequest, *, stateless: bool

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from hosts.mcp.protocol import (
     is_stateless_request,
 )
 from hosts.mcp.tool_pages import build_page_of_tools
-from hosts.mcp.tools import Tool, build_tools_of_v1_key_operations
+from hosts.mcp.tools import Tool
 from service_core.access.models import AuthContext
 from service_core.access.rate_limits import RateLimits
 from service_core.access.scopes import require_scope
@@ -85,18 +85,14 @@ class McpServer:
     Args:
         service: the composed deployment.
         features: what it adds to the operations.
-        reads_only: know only tools that change nothing.
+        tools: tools of operations, in their order.
     """
 
-    def __init__(self, service: Service, features: McpFeatures, *, reads_only: bool = False) -> None:
+    def __init__(self, service: Service, features: McpFeatures, tools: Iterable[Tool]) -> None:
         self._service = service
         self._features = features
         self._client_requests = ClientRequests()
-        self._tools: Mapping[str, Tool] = {
-            tool.name: tool
-            for tool in build_tools_of_v1_key_operations(service.registry.operations)
-            if tool.is_read or not reads_only
-        }
+        self._tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
 
     async def answer_message(
         self,

@@ -8,7 +8,7 @@ import orjson
 from hosts.mcp.jsonrpc import INVALID_PARAMS, JsonRpcError, JsonRpcRequest
 
 MAX_PAGE_BYTES: Final = 64 * 1024 - 200
-"""Size of the entries of a page as JSON; the answer around them stays below 64 KiB."""
+"""Size of the entries of a page as JSON, unless it is one larger entry; the answer around them stays below 64 KiB."""
 
 Entry = Mapping[str, Any]
 
@@ -30,7 +30,10 @@ def build_page_of_tools(
     start = _position_of_cursor(call, entries)
     last = len(first_entries) if start < len(first_entries) else len(entries)
     end, size = start, 0
-    while end < last and (size := size + len(orjson.dumps(entries[end])) + 1) <= MAX_PAGE_BYTES:
+    while end < last:
+        size += len(orjson.dumps(entries[end])) + 1
+        if size > MAX_PAGE_BYTES and end > start:
+            break
         end += 1
     page: dict[str, Any] = {"tools": [*entries[start:end]]}
     return page | ({"nextCursor": entries[end]["name"]} if end < len(entries) else {})

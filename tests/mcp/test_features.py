@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from hosts.client_address import ClientAddressResolver
 from hosts.http.app import create_unprotected_quart_app
 from hosts.mcp.app import create_mcp_blueprint
+from hosts.mcp.features import McpFeatures
 from service_core.kernel.operations import Scope
 from tests.mcp.diagnostic_features import DIAGNOSTIC_FEATURES
 from tests.mcp.mcp_client import McpClient, connect_client, grant_access_token
@@ -35,11 +37,36 @@ def tool_call(name, **params):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name} | params}
 
 
-async def test_features_are_listed_after_the_operations(client, workspace_api):
+async def test_features_are_listed_on_the_first_page_before_the_operations(client, workspace_api):
     plain = await connect_client(workspace_api.service, client.workspace, workspace_api.now)
     listed, added = await client.tools(), [tool.entry for tool in DIAGNOSTIC_FEATURES.tools.values()]
-    assert listed == [*await plain.tools(), *added]
+    assert listed == [*added, *await plain.tools()]
     assert (await plain.send_message("prompts/list"))["result"] == {"prompts": []}
+
+
+async def test_read_address_has_only_features_that_declare_to_read(workspace_api):
+    service, shop = workspace_api.service, workspace_api.workspaces["shop"]
+    addresses = ClientAddressResolver()
+    writing = DIAGNOSTIC_FEATURES.tools["test_simple_text"]
+    reading = replace(
+        writing, entry={**writing.entry, "name": "reading", "annotations": {"readOnlyHint": True}}
+    )
+    features = McpFeatures(tools={"test_simple_text": writing, "reading": reading})
+    blueprint = create_mcp_blueprint(service, addresses, features)
+    app = create_unprotected_quart_app(service.dispatch, addresses, [blueprint])
+    token = await grant_access_token(service.ports.workspace, shop, workspace_api.now, scopes=set(Scope))
+    client = McpClient(app, token, shop)
+
+    async def result_of(message):
+        status, _, body = await client.send(message, path="/mcp?tools=read")
+        assert status == 200, body
+        return json.loads(body)
+
+    listed = await result_of({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    names = {tool["name"] for tool in listed["result"]["tools"]}
+    assert ("reading" in names, "test_simple_text" in names) == (True, False)
+    assert (await result_of(tool_call("test_simple_text")))["error"]["code"] == -32602
+    assert "result" in await result_of(tool_call("reading"))
 
 
 async def test_notifications_and_result_are_events_of_the_answer(client):
