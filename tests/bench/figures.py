@@ -23,13 +23,18 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def write_figures(name: str, table: str, page: Path = PAGE) -> None:
-    """Replaces the table of a bench in the page.
+    """Replaces the table of a bench in the page; refuses to when the working tree has changes.
 
     Args:
         name: of the bench; the page has its two marks.
         table: Markdown.
         page: the page with the figures.
+
+    Raises:
+        SystemExit: figures of this code could not be repeated from a commit.
     """
+    if describe_commit().endswith("-dirty"):
+        raise SystemExit("Commit first: figures name the commit they were taken from.")
     page.write_text(replace_figures(page.read_text(), name, f"{table}\n\n{taken_line()}"))
 
 
@@ -49,10 +54,11 @@ def replace_figures(text: str, name: str, figures: str) -> str:
 
 def taken_line() -> str:
     """Returns when, from which commit and on which machine figures are taken now."""
-    return f"Taken {datetime.now(UTC):%Y-%m-%d %H:%M} UTC from {_commit()} on {_machine()}."
+    return f"Taken {datetime.now(UTC):%Y-%m-%d %H:%M} UTC from {describe_commit()} on {_machine()}."
 
 
-def _commit() -> str:
+def describe_commit() -> str:
+    """Returns the short hash of the commit that is checked out, with ``-dirty`` if files differ from it."""
     return subprocess.run(
         ["git", "describe", "--always", "--dirty", "--exclude", "*"],
         cwd=ROOT,

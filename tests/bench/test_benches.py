@@ -50,7 +50,17 @@ def test_serving_bench_runs(monkeypatch):
     assert {"/health p99", "CPU of api, an event", "CPU of consumer, an event"} <= set(found)
 
 
-def test_figures_replace_their_own_table_and_name_date_commit_and_machine(tmp_path):
+def test_figures_of_changed_code_are_not_written(tmp_path, monkeypatch):
+    page = tmp_path / "figures.md"
+    page.write_text(PAGE)
+    monkeypatch.setattr(figures, "describe_commit", lambda: "0123abc-dirty")
+    with pytest.raises(SystemExit, match="Commit first"):
+        figures.write_figures("ingest", "new", page)
+    assert page.read_text() == PAGE
+
+
+def test_figures_replace_their_own_table_and_name_date_commit_and_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "describe_commit", lambda: "0123abc")
     page = tmp_path / "figures.md"
     page.write_text(PAGE)
     figures.write_figures("ingest", figures.markdown_table(("a", "b"), [("1", "2")]), page)
