@@ -30,7 +30,8 @@ from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 
 MAX_NAME_LENGTH: Final = 120
-PERIOD_LABELS: Final[Mapping[str, str]] = {"day": "each day", "week": "each week"}
+_PERIOD_ADJECTIVES: Final[Mapping[str, str]] = {"day": "Daily", "week": "Weekly"}
+PERIOD_LABELS: Final[Mapping[str, str]] = {"day": "every day", "week": "every week"}
 CONDITION_LABELS: Final[Mapping[str, str]] = {
     "unusual": "is unusual",
     "above": "is above a value",
@@ -75,8 +76,7 @@ async def show_new_alert(context: PageContext, public_id: str) -> Response:
     """The empty form."""
     view = await open_workspace_view(context, public_id)
     view.require(Scope.WRITE_REPORTS)
-    own = view.caller.acting_user.email if view.caller.acting_user else ""
-    values = {"once": new_token(), "metric_id": "visitors", "recipients": own, "active": "1"}
+    values = {"once": new_token(), "metric_id": "visitors", "recipients": view.own_email, "active": "1"}
     return await _new_alert_page(view, values)
 
 
@@ -155,12 +155,14 @@ async def load_alert(view: WorkspaceView, alert_id: str) -> Answer:
 
 
 def describe_rule(alert: Answer, setting: DisplayContext, view: WorkspaceView) -> str:
-    """Returns the rule in words: ``Visitors of each day: below 10``."""
+    """Returns the rule in words: ``Daily visitors below 10``."""
     label = setting.label(alert["metric_id"])
+    name = label if label[:2].isupper() else label[:1].lower() + label[1:]
+    subject = f"{_PERIOD_ADJECTIVES[alert['period']]} {name}"
     if alert["condition"] == "unusual":
-        return f"{label} of {PERIOD_LABELS[alert['period']]}: unusual"
+        return f"{subject} unusual"
     value = _format_value(alert["metric_id"], alert["value"], setting, view)
-    return f"{label} of {PERIOD_LABELS[alert['period']]}: {alert['condition']} {value}"
+    return f"{subject} {alert['condition']} {value}"
 
 
 def describe_check(alert: Answer, setting: DisplayContext, view: WorkspaceView) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from quart import Response
@@ -11,6 +10,7 @@ from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer
 from hosts.web.change_preview import FormWrite, preview_or_save, redirect_with_saved_note
 from hosts.web.forms import FormFields, parse_id_or_raise_not_found
+from hosts.web.local_dates import format_local_time
 from hosts.web.page_context import Page, PageContext
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.operations import Scope
@@ -19,7 +19,7 @@ STATUS_LABELS: Final[Mapping[str, str]] = {
     "connected": "Connected",
     "pending": "Waiting for the first sync",
     "error": "Not working",
-    "expired": "Credentials no longer accepted",
+    "expired": "Credentials rejected",
     "disconnected": "Paused",
 }
 
@@ -179,7 +179,7 @@ def _card(
         "label": (provider or connection or {})["label"],
         "provider": provider,
         "connection": connection,
-        "last_sync": _local_time(view, synced) if synced else None,
+        "last_sync": _local_time_with_zone(view, synced) if synced else None,
         "webhook_url": _webhook_url(view, provider_id) if provider and provider["accepts_webhooks"] else None,
         "account_lines": _lines_of_accounts(connection["accounts"]) if connection else "",
     }
@@ -190,9 +190,9 @@ def _webhook_url(view: WorkspaceView, provider_id: str) -> str:
     return f"{ingest_url}/webhooks/{provider_id}/{view.workspace.public_id}"
 
 
-def _local_time(view: WorkspaceView, timestamp: str) -> str:
-    local = datetime.fromisoformat(timestamp).astimezone(view.workspace.zone)
-    return f"{local.day} {local:%B %Y, %H:%M} ({view.workspace.timezone.replace('_', ' ')})"
+def _local_time_with_zone(view: WorkspaceView, timestamp: str) -> str:
+    local = format_local_time(timestamp, view.workspace.zone)
+    return f"{local} ({view.workspace.timezone.replace('_', ' ')})"
 
 
 def _typed_credentials(form: FormFields) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Crawlers: AI companies' crawlers, assistants acting for people, search engines and other bots, beside people."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from quart import Response, request
@@ -11,6 +11,7 @@ from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer, Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.queries import build_query_card_by_columns
+from hosts.web.concurrent_reads import gather_two_at_a_time
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import DATES_ONLY, RangeBar
 from hosts.web.value_labels import CRAWLER_CLASSES, label_dimension_value
@@ -23,12 +24,12 @@ MAX_CRAWLERS: Final = 200
 MAX_PAGES: Final = 20
 _METRICS: Final = ("events", "pageviews", "visitors")
 _CLASS_NOTES: Final[Mapping[str, str]] = {
-    "ai_assistant": "Fetch a page because a person asked an assistant for it.",
+    "ai_assistant": "Fetch a page when someone asks an assistant about it.",
     "ai_search": "Collect pages for AI search and answer engines.",
     "ai_training": "Collect pages to train AI models.",
     "search_engine": "Collect pages for search engines.",
     "other": "Link previews, monitoring, SEO tools, scripts.",
-    NOT_SET: "Headless browsers, prefetches and whatever names itself a bot.",
+    NOT_SET: "Headless browsers, prefetches and anything else that identifies as a bot.",
 }
 _PEOPLE: Final = "people"
 
@@ -69,14 +70,7 @@ async def show_crawlers(context: PageContext, public_id: str) -> Response:
     chosen = dict(state.page_parameters)
     filters = _chosen_filters(chosen)
     setting = build_display_context(context.component(Catalog), view.workspace)
-    crawlers, kinds, series, pages = await asyncio.gather(
-        _query(view, state, filters[:1], dimensions=["crawler_class", "crawler"], limit=MAX_CRAWLERS),
-        _query(view, state, [], dimensions=["is_bot", "crawler_class"], limit=20),
-        _query(
-            view, state, filters, metrics=["events"], dimensions=["crawler_class"], interval=state.interval
-        ),
-        _query(view, state, filters, metrics=["events"], dimensions=["page_path"], limit=MAX_PAGES),
-    )
+    crawlers, kinds, series, pages = await _read_crawlers(view, state, filters)
     return await view.render(
         "crawlers.html",
         bar=RangeBar(state, f"{context.base}{view.path}/crawlers", {}, DATES_ONLY),
@@ -90,7 +84,24 @@ async def show_crawlers(context: PageContext, public_id: str) -> Response:
         chosen_label=_chosen_label(chosen),
         all_link=state.link(**{"class": None, "crawler": None}),
         series_card=_card("Requests over time", series, setting, "lg"),
-        pages_card=_card("Pages fetched most", pages, setting, "lg"),
+        pages_card=_card("Most fetched pages", pages, setting, "lg"),
+    )
+
+
+async def _read_crawlers(
+    view: WorkspaceView, state: ViewState, filters: Sequence[Mapping[str, Any]]
+) -> tuple[ApiResult, ...]:
+    """Returns the answers by crawler, by kind, over time and by page."""
+    query = partial(_query, view, state)
+    return await gather_two_at_a_time(
+        (
+            partial(query, filters[:1], dimensions=["crawler_class", "crawler"], limit=MAX_CRAWLERS),
+            partial(query, [], dimensions=["is_bot", "crawler_class"], limit=20),
+            partial(
+                query, filters, metrics=["events"], dimensions=["crawler_class"], interval=state.interval
+            ),
+            partial(query, filters, metrics=["events"], dimensions=["page_path"], limit=MAX_PAGES),
+        )
     )
 
 

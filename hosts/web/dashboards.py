@@ -60,7 +60,7 @@ async def show_dashboard(context: PageContext, public_id: str, dashboard_id: str
     state = read_view_state_of_saved_object(
         dashboard["date_range"], view, dashboard["filters"], page_parameters=("edit",)
     )
-    reports = await _reports_by_id(view)
+    reports = await load_reports_by_id(view)
     run, marked = await gather_or_cancel(
         _run_dashboard(view, dashboard, state), read_annotations(view, state)
     )
@@ -173,7 +173,8 @@ def _can_keep_view(state: ViewState) -> bool:
     return all(one.body["op"] == "eq" for one in state.filters)
 
 
-async def _reports_by_id(view: WorkspaceView) -> dict[str, Answer]:
+async def load_reports_by_id(view: WorkspaceView) -> dict[str, Answer]:
+    """Returns the saved reports by their ids."""
     answer = await view.get_or_fail("/reports", limit=str(MAX_OFFERED_REPORTS))
     return {report["id"]: report for report in answer["reports"]}
 

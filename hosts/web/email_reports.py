@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from quart import Response, request
@@ -16,6 +15,7 @@ from hosts.web.change_preview import (
     preview_or_save,
     redirect_with_saved_note,
 )
+from hosts.web.dashboards import load_reports_by_id
 from hosts.web.email_cards import (
     EmailDocument,
     build_email_cards,
@@ -23,11 +23,11 @@ from hosts.web.email_cards import (
     render_document,
 )
 from hosts.web.forms import FormFields, parse_id_or_raise_not_found
+from hosts.web.local_dates import format_local_time
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
-from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 from service_core.workspace.email_reports.models import MAX_DAY_OF_MONTH, WEEKDAYS
@@ -41,7 +41,7 @@ RECIPIENT_LABELS: Final[Mapping[str, str]] = {
     "unsubscribed": "Unsubscribed",
 }
 DELIVERY_LABELS: Final[Mapping[str, str]] = {
-    "queued": "Waiting", "retrying": "Will be tried again", "sent": "Sent", "failed": "Failed", "skipped": "Not sent",
+    "queued": "Queued", "retrying": "Retrying", "sent": "Sent", "failed": "Failed", "skipped": "Not sent",
 }  # fmt: skip
 _COLLECTIONS: Final = {"report": "reports", "dashboard": "dashboards"}
 _TEXT_FIELDS: Final = (
@@ -56,8 +56,7 @@ async def list_email_reports(context: PageContext, public_id: str) -> Response:
     return await view.render(
         "email_reports.html",
         email_reports=[
-            (one, describe_schedule(one), _local_moment(one["next_at"], view))
-            for one in answer["email_reports"]
+            (one, describe_schedule(one), _next_time(one, view)) for one in answer["email_reports"]
         ],
         may_write=view.may(Scope.WRITE_REPORTS),
     )
@@ -78,7 +77,7 @@ async def show_new_email_report(context: PageContext, public_id: str) -> Respons
     chosen = f"{object_type}:{object_id}" if object_type in _COLLECTIONS else ""
     values = {
         "once": new_token(), "object": chosen, "frequency": "weekly", "weekday": "monday", "day_of_month": "1",
-        "hour": "8", "recipients": _own_email(view), "active": "1",
+        "hour": "8", "recipients": view.own_email, "active": "1",
     }  # fmt: skip
     return await _new_email_report_page(view, values)
 
@@ -143,7 +142,7 @@ async def send_test(context: PageContext, public_id: str, email_report_id: str) 
     view.require(Scope.WRITE_REPORTS)
     path = f"/email-reports/{parse_id_or_raise_not_found(email_report_id)}"
     key = context.form.text("once")[:200] or None
-    result = await view.send("POST", f"{path}/test", {"to": _own_email(view)}, idempotency_key=key)
+    result = await view.send("POST", f"{path}/test", {"to": view.own_email}, idempotency_key=key)
     if not result.ok:
         raise ApiRequestFailed(result)
     return redirect_with_saved_note(context, f"{view.path}{path}", "test")
@@ -164,7 +163,7 @@ async def show_preview(context: PageContext, public_id: str, email_report_id: st
         email_report["frequency"],
         view.workspace.name,
         describe_covered_range(run.body, setting),
-        build_email_cards(run.body, await _reports_by_id(view), setting),
+        build_email_cards(run.body, await _name_and_chart_by_report(view), setting),
         f"{context.base}{view.path}{path}",
         None,
     )
@@ -203,12 +202,12 @@ async def _email_report_page(
         result.status if result else 200,
         email_report=email_report,
         schedule=describe_schedule(email_report),
-        next_at=_local_moment(email_report["next_at"], view),
+        next_at=_next_time(email_report, view),
         object_name=found.body["name"] if found.ok else None,
         object_path=f"{view.path}/{_COLLECTIONS[email_report['object_type']]}/{email_report['object_id']}",
         recipients=deliveries.body["recipients"] if deliveries.ok else [],
         deliveries=[
-            (one, _local_moment(one["done_at"] or one["created_at"], view))
+            (one, format_local_time(one["done_at"] or one["created_at"], view.workspace.zone))
             for one in (deliveries.body["deliveries"] if deliveries.ok else [])
         ],
         problem=None if deliveries.ok else deliveries.message,
@@ -216,7 +215,7 @@ async def _email_report_page(
         delivery_labels=DELIVERY_LABELS,
         values=values,
         refused=result.refusal_message if result else None,
-        own_email=_own_email(view),
+        own_email=view.own_email,
         once=new_token(),
         may_write=view.may(Scope.WRITE_REPORTS),
         **_form_choices(),
@@ -248,23 +247,15 @@ def _form_choices() -> dict[str, Any]:
     }
 
 
-async def _reports_by_id(view: WorkspaceView) -> dict[str, tuple[str, str | None]]:
-    answer = await view.get_or_fail("/reports", limit="500")
-    return {one["id"]: (one["name"], one["chart"]) for one in answer["reports"]}
+async def _name_and_chart_by_report(view: WorkspaceView) -> dict[str, tuple[str, str | None]]:
+    reports = await load_reports_by_id(view)
+    return {id_: (one["name"], one["chart"]) for id_, one in reports.items()}
 
 
-def _own_email(view: WorkspaceView) -> str:
-    if view.caller.acting_user is None:
-        raise NotFound
-    return view.caller.acting_user.email
-
-
-def _local_moment(timestamp: str | None, view: WorkspaceView) -> str:
-    """Returns ``1 July 2026, 08:00`` in the zone of the workspace; empty for none."""
-    if timestamp is None:
-        return ""
-    local = datetime.fromisoformat(timestamp).astimezone(view.workspace.zone)
-    return f"{local.day} {local:%B %Y, %H:%M}"
+def _next_time(email_report: Answer, view: WorkspaceView) -> str:
+    """Returns when an e-mail is sent next, such as ``1 July 2026, 08:00``; empty if it is paused."""
+    next_at = email_report["next_at"]
+    return format_local_time(next_at, view.workspace.zone) if next_at else ""
 
 
 def _fields_of_form(form: FormFields) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _DIMENSIONS: Final = (
 
 _MENUS: Final[frozenset[Menu]] = frozenset({"comparison", "filters"})
 _LIMIT: Final = 6
-_SUMS: Final = {"(other)": "All others", "(several groups)": "Counted in several groups"}
+_SUMS: Final = {"(other)": "All others", "(several groups)": "In several groups"}
 _KIND_WORDS: Final = {"appeared": "New", "vanished": "Vanished", "grew": "Grew", "shrank": "Shrank"}
 _GAP_WORDS: Final = {
     "no_events_received": "No events arrived for three hours or more",
@@ -44,7 +44,7 @@ _GAP_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DriverRow:
-    """One group: its values and what it adds to the change; the link filters the overview by it."""
+    """One group: its values and what it adds to the change; the link filters the overview by it, and is empty where it cannot."""
 
     label: str
     link: str
@@ -84,7 +84,7 @@ async def show_change_explanation(context: PageContext, public_id: str) -> Respo
         label=setting.label(metric),
         metrics={id_: setting.label(id_) for id_ in catalog.metrics},
         read=read,
-        explained=_describe_answer(read.data, state, setting) if read.ok else None,
+        explained=_describe_answer(read.data, state, setting, catalog) if read.ok else None,
         missing=explain_missing_values(context, read.data["unavailable"]) if read.ok else (),
     )
 
@@ -96,12 +96,15 @@ def _request_body(state: ViewState, catalog: Catalog, metric: str) -> dict[str, 
     return {"metric": metric, "dimensions": dimensions, "limit": _LIMIT, **parts}
 
 
-def _describe_answer(answer: Answer, state: ViewState, setting: DisplayContext) -> Mapping[str, Any]:
+def _describe_answer(
+    answer: Answer, state: ViewState, setting: DisplayContext, catalog: Catalog
+) -> Mapping[str, Any]:
     """The answer in words."""
     metric, unit = answer["metric"], setting.format_for(answer["unit"])
     before, after = answer["from"], answer["to"]
     rate_and_mix = {each["dimension"]: each for each in answer["rate_and_mix"] or ()}
     overview = replace(state, page_parameters=())
+    linked_dimensions = filterable_dimensions(catalog)
     return {
         "after": unit.format_in_full_or_dash(after),
         "before": unit.format_in_full_or_dash(before),
@@ -114,7 +117,7 @@ def _describe_answer(answer: Answer, state: ViewState, setting: DisplayContext) 
             DriverTable(
                 setting.label(dimension),
                 [
-                    _driver_row(dimension, driver, overview, unit)
+                    _driver_row(driver, unit, link_from=overview if dimension in linked_dimensions else None)
                     for driver in sorted(drivers, key=lambda driver: driver["value"] in _SUMS)
                 ],
                 _rate_and_mix_note(rate_and_mix.get(dimension), unit),
@@ -143,15 +146,16 @@ def _rate_and_mix_note(parts: Answer | None, unit: ValueFormat) -> str:
     if parts is None:
         return ""
     rate, mix = (_signed(parts[name], unit) for name in ("rate", "mix"))
-    return f"{rate} because the groups themselves changed, {mix} because their shares changed."
+    return f"{rate} from changes within groups, {mix} from shifts between groups."
 
 
-def _driver_row(dimension: str, driver: Answer, overview: ViewState, unit: ValueFormat) -> DriverRow:
-    value = driver["value"]
+def _driver_row(driver: Answer, unit: ValueFormat, *, link_from: ViewState | None) -> DriverRow:
+    """Returns the row of a group; its link filters the overview in `link_from`, if that can take the dimension."""
+    dimension, value = driver["dimension"], driver["value"]
     is_sum = value in _SUMS
     return DriverRow(
         _SUMS[value] if is_sum else label_dimension_value(dimension, value),
-        "" if is_sum else overview.with_filter(dimension, value).query_string,
+        "" if is_sum or link_from is None else link_from.with_filter(dimension, value).query_string,
         "" if is_sum else unit.format_in_full_or_dash(driver["from"]),
         "" if is_sum else unit.format_in_full_or_dash(driver["to"]),
         _signed(driver["contribution"], unit),

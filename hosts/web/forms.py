@@ -14,7 +14,7 @@ from service_core.ingestion.sanitize_json import replace_nul_and_surrogates
 from service_core.kernel.errors import BadRequest, NotFound, PayloadTooLarge
 
 MAX_BODY_BYTES: Final = 100_000
-MAX_FIELDS: Final = 200
+MAX_FIELDS: Final = 1_000
 BODY_TIMEOUT_SECONDS: Final = 10.0
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 

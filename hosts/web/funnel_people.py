@@ -60,7 +60,7 @@ async def show_funnel_people(context: PageContext, public_id: str) -> Response:
 
 
 def _describe_step(steps: list[str], at: str, outcome: str) -> str:
-    number = int(at) if at.isdecimal() and 1 <= int(at) <= len(steps) else 1
+    number = int(at) if at in {str(each) for each in range(1, len(steps) + 1)} else 1
     name = label_event_name(steps[number - 1]) if steps else ""
     return (
         f"Dropped off before step {number}: {name}"

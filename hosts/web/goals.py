@@ -33,7 +33,7 @@ class GoalLine:
 
     Attributes:
         name: of its event.
-        conversions, rate, visitors, value: in words; the value is empty where the goal brought no money.
+        conversions, rate, visitors, value: in words; the value is empty where the goal brought no money, a dash where it is unknown.
         events_link, funnel_link: below the workspace.
     """
 
@@ -107,9 +107,17 @@ async def _build_goal_lines(
     never = dict.fromkeys((name for name in own_names if name not in counted), 0) if is_whole else {}
     people = await _visitors_by_goal(view, state, list(counted))
     total = visitors.body["totals"]["visitors"] if visitors.ok else None
-    worth = {row["event_name"]: row[_VALUE] for row in values.body["rows"]} if values.ok else {}
+    value_by_goal = {row["event_name"]: row[_VALUE] for row in values.body["rows"]} if values.ok else {}
     return [
-        _build_goal_line(name, count, total, setting, state, visitors=people.get(name), value=worth.get(name))
+        _build_goal_line(
+            name,
+            count,
+            total,
+            setting,
+            state,
+            visitors=people.get(name),
+            value=value_by_goal.get(name, 0.0) if values.ok else None,
+        )
         for name, count in {**counted, **never}.items()
     ]
 
@@ -143,7 +151,7 @@ def _build_goal_line(
         count.format_in_full_or_dash(conversions),
         share.format_in_full_or_dash(rate),
         count.format_in_full_or_dash(visitors if conversions else 0),
-        setting.format_for("currency").format_in_full_or_dash(value) if value else "",
+        "" if value == 0 else setting.format_for("currency").format_in_full_or_dash(value),
         f"/events{state.link(event_name=name)}",
         f"/funnels?{urlencode({**dict(state.parameters()), 'step1': _FIRST_STEP, 'step2': name})}",
     )

@@ -36,12 +36,12 @@ STATUS_LABELS: Final[Mapping[str, str]] = {
 REASON_LABELS: Final[Mapping[str, str]] = {
     "queued": "Events",
     "asset": "Files such as images",
-    "error": "Error answers",
+    "error": "Error responses",
     "feed": "Feeds and sitemaps",
     "method": "Requests other than GET",
-    "malformed": "Lines of another form",
+    "malformed": "Unrecognized lines",
     "empty line": "Empty lines",
-    "invalid_json": "Lines that are no JSON object",
+    "invalid_json": "Lines that aren't JSON objects",
     "no_event_name": "Rows without an event name",
     "no_identity": "Rows without any user or visitor ID",
 }

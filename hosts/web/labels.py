@@ -13,9 +13,9 @@ from service_core.kernel.operations import Scope
 SCOPE_LABELS: Final[Mapping[Scope, str]] = MappingProxyType(
     {
         Scope.READ: "Read all data: traffic, people, revenue and reports, including exports",
-        Scope.WRITE_RULES: "Edit conversion rules, workspace settings and connections",
+        Scope.WRITE_RULES: "Edit conversion rules, workspace settings and connections, and import events",
         Scope.WRITE_LINKS: "Edit tracking links (changes go live immediately)",
-        Scope.WRITE_REPORTS: "Edit dashboards, reports and analyses, and share them publicly",
+        Scope.WRITE_REPORTS: "Edit dashboards, reports, analyses, annotations, alerts and scheduled e-mails, and share publicly",
         Scope.PROPOSE_SCRIPTS: "Propose scripts for your site (an owner or admin approves each one)",
     }
 )

@@ -19,7 +19,7 @@ _SENTENCES: Final[Mapping[str, tuple[str, str, str]]] = {
         "/settings/connections",
     ),
     "no_ad_platform": (
-        "No ad platform is connected, so nobody knows what was spent.",
+        "No ad platform is connected, so ad spend is unknown.",
         "Connect an ad platform",
         "/settings/connections",
     ),
@@ -42,7 +42,7 @@ _SENTENCES: Final[Mapping[str, tuple[str, str, str]]] = {
     "insufficient_data": ("Not everything in this range reports these numbers.", "", ""),
     "source_error": (
         "A connected source could not be read.",
-        "See its connection",
+        "View connection",
         "/settings/connections",
     ),
     "plan": ("This is not part of the workspace's plan.", "", ""),
@@ -133,7 +133,7 @@ def _explain_platforms_without_spend(
     return [
         MissingValues(
             tuple(names),
-            f"The spend of {platform} is not known, so revenue of its visits is left out.",
+            f"The spend of {platform} is not known, so revenue from its visits is excluded.",
             "Connect an ad platform",
             "deployers/connections",
         )

@@ -69,5 +69,7 @@ async def unlock_with_password(context: PageContext, publication: SharedObject, 
 
 def _redirect_to_page(context: PageContext, publication: SharedObject, token: str) -> Response:
     headers = public_page_headers(embed_hosts=publication.link.embed_hosts)
-    location = f"{context.base}/share/{token}"
+    chosen = request.args.get("range")
+    kept = f"?range={chosen}" if chosen in publication.link.allowed_ranges else ""
+    location = f"{context.base}/share/{token}{kept}"
     return Response("", 303, {**headers, "Location": location}, mimetype="text/plain")

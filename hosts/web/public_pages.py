@@ -147,7 +147,7 @@ def _range_choices(allowed_ranges: Sequence[str], chosen: str | None) -> list[Ra
     presets = [
         RangeChoice(label_of_preset(name), f"?range={name}", name == chosen) for name in allowed_ranges
     ]
-    return [RangeChoice("As saved", "?", chosen is None), *presets]
+    return [RangeChoice("Default", "?", chosen is None), *presets]
 
 
 def label_of_preset(name: str) -> str:

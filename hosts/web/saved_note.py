@@ -16,7 +16,7 @@ SAVED_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "delete": "Deleted.",
         "undo": "Change undone.",
         "test": "A test e-mail is on its way. It arrives within a minute.",
-        "unchanged": "Nothing to change: everything is as it was.",
+        "unchanged": "No changes.",
     }
 )
 """Action of a change -> what the note says."""

@@ -36,6 +36,17 @@ class WorkspaceView(ApiClient):
         """The path of the workspace's pages below the application's address."""
         return f"/w/{self.workspace.public_id}"
 
+    @property
+    def own_email(self) -> str:
+        """The e-mail address of the signed-in person.
+
+        Raises:
+            NotFound: no person acts.
+        """
+        if self.caller.acting_user is None:
+            raise NotFound
+        return self.caller.acting_user.email
+
     def may(self, scope: Scope) -> bool:
         """Whether the role of the person has a scope."""
         return scope in self.caller.credential.scopes

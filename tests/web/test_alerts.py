@@ -92,9 +92,9 @@ async def test_alert_is_previewed_created_and_listed(shop_deployment, ann):
     assert "'Few visitors' is sent to 1 target" in preview
     path = await save_alert(ann)
     page = visible_words(await ann.get(path))
-    assert "Visitors of each day: below 5" in page
+    assert "Daily visitors below 5" in page
     assert "Not checked yet" in page
-    assert "Few visitors Visitors of each day: below 5 Not checked yet" in visible_words(await ann.get(PAGE))
+    assert "Few visitors Daily visitors below 5 Not checked yet" in visible_words(await ann.get(PAGE))
 
 
 async def test_alert_is_sent_once_while_it_lasts_and_again_after_it_was_over(
@@ -195,7 +195,7 @@ async def test_refused_webhook_is_tried_again_with_its_id(
     path = await save_alert(ann, recipients="", webhook_url=HOOK)
     webhooks.status, webhooks.fault = status, fault
     await run_at(shop_deployment, notifications, NOON)
-    assert "Will be tried again" in visible_words(await ann.get(path))
+    assert "Retrying" in visible_words(await ann.get(path))
     webhooks.status, webhooks.fault = 204, None
     await run_at(shop_deployment, notifications, NOON + timedelta(minutes=2))
     assert len({headers["webhook-id"] for _, headers, _ in webhooks.sent}) == 1

@@ -94,7 +94,7 @@ async def test_connection_is_paused_resumed_removed_and_restored(deployment, pag
     restored = await ada.follow(
         await ada.send(page, f"{deployment.settings}/undo/{undo}", next=page.removeprefix("/app"))
     )
-    assert "Status Credentials no longer accepted" in visible_words(restored)
+    assert "Status Credentials rejected" in visible_words(restored)
     assert "Enter them again." in visible_words(restored)
     again = deployment.settings + path_of(restored, "credentials")
     renewed = await ada.follow(await ada.send(page, again, credential_access_token=TOKEN))

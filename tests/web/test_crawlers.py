@@ -26,8 +26,7 @@ async def test_kinds_of_crawlers_stand_beside_people(crawled_shop):
     person = await crawled_shop.sign_in()
     words = visible_words(await person.get(f"{crawled_shop.pages}/crawlers?{crawled_shop.dates}"))
     assert (
-        "AI assistants acting for people Fetch a page because a person asked an assistant for it. 1 1 1"
-        in words
+        "AI assistants acting for people Fetch a page when someone asks an assistant about it. 1 1 1" in words
     )
     assert "AI training crawlers Collect pages to train AI models. 3 3 1" in words
     assert "AI search engines Collect pages for AI search and answer engines. 0 0 0" in words
@@ -38,10 +37,7 @@ async def test_kinds_of_crawlers_stand_beside_people(crawled_shop):
     _, answer = await crawled_shop.deployment.api(
         "POST", "/v1/query", await crawled_shop.gallery.key(), people
     )
-    assert (
-        f"People {' '.join(str(answer['totals'][id_]) for id_ in people['metrics'])} Crawlers by name"
-        in words
-    )
+    assert f"People {' '.join(str(answer['totals'][id_]) for id_ in people['metrics'])} Crawlers" in words
     assert "GPTBot AI training crawlers 3 3 1" in words
     assert "ChatGPT-User AI assistants acting for people 1 1 1" in words
 
@@ -50,8 +46,8 @@ async def test_one_kind_shows_its_own_crawlers_and_pages(crawled_shop):
     person = await crawled_shop.sign_in()
     page = await person.get(f"{crawled_shop.pages}/crawlers?{crawled_shop.dates}&class=ai_training")
     words = visible_words(page)
-    assert "Shown below: AI training crawlers ." in words
-    assert "ChatGPT-User" not in words.partition("Crawlers by name")[2]
+    assert "Showing AI training crawlers ." in words
+    assert "ChatGPT-User" not in words.partition("Crawlers")[2]
     assert "/a 2 66.7 % /b 1 33.3 %" in words
     one = await person.get(
         f"{crawled_shop.pages}/crawlers?{crawled_shop.dates}&class=ai_assistant&crawler=ChatGPT-User"

@@ -187,8 +187,8 @@ async def test_search_page_leads_to_the_sections_that_hold_the_words(browser):
 
 
 async def test_search_page_says_when_nothing_is_found_or_asked(browser):
-    assert "No page has these words." in await fetch_page_text(browser, "/docs/search?q=zzzqqq", "text/html")
-    assert "Type some words" in await fetch_page_text(browser, "/docs/search?q=+", "text/html")
+    assert "No results." in await fetch_page_text(browser, "/docs/search?q=zzzqqq", "text/html")
+    assert "Try “refund”" in await fetch_page_text(browser, "/docs/search?q=+", "text/html")
 
 
 @pytest.mark.parametrize("payload", PAYLOADS[:20])

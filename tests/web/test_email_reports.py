@@ -64,9 +64,9 @@ async def test_email_is_previewed_created_and_listed(shop_deployment, ann):
     assert "'Weekly numbers' is mailed to 1 recipient every week" in preview
     path = await schedule(shop_deployment, ann, object_id=report)
     page = visible_words(await ann.get(path))
-    assert "Fridays at 08:00; next on 13 March 2026, 08:00 (America/New_York)" in page
+    assert "Fridays at 08:00. Next: 13 March 2026, 08:00 (America/New_York)" in page
     assert "ann@example.com Member" in page
-    assert "Weekly numbers a report Fridays at 08:00 1 13 March 2026, 08:00" in visible_words(
+    assert "Weekly numbers Report Fridays at 08:00 1 13 March 2026, 08:00" in visible_words(
         await ann.get(PAGE)
     )
 
@@ -110,7 +110,7 @@ async def test_refused_email_is_tried_again_and_recorded(shop_deployment, ann, n
 
     monkeypatch.setattr(mail, "send", refuse)
     await run_at(shop_deployment, notifications, FRIDAY_8)
-    assert "Will be tried again: The mail server did not take it" in visible_words(await ann.get(path))
+    assert "Retrying: The mail server did not take it" in visible_words(await ann.get(path))
     monkeypatch.setattr(mail, "send", send)
     assert await run_at(shop_deployment, notifications, FRIDAY_8 + timedelta(seconds=30)) == []
     assert len(await run_at(shop_deployment, notifications, FRIDAY_8 + timedelta(minutes=2))) == 1
@@ -226,7 +226,7 @@ async def test_test_email_is_refused_to_unsubscribed_members_and_to_strangers(
 async def test_paused_or_deleted_email_is_not_sent(shop_deployment, ann, notifications):
     path = await schedule(shop_deployment, ann)
     paused = await ann.send(path, path, **WEEKLY, recipients="ann@example.com")
-    assert "paused" in visible_words(await ann.get(paused.location))
+    assert "Fridays at 08:00. Paused" in visible_words(await ann.get(paused.location))
     assert await run_at(shop_deployment, notifications, FRIDAY_8) == []
     await ann.send(path, f"{path}/delete", action="save")
     assert await run_at(shop_deployment, notifications, FRIDAY_8 + timedelta(days=7)) == []

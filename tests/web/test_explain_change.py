@@ -50,7 +50,7 @@ async def test_change_of_a_tile_leads_to_the_groups_that_drive_it(shop_deploymen
 
 async def test_group_of_the_page_filters_the_overview_and_ratios_say_rate_and_mix(ann):
     page = await ann.get(f"{ADDRESS}/explain?metric=bounce_rate&{WEEK}")
-    assert "because their shares changed" in visible_words(page)
+    assert "from shifts between groups" in visible_words(page)
     link = re.search(r'<th scope="row"><a href="([^"]*)"', page.body)
     filtered = await ann.get(unescape(link[1]))
     assert filtered.status == 200
@@ -62,4 +62,15 @@ async def test_unknown_metrics_and_values_are_explained_in_words(ann, metric):
     page = await ann.get(f"{ADDRESS}/explain?metric={metric}&{WEEK}")
     assert page.status == 200
     known = metric not in {"mrr", "roas"}
-    assert ("The change is not known" in page.body) is not known
+    assert ("The change is unknown" in page.body) is not known
+
+
+async def test_group_of_a_dimension_that_the_overview_cannot_filter_by_has_no_link(ann):
+    page = await ann.get(f"{ADDRESS}/explain?metric=net_revenue&{WEEK}")
+    tables = {
+        title: re.findall(r'<tr><th scope="row">(<a )?', rows)
+        for title, rows in re.findall(r"By ([^<]+)</h2>(.*?)</table>", page.body, re.DOTALL)
+    }
+    linked = {title for title, rows in tables.items() if "<a " in rows}
+    assert linked == {"New or returning"}
+    assert tables.keys() - linked

@@ -189,3 +189,13 @@ async def test_sign_in_returns_to_the_requested_page(deployment):
     )
     assert answer.location == f"{deployment.settings}/keys"
     assert (await person.get(answer.location)).status == 200
+
+
+async def test_form_with_as_many_fields_as_the_settings_may_have_is_read(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page = form_values("/w/<public_id>/goals", deployment)
+    fields = {f"field{number}": "" for number in range(900)}
+    sent = await person.send(page, page, **fields, add="newsletter", action="preview")
+    assert (sent.status, "newsletter" in sent.text) == (200, True)
+    refused = await person.send(page, page, **fields, **{f"more{number}": "" for number in range(100)})
+    assert refused.status == 400

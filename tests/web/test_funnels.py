@@ -114,3 +114,10 @@ async def test_numbers_of_steps_lead_to_as_many_people(shop):
         count = int(number.replace(",", ""))
         assert listed.body.count('<tr><th scope="row">') == count
         assert (f"{number} people</h2>" in listed.body) == bool(count)
+
+
+@pytest.mark.parametrize("step", ["9" * 5_000, "0", "x", ""])
+async def test_step_that_a_funnel_does_not_have_is_refused_in_words(shop, step):
+    person = await shop.sign_in()
+    page = await person.get(f"{shop.pages}/funnels/people?{shop.dates}&{STEPS}&at={step}")
+    assert page.status < 500

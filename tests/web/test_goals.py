@@ -2,6 +2,8 @@
 
 import pytest
 
+from hosts.web import goals
+from hosts.web.api_client import ApiResult
 from service_core.analytics.ports import StoreUnavailable
 from tests.fixtures.standard_shop import visible_words
 
@@ -42,6 +44,26 @@ async def test_numbers_of_a_goal_lead_to_pages_that_exist(shop):
     ):
         assert (await person.get(f"{shop.pages}{path}")).status == 200
     assert f'href="{shop.pages}/settings/general"' in page.body
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+async def test_unknown_value_of_a_goal_is_a_dash_and_not_no_value(shop, monkeypatch, is_refused):
+    query = goals._query
+
+    async def query_without_values(view, state, metrics, **plan):
+        result = await query(view, state, metrics, **plan)
+        if metrics != ["attributed_revenue"]:
+            return result
+        if is_refused:
+            return ApiResult(503, {"error": "No", "code": "source_unavailable"})
+        rows = [row | {"attributed_revenue": None} for row in result.body["rows"]]
+        return ApiResult(200, result.body | {"rows": rows})
+
+    person = await shop.sign_in()
+    monkeypatch.setattr(goals, "_query", query_without_values)
+    words = visible_words(await person.get(f"{shop.pages}/goals?{shop.dates}"))
+    shown = words.partition("Purchase ")[2].partition("Funnel")[0]
+    assert ("No value" in shown, "\N{EN DASH}" in shown or "\N{EM DASH}" in shown) == (False, True)
 
 
 async def test_goals_follow_the_filters_of_the_page(shop):
@@ -86,7 +108,7 @@ async def test_goal_is_previewed_added_and_removed(shop):
     assert saved.status == 303
     assert await stored_goals(shop) == ["newsletter"]
     shown = visible_words(await ann.follow(saved))
-    assert "The workspace names its own goals: newsletter." in shown
+    assert "Goals of this workspace: newsletter." in shown
     assert "Newsletter 0 0" in visible_words(await ann.get(f"{page}?{shop.dates}"))
     await ann.send(page, page, add="signup", action="save")
     assert sorted(await stored_goals(shop)) == ["newsletter", "signup"]

@@ -76,7 +76,7 @@ async def test_file_is_uploaded_checked_mapped_and_imported(pages):
     ready = await pages.ann.get(path)
     words = visible_words(ready)
     assert "Rows without any user or visitor ID: 2" in words
-    assert "None of them would become an event." in words
+    assert "None of these would be imported." in words
     assert "Not used: customer, Plan, Notes." in words
     assert "Refresh" not in ready.headers
     token = await pages.ann.token(path)

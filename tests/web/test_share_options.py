@@ -30,9 +30,9 @@ def visible_words(answer):
     return " ".join(answer.text.split())
 
 
-async def send_password(browser, link, password, network="203.0.113.9"):
+async def send_password(browser, link, password, network="203.0.113.9", query=""):
     return await browser.client.post(
-        link["path"],
+        f"{link['path']}{query}",
         headers=FORM,
         data=urlencode({"password": password}),
         scope_base={"client": (network, 50_000)},
@@ -44,7 +44,7 @@ async def test_reader_chooses_among_the_ranges_the_owner_allows(shared_objects):
     link = await shared_objects.share("report", report, allowed_ranges=["last_7_days", "last_14_days"])
     reader = shared_objects.deployment.person()
     saved = await reader.get(link["path"])
-    assert "As saved Last 7 days Last 14 days" in visible_words(saved)
+    assert "Default Last 7 days Last 14 days" in visible_words(saved)
     assert "2 to 8 March 2026" in visible_words(saved)
     chosen = await reader.get(f"{link['path']}?range=last_7_days")
     assert "6 to 12 March 2026" in visible_words(chosen)
@@ -72,8 +72,8 @@ async def test_links_of_one_object_have_their_own_ranges(shared_objects):
     plain = await shared_objects.share("report", report)
     reader = shared_objects.deployment.person()
     for _ in range(2):
-        assert "As saved" in visible_words(await reader.get(wide["path"]))
-        assert "As saved" not in visible_words(await reader.get(f"{plain['path']}?range=last_7_days"))
+        assert "Default" in visible_words(await reader.get(wide["path"]))
+        assert "Default" not in visible_words(await reader.get(f"{plain['path']}?range=last_7_days"))
 
 
 async def test_page_with_a_password_tells_nothing_until_it_is_entered(shared_objects):
@@ -102,6 +102,17 @@ async def test_page_with_a_password_tells_nothing_until_it_is_entered(shared_obj
     page = await reader.get(link["path"])
     assert (page.status, "Secret numbers" in page.body) == (200, True)
     assert (await shared_objects.deployment.person().get(link["path"])).status == 401
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [("?range=last_7_days", "?range=last_7_days"), ("?range=last_30_days", ""), ("?x=1", "")],
+)
+async def test_password_leads_to_the_range_of_the_opened_link(shared_objects, query, kept):
+    report = await shared_objects.report()
+    link = await shared_objects.share("report", report, password=PASSWORD, allowed_ranges=["last_7_days"])
+    opened = await send_password(shared_objects.deployment.person(), link, PASSWORD, query=query)
+    assert opened.headers["Location"] == f"{link['path']}{kept}"
 
 
 async def test_views_count_only_after_the_password(shared_objects):
@@ -187,7 +198,7 @@ async def test_member_creates_a_link_with_all_options_in_the_web_application(sha
     made = await ann.follow(await ann.send(page, page, **fields))
     assert made.status == 200
     text = visible_words(made)
-    assert "password · readers choose the range" in text
+    assert "password-protected · selectable date range" in text
     assert "Can be embedded by blog.example.com, other.example" in text
     refused = await ann.send(page, page, **{**fields, "password": "short"})
     assert refused.status == 422

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from hosts.web.cards.card import Answer, Card, ChartAnnotation
 from hosts.web.charts.plot_model import AnnotationMark, Plot
+from hosts.web.local_dates import format_local_date, format_local_time
 
 MAX_LISTED: Final = 20
 """Annotations that one chart lists."""
@@ -41,7 +42,7 @@ def mark_annotations(card: Card, loaded: LoadedAnnotations, zone: ZoneInfo) -> C
     lines = tuple(
         ChartAnnotation(
             number_by_x[x],
-            _when_in_words(instant, has_time=record["time"] is not None),
+            (format_local_time if record["time"] is not None else format_local_date)(instant, zone),
             record["text"],
             record["visibility"] == "private",
             record["id"],
@@ -74,8 +75,3 @@ def _placed_records(
         if x is not None:
             placed.append((instant, x, record))
     return placed
-
-
-def _when_in_words(instant: datetime, *, has_time: bool) -> str:
-    day = f"{instant.day} {instant:%B %Y}"
-    return f"{day}, {instant:%H:%M}" if has_time else day

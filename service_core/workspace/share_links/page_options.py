@@ -42,7 +42,9 @@ def validate_embed_hosts(hosts: Sequence[str]) -> tuple[str, ...]:
         raise invalid_field("embed_hosts", f"has at most {MAX_EMBED_HOSTS} hosts")
     for host in normalized:
         if len(host) > _MAX_HOST_LENGTH or not _HOST.fullmatch(host):
-            raise invalid_field("embed_hosts", "has hosts without scheme and path, such as blog.example.com")
+            raise invalid_field(
+                "embed_hosts", "must be host names without scheme or path, such as blog.example.com"
+            )
     return normalized
 
 
