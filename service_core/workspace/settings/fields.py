@@ -66,20 +66,20 @@ Currency = Annotated[
 Conversions = Annotated[
     tuple[str, ...] | None,
     Field(title="Goals", description="Events that convert, instead of the built-in ones; null for those."),
-    ChangeEffect("Conversions are counted anew, in all history."),
+    ChangeEffect("Conversions are recalculated, in all history."),
 ]
 AnyRevenue = Annotated[
     bool,
     Field(
-        title="Amounts of custom events are revenue",
+        title="Treat amounts of custom events as revenue",
         description="Whether the amount of a custom event is revenue and makes it a conversion.",
     ),
-    ChangeEffect("Revenue and conversions are counted anew, in all history."),
+    ChangeEffect("Revenue and conversions are recalculated, in all history."),
 ]
 RevenueEvents = Annotated[
     tuple[str, ...],
     Field(title="Revenue events", description="Events whose amount is revenue, each one an order."),
-    ChangeEffect("Revenue and orders are counted anew, in all history."),
+    ChangeEffect("Revenue and orders are recalculated, in all history."),
 ]
 Channels = Annotated[
     tuple[ChannelRule, ...],
@@ -113,7 +113,7 @@ EventRetentionDays = Annotated[
 Fees = Annotated[
     tuple[PaymentFee, ...],
     Field(title="Payment fees", description="The first rate that fits a payment counts."),
-    ChangeEffect("Profit is computed anew, in all history."),
+    ChangeEffect("Profit is recalculated, in all history."),
 ]
 
 
