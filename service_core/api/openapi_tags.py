@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "alerts": "Metrics that are watched.",
+    "alerts": "Metrics that are reported when they leave a range.",
     "analyses": "Written analyses that embed reports.",
     "annotations": "What happened on a day or at a time, for charts.",
     "attribution": "Which visits led to conversions and installs.",
     "audit": "Who changed what, and undo.",
+    "connections": "Ad platforms and revenue providers of the workspace, with their credentials.",
     "dashboards": "Dashboards of saved reports.",
     "docs": "Search in this documentation.",
     "email-reports": "Reports and dashboards by e-mail.",

@@ -119,7 +119,7 @@ class ExportSettings(SettingsSection):
 
     queue: str = Field("inline://", description="URL of the job queue that wakes workers.")
     storage: str = Field(
-        "local:///exports", description="URL of the file storage; files are kept for seven days."
+        "local:///exports", description="URL of the file storage; finished exports are kept for seven days."
     )
     max_import_bytes: int = Field(
         2_000_000_000,
@@ -184,7 +184,8 @@ class HttpSettings(SettingsSection):
     server: AsgiServer = Field(
         "hypercorn",
         description="ASGI server of the API: hypercorn, uvicorn or granian. All of them close a connection that is silent for 10 "
-        "seconds between requests or within a header, and give a whole request 30 seconds to arrive. An answer, such "
+        "seconds between requests or within a header, and give a whole request 30 seconds to arrive, except the upload "
+        "of an import, which may take as long as its link works. An answer, such "
         "as a long export to a slow client, has no time limit. The parser of granian accepts header lines that end "
         "with a line feed alone, and answers errors of headers without a body: use it behind a proxy.",
     )
