@@ -28,6 +28,7 @@ CRAWLER_CLASSES: Final[Mapping[str, str]] = MappingProxyType(
 )
 _LABELS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
+        "channel": {"ai_assistant": "AI assistant"},
         "country": COUNTRIES,
         "device_type": _DEVICE_TYPES,
         "screen_class": {"small": "Small", "medium": "Medium", "large": "Large", "wide": "Wide"},

@@ -28,6 +28,16 @@ ChangePlanner = Callable[[Transaction], Awaitable[Change]]
 REPLAY_HEADERS: Final[Mapping[str, str]] = {"Idempotent-Replay": "true"}
 
 
+def is_dry_run(caller: Caller, requested: bool | None) -> bool:
+    """Returns whether a request changes nothing.
+
+    Args:
+        caller: of the request.
+        requested: ``dry_run`` of the request; None means False over HTTP and True over MCP.
+    """
+    return caller.interface is RequestInterface.MCP if requested is None else requested
+
+
 class ChangeExecutor:
     """Executes planned changes.
 
@@ -56,7 +66,7 @@ class ChangeExecutor:
         Raises:
             ApiError: raised by the planner; a unique key conflict; ``idempotency_in_progress``.
         """
-        if caller.interface is RequestInterface.MCP if dry_run is None else dry_run:
+        if is_dry_run(caller, dry_run):
             async with self.transactions.read(caller.workspace.id) as transaction:
                 return HandlerResponse(await self._preview_change(caller, transaction, planner), 200)
         digest = idempotency_digest(caller)

@@ -87,7 +87,7 @@ def test_channels_of_stored_events_touches_and_audit_log_follow(touchpoint, conf
     done = touchpoint("workspace", "reenrich", "--config", config)
     assert "3 events have another" in done.stdout
     assert f"Settings: {config}" in done.stderr
-    channels, touches, (entry,) = asyncio.run(read_channels_and_audit(config))
+    channels, touches, (entry, *_) = asyncio.run(read_channels_and_audit(config))
     assert channels == ["custom:crm"] * 3 + ["direct"]
     assert touches == ["custom:crm"]
     assert (entry.resource.type, entry.new_state["changed_events"], entry.undoable) == (

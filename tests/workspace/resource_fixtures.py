@@ -26,6 +26,7 @@ PATCH_BODIES = {
     "PATCH /reports/{reportId}": {"report": {"name": "New"}},
     "PATCH /dashboards/{dashboardId}": {"dashboard": {"name": "New"}},
     "PATCH /segments/{segmentId}": {"segment": {"name": "New"}},
+    "POST /email-reports/{emailReportId}/test": {"to": "ann@example.com"},
     "PATCH /email-reports/{emailReportId}": {"email_report": {"name": "New"}},
     "PATCH /share-links/{shareLinkId}": {"share_link": {"show_workspace_name": True}},
     "PATCH /alerts/{alertId}": {"alert": {"name": "New"}},

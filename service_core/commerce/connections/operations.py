@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from service_core.access.models import Caller
 from service_core.analytics.connections.providers import InstalledProvider, InstalledProviders
-from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.change_executor import ChangeExecutor, is_dry_run
 from service_core.changes.record_plans import get_or_404
 from service_core.changes.schemas import DryRunBody
 from service_core.commerce.ads.spend_sync import AdSpendSync
@@ -76,7 +76,7 @@ async def test_connection(
     """Ask the provider whether it accepts the stored credentials now. Changes nothing; `dry_run` asks nobody."""
     async with changes.transactions.read(caller.workspace.id) as transaction:
         record = await get_or_404(ConnectionRowStorage(transaction), ConnectionRecord, path.connectionId)
-    if body.dry_run:
+    if is_dry_run(caller, body.dry_run):
         return _result(None, f"{record.provider} would be asked with the stored credentials.", dry_run=True)
     secrets = await ad_sync.secrets.find_secrets(caller.workspace.id, record.provider)
     if not secrets:
