@@ -162,9 +162,14 @@ async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store
     assert answer["events"][0]["count"] == 5
 
 
+async def read_properties(query, caller, store, queue):
+    queries = MetricQueries(Catalog(), ())
+    return await get_event_properties(query, caller=caller, event_reader=store, queue=queue, queries=queries)
+
+
 async def test_properties_list_custom_keys_with_type_count_and_sample(caller, store, queue):
     query = parse_query_parameters_leniently(PropertiesQuery, [("event_name", "view_plan")])
-    answer = json_default(await get_event_properties(query, caller=caller, event_reader=store, queue=queue))
+    answer = json_default(await read_properties(query, caller, store, queue))
     assert answer["events"] == [
         {
             "event_name": "view_plan",
@@ -179,11 +184,11 @@ async def test_properties_list_custom_keys_with_type_count_and_sample(caller, st
 
 async def test_properties_refuse_one_date_without_the_other(caller, store, queue):
     with pytest.raises(BadRequest, match="start_date and end_date required"):
-        await get_event_properties(
+        await read_properties(
             parse_query_parameters_leniently(PropertiesQuery, [("end_date", "2026-07-01")]),
-            caller=caller,
-            event_reader=store,
-            queue=queue,
+            caller,
+            store,
+            queue,
         )
 
 

@@ -14,7 +14,14 @@ from tests.analytics.deployment import run_deployment
 
 ROOT = "/v1"
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
-REQUIRED_PARAMETERS = {**DAYS, "dimension": "country", "q": "visitors", "steps": "page_view,purchase"}
+REQUIRED_PARAMETERS = {
+    **DAYS,
+    "dimension": "country",
+    "q": "visitors",
+    "steps": "page_view,purchase",
+    "step": "1",
+    "start": "/",
+}
 """A value for everything a read may need."""
 EITHER = {"/ads": {"start_date", "end_date"}}
 """Of two forms, one that is needed where the other is not sent: no parameter by itself is."""

@@ -45,7 +45,9 @@ async def test_local_days_have_23_24_or_25_hours(read_local_day, zone, day, star
     assert [(b["timestamp"], b["pageviews"]) for b in overview["time_series"]] == [(start, quarters)]
     assert overview["range"]["from"] == start
     plan = {"metrics": ["visitors"], "interval": "day", "date_range": {"from": day, "to": day}}
-    assert (await shop.post("/query", plan))["rows"] == [{"bucket": start, "visitors": quarters}]
+    assert (await shop.post("/query", plan))["rows"] == [
+        {"bucket": start, "date": day, "partial": False, "visitors": quarters}
+    ]
     assert (await shop.get("/events", start_date=day, end_date=day, limit=1))["total_count"] == quarters
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from service_core.delivery.imports.models import ImportFormat, ImportStatus
+from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 
 
@@ -70,7 +71,9 @@ class ImportResource(ResponseModel):
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
-    byte_count: int | None = Field(description="Size of the file; null until it is uploaded.")
+    byte_count: Annotated[int | None, KNOWN_NULL] = Field(
+        description="Size of the file; null until it is uploaded."
+    )
     read_bytes: int = Field(description="Bytes of the file that are imported.")
     entry_count: int = Field(description="Lines or rows that are imported or left out.")
     accepted: int = Field(description="Events that came in.")
