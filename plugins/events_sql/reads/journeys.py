@@ -18,7 +18,7 @@ from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.reads.event_queries import EVENT_COLUMNS
 from plugins.events_sql.reads.people.person_profile import row_to_touch
 from plugins.events_sql.schema.row_mapping import row_to_event
-from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS
+from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS, IdNumber
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
 from service_core.plugin import (
@@ -38,7 +38,9 @@ _CREDITS: Final = credits_of_units_table("journey_credits")
 _CREDITS_OF_ALL_TOUCHES: Final = credits_of_units_table("journey_touches")
 CREDITED_UNITS: Final = sa.table(
     "credited_units",
-    *(sa.column(name, _INT) for name in ("unit", "person_no", *_SUM_COLUMNS)),
+    sa.column("unit", _INT),
+    sa.column("person_no", IdNumber),
+    *(sa.column(name, _INT) for name in _SUM_COLUMNS),
     sa.column("booked", sa.DateTime),
     *(sa.column(name, sa.Boolean) for name in _FLAG_COLUMNS),
 )
@@ -135,7 +137,7 @@ def _read_events(scope: QueryScope, units: Sequence[int], runner: StatementRunne
 def _read_persons(person_numbers: Sequence[int], runner: StatementRunner) -> dict[int, str]:
     """Returns the persons by their numbers."""
     query = sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id).where(
-        fn.InArray(ID_NUMBERS.c.number, _array(person_numbers))
+        fn.InArray(ID_NUMBERS.c.number, sa.literal(sorted(set(person_numbers)), sa.ARRAY(IdNumber)))
     )
     return dict(runner.fetch_rows(query))
 
