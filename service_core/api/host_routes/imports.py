@@ -17,6 +17,10 @@ from service_core.api.host_routes.models import (
 _FILE: Final = "application/octet-stream"
 _IMPORT_ID: Final = "0197d2a4-6b1e-7c3f-9a55-2f1c8e0b7d44"
 _STORED_EXAMPLE: Final = {"id": _IMPORT_ID, "status": "checking"}
+_TOO_LARGE_EXAMPLE: Final = {
+    "error": "The file is larger than 2,147,483,648 bytes",
+    "code": "payload_too_large",
+}
 _REFUSED_EXAMPLE: Final = {"error": "The link is not valid or has ended", "code": "invalid_signature"}
 
 _ROUTES: Final = (
@@ -34,8 +38,12 @@ _ROUTES: Final = (
                 "The file is stored; a worker checks it.",
                 (Content(JSON, reference("UploadedImportFile"), _STORED_EXAMPLE),),
             ),
+            403: HostResponse(
+                "The link is not valid or has ended.",
+                (Content(JSON, reference("IngestError"), _REFUSED_EXAMPLE),),
+            ),
             "default": HostResponse(
-                "The file is not stored.", (Content(JSON, reference("IngestError"), _REFUSED_EXAMPLE),)
+                "The file is not stored.", (Content(JSON, reference("IngestError"), _TOO_LARGE_EXAMPLE),)
             ),
         },
         parameters=(

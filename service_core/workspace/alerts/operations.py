@@ -13,7 +13,11 @@ from service_core.kernel.errors import Conflict
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
 from service_core.workspace.alerts.models import Alert, webhook_secret
 from service_core.workspace.alerts.schemas import AlertPath, RotateSecretBody
-from service_core.workspace.email_reports.schemas import Deliveries, RecipientAnswer, SentNotification
+from service_core.workspace.email_reports.schemas import (
+    NotificationDeliveries,
+    RecipientAnswer,
+    SentNotification,
+)
 from service_core.workspace.notifications.ports import NotificationOutbox
 from service_core.workspace.notifications.recipients import RecipientStatuses
 
@@ -28,13 +32,13 @@ async def list_alert_deliveries(
     changes: ChangeExecutor,
     outbox: NotificationOutbox,
     statuses: RecipientStatuses,
-) -> Deliveries:
+) -> NotificationDeliveries:
     """The recipients of an alert, and the latest e-mails and webhooks with their results."""
     async with changes.transactions.read(caller.workspace.id) as transaction:
         alert = await get_or_404(transaction.resources, Alert, path.alertId)
     found = await statuses.get_statuses(caller.workspace.id, alert.id, alert.recipients)
     sent = await outbox.list_notifications_of_source(caller.workspace.id, alert.id, MAX_DELIVERIES)
-    return Deliveries(
+    return NotificationDeliveries(
         recipients=[RecipientAnswer(email=email, status=status) for email, status in found.items()],
         deliveries=[SentNotification.from_notification(one) for one in sent],
     )

@@ -12,8 +12,8 @@ from service_core.kernel.ids import new_id
 from service_core.kernel.operations import RateLimitClass, Scope, operation
 from service_core.workspace.email_reports.models import EmailReport
 from service_core.workspace.email_reports.schemas import (
-    Deliveries,
     EmailReportPath,
+    NotificationDeliveries,
     RecipientAnswer,
     SentNotification,
     TestEmailAnswer,
@@ -40,12 +40,12 @@ async def list_email_report_deliveries(
     changes: ChangeExecutor,
     outbox: NotificationOutbox,
     statuses: RecipientStatuses,
-) -> Deliveries:
+) -> NotificationDeliveries:
     """The recipients of a scheduled e-mail, and the latest e-mails with their results."""
     email_report = await _load_email_report(path.emailReportId, caller, changes)
     found = await statuses.get_statuses(caller.workspace.id, email_report.id, email_report.recipients)
     sent = await outbox.list_notifications_of_source(caller.workspace.id, email_report.id, MAX_DELIVERIES)
-    return Deliveries(
+    return NotificationDeliveries(
         recipients=[RecipientAnswer(email=email, status=status) for email, status in found.items()],
         deliveries=[SentNotification.from_notification(one) for one in sent],
     )

@@ -86,7 +86,7 @@ class SentNotification(ResponseModel):
         return cls(**{name: getattr(notification, name) for name in cls.model_fields})
 
 
-class Deliveries(ResponseModel):
+class NotificationDeliveries(ResponseModel):
     """Recipients of a source, and what was sent to them."""
 
     recipients: list[RecipientAnswer]
