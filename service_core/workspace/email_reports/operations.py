@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from service_core.access.models import Caller
-from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.change_executor import ChangeExecutor, is_dry_run
 from service_core.changes.record_plans import get_or_404
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.ids import new_id
@@ -77,12 +77,14 @@ async def send_test_email(
         raise Unprocessable(
             "A test e-mail is sent to a member of the workspace only", "invalid_field", field="to"
         )
+    if is_dry_run(caller, body.dry_run):
+        return TestEmailAnswer(dry_run=True, to=email, status=None)
     repeat_key = caller.idempotency.key[:200] if caller.idempotency else str(new_id())
     notification = build_email_notification(
         email_report, email, f"{TEST_OCCURRENCE}{repeat_key}", caller.now, caller.now
     )
     await outbox.add_notifications_if_absent([notification])
-    return TestEmailAnswer(to=email, status=notification.status)
+    return TestEmailAnswer(dry_run=False, to=email, status=notification.status)
 
 
 def build_email_notification(

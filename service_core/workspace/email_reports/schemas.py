@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from service_core.changes.optimistic_locking import VersionedBody
+from service_core.changes.schemas import DryRunBody
 from service_core.kernel.schemas import BodyModel, ResponseModel
 from service_core.workspace.email_reports.models import (
     MAX_DAY_OF_MONTH,
@@ -93,14 +94,15 @@ class NotificationDeliveries(ResponseModel):
     deliveries: list[SentNotification] = Field(description="The latest 50, newest first.")
 
 
-class TestEmailBody(BodyModel):
+class TestEmailBody(DryRunBody):
     """To whom a test e-mail is sent."""
 
     to: str = Field(description="Address of a member of the workspace.")
 
 
 class TestEmailAnswer(ResponseModel):
-    """A test e-mail that will be sent."""
+    """A test e-mail that will be sent, or would be after a dry run."""
 
+    dry_run: bool
     to: str
-    status: NotificationStatus
+    status: NotificationStatus | None = Field(description="Null after a dry run, which sends nothing.")
