@@ -7,7 +7,17 @@ import pytest
 from hosts.web.page_security import safe_redirect_path_or_root
 from hosts.web.pages import PAGES
 
-FORMS = [page.route.partition(" ")[2] for page in PAGES if page.route.startswith("POST")]
+PUBLIC_FORMS = {
+    "/email/confirm": "the signed link of the e-mail is the authority",
+    "/email/unsubscribe": "likewise; mail programs send it without a page (RFC 8058)",
+    "/share/<token>": "the address and the password are the authority",
+}
+"""Forms that read no session, so that another site gains nothing by sending them."""
+FORMS = [
+    page.route.partition(" ")[2]
+    for page in PAGES
+    if page.route.startswith("POST") and page.route.partition(" ")[2] not in PUBLIC_FORMS
+]
 SHOWN = [page.route.partition(" ")[2] for page in PAGES if page.route.startswith("GET")]
 
 
@@ -36,6 +46,11 @@ async def test_cross_site_form_is_refused(deployment, path):
     for headers in FOREIGN.values():
         answer = await person.post(target, {"csrf": token}, **headers)
         assert answer.status == 403, headers
+
+
+def test_forms_without_a_session_are_the_listed_ones():
+    public = {page.route for page in PAGES if page.is_public and page.route.startswith("POST")}
+    assert {route.partition(" ")[2] for route in public} == PUBLIC_FORMS.keys()
 
 
 @pytest.mark.parametrize("path", FORMS)
