@@ -99,9 +99,13 @@ class WorkspaceRowStorage:
             raise TypeError("settings are saved in the row of their workspace")
         await self._transaction.tables.save_row(record.apply_to(workspace))
 
-    async def remove(self, record: Resource, now: datetime) -> None:
-        """Raises: no change deletes a workspace."""
-        raise NotImplementedError
+    async def remove(self, record: Resource, now: datetime) -> None:  # noqa: ARG002 - as the port has it
+        """Deletes nothing: settings go with their workspace.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("settings are deleted with their workspace")
 
     async def _last_change_time(self, workspace: Workspace) -> datetime:
         """Returns `updated_at` as `Resource.next_updated_at` set it, from the newest audit entries."""

@@ -7,7 +7,10 @@ from hosts.consumer import consumer_process
 
 
 async def test_ended_connection_is_forgotten_and_its_failure_ends_nothing(monkeypatch):
+    served = []
+
     async def fail(connection, store):
+        served.append(store)
         connection.close()
         raise OSError("the consumer has gone")
 
@@ -21,4 +24,6 @@ async def test_ended_connection_is_forgotten_and_its_failure_ends_nothing(monkey
     monkeypatch.setattr(consumer_process, "serve_event_store", fail)
     monkeypatch.setattr(consumer_process.Subprocess, "launch_and_wait_until_ready", launch)
     monkeypatch.setattr(consumer_process, "restart_with_backoff_until_stopped", start_once)
-    await consumer_process.run_consumer_process_until_stopped(Path("x.toml"), object(), asyncio.Event())
+    store = object()
+    await consumer_process.run_consumer_process_until_stopped(Path("x.toml"), store, asyncio.Event())
+    assert served == [store, store]  # of the first consumer and of the next; no failure came out of the call
