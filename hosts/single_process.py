@@ -162,10 +162,8 @@ async def _serve_with_ingest_child_until_stopped(
                             child, restart_ingest_host, stop, monitoring.count_process_end_if_enabled
                         )
                     )
-                    consuming = tasks.create_task(
-                        _consume_and_return_startup_error(
-                            service, file, stop, in_this_process=consume_in_this_process
-                        )
+                    tasks.create_task(
+                        _consume_until_stopped(service, file, stop, in_this_process=consume_in_this_process)
                     )
                     _start_background_tasks(tasks, service, canary, stop)
                     tasks.create_task(serve_backup_pauses_until_stopped(backups, write_lock, stop))
@@ -179,24 +177,17 @@ async def _serve_with_ingest_child_until_stopped(
                             limits=build_connection_limits(settings),
                         )
                     )
-                if startup_error := consuming.result():
-                    raise startup_error
 
 
-async def _consume_and_return_startup_error(
+async def _consume_until_stopped(
     service: Service, file: Path, stop: asyncio.Event, *, in_this_process: bool
-) -> StartupError | None:
-    """Moves events until ``stop`` is set; sets it, and returns the error, when the consumer process does not start."""
+) -> None:
+    """Moves events until ``stop`` is set, in a process of its own if the event store and the deployer allow it."""
     store = None if in_this_process else _event_store_for_encoded_batches(service)
     if store is None:
         await consume_task(service.ports, service.settings, stop)
-        return None
-    try:
+    else:
         await run_consumer_process_until_stopped(file, store, stop)
-    except StartupError as error:
-        stop.set()
-        return error
-    return None
 
 
 def _event_store_for_encoded_batches(service: Service) -> EncodedAppends | None:

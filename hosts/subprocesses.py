@@ -152,43 +152,42 @@ async def _forward_output(output: asyncio.StreamReader) -> None:
 
 
 async def restart_with_backoff_until_stopped(
-    child: Subprocess,
+    child: Subprocess | None,
     restart: Callable[[], Awaitable[Subprocess]],
     stop: asyncio.Event,
     on_unexpected_end: Callable[[Subprocess], None] = lambda _: None,
 ) -> None:
-    """Restarts a process whenever it ends, until ``stop`` is set; then stops it.
+    """Keeps a process running until ``stop`` is set; then stops it.
 
     Args:
-        child: the running process.
-        restart: starts it anew.
+        child: the running process; None starts it.
+        restart: starts it, or starts it anew; a start that fails is logged and tried again.
         stop: ends the supervision.
         on_unexpected_end: called with each process that ended, before the next one is started.
     """
-    pause = INITIAL_BACKOFF_SECONDS
+    pause = 0.0 if child is None else INITIAL_BACKOFF_SECONDS
     loop = asyncio.get_running_loop()
     while True:
+        while child is None:
+            if not await sleep_unless_stopped(stop, pause):
+                return
+            pause = min(max(2 * pause, INITIAL_BACKOFF_SECONDS), MAX_BACKOFF_SECONDS)
+            try:
+                child = await restart()
+            except (StartupError, OSError) as fault:
+                _log.error("%s", fault, extra={"pause": pause})
         began = loop.time()
         if await _is_stopped_before_process_ends(child, stop):
             await child.terminate_or_kill_after_timeout()
             return
+        pause = INITIAL_BACKOFF_SECONDS if loop.time() - began > HEALTHY_AFTER_SECONDS else pause
         _log.error(
             "%s ended and is started again",
             child.name,
             extra={"code": child.process.returncode, "pause": pause},
         )
         on_unexpected_end(child)
-        pause = INITIAL_BACKOFF_SECONDS if loop.time() - began > HEALTHY_AFTER_SECONDS else pause
-        while await sleep_unless_stopped(stop, pause):
-            pause = min(2 * pause, MAX_BACKOFF_SECONDS)
-            try:
-                child = await restart()
-            except (StartupError, OSError) as fault:
-                _log.error("%s", fault, extra={"pause": pause})
-            else:
-                break
-        else:
-            return
+        child = None
 
 
 async def _is_stopped_before_process_ends(child: Subprocess, stop: asyncio.Event) -> bool:

@@ -14,13 +14,13 @@ async def run_consumer_process_until_stopped(
 ) -> None:
     """Keeps a consumer process running until ``stop`` is set; its batch under way is finished then.
 
+    One that does not start, or ends, is started again with growing pauses: its database may be away. The reason is on
+    standard error.
+
     Args:
         config: the settings file.
         store: the open event store, to which it appends over a socket.
         stop: ends it.
-
-    Raises:
-        StartupError: it does not start; the reason is on standard error. One that ended later is started again.
     """
     connections: set[asyncio.Task[None]] = set()
 
@@ -39,7 +39,7 @@ async def run_consumer_process_until_stopped(
 
     try:
         await restart_with_backoff_until_stopped(
-            await start_consumer(), start_consumer, stop, monitoring.count_process_end_if_enabled
+            None, start_consumer, stop, monitoring.count_process_end_if_enabled
         )
     finally:
         await asyncio.gather(*connections, return_exceptions=True)  # each ends with its process

@@ -16,7 +16,6 @@ from hosts.consumer.consumer_process import run_consumer_process_until_stopped
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
 from service_core.kernel.clock import system_clock
-from service_core.kernel.errors import StartupError
 from service_core.kernel.time_ranges import TimeRange
 from tests.fixtures.waiting import wait_until
 
@@ -91,9 +90,16 @@ async def has_more_than(seen, events, workspace):
     return len(await stored_ids(events, workspace)) > seen
 
 
-async def test_consumer_that_cannot_start_is_a_startup_error_with_its_message(ports, deployment, capfd):
+async def test_consumer_that_cannot_start_is_tried_again_until_it_can(ports, deployment, caplog, capfd):
+    stop, settings, workspace = asyncio.Event(), deployment.config.read_text(), deployment.workspaces[0]
     deployment.config.write_text('[storage]\nevents = "memory://"\n')
-    with pytest.raises(StartupError, match=r"The consumer did not start; its reason stands above\."):
-        await run_consumer_process_until_stopped(deployment.config, ports.events, asyncio.Event())
+    consuming = asyncio.create_task(run_consumer_process_until_stopped(deployment.config, ports.events, stop))
+    await wait_until(lambda: "The consumer did not start; its reason stands above." in caplog.messages)
     assert "memory:// takes no batches of another process." in capfd.readouterr().err
+    deployment.config.write_text(settings)
+    (sent,) = await offer_events(ports.queue, workspace, count(), 1)
+    await wait_until(lambda: has_more_than(0, ports.events, workspace))
+    assert await stored_ids(ports.events, workspace) == [sent]
+    stop.set()
+    await consuming
     assert consumer_pid() is None

@@ -1,4 +1,4 @@
-"""Which process consumes, and what a consumer that does not start does to the service."""
+"""Which process consumes."""
 
 import asyncio
 from types import SimpleNamespace
@@ -7,15 +7,14 @@ import pytest
 
 from hosts import single_process
 from hosts.composition.compose import load_installed_registry_once
-from hosts.single_process import _consume_and_return_startup_error
-from service_core.kernel.errors import StartupError
+from hosts.single_process import _consume_until_stopped
 
 
 @pytest.fixture
 def consume(monkeypatch, tmp_path):
-    """Consumes for a service with some event store; returns where, the error and whether the service stops."""
+    """Consumes for a service with some event store; returns where."""
 
-    async def consume(url, *, in_this_process=False, startup_error=None):
+    async def consume(url, *, in_this_process=False):
         places = []
 
         async def consume_here(_ports, _settings, _stop):
@@ -23,8 +22,6 @@ def consume(monkeypatch, tmp_path):
 
         async def consume_in_child(_file, _store, _stop):
             places.append("a process of its own")
-            if startup_error is not None:
-                raise startup_error
 
         monkeypatch.setattr(single_process, "consume_task", consume_here)
         monkeypatch.setattr(single_process, "run_consumer_process_until_stopped", consume_in_child)
@@ -32,30 +29,20 @@ def consume(monkeypatch, tmp_path):
             settings=SimpleNamespace(storage=SimpleNamespace(events=url)),
             ports=SimpleNamespace(registry=load_installed_registry_once(), events=object()),
         )
-        stop = asyncio.Event()
-        error = await _consume_and_return_startup_error(
-            service, tmp_path / "touchpoint.toml", stop, in_this_process=in_this_process
+        await _consume_until_stopped(
+            service, tmp_path / "touchpoint.toml", asyncio.Event(), in_this_process=in_this_process
         )
-        return places, error, stop.is_set()
+        return places
 
     return consume
 
 
 @pytest.mark.parametrize("url", ["duckdb:///events.db", "postgresql://localhost/touchpoint"])
 async def test_consumer_is_a_process_of_its_own_unless_asked_otherwise(consume, url):
-    assert await consume(url) == (["a process of its own"], None, False)
-    assert await consume(url, in_this_process=True) == (["this process"], None, False)
+    assert await consume(url) == ["a process of its own"]
+    assert await consume(url, in_this_process=True) == ["this process"]
 
 
 @pytest.mark.parametrize("url", ["memory://", "clickhouse://localhost/touchpoint"])
 async def test_stores_that_take_no_encoded_batches_are_appended_to_by_their_own_process(consume, url):
-    assert await consume(url) == (["this process"], None, False)
-
-
-async def test_consumer_that_cannot_start_stops_the_service_with_its_message(consume):
-    fault = StartupError("The consumer did not start.")
-    assert await consume("duckdb:///events.db", startup_error=fault) == (
-        ["a process of its own"],
-        fault,
-        True,
-    )
+    assert await consume(url) == ["this process"]
