@@ -4,6 +4,7 @@
 from: the pins with hashes in ``requirements/dev.txt`` are that environment.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.options.default_venv_backend = "none"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -36,6 +38,9 @@ CHECKS_DURING_TESTS = ("types", "imports", "pins", "api", "clickhouse")
 
 PROCESSES = os.environ.get("TEST_PROCESSES", "3")
 """Number of test processes: more than a small machine has cores, as tests wait for servers, browsers and other processes."""
+
+MAX_TESTS_RUN_AGAIN = 3
+"""Failed tests that are run once more, alone; with more of them nothing is: that is no coincidence."""
 
 
 @nox.session(name="lint")
@@ -97,8 +102,22 @@ def run_tests_and_all_checks_but_lint(session: nox.Session) -> None:
 
 @nox.session(name="tests")
 def run_tests_without_clickhouse(session: nox.Session) -> None:
-    """Runs the whole test suite but for ClickHouse; faults are injected a small number of times."""
-    session.run("pytest", "-n", PROCESSES, "-m", "not clickhouse", *session.posargs)
+    """Runs the whole test suite but for ClickHouse; faults are injected a small number of times.
+
+    A few tests that fail beside all others are run once more, alone. One that passes then does not fail the session,
+    but is named as unstable: it has shown a fault of the product or of the test, which has to be mended.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ("-o", f"cache_dir={folder}", "-m", "not clickhouse", *session.posargs)
+        try:
+            session.run("pytest", "-n", PROCESSES, *arguments)
+        except CommandFailed:
+            failures = Path(folder, "v/cache/lastfailed")
+            failed = sorted(json.loads(failures.read_text())) if failures.exists() else []
+            if not 0 < len(failed) <= MAX_TESTS_RUN_AGAIN:
+                raise
+            session.run("pytest", "-n", "0", "--last-failed", *arguments)
+            session.warn(f"UNSTABLE, failed beside other tests and passed alone: {', '.join(failed)}")
 
 
 @nox.session(name="clickhouse")
