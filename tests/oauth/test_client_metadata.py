@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from hosts.composition.client_metadata_fetcher import (
+    FETCH_SECONDS,
     MAX_DOCUMENT_BYTES,
     HttpsClientMetadataFetcher,
-    is_public_address,
 )
+from hosts.composition.public_https import PublicHttpsClient, is_public_address
 from service_core.access.oauth.client_metadata import (
     ERROR_CACHE_LIFETIME,
     MAX_CACHE_LIFETIME,
@@ -255,9 +256,10 @@ async def serve_answer(certificate, *parts, pause=0.0):
         yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/client.json?v=1", received
 
 
-def make_fetcher(certificate, **options):
+def make_fetcher(certificate, timeout_seconds=FETCH_SECONDS):
     trusted = ssl.create_default_context(cafile=certificate)
-    return HttpsClientMetadataFetcher(allow_private_addresses=True, ssl_context=trusted, **options)
+    https = PublicHttpsClient(timeout_seconds, allow_private_addresses=True, ssl_context=trusted)
+    return HttpsClientMetadataFetcher(https)
 
 
 def http_answer(body=b"{}", status="200 OK", **headers):
@@ -306,7 +308,7 @@ async def test_other_answers_are_refused(certificate, answer):
 async def test_slow_answer_is_given_up_as_a_whole(certificate):
     async with serve_answer(certificate, *[b"H"] * 50, pause=0.05) as (url, _):
         with pytest.raises(ClientMetadataUnavailable, match="too long"):
-            await make_fetcher(certificate, fetch_seconds=0.3).fetch_document(url)
+            await make_fetcher(certificate, 0.3).fetch_document(url)
 
 
 async def test_loopback_address_is_refused_without_a_connection(certificate):
@@ -318,6 +320,7 @@ async def test_loopback_address_is_refused_without_a_connection(certificate):
 
 
 async def test_untrusted_certificate_is_refused(certificate):
+    https = PublicHttpsClient(FETCH_SECONDS, allow_private_addresses=True)
     async with serve_answer(certificate, http_answer()) as (url, _):
         with pytest.raises(ClientMetadataUnavailable):
-            await HttpsClientMetadataFetcher(allow_private_addresses=True).fetch_document(url)
+            await HttpsClientMetadataFetcher(https).fetch_document(url)
