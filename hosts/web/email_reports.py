@@ -206,10 +206,7 @@ async def _email_report_page(
         object_name=found.body["name"] if found.ok else None,
         object_path=f"{view.path}/{_COLLECTIONS[email_report['object_type']]}/{email_report['object_id']}",
         recipients=deliveries.body["recipients"] if deliveries.ok else [],
-        deliveries=[
-            (one, format_local_time(one["done_at"] or one["created_at"], view.workspace.zone))
-            for one in (deliveries.body["deliveries"] if deliveries.ok else [])
-        ],
+        deliveries=deliveries.body["deliveries"] if deliveries.ok else [],
         problem=None if deliveries.ok else deliveries.message,
         recipient_labels=RECIPIENT_LABELS,
         delivery_labels=DELIVERY_LABELS,

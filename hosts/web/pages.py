@@ -66,7 +66,7 @@ from hosts.web import (
     tracking,
 )
 from hosts.web.api_client import ApiRequestFailed
-from hosts.web.local_dates import format_local_date
+from hosts.web.local_dates import format_local_date, format_local_time
 from hosts.web.page_context import Page, PageContext, SignInRequired
 from hosts.web.page_security import HEADERS
 from service_core.kernel.errors import ApiError, NotFound
@@ -142,6 +142,7 @@ def create_web_blueprint(service: Service, addresses: ClientAddressResolver) -> 
     context = PageContext(service, addresses, (page.route for page in PAGES))
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
     blueprint.add_app_template_filter(format_local_date, "local_date")
+    blueprint.add_app_template_filter(format_local_time, "local_time")
     _add_static_asset_route(blueprint)
     blueprint.add_url_rule("", "front_page", partial(_redirect_to_front_page, context))
     _add_pages_with_visitor_loading(blueprint, context, PAGES)

@@ -183,7 +183,7 @@ async def test_webhook_is_signed_with_the_secret_that_was_shown_once(
     assert (sent["type"], sent["data"]["metric_id"], sent["data"]["expected"]) == (
         "alert.fired", "visitors", {"low": 5.0, "high": None},
     )  # fmt: skip
-    assert f"{HOOK} 9 March 2026 Sent".replace("&", "&amp;") in visible_words(await ann.get(path))
+    assert f"{HOOK} 9 March 2026, 12:00 Sent".replace("&", "&amp;") in visible_words(await ann.get(path))
 
 
 @pytest.mark.parametrize(
