@@ -54,6 +54,7 @@ ENTRIES: Final = (
     NavEntry(NavSection.OVERVIEW, "Get started", "/start"),
     NavEntry(NavSection.EXPLORE, "Explore", "/explore"),
     NavEntry(NavSection.EXPLORE, "Funnels", "/funnels"),
+    NavEntry(NavSection.EXPLORE, "Paths", "/paths"),
     NavEntry(NavSection.EXPLORE, "Retention", "/retention"),
     NavEntry(NavSection.EXPLORE, "Attribution", "/attribution"),
     NavEntry(NavSection.EXPLORE, "Events", "/events"),
