@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 
+from hosts.demo import demo_service
 from hosts.demo.demo_service import last_logged_error, serve_in_subprocess
 from service_core.kernel.errors import StartupError
 from tests.e2e.conftest import GUARD_SECONDS, run_touchpoint
@@ -66,6 +67,17 @@ def kill_service_and_wait(config):
     with serve_in_subprocess(config, "127.0.0.1:0", "127.0.0.1:0") as service:
         os.kill(service.pid, signal.SIGKILL)
         threading.Event().wait(GUARD_SECONDS)  # as an import that waits for events to be stored
+
+
+def test_service_that_has_to_be_killed_at_the_end_interrupts_nobody(config, monkeypatch):
+    monkeypatch.setattr(demo_service, "STOP_TIMEOUT_SECONDS", 0.5)
+    running = set(threading.enumerate())
+    with serve_in_subprocess(config, "127.0.0.1:0", "127.0.0.1:0") as service:
+        watchers = set(threading.enumerate()) - running
+        os.kill(service.pid, signal.SIGSTOP)
+    for watcher in watchers:
+        watcher.join(GUARD_SECONDS)  # a signal to this process would come before its end
+    assert watchers
 
 
 def test_last_error_is_the_cause_named_by_a_log_record(tmp_path):

@@ -44,6 +44,18 @@ async def list_audit_entries(deployment, key):
     return (await deployment.api("GET", "/v1/audit", key))[1]["entries"]
 
 
+async def test_page_shows_thirty_entries_and_leads_to_older_ones(deployment):
+    person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    for number in range(31):
+        deployment.clock.now += timedelta(minutes=5)  # a key may make 30 changes in an hour
+        body = {"link": {"name": f"Link {number:02}", "destination_url": f"https://shop.example/{number}"}}
+        assert (await deployment.api("POST", "/v1/links", key, body))[0] == 200
+    page = await person.get(f"{deployment.settings}/audit")
+    assert [f"“Link {number:02}”" in page.text for number in range(31)] == [False] + 30 * [True]
+    older = re.search(r'href="[^"]*(\?cursor=[^"]+)"', page.body)[1]
+    assert "“Link 00”" in (await person.get(f"{deployment.settings}/audit{older}")).text
+
+
 async def test_undo_restores_a_deleted_link(deployment):
     person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
     link = await create_tracking_link(deployment, key)

@@ -99,6 +99,28 @@ async def test_values_are_paged_by_cursor(list_values):
     assert refused.value.code == "invalid_cursor"
 
 
+@pytest.mark.parametrize("dimension", ["country", "page_path", "referrer_host"])
+async def test_pages_of_any_size_list_the_same_values(query_client, list_values, dimension):
+    for visitor, country in (("V4", "DE"), ("V5", "FR"), ("V6", "FR"), ("V7", None)):
+        query_client.story.add_event(
+            "page_view",
+            at="2026-07-02",
+            visitor=visitor,
+            country=country,
+            page_path=f"/{visitor}",
+            referrer_host=visitor,
+        )
+    await query_client.store.append(query_client.story.events[-4:])
+    whole = (await list_values(dimension=dimension))["values"]
+    found, cursor = [], {}
+    while cursor is not None:
+        page = await list_values(dimension=dimension, limit="1", **cursor)
+        found += page["values"]
+        cursor = {"cursor": page["next_cursor"]} if page["has_more"] else None
+    assert len(whole) > 1
+    assert found == whole
+
+
 async def test_every_listed_value_works_as_a_filter(query_client, list_values):
     for dimension in ("utm_source", "country", "event_name", "new_vs_returning", "referrer_host"):
         for each in (await list_values(dimension=dimension))["values"]:

@@ -245,6 +245,17 @@ async def test_ad_dimension_values_are_counted_by_spend_rows(workspace_client):
     assert ([each["value"] for each in answer["values"]], answer["has_more"]) == (["a1"], False)
 
 
+async def test_ad_dimension_values_continue_on_further_pages(workspace_client):
+    await connect_ad_platform(workspace_client, "meta")
+    await save_spend(workspace_client, *(spend_row("meta", ad(f"a{number}"), spend=1) for number in range(3)))
+    pages, asked = [], {"dimension": "ad_id", "limit": 2}
+    while asked:
+        answer = await workspace_client.get("/dimension-values", **asked)
+        pages.append([each["value"] for each in answer["values"]])
+        asked = {**asked, "cursor": answer["next_cursor"]} if answer["has_more"] else None
+    assert pages == [["a0", "a1"], ["a2"]]
+
+
 async def test_ad_entities_are_searchable_by_name_as_filters(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(

@@ -315,6 +315,20 @@ async def test_excluded_event_types_are_not_requested(polled_provider):
     assert (whole, events.query["types[]"]) == ("payment_intent.succeeded", "invoice.payment_succeeded")
 
 
+async def test_shop_without_fees_is_not_asked_for_its_payouts(tmp_path):
+    async with run_polled_provider(tmp_path, FakeShopify) as shop:
+        shop.sell(0)
+        shop.reading = replace(
+            shop.reading, excluded_kinds={"shopify": ("shopify_payments/balance_transaction",)}
+        )
+        await shop.ask()
+        assert [one.path for one in shop.till.asked if "payments" in one.path] == []
+        shop.reading = replace(shop.reading, excluded_kinds={"shopify": ("orders/paid",)})
+        shop.sell(3)
+        assert (await shop.ask()).counts["new"] == 0
+        assert [one.path for one in shop.till.asked if "payments" in one.path] != []
+
+
 async def test_inactive_workspace_is_not_synced(polled_provider):
     await polled_provider.client.changes(active=False)
     assert (
