@@ -1,6 +1,7 @@
 """`POST /mcp`: authentication and the checks of a message before it is parsed."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,8 +13,10 @@ from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
 from hosts.composition.json_codec import CODEC
 from hosts.http.app import body_timeout_response, read_body_and_drain_excess, to_quart_response
+from hosts.mcp.compact_tools import CompactToolSet
 from hosts.mcp.features import McpFeatures
 from hosts.mcp.server import McpServer
+from hosts.mcp.tool_sets import FullToolSet
 from hosts.mcp.tools import build_tools_of_v1_key_operations
 from service_core.access.key_authentication import parse_bearer_token
 from service_core.access.models import AuthContext
@@ -46,6 +49,9 @@ _TOOLS_PARAMETER: Final = "tools"
 _READ_TOOLS: Final = "read"
 """Value of ``?tools=`` for an address that has reads only."""
 
+_COMPACT_TOOLS: Final = "compact"
+"""Value of ``?tools=`` for an address with a dozen tools of few words."""
+
 _ALL_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _REJECTED_FIELDS: Final = (
     'error="invalid_token", error_description="The access token is unknown, expired or revoked"'
@@ -76,9 +82,13 @@ class _McpEndpoint:
 
     def __init__(self, service: Service, addresses: ClientAddressResolver, features: McpFeatures) -> None:
         tools = build_tools_of_v1_key_operations(service.registry.operations)
-        self._server = McpServer(service, features, tools)
-        read_tools = [tool for tool in tools if tool.is_read]
-        self._read_server = McpServer(service, features.without_write_tools(), read_tools)
+        self._server = McpServer(service, features, FullToolSet(tools))
+        self._servers = {
+            _READ_TOOLS: McpServer(
+                service, features.without_write_tools(), FullToolSet(tool for tool in tools if tool.is_read)
+            ),
+            _COMPACT_TOOLS: McpServer(service, replace(features, tools={}), CompactToolSet(tools)),
+        }
         self._admission = service.component(RequestAuthenticator)
         self._addresses = addresses
         http = service.settings.http
@@ -115,7 +125,7 @@ class _McpEndpoint:
         peer = request.scope.get("client")
         client = self._addresses.resolve_nearest_untrusted(peer and peer[0], request.scope["headers"])
         try:
-            server = self._read_server if request.args.get(_TOOLS_PARAMETER) == _READ_TOOLS else self._server
+            server = self._servers.get(request.args.get(_TOOLS_PARAMETER, ""), self._server)
             return await server.answer_message(body, identity, client, _joined_headers())
         except Forbidden as refused:
             raise self._with_step_up_challenge(refused, identity) from None

@@ -2,12 +2,19 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import orjson
 
+from hosts.mcp.range_arguments import (
+    DATE_ARGUMENTS,
+    RANGE_ARGUMENT,
+    convert_range_arguments,
+    takes_range,
+)
 from hosts.mcp.tools import Tool
 from service_core.access.models import AuthContext, RequestInterface
 from service_core.api.http_messages import ApiRequest
@@ -32,7 +39,13 @@ def _argument_error(message: str, code: str, name: str, hint: str, allowed: Iter
 
 
 def build_api_request_of_tool_call(
-    tool: Tool, arguments: Mapping[str, Any], identity: AuthContext, client_ip: str | None = None
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    identity: AuthContext,
+    client_ip: str | None = None,
+    *,
+    now: datetime,
+    first_event_time: datetime | None = None,
 ) -> ApiRequest:
     """Returns the API request of a tool call.
 
@@ -41,6 +54,8 @@ def build_api_request_of_tool_call(
         arguments: parameters of path and query, or fields of the body, by name; null counts as left out.
         identity: whose token was sent.
         client_ip: address of the client, when it is known.
+        now: time of the request.
+        first_event_time: time of the first event, for the preset ``all_time``; None without events.
 
     Raises:
         BadRequest: one is missing, unknown or of another kind. What the values mean is for the route.
@@ -48,6 +63,15 @@ def build_api_request_of_tool_call(
     given = {name: value for name, value in arguments.items() if value is not None}
     _reject_unknown_missing_or_mistyped_arguments(tool, given)
     op = tool.operation
+    if takes_range(tool.arguments_schema["properties"]):
+        given = convert_range_arguments(
+            op.id,
+            tool.operation_parameter_names,
+            given,
+            zone=identity.workspace.zone,
+            now=now,
+            first_event_time=first_event_time,
+        )
     idempotency_key = given.pop("idempotency_key", None)
     path = re.sub(r"\{(\w+)\}", lambda match: quote(given.pop(match[1]), safe=""), op.path)
     return ApiRequest(
@@ -71,9 +95,12 @@ def _reject_unknown_missing_or_mistyped_arguments(tool: Tool, arguments: Mapping
             hint = f"Did you mean {near[0]}?" if near else "Leave it out, or use one of the allowed names."
             message = f"{tool.name} has no argument {name!r:.80}; it takes: {', '.join(known) or 'none'}"
             raise _argument_error(message, "unknown_field", name[:80], hint, known)
+    if tool.requires_range and RANGE_ARGUMENT not in arguments:
+        required = [*DATE_ARGUMENTS, *required]
     for name in required:
         if name not in arguments:
-            hint = f"Call {tool.name} again with {', '.join(required)}."
+            either = f", or with {RANGE_ARGUMENT} instead of the dates" if name in DATE_ARGUMENTS else ""
+            hint = f"Call {tool.name} again with {', '.join(required)}{either}."
             message = f"{tool.name} needs the argument {name}"
             raise _argument_error(message, "missing_field", name, hint, known)
     for name, value in arguments.items():

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from hosts.mcp.range_arguments import DATE_ARGUMENTS, RANGE_ARGUMENT, add_common_range_arguments
 from service_core.analytics.attribution_reads.operations import AttributionQuery
 from service_core.analytics.cohorts.operations import CohortQuery
 from service_core.analytics.people.operations import UsersQuery
@@ -52,7 +53,24 @@ _STORED_QUERY_SCHEMA: Final = {"type": "object", "required": ["metrics"]}
 
 
 def tool_arguments_schema(op: Operation) -> Schema:
-    """Returns the schema of the arguments: parameters of path and query, and fields of the body."""
+    """Returns the schema of the arguments: parameters of path and query, and fields of the body; a range in both forms."""
+    properties, required = add_common_range_arguments(*_parameter_schemas_and_required_names(op))
+    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+
+
+def operation_parameter_names(op: Operation) -> frozenset[str]:
+    """Returns the names of the parameters of path and query, and of the fields of the body."""
+    fields = (model.model_fields.items() for model in (op.path_model, op.query, op.body) if model is not None)
+    return frozenset(field.alias or name for pairs in fields for name, field in pairs)
+
+
+def operation_requires_range(op: Operation) -> bool:
+    """Returns whether the operation has no answer without a range."""
+    _, required = _parameter_schemas_and_required_names(op)
+    return any(name in required for name in (RANGE_ARGUMENT, *DATE_ARGUMENTS))
+
+
+def _parameter_schemas_and_required_names(op: Operation) -> tuple[Schema, list[str]]:
     properties: Schema = {}
     required: list[str] = []
     is_write = op.rate_limit is RateLimitClass.MUTATION
@@ -74,8 +92,7 @@ def tool_arguments_schema(op: Operation) -> Schema:
         properties["dry_run"] = _DRY_RUN_SCHEMA
     if is_write or op.idempotent:
         properties["idempotency_key"] = _IDEMPOTENCY_KEY_SCHEMA
-    properties = {name: _shorten_argument_schema(schema) for name, schema in properties.items()}
-    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+    return {name: _shorten_argument_schema(schema) for name, schema in properties.items()}, required
 
 
 def _shorten_argument_schema(schema: Schema) -> Schema:

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from hosts.mcp.schemas import required_fields_result_schema, tool_arguments_schema
+from hosts.mcp.schemas import (
+    operation_parameter_names,
+    operation_requires_range,
+    required_fields_result_schema,
+    tool_arguments_schema,
+)
 from service_core.access.models import AuthContext
 from service_core.access.roles import ROLE_OAUTH_SCOPES
 from service_core.kernel.operations import (
@@ -17,7 +22,9 @@ from service_core.kernel.operations import (
 )
 from service_core.kernel.request_parsing import parameter_names
 
-SECOND_PAGE_TAGS: Final = frozenset({"paths", "annotations", "connections", "email-reports", "alerts"})
+SECOND_PAGE_TAGS: Final = frozenset(
+    {"segments", "paths", "annotations", "connections", "email-reports", "alerts"}
+)
 """Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
 
 SECOND_PAGE_OPERATIONS: Final = frozenset({"update_share_link"})
@@ -76,6 +83,16 @@ class Tool:
     def arguments_schema(self) -> Mapping[str, Any]:
         """The schema of its arguments."""
         return tool_arguments_schema(self.operation)
+
+    @cached_property
+    def operation_parameter_names(self) -> frozenset[str]:
+        """The parameters of the operation; a range only in the form that the operation takes."""
+        return operation_parameter_names(self.operation)
+
+    @cached_property
+    def requires_range(self) -> bool:
+        """Whether a call needs a range, in either form."""
+        return operation_requires_range(self.operation)
 
     @cached_property
     def accepted_argument_names(self) -> frozenset[str]:

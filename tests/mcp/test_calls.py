@@ -60,10 +60,10 @@ EXTRA = {
 """Arguments beside dates and ids."""
 
 
-ROUTES = {
-    tool.name: f"{tool.operation.method} {tool.operation.path}"
-    for tool in build_tools_of_v1_key_operations(load_installed_registry_once().operations)
+TOOLS_BY_NAME = {
+    tool.name: tool for tool in build_tools_of_v1_key_operations(load_installed_registry_once().operations)
 }
+ROUTES = {name: f"{tool.operation.method} {tool.operation.path}" for name, tool in TOOLS_BY_NAME.items()}
 VOLATILE_FIELDS = {"key", "query_ms", "duration_ms", "download", "rate_limit"}
 """Fields that tell of the credential, or of when was asked."""
 
@@ -82,7 +82,8 @@ async def tool_arguments(tool, resource_factory):
     """Everything a tool needs, its id one of the workspace's own."""
     needed = tool["inputSchema"].get("required", ())
     arguments = EXTRA.get(tool["name"], {}) | PATCH_BODIES.get(ROUTES[tool["name"]], {})
-    arguments |= {name: WEEK[name] for name in needed if name in WEEK}
+    if TOOLS_BY_NAME[tool["name"]].requires_range and "date_range" not in arguments:
+        arguments |= WEEK
     if tool["name"] == "create_share_link":
         arguments |= share_link_body("report", await resource_factory.id("reportId", "shop"))
     if tool["name"] == "create_email_report":
@@ -120,6 +121,8 @@ async def call_route(workspace_api, route, arguments):
     for name in inside:
         path = path.replace(f"{{{name}}}", arguments[name])
     rest = {name: value for name, value in arguments.items() if name not in inside}
+    if path == "/commerce-metrics":  # whose end is exclusive, unlike those of the tools
+        rest |= {"end_date": f"{workspace_api.now:%Y-%m-%dT%H}:00:00Z"}
     if method == "POST":
         return (await workspace_api.send(method, path, rest)).json
     texts = {name: str(value).lower() if value is True else value for name, value in rest.items()}

@@ -21,7 +21,6 @@ get_metrics list_metrics analytics_query list_dimension_values explain_change se
 get_workspace get_usage list_rule_deliveries get_onboarding search_docs get_ledger list_audit
 create_export list_exports get_export
 list_reports get_report run_report list_dashboards get_dashboard run_dashboard list_analyses get_analysis
-list_segments get_segment
 list_share_links
 list_rules list_links list_script_proposals get_script_proposal
 get_workspace_settings
@@ -31,16 +30,16 @@ propose_script
 update_workspace
 create_report update_report delete_report create_dashboard update_dashboard delete_dashboard
 reorder_dashboard create_analysis update_analysis delete_analysis
-create_segment update_segment delete_segment create_share_link revoke_share_link
+create_share_link revoke_share_link
 undo
 """
 """The tools of the first page."""
 
 SECOND_PAGE = """
-list_funnel_persons get_paths list_path_sessions list_journeys
+list_funnel_persons get_paths list_path_sessions list_journeys list_segments get_segment
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
 list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
-update_connection delete_connection test_connection create_annotation update_annotation delete_annotation
+update_connection delete_connection test_connection create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
 create_email_report update_email_report delete_email_report send_test_email create_alert update_alert
 delete_alert rotate_webhook_secret update_share_link
 """
@@ -161,9 +160,12 @@ def test_arguments_are_the_parameters_and_fields_of_the_route():
             if op.rate_limit is RateLimitClass.MUTATION
             else {"idempotency_key"}
         )
-        assert taken - own == named - own
+        ranges = {"start_date", "end_date", "date_range"}
+        assert taken - own - ranges == named - own - ranges
+        assert taken & ranges == (ranges if named & ranges else set()), tool.name
         required = {name for schema in fields for name in schema.get("required", ())}
-        assert set(tool.arguments_schema.get("required", ())) == required
+        assert set(tool.arguments_schema.get("required", ())) == required - ranges
+        assert tool.requires_range == bool(required & ranges)
 
 
 def test_nested_schemas_are_complete():

@@ -1,0 +1,425 @@
+"""``/mcp?tools=compact``: a dozen tools within 2,000 tokens, each of which calls the tool of an operation.
+
+An assistant pays for the list of tools in every conversation. So these have few words, name the usual arguments only,
+and take all arguments of the tool they call; ``catalog`` gives the schema of any tool when it is needed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from hosts.mcp.tool_sets import Entry, ToolCall, find_tool_name_of_route
+from hosts.mcp.tools import Tool
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import Scope
+
+MAX_LIST_TOKENS: Final = 2000
+"""Size of the list of tools, estimated as its characters divided by 4."""
+
+EVENT_ROWS: Final = 20
+PEOPLE_ROWS: Final = 20
+"""Rows of a compact list without ``limit``."""
+
+Arguments = Mapping[str, Any]
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer"}
+_FLAG: Final = {"type": "boolean"}
+_OBJECT: Final = {"type": "object"}
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+_FILTERS: Final = {"type": "array", "items": _OBJECT}
+_RANGE: Final[Mapping[str, Any]] = {"date_range": _OBJECT, "start_date": _TEXT, "end_date": _TEXT}
+
+SAVED_KINDS: Final[Mapping[str, str]] = {
+    "reports": "report",
+    "dashboards": "dashboard",
+    "analyses": "analysis",
+    "segments": "segment",
+    "annotations": "annotation",
+    "alerts": "alert",
+    "email_reports": "email_report",
+    "share_links": "share_link",
+    "rules": "rule",
+    "links": "link",
+    "script_proposals": "script_proposal",
+    "connections": "connection",
+    "exports": "export",
+}
+"""Kind of saved work -> the singular of its tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactTool:
+    """A tool of the compact list.
+
+    Attributes:
+        description: when to use it, and when not.
+        properties: schemas of its usual arguments.
+        required: names of the arguments it needs.
+        operation_tool: the tool it calls; None if its arguments choose.
+        is_read: whether it changes nothing.
+        is_open: whether it takes further arguments of the tool it calls.
+    """
+
+    description: str
+    properties: Mapping[str, Any]
+    required: tuple[str, ...] = ()
+    operation_tool: str | None = None
+    is_read: bool = True
+    is_open: bool = False
+
+    def entry(self, name: str) -> Entry:
+        """Returns its entry in ``tools/list``."""
+        schema: dict[str, Any] = {"type": "object", "properties": self.properties}
+        if self.required:
+            schema["required"] = list(self.required)
+        hints = (
+            {"readOnlyHint": True, "openWorldHint": False}
+            if self.is_read
+            else {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": False}
+        )
+        return {"name": name, "description": self.description, "inputSchema": schema, "annotations": hints}
+
+
+COMPACT_TOOLS: Final[Mapping[str, CompactTool]] = {
+    "query": CompactTool(
+        "Metrics by up to 3 dimensions over a range: totals, breakdowns, series, comparisons. Ids come from catalog. "
+        "Not for why a number changed, single people or events.",
+        {
+            "metrics": _TEXTS,
+            "dimensions": _TEXTS,
+            "filters": _FILTERS,
+            **_RANGE,
+            "interval": _TEXT,
+            "compare": {"description": "true, previous_year or a date_range"},
+            "order_by": _FILTERS,
+            "limit": _COUNT,
+        },
+        ("metrics",),
+        "analytics_query",
+        is_open=True,
+    ),
+    "explain_change": CompactTool(
+        "Why a metric changed between two ranges: which groups drive it, unusual days, missing data.",
+        {
+            "metric": _TEXT,
+            **_RANGE,
+            "compare": {"description": "default previous_period"},
+            "dimensions": _TEXTS,
+            "filters": _FILTERS,
+        },
+        ("metric",),
+        "explain_change",
+        is_open=True,
+    ),
+    "funnel": CompactTool(
+        "How many people get through 2 to 5 events in order, and how long they take.",
+        {"steps": _TEXTS, **_RANGE, "window_days": _COUNT, "unit": {"enum": ["person", "session"]}},
+        ("steps",),
+        "get_funnel",
+        is_open=True,
+    ),
+    "retention": CompactTool(
+        "How many people of a cohort come back, and their revenue. Not for repeat purchases: query has metrics for them.",
+        {**_RANGE, "granularity": {"enum": ["day", "week", "month"]}, "periods": _COUNT, "event_name": _TEXT},
+        (),
+        "get_retention",
+        is_open=True,
+    ),
+    "attribution": CompactTool(
+        "Conversions and revenue credited to campaigns and channels by a model.",
+        {
+            **_RANGE,
+            "model": {"description": "first_touch, last_touch, last_non_direct, linear, ..."},
+            "group_by": {"enum": ["campaign", "source", "medium", "term", "content", "channel", "lyr"]},
+            "window_days": _COUNT,
+            "event_name": _TEXT,
+        },
+        (),
+        "get_attribution",
+        is_open=True,
+    ),
+    "people": CompactTool(
+        "Persons of a range, or with id one person with sessions, conversions and touches. Not for counts: use query.",
+        {"id": _TEXT, **_RANGE, "search": _TEXT, "sort": _TEXT, "limit": _COUNT, "offset": _COUNT},
+        is_open=True,
+    ),
+    "events": CompactTool(
+        f"Raw events, newest first, {EVENT_ROWS} by default. Not for counts: use query.",
+        {
+            **_RANGE,
+            "event_name": _TEXT,
+            "user_id": _TEXT,
+            "visitor_id": _TEXT,
+            "limit": _COUNT,
+            "offset": _COUNT,
+        },
+        (),
+        "list_events",
+        is_open=True,
+    ),
+    "saved_work": CompactTool(
+        "Lists what the workspace saved of a kind; with id gets one; run computes a report or dashboard.",
+        {"kind": {"enum": list(SAVED_KINDS)}, "id": _TEXT, "run": _FLAG, **_RANGE},
+        ("kind",),
+        is_open=True,
+    ),
+    "change": CompactTool(
+        "Calls a write tool of the catalog. Shows the change and makes none unless dry_run is false: show it, let the "
+        "person agree, then apply. tool undo with auditId takes an applied change back. create_export starts a file.",
+        {"tool": _TEXT, "arguments": _OBJECT, "dry_run": {"type": "boolean", "default": True}},
+        ("tool",),
+        is_read=False,
+    ),
+    "catalog": CompactTool(
+        "Ids of metrics and dimensions, names of tools. With names: their definitions and argument schemas.",
+        {"names": _TEXTS},
+    ),
+    "search_docs": CompactTool(
+        "How Touchpoint works, defines and computes things.",
+        {"q": _TEXT},
+        ("q",),
+        "search_docs",
+        is_open=True,
+    ),
+    "call_tool": CompactTool(
+        "Calls any other read tool of the catalog.", {"name": _TEXT, "arguments": _OBJECT}, ("name",)
+    ),
+}
+"""Name -> tool, in the order of the list."""
+
+_DEFAULT_ARGUMENTS: Final[Mapping[str, Arguments]] = {
+    "list_events": {"limit": EVENT_ROWS},
+    "list_users": {"limit": PEOPLE_ROWS},
+}
+"""Tool of an operation -> arguments of a call of its compact tool that leaves them out."""
+
+
+class CompactToolSet:
+    """The tools of the compact list.
+
+    Args:
+        tools: of the operations, in their order.
+    """
+
+    has_structured_results = False
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def list_entries(self, scopes: frozenset[Scope]) -> tuple[list[Entry], list[Entry]]:
+        """Returns the entries; ``change`` only to a token that may change something."""
+        return [
+            tool.entry(name)
+            for name, tool in COMPACT_TOOLS.items()
+            if tool.is_read or any(_is_write_visible_to(scopes, inner) for inner in self._tools.values())
+        ], []
+
+    def resolve_call(self, name: object, arguments: Arguments, scopes: frozenset[Scope]) -> ToolCall | None:
+        """Returns the call of the tool behind a compact tool."""
+        compact = COMPACT_TOOLS.get(name) if isinstance(name, str) else None
+        if compact is None or not isinstance(name, str):
+            return None
+        sent = {key: value for key, value in arguments.items() if value is not None}
+        _reject_unknown_or_missing_arguments(name, compact, sent)
+        if compact.operation_tool is not None:
+            return self._call_with_defaults(compact.operation_tool, sent)
+        if name == "people":
+            return self._call_people(sent)
+        if name == "saved_work":
+            return self._call_saved_work(sent)
+        if name == "catalog":
+            return self._call_catalog(sent, scopes)
+        return self._call_chosen_tool(sent, "tool" if name == "change" else "name")
+
+    def describe_operation(self, method: str, path: str) -> str | None:
+        """Returns the compact tool that calls the tool of a route."""
+        name = find_tool_name_of_route(self._tools, method, path)
+        if name is None:
+            return None
+        own = next((key for key, tool in COMPACT_TOOLS.items() if tool.operation_tool == name), None)
+        if own is not None:
+            return own
+        return f"call_tool with name {name}" if self._tools[name].is_read else f"change with tool {name}"
+
+    def _call_with_defaults(self, tool_name: str, arguments: Arguments) -> ToolCall:
+        return ToolCall(self._tools[tool_name], {**_DEFAULT_ARGUMENTS.get(tool_name, {}), **arguments})
+
+    def _call_people(self, arguments: Arguments) -> ToolCall:
+        """Returns the call for one person if an id is sent, otherwise for the list."""
+        rest = {key: value for key, value in arguments.items() if key != "id"}
+        if "id" in arguments:
+            return self._call_with_defaults("get_user", rest | {"userId": arguments["id"]})
+        return self._call_with_defaults("list_users", rest)
+
+    def _call_saved_work(self, arguments: Arguments) -> ToolCall:
+        """Returns the call that lists a kind, gets one of it or runs it."""
+        kind, id_, run = (arguments.get(key) for key in ("kind", "id", "run"))
+        rest = {key: value for key, value in arguments.items() if key not in ("kind", "id", "run")}
+        singular = SAVED_KINDS.get(kind) if isinstance(kind, str) else None
+        if singular is None:
+            raise _unknown_value_error("kind", kind, SAVED_KINDS)
+        if id_ is None:
+            if run:
+                raise _missing_error("saved_work", "id", "Send the id of what to run.")
+            return self._call_with_defaults(f"list_{kind}", rest)
+        tool = self._tools.get(f"{'run' if run else 'get'}_{singular}")
+        if tool is None:
+            verb, prefix = ("run", "run_") if run else ("got by its id", "get_")
+            kinds = [key for key, name in SAVED_KINDS.items() if f"{prefix}{name}" in self._tools]
+            raise BadRequest(
+                f"kind {kind} cannot be {verb}",
+                "invalid_parameter",
+                field="run" if run else "id",
+                hint="List it without id." if not run else "Leave out run.",
+                extra={"allowed": kinds},
+            )
+        return ToolCall(tool, rest | {_path_parameter(tool): id_})
+
+    def _call_chosen_tool(self, arguments: Arguments, field: str) -> ToolCall:
+        """Returns the call of the tool named by ``tool``, a write, or by ``name``, a read."""
+        is_change = field == "tool"
+        chosen = self._tools.get(str(arguments[field]))
+        if chosen is None or chosen.is_read is is_change:
+            allowed = [name for name, tool in self._tools.items() if tool.is_read is not is_change]
+            raise _unknown_value_error(field, arguments[field], allowed)
+        inner = arguments.get("arguments", {})
+        if not isinstance(inner, Mapping):
+            raise BadRequest(
+                "arguments must be of type object",
+                "invalid_parameter",
+                field="arguments",
+                hint=f"catalog with names [{chosen.name}] shows what it takes.",
+            )
+        if not is_change:
+            return ToolCall(chosen, inner)
+        return ToolCall(chosen, _arguments_with_dry_run(chosen, inner, arguments.get("dry_run", True)))
+
+    def _call_catalog(self, arguments: Arguments, scopes: frozenset[Scope]) -> ToolCall:
+        """Returns the call of the catalog of metrics, whose answer is shortened or narrowed to names."""
+        visible = {name: tool for name, tool in self._tools.items() if tool.is_visible_to(scopes)}
+        names = arguments.get("names")
+        if names is not None and not (isinstance(names, list) and all(isinstance(n, str) for n in names)):
+            raise BadRequest(
+                "names must be of type array",
+                "invalid_parameter",
+                field="names",
+                hint="Send a list of names.",
+            )
+
+        def convert(body: bytes) -> bytes:
+            catalog = orjson.loads(body)
+            return orjson.dumps(
+                _define_names(catalog, visible, names) if names else _list_names(catalog, visible)
+            )
+
+        return ToolCall(self._tools["list_metrics"], {}, convert)
+
+
+def _list_names(catalog: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Any]:
+    """Returns the ids of metrics and dimensions, and the names of tools by what they do."""
+    return {
+        "metrics": [metric["id"] for metric in catalog["metrics"]],
+        "dimensions": [dimension["id"] for dimension in catalog["dimensions"]],
+        "read_tools": [name for name, tool in tools.items() if tool.is_read],
+        "write_tools": [name for name, tool in tools.items() if not tool.is_read],
+        "hint": "Call catalog again with names for definitions and argument schemas.",
+    }
+
+
+def _define_names(
+    catalog: Mapping[str, Any], tools: Mapping[str, Tool], names: Iterable[str]
+) -> dict[str, Any]:
+    """Returns the definitions of names; those that nothing has are listed as unknown."""
+    wanted = set(names)
+    aliases = {
+        name: compact.operation_tool
+        for name, compact in COMPACT_TOOLS.items()
+        if compact.operation_tool is not None
+    }
+    shown = wanted | {aliases[name] for name in wanted & aliases.keys()}
+    found: dict[str, Any] = {
+        "metrics": [metric for metric in catalog["metrics"] if metric["id"] in wanted],
+        "dimensions": [dimension for dimension in catalog["dimensions"] if dimension["id"] in wanted],
+        "tools": [
+            {key: tool.tools_list_entry[key] for key in ("name", "description", "inputSchema")}
+            for name, tool in tools.items()
+            if name in shown
+        ],
+    }
+    known = {entry["id"] for kind in ("metrics", "dimensions") for entry in found[kind]}
+    unknown = wanted - known - tools.keys() - aliases.keys()
+    return {kind: entries for kind, entries in found.items() if entries} | (
+        {"unknown": sorted(unknown)} if unknown else {}
+    )
+
+
+def _arguments_with_dry_run(tool: Tool, inner: Arguments, dry_run: Any) -> dict[str, Any]:
+    """Returns the arguments of a write with the outer ``dry_run``, which alone decides.
+
+    Raises:
+        BadRequest: ``dry_run`` is no boolean, or true for a tool without a preview.
+    """
+    if not isinstance(dry_run, bool):
+        raise BadRequest(
+            "dry_run must be of type boolean",
+            "invalid_parameter",
+            field="dry_run",
+            hint="Send dry_run as boolean.",
+        )
+    if "dry_run" in tool.arguments_schema["properties"]:
+        return {**inner, "dry_run": dry_run}
+    if dry_run:
+        raise BadRequest(
+            f"{tool.name} has no preview",
+            "invalid_parameter",
+            field="dry_run",
+            hint="Let the person agree, then send dry_run: false.",
+        )
+    return dict(inner)
+
+
+def _is_write_visible_to(scopes: frozenset[Scope], tool: Tool) -> bool:
+    return not tool.is_read and tool.is_visible_to(scopes)
+
+
+def _path_parameter(tool: Tool) -> str:
+    return tool.operation.path.partition("{")[2].partition("}")[0]
+
+
+def _reject_unknown_or_missing_arguments(name: str, tool: CompactTool, arguments: Arguments) -> None:
+    unknown = next((key for key in arguments if key not in tool.properties), None)
+    if unknown is not None and not tool.is_open:
+        raise BadRequest(
+            f"{name} has no argument {unknown!r:.80}",
+            "unknown_field",
+            field=unknown[:80],
+            hint="Leave it out, or use one of the allowed names.",
+            extra={"allowed": list(tool.properties)},
+        )
+    missing = next((key for key in tool.required if key not in arguments), None)
+    if missing is not None:
+        raise _missing_error(name, missing, f"Call {name} again with {', '.join(tool.required)}.")
+
+
+def _missing_error(name: str, field: str, hint: str) -> BadRequest:
+    allowed = list(COMPACT_TOOLS[name].properties)
+    return BadRequest(
+        f"{name} needs the argument {field}",
+        "missing_field",
+        field=field,
+        hint=hint,
+        extra={"allowed": allowed},
+    )
+
+
+def _unknown_value_error(field: str, value: object, allowed: Iterable[str]) -> BadRequest:
+    return BadRequest(
+        f"{field} cannot be {value!r:.80}",
+        "invalid_parameter",
+        field=field,
+        hint="Use one of the allowed names.",
+        extra={"allowed": list(allowed)},
+    )
