@@ -180,6 +180,31 @@ async def test_csv_is_crlf_with_a_header_and_without_a_byte_order_mark(api_clien
     assert content.endswith(b"\r\n")
 
 
+async def test_order_that_page_and_server_report_is_exported_as_one_order(api_client):
+    story = api_client.story()
+    story.add_event(
+        "page_view", at="2026-07-03T10:00", visitor="A1", strong_id="u1", **campaign_columns("google", "cpc")
+    )
+    for source, minute in (("browser", 5), ("api", 6)):
+        story.add_event(
+            "purchase", at=f"2026-07-03T10:{minute:02}", visitor="A1", strong_id="u1",
+            revenue=2000, order_id="o1", source=source,
+        )  # fmt: skip
+    await api_client.keep(story)
+    (person,) = await api_client.rows("users")
+    assert (person["conversions"], person["revenue"]) == (1, 20.0)
+    channels = {
+        row["channel"]: (row["conversions"], row["revenue"]) for row in await api_client.rows("attribution")
+    }
+    assert sum(conversions for conversions, _ in channels.values()) == 1
+    assert sum(revenue for _, revenue in channels.values()) == 20.0
+    assert [row["event_name"] for row in await api_client.rows("events")] == [
+        "purchase",
+        "purchase",
+        "page_view",
+    ]
+
+
 async def test_empty_range_is_a_valid_file(api_client):
     assert await api_client.rows() == []
     assert await api_client.rows(form="csv") == []
