@@ -99,6 +99,7 @@ from service_core.analytics.attribution_reads.ports import JourneyReader as Jour
 from service_core.analytics.attribution_reads.ports import JourneysQuery as JourneysQuery
 from service_core.analytics.attribution_reads.ports import JourneysResult as JourneysResult
 from service_core.analytics.attribution_reads.ports import JourneyTouch as JourneyTouch
+from service_core.analytics.cohorts.ports import AcquisitionValuesQuery as AcquisitionValuesQuery
 from service_core.analytics.cohorts.ports import CohortActivity as CohortActivity
 from service_core.analytics.cohorts.ports import CohortReader as CohortReader
 from service_core.analytics.cohorts.ports import CohortReaderQuery as CohortReaderQuery
@@ -174,6 +175,7 @@ from service_core.analytics.funnels.ports import FunnelOrder as FunnelOrder
 from service_core.analytics.funnels.ports import FunnelReader as FunnelReader
 from service_core.analytics.funnels.ports import FunnelReaderQuery as FunnelReaderQuery
 from service_core.analytics.funnels.ports import FunnelResult as FunnelResult
+from service_core.analytics.funnels.ports import FunnelStartValuesQuery as FunnelStartValuesQuery
 from service_core.analytics.funnels.ports import FunnelStep as FunnelStep
 from service_core.analytics.funnels.ports import FunnelStepUnit as FunnelStepUnit
 from service_core.analytics.funnels.ports import FunnelStepUnitsQuery as FunnelStepUnitsQuery
@@ -255,6 +257,7 @@ from service_core.analytics.ports import AggregateQuery as AggregateQuery
 from service_core.analytics.ports import AggregateReader as AggregateReader
 from service_core.analytics.ports import AggregateResult as AggregateResult
 from service_core.analytics.ports import ColumnSort as ColumnSort
+from service_core.analytics.ports import ColumnValueCount as ColumnValueCount
 from service_core.analytics.ports import ConversionSet as ConversionSet
 from service_core.analytics.ports import CreditRule as CreditRule
 from service_core.analytics.ports import CustomPropertySummary as CustomPropertySummary
@@ -281,6 +284,7 @@ from service_core.analytics.query.evaluate_predicate import condition_matches as
 from service_core.analytics.query.evaluate_predicate import (
     lower_case_letter_by_letter as lower_case_letter_by_letter,
 )
+from service_core.analytics.query.evaluate_predicate import scalar_as_json_text as scalar_as_json_text
 from service_core.analytics.query.evaluate_predicate import value_matches as value_matches
 from service_core.analytics.query.trailing_window import compute_trailing_span as compute_trailing_span
 from service_core.analytics.reads.export_streams import RowBatch as RowBatch

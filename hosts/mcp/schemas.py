@@ -12,8 +12,10 @@ from pydantic import TypeAdapter
 
 from hosts.mcp.range_arguments import DATE_ARGUMENTS, RANGE_ARGUMENT, add_common_range_arguments
 from service_core.analytics.attribution_reads.operations import AttributionQuery
-from service_core.analytics.cohorts.operations import CohortQuery
+from service_core.analytics.cohorts.schemas import CohortQuery, RetentionQuery
+from service_core.analytics.funnels.operations import FunnelQuery
 from service_core.analytics.people.operations import UsersQuery
+from service_core.analytics.query.breakdown import BreakdownQuery
 from service_core.analytics.query.schemas import MetricsRequestBase
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.event_list import EventsQuery
@@ -38,12 +40,28 @@ _SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
     _SHARED_FIELDS["include_bots"].description: None,
     OverviewQuery.model_fields["segment_id"].description: None,
     EventsQuery.model_fields["channel"].description: None,
-    CohortQuery.model_fields["channel"].description: "Of the first touch.",
+    CohortQuery.model_fields["channel"].description: "First touch.",
     **{
         query.model_fields["segment_id"].description: None
         for query in (UsersQuery, CohortQuery, AttributionQuery)
     },
     MetricsRequestBase.model_fields["segment_id"].description: None,
+    BreakdownQuery.model_fields["breakdown"].description: "Dimension or `property:<key>`.",
+    BreakdownQuery.model_fields["top"].description: None,
+    BreakdownQuery.model_fields["other"].description: None,
+    CohortQuery.model_fields[
+        "filters"
+    ].description: "JSON: `[{dimension, op, value}]`, of the acquiring event.",
+    RetentionQuery.model_fields["event_filters"].description: "JSON likewise, of the returning event.",
+    RetentionQuery.model_fields["event_name"].description: "What makes active.",
+    CohortQuery.model_fields["include_partial"].description: None,
+    CohortQuery.model_fields["granularity"].description: None,
+    CohortQuery.model_fields["periods"].description: None,
+    FunnelQuery.model_fields["channel"].description: "Of step 1.",
+    FunnelQuery.model_fields["exclude"].description: "Event that removes a unit between steps.",
+    FunnelQuery.model_fields[
+        "step_filters"
+    ].description: "JSON: per step a list of `{dimension, op, value}`.",
 }
 """Descriptions of the routes that many tools share -> the short one of the tools; None for no words."""
 

@@ -27,11 +27,13 @@ from service_core.plugin import (
     MAX_ITEMS_PER_PERSON,
     REENRICHED_COLUMNS,
     WEB,
+    AcquisitionValuesQuery,
     ActiveVisitor,
     AggregateQuery,
     AggregateResult,
     CohortReaderQuery,
     CohortResult,
+    ColumnValueCount,
     ConversionSet,
     CustomPropertySummary,
     Event,
@@ -41,6 +43,7 @@ from service_core.plugin import (
     ExternalIdConflict,
     FunnelReaderQuery,
     FunnelResult,
+    FunnelStartValuesQuery,
     FunnelStepUnit,
     FunnelStepUnitsQuery,
     JourneysQuery,
@@ -306,6 +309,10 @@ class MemoryEventStore:
         """Returns cohort sizes, activity and revenue."""
         return cohorts.evaluate_cohorts(query, self._scan_events(query.scope))
 
+    async def list_acquisition_values(self, query: AcquisitionValuesQuery) -> list[ColumnValueCount]:
+        """Returns the most frequent values of a column among the events that acquired persons."""
+        return cohorts.list_acquisition_values(query, self._scan_events(query.cohorts.scope))
+
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""
         return funnel.evaluate_funnel(query, self._scan_events(query.scope))
@@ -313,6 +320,10 @@ class MemoryEventStore:
     async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
         """Returns a page of the units of a funnel's step and the number of all."""
         return funnel.list_units_of_step(query, self._scan_events(query.funnel.scope))
+
+    async def list_start_values(self, query: FunnelStartValuesQuery) -> list[ColumnValueCount]:
+        """Returns the most frequent values of a column among the events that start a funnel."""
+        return funnel.list_start_values(query, self._scan_events(query.funnel.scope))
 
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""

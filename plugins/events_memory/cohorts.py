@@ -2,18 +2,22 @@
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
+from plugins.events_memory.column_values import count_distinct_by_column_text
 from plugins.events_memory.currency_conversion import converted_amount_or_none
 from plugins.events_memory.relation_rows import event_row, is_in_span, touch_value
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CHARGE,
+    AcquisitionValuesQuery,
     Buckets,
     CohortActivity,
     CohortReaderQuery,
     CohortResult,
+    ColumnValueCount,
     Event,
     TimeRange,
     value_matches,
@@ -25,9 +29,7 @@ def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> Cohor
     member = _cohort_of_persons_acquired_in_span(plan, history)
     table = _CohortCounts(plan, member)
     for event in history.events:
-        if plan.event_names is None or (
-            event.event_name in plan.event_names and event.seq not in history.repeated_order_seqs
-        ):
+        if _makes_active(plan, event, history):
             table.add_activity(history.person_of(event), event.timestamp)
     for payment in history.payments_once_per_order:
         amount = converted_amount_or_none(plan.scope, payment)
@@ -37,35 +39,68 @@ def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> Cohor
     return CohortResult(Counter(member.values()), table.nonempty_cells_by_cohort())
 
 
+def list_acquisition_values(
+    query: AcquisitionValuesQuery, history: WorkspaceEvents
+) -> list[ColumnValueCount]:
+    """Returns the most frequent values of a column among the events, or touches, that acquired persons."""
+    plan = query.cohorts
+    members = _cohort_of_persons_acquired_in_span(plan, history)
+    if query.is_of_first_touch:
+        pairs: Iterable[tuple[str, Any]] = (
+            (person, touch_value(query.column, visits[0]) if visits else None)
+            for person in members
+            for visits in [history.touches_by_person.get(person, [])]
+        )
+    else:
+        pairs = (
+            (person, event_row(event, history, plan.scope).value_or_first_fallback(query.column))
+            for person, event in _matching_acquisitions(plan, history)
+            if person in members
+        )
+    return count_distinct_by_column_text(pairs, query.limit)
+
+
+def _makes_active(plan: CohortReaderQuery, event: Event, history: WorkspaceEvents) -> bool:
+    """Returns whether an event makes its person active; a repeat of an order does not where names are given."""
+    if plan.event_names is not None and (
+        event.event_name not in plan.event_names or event.seq in history.repeated_order_seqs
+    ):
+        return False
+    return not plan.activity_filters or event_row(event, history, plan.scope).matches(plan.activity_filters)
+
+
+def _acquiring_events(plan: CohortReaderQuery, history: WorkspaceEvents) -> list[Event]:
+    return history.conversions_once_per_order if plan.by_conversion else history.events
+
+
+def _first_acquisition_times(plan: CohortReaderQuery, history: WorkspaceEvents) -> dict[str, datetime]:
+    first: dict[str, datetime] = {}
+    for event in _acquiring_events(plan, history):
+        first.setdefault(history.person_of(event), event.timestamp)
+    return first
+
+
 def _cohort_of_persons_acquired_in_span(plan: CohortReaderQuery, history: WorkspaceEvents) -> dict[str, int]:
     """Returns the cohort of each person, by the first event or conversion of all time."""
-    acquiring = history.conversions_once_per_order if plan.by_conversion else history.events
-    first: dict[str, datetime] = {}
-    for event in acquiring:
-        first.setdefault(history.person_of(event), event.timestamp)
-    matching = _persons_whose_acquisition_matches(plan, acquiring, first, history)
+    matching = {person for person, _ in _matching_acquisitions(plan, history)}
     return {
         person: _bucket_index(plan.acquisition, at)
-        for person, at in first.items()
+        for person, at in _first_acquisition_times(plan, history).items()
         if is_in_span(plan.scope.span, at)
         and person in matching
         and _first_touch_matches_filters(person, plan, history)
     }
 
 
-def _persons_whose_acquisition_matches(
-    plan: CohortReaderQuery,
-    acquiring: Iterable[Event],
-    first_at: Mapping[str, datetime],
-    history: WorkspaceEvents,
-) -> set[str]:
-    """Returns the persons with an event, or conversion, at the instant of acquisition that meets the filters."""
-    return {
-        person
-        for event in acquiring
-        if event.timestamp == first_at[person := history.person_of(event)]
-        and event_row(event, history, plan.scope).matches(plan.acquisition_filters)
-    }
+def _matching_acquisitions(plan: CohortReaderQuery, history: WorkspaceEvents) -> Iterator[tuple[str, Event]]:
+    """Yields persons with each event, or conversion, at the instant of acquisition that meets the filters."""
+    first_at = _first_acquisition_times(plan, history)
+    for event in _acquiring_events(plan, history):
+        person = history.person_of(event)
+        if event.timestamp == first_at[person] and event_row(event, history, plan.scope).matches(
+            plan.acquisition_filters
+        ):
+            yield person, event
 
 
 def _first_touch_matches_filters(person: str, plan: CohortReaderQuery, history: WorkspaceEvents) -> bool:

@@ -5,13 +5,16 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
 
+from plugins.events_memory.column_values import count_distinct_by_column_text
 from plugins.events_memory.relation_rows import event_row, is_in_span_and_matches_filters
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
+    ColumnValueCount,
     Event,
     FunnelOrder,
     FunnelReaderQuery,
     FunnelResult,
+    FunnelStartValuesQuery,
     FunnelStep,
     FunnelStepUnit,
     FunnelStepUnitsQuery,
@@ -46,6 +49,19 @@ def list_units_of_step(
     return [_to_funnel_unit(attempt, history) for attempt in page], len(attempts)
 
 
+def list_start_values(query: FunnelStartValuesQuery, history: WorkspaceEvents) -> list[ColumnValueCount]:
+    """Returns the most frequent values of a column among the events that start a funnel, by number of units."""
+    plan = query.funnel
+    units = history.events_by_session if plan.by_session else history.events_by_person
+    starts = (
+        (unit, event_row(event, history, plan.scope).value_or_first_fallback(query.column))
+        for unit, events in units.items()
+        for event in _events_until_now_without_repeats(plan, events, history)
+        if _can_start(plan, event, history)
+    )
+    return count_distinct_by_column_text(starts, query.limit)
+
+
 def _to_funnel_unit(attempt: Attempt, history: WorkspaceEvents) -> FunnelStepUnit:
     first = attempt[0]
     return FunnelStepUnit(
@@ -64,11 +80,7 @@ def _best_attempts_with_latest_start(
     """Yields the attempt of each unit that counts, and the time of the unit's latest start."""
     units = (history.events_by_session if plan.by_session else history.events_by_person).values()
     for unit in units:
-        events = [
-            event
-            for event in unit
-            if event.timestamp < plan.now and event.seq not in history.repeated_order_seqs
-        ]
+        events = _events_until_now_without_repeats(plan, unit, history)
         attempts = list(_deepest_attempt_per_start(plan, events, history))
         clean = [
             attempt for attempt in attempts if not _has_excluded_event_between_steps(plan, events, attempt)
@@ -77,13 +89,28 @@ def _best_attempts_with_latest_start(
             yield max(clean, key=len), attempts[-1][0].timestamp
 
 
+def _events_until_now_without_repeats(
+    plan: FunnelReaderQuery, events: Iterable[Event], history: WorkspaceEvents
+) -> list[Event]:
+    return [
+        event
+        for event in events
+        if event.timestamp < plan.now and event.seq not in history.repeated_order_seqs
+    ]
+
+
+def _can_start(plan: FunnelReaderQuery, event: Event, history: WorkspaceEvents) -> bool:
+    """Returns whether an event is a step that may come first, in the span, and meets the filters."""
+    is_first = any(_matches_step(plan, k, event, history) for k in plan.starting_steps)
+    return is_first and is_in_span_and_matches_filters(plan.scope, event, history)
+
+
 def _deepest_attempt_per_start(
     plan: FunnelReaderQuery, events: Sequence[Event], history: WorkspaceEvents
 ) -> Iterator[Attempt]:
     """Yields the deepest attempt from each possible start, oldest first."""
     for i, event in enumerate(events):
-        can_start = any(_matches_step(plan, k, event, history) for k in plan.starting_steps)
-        if can_start and is_in_span_and_matches_filters(plan.scope, event, history):
+        if _can_start(plan, event, history):
             rest = [e for e in events[i + 1 :] if e.timestamp - event.timestamp <= plan.window]
             yield _match_steps_greedily(plan, event, rest, history)
 

@@ -4,19 +4,20 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from importlib import import_module
-from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from plugins.events_sql.attribution.path_counts import count_touch_paths, may_share_path_tables
+from plugins.events_sql.dialects.open_backend import open_backend
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, StatementRunner
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
+from plugins.events_sql.reads.acquisition_values import list_acquisition_values
 from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_credits_table
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
+from plugins.events_sql.reads.funnels.funnel_start_values import list_start_values
 from plugins.events_sql.reads.funnels.funnel_units import list_units_of_step
 from plugins.events_sql.reads.items import sum_items_booked_in_span
 from plugins.events_sql.reads.journeys import list_journeys
@@ -28,17 +29,19 @@ from plugins.events_sql.reads.people.people_list import list_people
 from plugins.events_sql.reads.people.person_journey import read_person_activity
 from plugins.events_sql.schema.store_version import require_current_version
 from plugins.events_sql.schema.tables import ID_NUMBERS, STORE_VERSION
-from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings, SqlSettings
+from plugins.events_sql.settings import SqlSettings
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from plugins.events_sql.writes.append import TransactionalWrites
 from plugins.events_sql.writes.event_conditions import happened_before, has_sequence_number
 from service_core.plugin import (
     MAX_ITEMS_PER_PERSON,
+    AcquisitionValuesQuery,
     ActiveVisitor,
     AggregateQuery,
     AggregateResult,
     CohortReaderQuery,
     CohortResult,
+    ColumnValueCount,
     CustomPropertySummary,
     Event,
     EventNameSummary,
@@ -47,6 +50,7 @@ from service_core.plugin import (
     ExternalIdConflict,
     FunnelReaderQuery,
     FunnelResult,
+    FunnelStartValuesQuery,
     FunnelStepUnit,
     FunnelStepUnitsQuery,
     JourneysQuery,
@@ -66,22 +70,11 @@ from service_core.plugin import (
     RowBatch,
     SessionKey,
     SessionState,
-    StartupError,
     SupersededEvent,
     Touch,
     TouchPath,
     TouchPathQuery,
 )
-
-_BACKEND_CLASSES: Final[Mapping[type[SqlSettings], tuple[str, str]]] = {
-    DuckDbSettings: ("duckdb", "DuckDbBackend"),
-    PostgreSqlSettings: ("postgresql", "PostgreSqlBackend"),
-    ClickHouseSettings: ("clickhouse", "ClickHouseBackend"),
-}
-"""The package and the class of each engine's backend; importing the package loads the driver."""
-
-_DRIVER_EXTRAS: Final[Mapping[str, str]] = {"psycopg": "postgres", "clickhouse_connect": "clickhouse"}
-"""Module of a driver -> the extra of the distribution that installs it."""
 
 
 def open_store(settings: SqlSettings) -> "SqlEventStore":
@@ -90,17 +83,7 @@ def open_store(settings: SqlSettings) -> "SqlEventStore":
     Raises:
         StartupError: the driver of the engine is not installed.
     """
-    package, name = _BACKEND_CLASSES[type(settings)]
-    try:
-        backend = import_module(f"plugins.events_sql.dialects.{package}.backend")
-    except ModuleNotFoundError as missing:
-        extra = _DRIVER_EXTRAS.get(missing.name or "")
-        if extra is None:
-            raise
-        raise StartupError(
-            f"{package}:// needs {missing.name}. Install it with `pip install touchpoint-analytics[{extra}]`."
-        ) from None
-    return SqlEventStore(getattr(backend, name)(settings))
+    return SqlEventStore(open_backend(settings))
 
 
 def _one_by_one(
@@ -405,6 +388,12 @@ class SqlEventStore:
         """Returns cohort sizes, activity and revenue."""
         return await self._cohorts.read(query)
 
+    async def list_acquisition_values(self, query: AcquisitionValuesQuery) -> list[ColumnValueCount]:
+        """Returns the most frequent values of a column among the events that acquired persons."""
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: list_acquisition_values(query, runner)
+        )
+
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""
         return await self._engine.run_read_within_time_budget(lambda runner: evaluate_funnel(query, runner))
@@ -414,6 +403,10 @@ class SqlEventStore:
         return await self._engine.run_read_within_time_budget(
             lambda runner: list_units_of_step(query, runner)
         )
+
+    async def list_start_values(self, query: FunnelStartValuesQuery) -> list[ColumnValueCount]:
+        """Returns the most frequent values of a column among the events that start a funnel."""
+        return await self._engine.run_read_within_time_budget(lambda runner: list_start_values(query, runner))
 
     async def list_distinct_touch_paths_with_counts(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""

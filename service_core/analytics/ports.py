@@ -179,6 +179,14 @@ class AggregateResult:
     totals: tuple[int | float, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnValueCount:
+    """A value of a column, as text and None where absent, and the number of persons or sessions with it."""
+
+    value: str | None
+    count: int
+
+
 class AggregateReader(Protocol):
     """Totals, series and breakdowns."""
 

@@ -272,6 +272,7 @@ def random_cohort_query(random: Random, dataset: RandomDataset) -> CohortReaderQ
     later = TimeRange(acquisition.starts[0], dataset.start + timedelta(days=DAYS + 3))
     first = (_random_touch_filter(random),) if random.random() < 0.3 else ()
     acquiring = (random_event_or_session_filter(random, dataset),) if random.random() < 0.3 else ()
+    active = (random_event_or_session_filter(random, dataset),) if random.random() < 0.3 else ()
     return CohortReaderQuery(
         scope=scope,
         acquisition=acquisition,
@@ -279,6 +280,7 @@ def random_cohort_query(random: Random, dataset: RandomDataset) -> CohortReaderQ
         by_conversion=random.random() < 0.4,
         event_names=random.choice((None, None, frozenset({"page_view", "purchase"}))),
         acquisition_filters=acquiring,
+        activity_filters=active,
         first_touch_filters=first,
     )
 

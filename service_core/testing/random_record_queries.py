@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Final
 
 from service_core.analytics.attribution_reads.ports import JourneysQuery
-from service_core.analytics.funnels.ports import FunnelReaderQuery, FunnelStepUnitsQuery
-from service_core.analytics.measures import Predicate, Relation
+from service_core.analytics.cohorts.ports import AcquisitionValuesQuery, CohortReaderQuery
+from service_core.analytics.funnels.ports import (
+    FunnelReaderQuery,
+    FunnelStartValuesQuery,
+    FunnelStepUnitsQuery,
+)
+from service_core.analytics.measures import Column, Predicate, Relation, entry_column, property_column
 from service_core.analytics.paths.ports import PathSessionsQuery, PathsQuery, PathStepCondition
 from service_core.testing.random_datasets import RandomDataset
 from service_core.testing.random_queries import (
@@ -69,3 +75,23 @@ def random_journeys_query(random: Random, dataset: RandomDataset) -> JourneysQue
         limit=random.choice((1, 3, 100)),
         offset=random.choice((0, 0, 1)),
     )
+
+
+_EVENT_COLUMNS: Final = (
+    *map(Column, ("event_name", "page_path", "country", "is_bot", "exit_page")),
+    *map(entry_column, ("channel", "utm_source")),
+    property_column("plan"),
+)
+_TOUCH_COLUMNS: Final = tuple(map(Column, ("channel", "attribution_source", "utm_campaign")))
+
+
+def random_start_values_query(random: Random, funnel: FunnelReaderQuery) -> FunnelStartValuesQuery:
+    """Returns a query of the values of a random column among the events that start a funnel."""
+    return FunnelStartValuesQuery(funnel, random.choice(_EVENT_COLUMNS), random.choice((1, 2, 20)))
+
+
+def random_acquisition_values_query(random: Random, cohorts: CohortReaderQuery) -> AcquisitionValuesQuery:
+    """Returns a query of the values of a random column among the events, or first touches, that acquired persons."""
+    of_touch = random.random() < 0.4
+    column = random.choice(_TOUCH_COLUMNS if of_touch else _EVENT_COLUMNS)
+    return AcquisitionValuesQuery(cohorts, column, of_touch, random.choice((1, 2, 20)))

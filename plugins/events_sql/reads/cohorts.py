@@ -31,6 +31,7 @@ from plugins.events_sql.sql.conditions import Expression, comparable_column, pre
 from plugins.events_sql.sql.event_kinds import name_in
 from plugins.events_sql.sql.time_buckets import bucket_index
 from plugins.events_sql.sql.time_spans import all_time_span
+from plugins.events_sql.sql.value_counts import is_absent_or_text, text_or_null
 from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, CohortResult, Column, TimeRange
 
 _COHORT_MEMBERS: Final = sa.table(
@@ -42,7 +43,7 @@ _COHORT_MEMBERS: Final = sa.table(
 def evaluate_cohorts(plan: CohortReaderQuery, runner: StatementRunner) -> CohortResult:
     """Returns cohort sizes, and activity and revenue by cohort and bucket."""
     runner.begin_snapshot()
-    if not plan.by_conversion or plan.event_names is None:
+    if not plan.by_conversion or plan.counts_any_activity:
         create_session_interval_tables(plan, runner, all_sessions=not plan.by_conversion)
     runner.create_temp_table(_COHORT_MEMBERS.name, deferred_statement(_members_acquired_in_span_query, plan))
     sizes = runner.fetch_rows(deferred_statement(_cohort_sizes))
@@ -58,34 +59,73 @@ def evaluate_cohorts(plan: CohortReaderQuery, runner: StatementRunner) -> Cohort
 
 
 def _members_acquired_in_span_query(plan: CohortReaderQuery) -> sa.Select[Any]:
-    first = _first_conversions(plan) if plan.by_conversion else _persons_first_seen()
+    first = first_acquisitions(plan)
     cohort = bucket_index(first.c.first_at, plan.acquisition.runs_of_equal_length())
-    statement = sa.select(first.c.person_no, cohort.label("cohort")).where(
-        *span_conditions(first.c.first_at, plan.scope.span)
-    )
-    source = _joined_to_matching_acquisition(plan, first) if plan.acquisition_filters else first
-    if not plan.first_touch_filters:
-        return statement.select_from(source)
-    first_touch = first_touch_per_person(plan.scope).subquery("came")
-    conditions = [
-        predicate_condition(comparable_column(_touch_column(first_touch, p.column)), p)
+    source, conditions = acquisition_source(plan, first, join_filtered_acquisition(plan, first))
+    statement = sa.select(first.c.person_no, cohort.label("cohort"))
+    return statement.select_from(source).where(*conditions)
+
+
+def join_filtered_acquisition(plan: CohortReaderQuery, first: sa.Subquery) -> Any:
+    """Returns the persons, joined to an acquiring event where the plan has filters on it."""
+    if not plan.acquisition_filters:
+        return first
+    return first.join(*acquiring_events_with_condition(plan, first))
+
+
+def first_acquisitions(plan: CohortReaderQuery) -> sa.Subquery:
+    """Selects persons with the instant of their first event, or conversion, of all time."""
+    return _first_conversions(plan) if plan.by_conversion else _persons_first_seen()
+
+
+def join_first_touch(plan: CohortReaderQuery, first: sa.Subquery, source: Any) -> tuple[Any, sa.Subquery]:
+    """Returns a FROM clause with the first touch of each person, and the joined table."""
+    touch = first_touch_per_person(plan.scope).subquery("came")
+    return source.outerjoin(touch, touch.c.person_no == first.c.person_no), touch
+
+
+def first_touch_conditions(plan: CohortReaderQuery, touch: sa.Subquery) -> list[Expression]:
+    """Returns the conditions on the first touch."""
+    return [
+        predicate_condition(comparable_column(touch_column(touch, p.column)), p)
         for p in plan.first_touch_filters
     ]
-    return statement.select_from(
-        source.outerjoin(first_touch, first_touch.c.person_no == first.c.person_no)
-    ).where(*conditions)
 
 
-def _joined_to_matching_acquisition(plan: CohortReaderQuery, first: sa.Subquery) -> sa.Join:
-    """Returns the persons joined to an event, or conversion, at the instant of acquisition that meets the filters."""
+def acquisition_source(
+    plan: CohortReaderQuery, first: sa.Subquery, source: Any
+) -> tuple[Any, list[Expression]]:
+    """Returns a FROM clause and the conditions of the persons acquired in the span that meet the filters of first touches."""
+    conditions = span_conditions(first.c.first_at, plan.scope.span)
+    if not plan.first_touch_filters:
+        return source, conditions
+    source, touch = join_first_touch(plan, first, source)
+    return source, [*conditions, *first_touch_conditions(plan, touch)]
+
+
+def acquiring_events_with_condition(
+    plan: CohortReaderQuery, first: sa.Subquery, column: Column | None = None
+) -> tuple[sa.Subquery, Expression]:
+    """Returns the events, or conversions, that meet the filters, and the condition that one acquired a person.
+
+    Args:
+        plan: the filters.
+        first: the persons with the instant of acquisition.
+        column: a column to select as ``value``; then events with a list or an object in it are left out.
+    """
     scope = replace(plan.scope, filters=plan.acquisition_filters)
     table = conversions_once_per_order(scope, scope.span) if plan.by_conversion else EVENTS
     rows = EventRows(scope, scope.span, table)
-    number, conditions = rows.person_no, rows.scope_conditions()
-    matching = sa.select(number.label("person_no"), rows.at.label("at")).distinct().select_from(rows.source)
-    acquiring = matching.where(*conditions).subquery("acquiring")
-    same = sa.and_(acquiring.c.person_no == first.c.person_no, acquiring.c["at"] == first.c.first_at)
-    return first.join(acquiring, same)
+    columns, conditions = [rows.person_no.label("person_no"), rows.at.label("at")], rows.scope_conditions()
+    if column is not None:
+        value = rows.predicate_value(column)
+        columns.append(text_or_null(value).label("value"))
+        conditions.append(is_absent_or_text(value))
+    matching = sa.select(*columns).distinct().select_from(rows.source).where(*conditions)
+    acquiring = matching.subquery("acquiring")
+    return acquiring, sa.and_(
+        acquiring.c.person_no == first.c.person_no, acquiring.c["at"] == first.c.first_at
+    )
 
 
 def _persons_first_seen() -> sa.Subquery:
@@ -101,7 +141,8 @@ def _cohort_sizes() -> sa.Select[Any]:
     return sa.select(_COHORT_MEMBERS.c.cohort, sa.func.count()).group_by(_COHORT_MEMBERS.c.cohort)
 
 
-def _touch_column(touch: Any, column: Column) -> Expression:
+def touch_column(touch: Any, column: Column) -> Expression:
+    """Returns a column of a touch, or its first fallback that is set."""
     columns = [touch.c[part.name] for part in column.candidates]
     return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
 
@@ -115,11 +156,7 @@ def _first_conversions(plan: CohortReaderQuery) -> sa.Subquery:
 
 def _active_and_last_active_counts_query(plan: CohortReaderQuery) -> sa.Select[Any]:
     """Selects persons by cohort and bucket, and how many of them never returned later."""
-    active = (
-        active_buckets_per_person(plan)
-        if plan.event_names is None
-        else _active_buckets_by_event_name(plan, plan.event_names)
-    )
+    active = active_buckets_per_person(plan) if plan.counts_any_activity else _active_buckets_by_event(plan)
     seen, m = active.subquery("seen"), _COHORT_MEMBERS.c
     last = sa.func.max(seen.c.bucket).over(partition_by=seen.c.person_no).label("last")
     counted = (
@@ -132,21 +169,24 @@ def _active_and_last_active_counts_query(plan: CohortReaderQuery) -> sa.Select[A
     return sa.select(*group, sa.func.count(), sa.func.count().filter(ended)).group_by(*group)
 
 
-def _active_buckets_by_event_name(plan: CohortReaderQuery, event_names: frozenset[str]) -> sa.Select[Any]:
-    """Selects persons with the buckets in which they have an event of the given names."""
+def _active_buckets_by_event(plan: CohortReaderQuery) -> sa.Select[Any]:
+    """Selects persons with the buckets in which they have an event of the given names that meets the filters."""
     span = TimeRange(plan.activity.starts[0], plan.activity.end)
-    rows = EventRows(plan.scope, span)
-    number = rows.person_no
+    rows = EventRows(replace(plan.scope, filters=plan.activity_filters), span)
+    number, conditions = rows.person_no, rows.scope_conditions()
     bucket = bucket_index(rows.at, plan.activity.runs_of_equal_length())
-    repeats = (
-        [rows.table.c.seq.not_in(repeated_order_seqs(plan.scope, span))]
-        if can_report_orders(event_names, plan.scope.conversions)
-        else []
-    )
     pairs = sa.select(number.label("person_no"), bucket.label("bucket")).distinct()
-    return pairs.select_from(rows.source).where(
-        *rows.where, *repeats, name_in(EVENTS.c.event_name, event_names)
-    )
+    return pairs.select_from(rows.source).where(*conditions, *_name_conditions(plan, span))
+
+
+def _name_conditions(plan: CohortReaderQuery, span: TimeRange) -> list[Expression]:
+    """Returns the conditions that an event has one of the given names and repeats no order."""
+    if plan.event_names is None:
+        return []
+    named = name_in(EVENTS.c.event_name, plan.event_names)
+    if not can_report_orders(plan.event_names, plan.scope.conversions):
+        return [named]
+    return [named, EVENTS.c.seq.not_in(repeated_order_seqs(plan.scope, span))]
 
 
 def _may_be_paid_by_providers(plan: CohortReaderQuery, runner: StatementRunner) -> bool:

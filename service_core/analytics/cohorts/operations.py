@@ -1,35 +1,24 @@
 """`GET /retention` and `GET /ltv`."""
 
-from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import accumulate, groupby
-from typing import Annotated, ClassVar, Literal
-from uuid import UUID
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from service_core.access.models import Caller
-from service_core.analytics.cohorts.models import (
-    CohortPeriod,
-    CohortPeriods,
-    build_periods_of_non_empty_cohorts,
-    choose_cohort_unit_by_range_length,
-    last_12_full_weeks,
-)
-from service_core.analytics.cohorts.ports import CohortReader, CohortReaderQuery, CohortResult
-from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
+from service_core.analytics.cohorts.cohort_read import CohortRead
+from service_core.analytics.cohorts.models import CohortPeriod
+from service_core.analytics.cohorts.ports import CohortReader
+from service_core.analytics.cohorts.schemas import CohortQuery, Granularity, RetentionQuery
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.fx.convert import CurrencyConverter
-from service_core.analytics.measures import Condition, Predicate
-from service_core.analytics.ports import EventReader, QueryScope
+from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
-from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
 from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
-from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.date_range import RangeResponse
@@ -42,108 +31,7 @@ from service_core.kernel.null_reasons import (
     UnavailableMetric,
 )
 from service_core.kernel.operations import operation
-from service_core.kernel.schemas import Clamp, ResponseModel
-from service_core.kernel.time_ranges import BucketUnit, ResolvedRange, TimeRange
-
-Granularity = Literal["day", "week", "month"]
-
-
-class CohortQuery(RangeQuery):
-    """Parameters that `GET /ltv` and `GET /retention` share.
-
-    The range is that of acquisition; the default is the 12 full ISO weeks before the current one.
-    """
-
-    required_params: ClassVar = ()
-    granularity: Granularity | None = Field(default=None, description="Size of cohorts; default by range.")
-    periods: Annotated[int, Clamp(0, 52)] = Field(
-        12, description="Highest period; at most 31 days, 52 weeks or 24 months."
-    )
-    cohort_by: Literal["first_seen", "first_conversion"] = "first_seen"
-    include_partial: bool = Field(default=False, description="Add the running period of each cohort.")
-    utm_source: str | None = Field(default=None, description="Of the person's first touch, exact.")
-    utm_campaign: str | None = Field(default=None, description="Of the person's first touch, exact.")
-    channel: str | None = Field(default=None, description="Of the person's first touch, exact.")
-    country: str | None = Field(default=None, description="Of the person's first touch, exact.")
-    segment_id: UUID | None = Field(
-        default=None,
-        description="A segment, whose filters the event, or conversion, meets that acquired the person.",
-    )
-
-    def default_range(self, caller: Caller) -> ResolvedRange:
-        """Returns the 12 full ISO weeks before the current one."""
-        return last_12_full_weeks(caller.workspace.zone, caller.now)
-
-    def requested_or_suitable_unit(self, date_range: ResolvedRange) -> BucketUnit:
-        """Returns the cohort size."""
-        if self.granularity is not None:
-            return BucketUnit(self.granularity)
-        return BucketUnit.WEEK if self.start_date is None else choose_cohort_unit_by_range_length(date_range)
-
-    def filters_of_set_first_touch_params(self) -> tuple[Predicate, ...]:
-        """Returns the conditions on the first touch of a person."""
-        columns = ("utm_source", "utm_campaign", "channel", "country")
-        return tuple(
-            equals_label_or_is_not_set(column, value)
-            for column in columns
-            if (value := getattr(self, column))
-        )
-
-    def cohort_periods(self, date_range: ResolvedRange) -> CohortPeriods:
-        """Returns the cohorts and periods to show."""
-        return CohortPeriods.for_range_clamped_to_data_and_unit_limit(
-            date_range,
-            self.requested_or_suitable_unit(date_range),
-            self.periods,
-            include_partial=self.include_partial,
-        )
-
-    def to_cohort_reader_query(
-        self,
-        caller: Caller,
-        date_range: ResolvedRange,
-        periods: CohortPeriods,
-        segment: Sequence[Condition] = (),
-    ) -> CohortReaderQuery:
-        """Returns the query to the event store.
-
-        Args:
-            caller: whose workspace is read.
-            date_range: the range of acquisition.
-            periods: the cohorts and their periods.
-            segment: the conditions of the segment.
-        """
-        return CohortReaderQuery(
-            scope=scope_for_caller(caller, date_range.span, include_bots=self.include_bots),
-            acquisition=periods.acquisition,
-            activity=periods.activity_buckets_within_max_period,
-            by_conversion=self.cohort_by == "first_conversion",
-            first_touch_filters=self.filters_of_set_first_touch_params(),
-            acquisition_filters=tuple(segment),
-        )
-
-
-class RetentionQuery(CohortQuery):
-    """Parameters of `GET /retention`."""
-
-    event_name: str | None = Field(default=None, description="What makes a person active; default any event.")
-    mode: Literal["on", "on_or_after"] = "on"
-
-    def to_cohort_reader_query(
-        self,
-        caller: Caller,
-        date_range: ResolvedRange,
-        periods: CohortPeriods,
-        segment: Sequence[Condition] = (),
-    ) -> CohortReaderQuery:
-        """Returns the query to the event store, with the events that make a person active."""
-        names = list_event_synonyms(self.event_name) if self.event_name else None
-        activity = periods.activity_buckets_within_max_period if self.mode == "on" else periods.activity
-        return replace(
-            super().to_cohort_reader_query(caller, date_range, periods, segment),
-            event_names=names,
-            activity=activity,
-        )
+from service_core.kernel.schemas import ResponseModel
 
 
 class RetentionRow(ResponseModel):
@@ -167,13 +55,25 @@ class RetentionAverage(ResponseModel):
     cohorts: int
 
 
+class RetentionGroup(ResponseModel):
+    """Retention of the persons acquired with one value of the breakdown."""
+
+    value: str
+    is_other: bool = Field(description="Whether it is the group of all other values.")
+    persons: int
+    rows: list[RetentionRow]
+    averages: list[RetentionAverage]
+
+
 class Retention(ListsNullReasons):
-    """Retention by cohort and period."""
+    """Retention by cohort and period, and that of each group of a breakdown."""
 
     granularity: Granularity
     timezone: str
     rows: list[RetentionRow]
     averages: list[RetentionAverage]
+    breakdown: str | None = Field(default=None, description="The dimension of the groups.")
+    groups: list[RetentionGroup] = Field(default=[], description="The largest first.")
     currency: str
     unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
@@ -196,12 +96,23 @@ class LifetimeValueRow(ResponseModel):
     partial: bool
 
 
+class LifetimeValueGroup(ResponseModel):
+    """Lifetime value of the persons acquired with one value of the breakdown."""
+
+    value: str
+    is_other: bool = Field(description="Whether it is the group of all other values.")
+    persons: int
+    rows: list[LifetimeValueRow]
+
+
 class LifetimeValue(ListsNullReasons):
-    """Lifetime value by cohort and period."""
+    """Lifetime value by cohort and period, and that of each group of a breakdown."""
 
     granularity: Granularity
     timezone: str
     rows: list[LifetimeValueRow]
+    breakdown: str | None = Field(default=None, description="The dimension of the groups.")
+    groups: list[LifetimeValueGroup] = Field(default=[], description="The largest first.")
     currency: str
     unavailable: list[UnavailableMetric] = NULL_FIELD_REASONS
     range: RangeResponse
@@ -225,32 +136,23 @@ async def get_retention(
     later one. ``meta.warnings`` says whether ``event_name`` was never seen.
     """
     date_range = query.resolve_range_or_default(caller)
-    periods = query.cohort_periods(date_range)
-    segment = await queries.read_segment_event_conditions(caller, query.segment_id)
-    cohort_periods = build_periods_of_non_empty_cohorts(
-        await _read_cohorts_with_converted_money(
-            query.to_cohort_reader_query(caller, date_range, periods, segment), cohort_reader, converter
-        ),
-        periods,
-    )
+    read = await CohortRead.open(query, caller, cohort_reader, converter, queries)
     on_or_after = query.mode == "on_or_after"
+
+    def describe(cohorts: Sequence[CohortPeriod]) -> dict[str, Any]:
+        return {
+            "rows": _build_retention_rows(cohorts, read, on_or_after=on_or_after),
+            "averages": _pooled_retention_by_elapsed_period(cohorts, on_or_after=on_or_after),
+        }
+
     return Retention(
-        granularity=periods.acquisition.unit.value,
+        granularity=read.periods.acquisition.unit.value,
         timezone=date_range.zone.key,
-        rows=[
-            RetentionRow(
-                cohort_start=periods.start_date(row.cohort),
-                cohort_size=row.size,
-                period=row.period,
-                period_start=periods.start_date(row.cohort + row.period),
-                active_persons=_count_active_persons(row, on_or_after=on_or_after),
-                retention_rate=round_ratio(_count_active_persons(row, on_or_after=on_or_after), row.size),
-                revenue=to_decimal_amount(row.revenue, caller.workspace.currency),
-                partial=row.is_partial,
-            )
-            for row in cohort_periods
+        **describe(await read.read_periods()),
+        breakdown=query.breakdown,
+        groups=[
+            RetentionGroup(**group.identity, **describe(group.cohorts)) for group in await read.read_groups()
         ],
-        averages=_pooled_retention_by_elapsed_period(cohort_periods, on_or_after=on_or_after),
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
@@ -274,53 +176,54 @@ async def get_lifetime_value(
     no forecasts.
     """
     date_range = query.resolve_range_or_default(caller)
-    periods = query.cohort_periods(date_range)
-    segment = await queries.read_segment_event_conditions(caller, query.segment_id)
-    cohort_periods = build_periods_of_non_empty_cohorts(
-        await _read_cohorts_with_converted_money(
-            query.to_cohort_reader_query(caller, date_range, periods, segment), cohort_reader, converter
-        ),
-        periods,
-    )
-    currency = caller.workspace.currency
+    read = await CohortRead.open(query, caller, cohort_reader, converter, queries)
     return LifetimeValue(
-        granularity=periods.acquisition.unit.value,
+        granularity=read.periods.acquisition.unit.value,
         timezone=date_range.zone.key,
-        rows=[
-            LifetimeValueRow(
-                cohort_start=periods.start_date(row.cohort),
-                cohort_size=row.size,
-                period=row.period,
-                period_start=periods.start_date(row.cohort + row.period),
-                revenue=to_decimal_amount(row.revenue, currency),
-                cumulative_revenue=to_decimal_amount(so_far, currency),
-                cumulative_revenue_per_person=rounded_amount_per_unit_or_none(so_far, row.size, currency),
-                partial=row.is_partial,
-            )
-            for row, so_far in _with_cumulative_cohort_revenue_until_unknown(cohort_periods)
+        rows=_build_lifetime_value_rows(await read.read_periods(), read),
+        breakdown=query.breakdown,
+        groups=[
+            LifetimeValueGroup(**group.identity, rows=_build_lifetime_value_rows(group.cohorts, read))
+            for group in await read.read_groups()
         ],
-        currency=currency,
+        currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
     )
 
 
-async def _read_cohorts_with_converted_money(
-    query: CohortReaderQuery, cohort_reader: CohortReader, converter: CurrencyConverter
-) -> CohortResult:
-    """Returns the cohorts with money converted to the currency of the workspace, as far as rates exist."""
-    span = (
-        TimeRange(query.activity.starts[0], query.activity.end) if query.activity.starts else query.scope.span
-    )
+def _build_retention_rows(
+    cohorts: Sequence[CohortPeriod], read: CohortRead, *, on_or_after: bool
+) -> list[RetentionRow]:
+    return [
+        RetentionRow(
+            cohort_start=read.periods.start_date(row.cohort),
+            cohort_size=row.size,
+            period=row.period,
+            period_start=read.periods.start_date(row.cohort + row.period),
+            active_persons=_count_active_persons(row, on_or_after=on_or_after),
+            retention_rate=round_ratio(_count_active_persons(row, on_or_after=on_or_after), row.size),
+            revenue=to_decimal_amount(row.revenue, read.currency),
+            partial=row.is_partial,
+        )
+        for row in cohorts
+    ]
 
-    def read_in_scope(scope: QueryScope) -> Awaitable[CohortResult]:
-        return cohort_reader.read_cohorts(replace(query, scope=replace(query.scope, rates=scope.rates)))
 
-    return await converter.run_and_repeat_with_missing_rates(
-        replace(query.scope, span=span),
-        read_in_scope,
-        lambda result: any(cell.foreign_money for cell in result.cells),
-    )
+def _build_lifetime_value_rows(cohorts: Sequence[CohortPeriod], read: CohortRead) -> list[LifetimeValueRow]:
+    return [
+        LifetimeValueRow(
+            cohort_start=read.periods.start_date(row.cohort),
+            cohort_size=row.size,
+            period=row.period,
+            period_start=read.periods.start_date(row.cohort + row.period),
+            revenue=to_decimal_amount(row.revenue, read.currency),
+            cumulative_revenue=to_decimal_amount(so_far, read.currency),
+            cumulative_revenue_per_person=rounded_amount_per_unit_or_none(so_far, row.size, read.currency),
+            partial=row.is_partial,
+        )
+        for row, so_far in _with_cumulative_cohort_revenue_until_unknown(cohorts)
+    ]
 
 
 def _count_active_persons(cell: CohortPeriod, *, on_or_after: bool) -> int:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from service_core.analytics.measures import Condition, Predicate
-from service_core.analytics.ports import QueryScope
+from service_core.analytics.measures import Column, Condition, Predicate
+from service_core.analytics.ports import ColumnValueCount, QueryScope
 from service_core.kernel.time_ranges import Buckets
 
 
@@ -15,8 +15,8 @@ class CohortReaderQuery:
 
     ``scope.span`` is the acquisition range. Persons are acquired by their first event ever, or their first
     conversion ever. ``activity`` buckets start with the first acquisition bucket. ``event_names``
-    restrict the events that make a person active; ``first_touch_filters`` name columns of `Touch`,
-    ``acquisition_filters`` columns of the event, or conversion, that acquired the person.
+    and ``activity_filters`` restrict the events that make a person active; ``first_touch_filters`` name columns of
+    `Touch`, ``acquisition_filters`` columns of the event, or conversion, that acquired the person.
     """
 
     scope: QueryScope
@@ -26,6 +26,29 @@ class CohortReaderQuery:
     event_names: frozenset[str] | None = None
     first_touch_filters: tuple[Predicate, ...] = ()
     acquisition_filters: tuple[Condition, ...] = ()
+    activity_filters: tuple[Condition, ...] = ()
+
+    @property
+    def counts_any_activity(self) -> bool:
+        """Whether every event makes a person active."""
+        return self.event_names is None and not self.activity_filters
+
+
+@dataclass(frozen=True, slots=True)
+class AcquisitionValuesQuery:
+    """A query for the most frequent values of a column of the events, or first touches, that acquired persons.
+
+    Attributes:
+        cohorts: says which persons.
+        column: a column of the event or conversion, or of `Touch`.
+        is_of_first_touch: whether the column is one of the first touch of the person.
+        limit: maximum number of values.
+    """
+
+    cohorts: CohortReaderQuery
+    column: Column
+    is_of_first_touch: bool
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +81,10 @@ class CohortReader(Protocol):
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes and activity."""
+
+    async def list_acquisition_values(self, query: AcquisitionValuesQuery) -> list[ColumnValueCount]:
+        """Returns the values of a column among the events, or touches, that acquired persons, each with its persons.
+
+        Values that have no text, lists and objects, are left out. The most frequent come first, equals by code
+        point, an absent value last.
+        """

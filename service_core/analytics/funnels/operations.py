@@ -1,8 +1,9 @@
 """`GET /funnel`."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import Field, field_validator
@@ -14,10 +15,23 @@ from service_core.analytics.funnels.parse_steps import (
     expand_synonyms,
     parse_2_to_5_funnel_steps,
 )
-from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
+from service_core.analytics.funnels.ports import (
+    FunnelOrder,
+    FunnelReader,
+    FunnelReaderQuery,
+    FunnelResult,
+    FunnelStartValuesQuery,
+)
 from service_core.analytics.funnels.step_filters import parse_step_filters
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import EventReader
+from service_core.analytics.query.breakdown import (
+    Breakdown,
+    BreakdownGroup,
+    BreakdownQuery,
+    read_groups_in_turn,
+    resolve_breakdown,
+)
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
@@ -34,8 +48,8 @@ from service_core.kernel.time_ranges import ResolvedRange
 FunnelUnit = Literal["person", "session"]
 
 
-class FunnelQuery(RangeQuery):
-    """Parameters of `GET /funnel`. The range applies to step 1; the default is the last 30 local days."""
+class FunnelDefinitionQuery(RangeQuery):
+    """Parameters that define a funnel. The range applies to step 1; the default is the last 30 local days."""
 
     required_params: ClassVar[tuple[str, ...]] = ("steps",)
     steps: tuple[str, ...] = Field(
@@ -83,6 +97,12 @@ class FunnelQuery(RangeQuery):
         )
 
 
+class FunnelQuery(FunnelDefinitionQuery, BreakdownQuery):
+    """Parameters of `GET /funnel`. A breakdown is by the event of step 1."""
+
+    required_params: ClassVar[tuple[str, ...]] = ("steps",)
+
+
 class FunnelStepResponse(ResponseModel):
     """One step: how many units reached it, from step 1 and from the previous step."""
 
@@ -96,12 +116,24 @@ class FunnelStepResponse(ResponseModel):
     mean_seconds_from_previous: Annotated[Decimal | None, KNOWN_NULL]
 
 
-class FunnelResponse(ResponseModel):
+class FunnelCounts(ResponseModel):
     """Counts and rates of a funnel. ``open`` counts units that may still convert."""
 
     steps: list[FunnelStepResponse]
     overall_conversion_rate: Annotated[Decimal | None, KNOWN_NULL]
     open: int
+
+
+class FunnelGroup(FunnelCounts):
+    """The funnel of one value of the breakdown: that of the units whose event of step 1 has the value."""
+
+    value: str
+    is_other: bool = Field(description="Whether it is the group of all other values.")
+
+
+class FunnelResponse(FunnelCounts):
+    """Counts and rates of a funnel, and those of each group of a breakdown."""
+
     window_days: int
     order: FunnelOrder
     unit: FunnelUnit
@@ -109,6 +141,11 @@ class FunnelResponse(ResponseModel):
     range: RangeResponse
     complete: bool
     meta: EventNameMeta
+    breakdown: str | None = Field(default=None, description="The dimension of the groups.")
+    groups: list[FunnelGroup] = Field(
+        default=[],
+        description="The largest first. A unit that starts with several values counts in each of them.",
+    )
 
 
 @operation("GET /funnel", tag="people")
@@ -125,18 +162,17 @@ async def get_funnel(
 
     Each step is later than the previous one. The range applies to step 1; the window runs from step 1 to the
     last step. Synonymous event names count as one step. ``meta.warnings`` names steps that were never seen.
+    ``breakdown`` adds the funnel of each of the most frequent values of a dimension of step 1.
     """
     date_range = query.resolve_range_or_default(caller)
     plan = await build_funnel_reader_query(query, caller, queries)
+    breakdown = resolve_breakdown(queries.catalog, query.breakdown) if query.breakdown else None
     names = [*query.steps, *([query.exclude] if query.exclude else [])]
     result, meta = await gather_or_cancel(
         funnel_reader.read_funnel(plan), check_event_names(event_reader, caller, names)
     )
-    steps = _build_steps_with_conversion_rates(query.steps, result)
     return FunnelResponse(
-        steps=steps,
-        overall_conversion_rate=steps[-1].conversion_rate,
-        open=result.open,
+        **_counts_and_rates(query.steps, result),
         window_days=query.window_days,
         order=query.order,
         unit=query.unit,
@@ -144,11 +180,38 @@ async def get_funnel(
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
         meta=meta,
+        breakdown=query.breakdown,
+        groups=await _read_non_empty_groups(query, plan, breakdown, funnel_reader) if breakdown else [],
     )
 
 
+async def _read_non_empty_groups(
+    query: FunnelQuery, plan: FunnelReaderQuery, breakdown: Breakdown, reader: FunnelReader
+) -> list[FunnelGroup]:
+    """Returns the funnels of the most frequent values of step 1, and that of all others."""
+    values = await reader.list_start_values(FunnelStartValuesQuery(plan, breakdown.column, query.top))
+
+    async def read(group: BreakdownGroup) -> FunnelResult:
+        scope = replace(plan.scope, filters=(*plan.scope.filters, group.condition))
+        return await reader.read_funnel(replace(plan, scope=scope))
+
+    read_groups = await read_groups_in_turn(breakdown.list_groups(values, with_other=query.other), read)
+    groups = [
+        FunnelGroup(value=group.label, is_other=group.is_other, **_counts_and_rates(query.steps, result))
+        for group, result in read_groups
+        if result.steps[0].count
+    ]
+    return sorted(groups, key=lambda group: (group.is_other, -group.steps[0].count))
+
+
+def _counts_and_rates(event_names: tuple[str, ...], result: FunnelResult) -> dict[str, Any]:
+    """Returns the fields of `FunnelCounts`."""
+    steps = _build_steps_with_conversion_rates(event_names, result)
+    return {"steps": steps, "overall_conversion_rate": steps[-1].conversion_rate, "open": result.open}
+
+
 async def build_funnel_reader_query(
-    query: FunnelQuery, caller: Caller, queries: MetricQueries
+    query: FunnelDefinitionQuery, caller: Caller, queries: MetricQueries
 ) -> FunnelReaderQuery:
     """Returns the query to the event store, with the conditions of the segment on the event of step 1."""
     return FunnelReaderQuery(

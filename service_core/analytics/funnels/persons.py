@@ -7,7 +7,11 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.freshness import QueueStateReader, is_range_complete
-from service_core.analytics.funnels.operations import FunnelQuery, FunnelUnit, build_funnel_reader_query
+from service_core.analytics.funnels.operations import (
+    FunnelDefinitionQuery,
+    FunnelUnit,
+    build_funnel_reader_query,
+)
 from service_core.analytics.funnels.ports import FunnelReader, FunnelStepUnit, FunnelStepUnitsQuery
 from service_core.analytics.people.identity_resolution import user_id_of_person
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -17,7 +21,7 @@ from service_core.kernel.operations import operation
 from service_core.kernel.schemas import Clamp, ResponseModel
 
 
-class FunnelPersonsQuery(FunnelQuery):
+class FunnelPersonsQuery(FunnelDefinitionQuery):
     """Parameters of `GET /funnel/persons`: those of the funnel, the step and the page."""
 
     required_params: ClassVar = ("steps", "step")
@@ -66,7 +70,7 @@ async def list_funnel_persons(
 ) -> FunnelPersonList:
     """Lists who reached a step of a funnel, or who dropped out before it.
 
-    Takes what `GET /funnel` takes; one row per person, or per session. Who may still convert counts as dropped.
+    Takes what `GET /funnel` takes, but no breakdown; one row per person, or per session. Who may still convert counts as dropped.
     """
     _refuse_step_outside_funnel(query)
     funnel = await build_funnel_reader_query(query, caller, queries)

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from service_core.analytics.measures import Predicate
-from service_core.analytics.ports import QueryScope
+from service_core.analytics.measures import Column, Predicate
+from service_core.analytics.ports import ColumnValueCount, QueryScope
 
 
 class FunnelOrder(StrEnum):
@@ -105,6 +105,15 @@ class FunnelStepUnit:
     last_step_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class FunnelStartValuesQuery:
+    """A query for the most frequent values of a column of the events that may start a funnel."""
+
+    funnel: FunnelReaderQuery
+    column: Column
+    limit: int
+
+
 class FunnelReader(Protocol):
     """Funnel queries."""
 
@@ -116,4 +125,11 @@ class FunnelReader(Protocol):
 
         Their number is that of `FunnelStep.count`. The attempt that started last comes first, equals by the sequence
         number of its first event, descending.
+        """
+
+    async def list_start_values(self, query: FunnelStartValuesQuery) -> list[ColumnValueCount]:
+        """Returns the values of a column among the events that start the funnel, each with its number of units.
+
+        A unit counts for each value with which it starts. Values that have no text, lists and objects, are left out.
+        The most frequent come first, equals by code point, an absent value last.
         """

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from service_core.access.models import Caller
-from service_core.analytics.measures import FilterOperator, Predicate, Relation
-from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.measures import Column, FilterOperator, Predicate, Relation
+from service_core.analytics.query.catalog import Catalog, Dimension
 from service_core.analytics.query.compile_filters import (
     MATCHES_NOTHING,
     compile_filters_or_none_if_unmatchable,
@@ -78,13 +78,23 @@ def compile_event_conditions(
         BadRequest: ``incompatible_dimension``, for a dimension that single events do not have.
     """
     for condition in filters:
-        column = catalog.dimensions[condition.dimension].columns.get(Relation.EVENTS)
-        if column is None or column.name == _DEPENDS_ON_RANGE:
-            raise BadRequest(
-                f"Events have no dimension {condition.dimension}",
-                "incompatible_dimension",
-                field=error_field,
-                hint="Leave it out; single events do not have it.",
-            )
+        require_column_of_events(catalog.dimensions[condition.dimension], error_field)
     conditions = compile_filters_or_none_if_unmatchable(filters, catalog.dimensions, Relation.EVENTS)
     return (_MATCHES_NO_EVENT,) if conditions is MATCHES_NOTHING else conditions
+
+
+def require_column_of_events(dimension: Dimension, error_field: str) -> Column:
+    """Returns the column of single events that holds the value of a dimension.
+
+    Raises:
+        BadRequest: ``incompatible_dimension``, for a dimension that single events do not have.
+    """
+    column = dimension.columns.get(Relation.EVENTS)
+    if column is None or column.name == _DEPENDS_ON_RANGE:
+        raise BadRequest(
+            f"Events have no dimension {dimension.id}",
+            "incompatible_dimension",
+            field=error_field,
+            hint="Leave it out; single events do not have it.",
+        )
+    return column

@@ -13,6 +13,7 @@ Override the fixture ``store`` with the adapter and inherit the tests; pytest ne
 
 from service_core.testing.event_store.append_events import AppendEvents
 from service_core.testing.event_store.attribution import Attribution
+from service_core.testing.event_store.breakdown_values import BreakdownValues
 from service_core.testing.event_store.currencies import CurrencyConversion
 from service_core.testing.event_store.differential import ReferenceComparison
 from service_core.testing.event_store.email_matches import EmailMatches
@@ -63,6 +64,7 @@ class EventStoreConformance(
     Attribution,
     TouchPaths,
     FunnelsAndCohorts,
+    BreakdownValues,
     EventReads,
     GoldenNumbers,
     Invariants,

@@ -220,24 +220,23 @@ class ReferenceComparison(EventStoreKit):
     async def test_random_cohorts_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        """Random cohort tables equal those of the reference store; empty cells are ignored."""
+        """Random cohort tables, and values of acquisitions, equal those of the reference store; empty cells are ignored."""
         dataset, random = drawn
         await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
+            query = random_queries.random_cohort_query(random, dataset)
             await assert_same_answer_as_reference(
-                store,
-                oracle,
-                "read_cohorts",
-                random_queries.random_cohort_query(random, dataset),
-                normalize=sizes_and_non_empty_cells,
+                store, oracle, "read_cohorts", query, normalize=sizes_and_non_empty_cells
             )
+            values = random_record_queries.random_acquisition_values_query(random, query)
+            await assert_same_answer_as_reference(store, oracle, "list_acquisition_values", values)
 
     @given(drawn=random_datasets())
     @on_random_datasets
     async def test_random_funnels_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        """Random funnels, and pages of the units of their steps, equal those of the reference store."""
+        """Random funnels, the units of their steps and the values of their starts equal those of the reference store."""
         dataset, random = drawn
         await append_dataset_in_random_batches(dataset, random, store, oracle)
         for _ in range(2 * QUERIES_PER_DATASET):
@@ -245,6 +244,8 @@ class ReferenceComparison(EventStoreKit):
             await assert_same_answer_as_reference(store, oracle, "read_funnel", query)
             units = random_record_queries.random_funnel_units_query(random, query)
             await assert_same_answer_as_reference(store, oracle, "list_units_of_step", units)
+            starts = random_record_queries.random_start_values_query(random, query)
+            await assert_same_answer_as_reference(store, oracle, "list_start_values", starts)
 
     @given(drawn=random_datasets())
     @on_random_datasets

@@ -10,13 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEventStore
-from service_core.analytics.cohorts.operations import (
-    CohortQuery,
-    RetentionQuery,
-    get_lifetime_value,
-    get_retention,
-)
+from service_core.analytics.cohorts.operations import get_lifetime_value, get_retention
 from service_core.analytics.cohorts.ports import CohortActivity, CohortResult
+from service_core.analytics.cohorts.schemas import CohortQuery, RetentionQuery
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.errors import BadRequest

@@ -75,7 +75,7 @@ def _funnel_events_query(
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name
     unit = rows.table.c.session_no if plan.by_session else rows.person_no
-    in_steps = [_matches_step(plan, k, rows) for k in range(len(plan.steps))]
+    in_steps = [matches_step(plan, k, rows) for k in range(len(plan.steps))]
     seen = [rows.cached_condition_joining_its_tables(predicate) for predicate in plan.scope.filters]
     is_first = sa.or_(*(in_steps[k] for k in plan.starting_steps))
     starts = sa.and_(is_first, *span_conditions(rows.at, plan.scope.span), *seen)
@@ -98,7 +98,7 @@ def _funnel_events_query(
     return statement if plan.order is FunnelOrder.STRICT else statement.where(name_in(name, names))
 
 
-def _matches_step(plan: FunnelReaderQuery, index: int, rows: EventRows) -> Expression:
+def matches_step(plan: FunnelReaderQuery, index: int, rows: EventRows) -> Expression:
     """Returns whether an event has a name of a step and meets its conditions; never NULL."""
     conditions = map(rows.cached_condition_joining_its_tables, plan.conditions_of_step(index))
     matches = sa.and_(name_in(rows.table.c.event_name, plan.steps[index]), *conditions)
