@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import sys
+from collections.abc import Container
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -31,6 +32,7 @@ from hosts.ingest.app import IngestDependencies, create_ingest_app
 from hosts.ingest.browser_routes import PATHS, BrowserRouteDependencies, create_browser_routes_app
 from hosts.ingest.container_cache import ContainerCache
 from hosts.ingest.error_answers import QueueFailureLog
+from hosts.ingest.protocol_routes import ProtocolRouteDependencies, create_protocol_app
 from hosts.ingest.webhooks import ROUTE_TEMPLATE, create_webhook_app, is_webhook
 from hosts.ingest.write_key_cache import WriteKeyCache
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
@@ -45,6 +47,7 @@ from service_core.api.readiness import (
 from service_core.commerce.providers.webhooks import WebhookHandler
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.batch import BatchEndpoint
+from service_core.ingestion.protocols.endpoint import ProtocolEndpoint
 from service_core.ingestion.track import SenderRateLimit
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import AsgiServer, Settings
@@ -92,7 +95,9 @@ async def run_ingest_host_until_stopped(
         freeze_objects_and_raise_gc_threshold()
         print_ready_line(listener_address(listener))
         app = monitoring.instrument_app_if_enabled(
-            create_ingest_host_app(settings, ports, links), "ingest", _route_template
+            create_ingest_host_app(settings, ports, links),
+            "ingest",
+            partial(_route_template, ports.registry.ingest_protocols.routes),
         )
         chosen, limits = server or settings.http.effective_ingest_server, build_connection_limits(settings)
         serve = partial(
@@ -113,12 +118,12 @@ async def run_ingest_host_until_stopped(
                 tasks.create_task(serve(create_edge_app(links), own))
 
 
-def _route_template(_method: str, path: str) -> str | None:
+def _route_template(protocol_paths: Container[str], _method: str, path: str) -> str | None:
     if is_webhook(path):
         return ROUTE_TEMPLATE
     if path.startswith(PATH_LINK_PREFIX):
         return f"{PATH_LINK_PREFIX}{{slug}}"
-    return path if path == "/track" or path in PATHS else None
+    return path if path == "/track" or path in PATHS or path in protocol_paths else None
 
 
 def _build_queue_and_cache_readiness(ports: Ports) -> ReadinessChecker:
@@ -146,11 +151,12 @@ def create_ingest_host_app(
     """Returns the ingest host over the ports of a deployment; it redirects links, too."""
     authenticator = KeyAuthenticator(ports.workspace.credentials, ports.clock)
     workspaces = WorkspaceCache(ports.workspace.credentials)
-    addresses, queue_faults = _client_address(settings), QueueFailureLog()
+    addresses, queue_faults, rate_limit = _client_address(settings), QueueFailureLog(), SenderRateLimit()
+    write_keys = WriteKeyCache(authenticator, ports.workspace.credentials)
     batches = BatchEndpoint(
         workspaces=workspaces,
         queue=ports.queue,
-        consume_rate_limit=SenderRateLimit().count_if_room_in_second,
+        consume_rate_limit=rate_limit.count_if_room_in_second,
         clock=ports.clock,
         encode=orjson.dumps,
         on_failure=queue_faults.record_and_log_every_ten_seconds,
@@ -160,14 +166,27 @@ def create_ingest_host_app(
             batches, ContainerCache(ports.workspace.transactions, ports.registry.pixel_platforms), addresses
         )
     )
+    protocols = ProtocolEndpoint(
+        workspaces=workspaces,
+        find_write_key=write_keys.look_up,
+        site_ids=settings.ingest.site_ids,
+        queue=ports.queue,
+        consume_rate_limit=rate_limit.count_if_room_in_second,
+        encode=orjson.dumps,
+        on_failure=queue_faults.record_and_log_every_ten_seconds,
+    )
+    others = create_protocol_app(
+        ProtocolRouteDependencies(ports.registry.ingest_protocols.routes, protocols, ports.clock, addresses),
+        others,
+    )
     others = compress_responses(
         create_webhook_app(_build_webhook_handler(settings, ports, workspaces), others)
     )
     return create_ingest_app(
         IngestDependencies(
             queue=ports.queue,
-            write_keys=WriteKeyCache(authenticator, ports.workspace.credentials),
-            spend_quota=SenderRateLimit().count_if_room_in_second,
+            write_keys=write_keys,
+            spend_quota=rate_limit.count_if_room_in_second,
             clock=ports.clock,
             addresses=addresses,
             queue_failures=queue_faults,

@@ -85,6 +85,7 @@ IGNORED_VALUE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
         IgnoredValue.PROPERTIES: "Properties aren't an object: dropped",
         IgnoredValue.DEEP_PROPERTY: "Property nested too deeply, or number out of range: dropped",
         IgnoredValue.EXTERNAL_IDS: "External ID is neither text nor a number",
+        IgnoredValue.PROTOCOL_FIELD: "Field of another product's tracking code that Touchpoint doesn't read",
     }
 )
 """Part of a stored event that cannot be used -> what the tracking page says."""

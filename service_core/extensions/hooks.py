@@ -12,6 +12,7 @@ from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter
+from service_core.ingestion.protocols.ports import IngestProtocol
 from service_core.kernel.operations import Operation
 
 ENTRY_POINT_GROUP: Final = "touchpoint"
@@ -60,3 +61,7 @@ class Hooks:
     @hookspec
     def conversion_senders(self) -> Iterable[ConversionSender]:  # type: ignore[empty-body]
         """Returns senders of conversions; conversion rules can name their platforms."""
+
+    @hookspec
+    def ingest_protocols(self) -> Iterable[IngestProtocol]:  # type: ignore[empty-body]
+        """Returns ingest protocols; the ingest host serves their routes. Two with one id or one path stop the startup."""

@@ -20,6 +20,8 @@ from service_core.commerce.providers.ports import RevenueProvider
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter, LocalDataKind, parse_adapter_settings
 from service_core.extensions.hooks import ENTRY_POINT_GROUP, Hooks
+from service_core.ingestion.protocols.ports import IngestProtocol
+from service_core.ingestion.protocols.routes import ProtocolRoutes
 from service_core.kernel.errors import StartupError
 from service_core.kernel.installed_ids import restrict_or_document_installed_ids
 from service_core.kernel.operations import Operation
@@ -39,6 +41,7 @@ class Registry:
     ad_platforms: Mapping[str, AdPlatform] = field(default_factory=dict)
     revenue_providers: Mapping[str, RevenueProvider] = field(default_factory=dict)
     conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
+    ingest_protocols: ProtocolRoutes = field(default_factory=ProtocolRoutes)
 
     @property
     def connectable_providers(self) -> InstalledProviders:
@@ -193,6 +196,9 @@ def collect_plugins_into_registry(
             _collect_hook_values_of_type(manager.hook.conversion_senders, ConversionSender),
             lambda s: s.id,
             lambda s: f"the sender of conversions {s.id!r}",
+        ),
+        ingest_protocols=ProtocolRoutes.index_by_unique_path(
+            _collect_hook_values_of_type(manager.hook.ingest_protocols, IngestProtocol)
         ),
     )
 

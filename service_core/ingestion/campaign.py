@@ -95,6 +95,18 @@ def parse_campaign_and_install_referrer(properties: Mapping[str, Any]) -> Campai
     return campaign
 
 
+def campaign_values_of_url(url: object) -> dict[str, str]:
+    """Returns the UTM values, click ids and link tag in the query of a URL, by parameter; the first of a repeated one."""
+    if not isinstance(url, str) or "?" not in url:
+        return {}
+    query = url[:MAX_URL_LENGTH].partition("?")[2].partition("#")[0]
+    return {
+        name: value
+        for name, value in parse_first_query_values(query).items()
+        if name in URL_CAMPAIGN_PARAMETERS
+    }
+
+
 def link_tag_without_utm(properties: Mapping[str, Any]) -> str | None:
     """Returns the link tag of an event that has no UTM values of its own, else None."""
     if "lyr" not in properties and "install_referrer_url" not in properties:

@@ -28,6 +28,7 @@ class IgnoredValue(StrEnum):
     PROPERTIES = "properties_ignored"
     DEEP_PROPERTY = "property_dropped"
     EXTERNAL_IDS = "external_ids_ignored"
+    PROTOCOL_FIELD = "field_not_read"
 
 
 _IDENTITY_NAMES: Final = tuple(name for spellings in IDENTITY_FIELDS for name in spellings)
@@ -37,7 +38,7 @@ _ORDER_ID_PROPERTIES: Final = (*ORDER_ID_PROPERTIES, *PAYMENT_ID_PROPERTIES)
 
 
 def ignored_values(
-    body: Mapping[str, Any], event: Event, *, is_paid_event: bool = True
+    body: Mapping[str, Any], event: Event, *, is_paid_event: bool = True, has_unread_fields: bool = False
 ) -> tuple[IgnoredValue, ...]:
     """Returns which parts of a body cannot be used, each once.
 
@@ -45,9 +46,11 @@ def ignored_values(
         body: as sent, decoded.
         event: the row made of it.
         is_paid_event: whether something is paid with an event of this name; the amount of another one is no revenue.
+        has_unread_fields: whether the ingest protocol that translated the event does not read a field that was sent.
     """
     unpaid = () if is_paid_event or not event.revenue else (IgnoredValue.UNPAID_MONEY,)
-    return (*unpaid, *_values_missing_in_row(body, event))
+    unread = (IgnoredValue.PROTOCOL_FIELD,) if has_unread_fields else ()
+    return (*unpaid, *unread, *_values_missing_in_row(body, event))
 
 
 def _values_missing_in_row(body: Mapping[str, Any], event: Event) -> Iterator[IgnoredValue]:

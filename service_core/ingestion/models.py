@@ -46,6 +46,9 @@ STOREFRONT_HEADER: Final = "storefront"
 UNPARSED_HEADER: Final = "unread"
 """Stored header of a webhook message that could not be mapped to an event: the reason. The body is the message."""
 
+UNREAD_FIELDS_HEADER: Final = "unread_fields"
+"""Stored header of an event of an ingest protocol: names of the sent fields that the protocol does not read."""
+
 
 class ReceivedEvent(NamedTuple):
     """A validated event as the queue stores it: the request body and request metadata.

@@ -18,6 +18,7 @@ from service_core.ingestion.ignored_values import ignored_values
 from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.models import (
     UNPARSED_HEADER,
+    UNREAD_FIELDS_HEADER,
     Event,
     IngestEndpoint,
     QuarantinedEvent,
@@ -219,7 +220,12 @@ class IngestPipeline:
                 quarantined.append(_build_quarantined_event(step.queued, fault))
             else:
                 is_paid = step.is_of_provider or self._is_paid_event(events[-1].event_name, step.workspace)
-                if unused := ignored_values(step.body, events[-1], is_paid_event=is_paid):
+                if unused := ignored_values(
+                    step.body,
+                    events[-1],
+                    is_paid_event=is_paid,
+                    has_unread_fields=UNREAD_FIELDS_HEADER in step.queued.arrival.headers,
+                ):
                     ignored[events[-1].seq] = unused
                 if step.parsed.name in step.workspace.triggers:
                     triggered.append(RuleCandidate(events[-1], _end_user_agent(step, events[-1].source)))

@@ -99,6 +99,10 @@ class IngestSettings(SettingsSection):
         description="IP addresses or networks of the reverse proxies; forwarded client addresses are trusted "
         "from these only.",
     )
+    site_ids: dict[str, str] = Field(
+        {},
+        description="Ids that tracking code of other products names, to the public id of their workspace.",
+    )
     quarantine_retention_days: int = Field(
         90,
         ge=0,
