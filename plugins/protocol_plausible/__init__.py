@@ -1,0 +1,12 @@
+"""The events API of Plausible: ``/api/event``."""
+
+from collections.abc import Iterable
+
+from plugins.protocol_plausible.protocol import PlausibleProtocol
+from service_core.plugin import IngestProtocol, hook
+
+
+@hook
+def ingest_protocols() -> Iterable[IngestProtocol]:
+    """The protocol of Plausible."""
+    return (PlausibleProtocol(),)
