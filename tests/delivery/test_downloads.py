@@ -14,6 +14,7 @@ from hosts.client_address import ClientAddressResolver
 from hosts.http.app import create_unprotected_quart_app
 from service_core.api.http_messages import ApiRequest
 from service_core.delivery.exports.signing import is_download_link_valid, sign_download
+from tests.mcp.mcp_client import connect_client
 
 
 @pytest.fixture
@@ -143,3 +144,24 @@ def test_signature_must_match_exactly(secret, at, sent):
     assert not is_download_link_valid(secret, export_id, str(at), sent, now)
     assert not is_download_link_valid(secret + b"x", export_id, str(at), right, now)
     assert not is_download_link_valid(secret, uuid4(), str(at), right, now)
+
+
+async def test_link_of_a_program_ends_with_its_grant(memory_api_client):
+    api = memory_api_client
+    program = await connect_client(api.service, api.workspaces["shop"], api.now)
+    body = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"}
+    export = await program.call("create_export", **body)
+    while await api.exporter.run_next():
+        pass
+    got = await program.call("get_export", exportId=export["id"])
+    path = got["download"]["url"].removeprefix("https://t.example")
+    assert (await api.ask("GET", path, key=None)).status == 200
+    for changed in (path.replace("&grant=", "&other="), tamper_link(path, "grant", lambda _: str(uuid4()))):
+        assert (await api.ask("GET", changed, key=None)).status == 403
+    of_a_key = (await api.ask("GET", f"/v1/exports/{export['id']}")).json["download"]["url"]
+    store = api.service.ports.workspace
+    [grant] = await store.oauth_grants.list_active_grants(program.workspace.id)
+    await store.one_time_tokens.end_grant(grant.id, api.now)
+    refused = await api.ask("GET", path, key=None)
+    assert (refused.status, refused.json["code"]) == (403, "invalid_signature")
+    assert (await api.ask("GET", of_a_key, key=None)).status == 200

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.models import Caller
+from service_core.access.models import Caller, RequestInterface, Workspace
+from service_core.access.oauth.ports import OAuthGrants
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -130,6 +131,9 @@ class LinkQuery(QueryModel):
 
     required_params: ClassVar = ("expires", "sig")
     expires: str | None = Field(default=None, description="Unix time at which the link ends.")
+    grant: str | None = Field(
+        default=None, description="Grant of the program that asked, which ends the link."
+    )
     sig: str | None = Field(default=None, description="Signature of the link, in hex.")
 
 
@@ -205,21 +209,27 @@ async def list_exports(query: ListQuery, *, caller: Caller, exports: Exports) ->
 async def get_export(
     path: ExportPath, *, caller: Caller, exports: Exports, storage: ExportStorage, settings: Settings
 ) -> ExportJob:
-    """One export; a completed one comes with a fresh link that works for an hour."""
+    """One export; a completed one comes with a fresh link that works for an hour.
+
+    The link a program gets over OAuth ends earlier when its grant ends.
+    """
     stored = await exports.find_export(path.exportId)
     if stored is None or stored.workspace_id != caller.workspace.id:
         raise NotFound
     export = stored.state_at(caller.now)
     if export.status is not ExportStatus.COMPLETED:
         return _export_job(export)
+    grant = _grant_id_of_program(caller)
     try:
-        url = await storage.signed_url_if_supported(export.file_name, LINK_LIFETIME)
+        # A URL of the storage itself could not end with the grant.
+        url = None if grant else await storage.signed_url_if_supported(export.file_name, LINK_LIFETIME)
     except ExportStorageUnavailable:
         return _export_job(export, error=_LINK_FAILED)
     expires = int(caller.now.timestamp() + LINK_LIFETIME.total_seconds())
-    own = f"{settings.http.effective_api_url}/exports/download/{export.id}?expires={expires}&sig="
+    bound = f"&grant={grant}" if grant else ""
+    own = f"{settings.http.effective_api_url}/exports/download/{export.id}?expires={expires}{bound}&sig="
     link = DownloadLink(
-        url=url or own + sign_download(caller.workspace.secret, export.id, expires),
+        url=url or own + sign_download(caller.workspace.secret, export.id, expires, grant),
         expires_at=caller.now + LINK_LIFETIME,
         expires_in=int(LINK_LIFETIME.total_seconds()),
     )
@@ -241,6 +251,7 @@ async def download_export(
     exports: Exports,
     workspaces: WorkspaceCache,
     storage: ExportStorage,
+    grants: OAuthGrants,
     clock: Clock,
 ) -> FileResponse:
     """The file behind a signed link; the link is the only credential it takes."""
@@ -248,7 +259,10 @@ async def download_export(
     export = await exports.find_export(path.exportId)
     workspace = await workspaces.find_by_id(export.workspace_id) if export else None
     secret = workspace.secret if workspace else _UNKNOWN_SECRET
-    if not is_download_link_valid(secret, path.exportId, query.expires or "", query.sig or "", now):
+    grant = query.grant or ""
+    if not is_download_link_valid(
+        secret, path.exportId, query.expires or "", query.sig or "", now, grant=grant
+    ) or not await _is_grant_active(grants, workspace, grant):
         raise Forbidden("The link is not valid or has ended", "invalid_signature")
     if export is None or workspace is None or export.state_at(now).status is not ExportStatus.COMPLETED:
         raise NotFound
@@ -262,6 +276,19 @@ async def download_export(
         size,
         chunks,
     )
+
+
+def _grant_id_of_program(caller: Caller) -> str:
+    """Returns the id of the grant of a program that asks over OAuth; empty for keys and people."""
+    is_program = caller.acting_user is not None and caller.interface is RequestInterface.MCP
+    return str(caller.credential.id) if is_program else ""
+
+
+async def _is_grant_active(grants: OAuthGrants, workspace: Workspace | None, grant_id: str) -> bool:
+    """Returns whether the grant of a link is active; a link without a grant depends on none."""
+    if not grant_id or workspace is None:
+        return not grant_id
+    return any(str(grant.id) == grant_id for grant in await grants.list_active_grants(workspace.id))
 
 
 def _queued_reply(
