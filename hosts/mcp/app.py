@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from hosts.composition.json_codec import CODEC
 from hosts.http.app import body_timeout_response, read_body_and_drain_excess, to_quart_response
 from hosts.mcp.compact_tools import CompactToolSet
 from hosts.mcp.features import McpFeatures
+from hosts.mcp.prompts import build_prompt_features
+from hosts.mcp.resources import RESULT_TEMPLATE, llms_txt_entry, read_llms_txt
 from hosts.mcp.server import McpServer
 from hosts.mcp.tool_sets import FullToolSet
 from hosts.mcp.tools import build_tools_of_v1_key_operations
@@ -26,6 +29,7 @@ from service_core.access.scopes import require_scope
 from service_core.api.dispatch import MAX_BODY_BYTES
 from service_core.api.http_messages import ApiResponse
 from service_core.api.render import PREFLIGHT_RESPONSE, json_response_with_default_headers
+from service_core.documentation.site import Documentation
 from service_core.kernel.errors import (
     ApiError,
     Forbidden,
@@ -82,6 +86,7 @@ class _McpEndpoint:
 
     def __init__(self, service: Service, addresses: ClientAddressResolver, features: McpFeatures) -> None:
         tools = build_tools_of_v1_key_operations(service.registry.operations)
+        features = _add_prompts_and_resources(features, service.component(Documentation))
         self._server = McpServer(service, features, FullToolSet(tools))
         self._servers = {
             _READ_TOOLS: McpServer(
@@ -188,6 +193,15 @@ class _McpEndpoint:
             headers = {"WWW-Authenticate": f'{self._challenge}, error="insufficient_scope"'}
             raise Forbidden(refused.message, refused.code, headers=headers, extra=refused.extra) from None
         return identity
+
+
+def _add_prompts_and_resources(features: McpFeatures, documentation: Documentation) -> McpFeatures:
+    return features.add_builtin(
+        build_prompt_features(),
+        [llms_txt_entry(documentation)],
+        [RESULT_TEMPLATE],
+        partial(read_llms_txt, documentation),
+    )
 
 
 def _event_stream(events: AsyncIterator[bytes]) -> Answer:

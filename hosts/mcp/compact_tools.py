@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from hosts.mcp.tool_sets import Entry, ToolCall, find_tool_name_of_route
+from hosts.mcp.tool_sets import Entry, ToolCall, find_read, find_tool_name_of_route
 from hosts.mcp.tools import Tool
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import Scope
@@ -233,6 +233,10 @@ class CompactToolSet:
         if name == "catalog":
             return self._call_catalog(sent, scopes)
         return self._call_chosen_tool(sent, "tool" if name == "change" else "name")
+
+    def resolve_read(self, name: str, arguments: Arguments) -> ToolCall | None:
+        """Returns the call of a read."""
+        return find_read(self._tools, name, arguments)
 
     def describe_operation(self, method: str, path: str) -> str | None:
         """Returns the compact tool that calls the tool of a route."""

@@ -71,6 +71,28 @@ class McpFeatures:
     read_resource: Callable[[str], Sequence[Mapping[str, Any]] | None] = lambda _: None
     methods: Mapping[str, Callable[["FeatureCall"], Awaitable[Result]]] = field(default_factory=dict)
 
+    def add_builtin(
+        self,
+        prompts: Mapping[str, Feature],
+        resources: Sequence[Mapping[str, Any]],
+        resource_templates: Sequence[Mapping[str, Any]],
+        read_resource: Callable[[str], Sequence[Mapping[str, Any]] | None],
+    ) -> "McpFeatures":
+        """Returns the features with prompts and resources of the server after those of the deployment."""
+        own = self.read_resource
+
+        def read_own_or_builtin(uri: str) -> Sequence[Mapping[str, Any]] | None:
+            contents = own(uri)
+            return read_resource(uri) if contents is None else contents
+
+        return replace(
+            self,
+            prompts={**self.prompts, **prompts},
+            resources=(*self.resources, *resources),
+            resource_templates=(*self.resource_templates, *resource_templates),
+            read_resource=read_own_or_builtin,
+        )
+
     def without_write_tools(self) -> "McpFeatures":
         """Returns the features without tools that do not declare ``readOnlyHint``."""
         reads = {

@@ -32,6 +32,8 @@ from hosts.mcp.protocol import (
     is_stateless_request,
 )
 from hosts.mcp.range_arguments import RANGE_ARGUMENT
+from hosts.mcp.resources import parse_result_uri, result_uri
+from hosts.mcp.short_results import cut_longest_list
 from hosts.mcp.tool_pages import build_page_of_tools
 from hosts.mcp.tool_sets import ToolCall, ToolSet
 from hosts.mcp.untrusted_text import clean_json, list_untrusted_fields
@@ -43,7 +45,10 @@ from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.api.openapi import API_VERSION
 from service_core.api.render import json_response_with_default_headers
 from service_core.kernel.date_presets import ALL_TIME, PRESET_NAMES
-from service_core.kernel.errors import ApiError, Forbidden
+from service_core.kernel.errors import ApiError, Forbidden, NotFound
+
+RESOURCE_LINK_VERSIONS: Final = HANDSHAKE_VERSIONS[:-1]
+"""Revisions with handshake whose results may have links to resources."""
 
 SERVER_INFO: Final = {"name": "touchpoint", "title": "Touchpoint", "version": API_VERSION}
 CAPABILITIES: Final[Mapping[str, Any]] = {
@@ -131,9 +136,12 @@ class McpServer:
                     call, identity, sent_headers, answer, stateless=stateless
                 )
             if call.method == "tools/call":
+                links = stateless or sent_headers.get(VERSION_HEADER) in RESOURCE_LINK_VERSIONS
                 return await self._call_tool_or_spend_quota_if_invalid(
-                    call, identity, client_ip, stateless=stateless
+                    call, identity, client_ip, stateless=stateless, links=links
                 )
+            if call.method == "resources/read" and parse_result_uri(call.params.get("uri")):
+                return await self._read_result_resource(call, identity, client_ip, stateless=stateless)
             if call.method == "tools/list":
                 # To make the schemas of all takes a quarter of a second, once; meanwhile others are answered.
                 listed, late = await asyncio.to_thread(self._tools.list_entries, identity.credential.scopes)
@@ -150,8 +158,23 @@ class McpServer:
             )
 
     async def _call_tool_or_spend_quota_if_invalid(
-        self, call: JsonRpcRequest, identity: AuthContext, client_ip: str | None, *, stateless: bool
+        self,
+        call: JsonRpcRequest,
+        identity: AuthContext,
+        client_ip: str | None,
+        *,
+        stateless: bool,
+        links: bool,
     ) -> ApiResponse:
+        """Answers a tool call.
+
+        Args:
+            call: the request.
+            identity: whose token was sent.
+            client_ip: address of the client, when it is known.
+            stateless: whether the request belongs to the stateless revision.
+            links: whether the revision has links to resources in results.
+        """
         try:
             tool_call = self._resolve_tool_call(call, identity)
             request = await self._build_api_request(tool_call, identity, client_ip)
@@ -167,25 +190,68 @@ class McpServer:
         if answer.status >= 400:  # noqa: PLR2004
             return self._error_result(call, answer, stateless=stateless)
         # The texts of a large answer are checked while others are answered.
-        return (
-            await asyncio.to_thread(self._result_of_answer, call, tool_call, answer, stateless=stateless)
+        result = (
+            await asyncio.to_thread(self._result_of_answer, tool_call, answer.body, links=links)
             if len(answer.body) > _LARGE_ANSWER_BYTES
-            else self._result_of_answer(call, tool_call, answer, stateless=stateless)
+            else self._result_of_answer(tool_call, answer.body, links=links)
         )
+        return _result_response(call, answer, result, stateless=stateless)
 
-    def _result_of_answer(
-        self, call: JsonRpcRequest, tool_call: ToolCall, answer: ApiResponse, *, stateless: bool
-    ) -> ApiResponse:
-        """Converts the answer of a route to the result of a tool, without invisible characters; the headers stay."""
-        body = clean_json(answer.body)
-        untrusted = list_untrusted_fields(tool_call.tool.operation.id, body)
+    def _result_of_answer(self, tool_call: ToolCall, body: bytes, *, links: bool) -> Mapping[str, Any]:
+        """Converts the answer of a route to the result of a tool, without invisible characters."""
+        body = clean_json(body)
+        meta = _untrusted_meta(tool_call, body)
         if tool_call.convert_answer is not None:
             body = tool_call.convert_answer(body)
-        content: dict[str, Any] = {"content": [{"type": "text", "text": body.decode()}]}
         if self._tools.has_structured_results:
-            content["structuredContent"] = orjson.Fragment(body)
-        result = content | {"isError": False} | ({"_meta": {"untrusted": untrusted}} if untrusted else {})
-        return _result_response(call, answer, result, stateless=stateless)
+            text = {"type": "text", "text": body.decode()}
+            return {"content": [text], "structuredContent": orjson.Fragment(body), "isError": False} | meta
+        uri = result_uri(tool_call.tool.name, tool_call.arguments)
+        body, is_cut = cut_longest_list(body, uri) if tool_call.tool.is_read else (body, False)
+        content: list[Mapping[str, str]] = [{"type": "text", "text": body.decode()}]
+        if is_cut and links:
+            content.append(
+                {
+                    "type": "resource_link",
+                    "uri": uri,
+                    "name": tool_call.tool.name,
+                    "mimeType": "application/json",
+                }
+            )
+        return {"content": content, "isError": False} | meta
+
+    async def _read_result_resource(
+        self, call: JsonRpcRequest, identity: AuthContext, client_ip: str | None, *, stateless: bool
+    ) -> ApiResponse:
+        """Answers with the whole answer of a read, whose tool and arguments its address names.
+
+        Raises:
+            JsonRpcError: no read has the name, or it refused the arguments.
+        """
+        uri = call.params["uri"]
+        name, arguments = parse_result_uri(uri) or ("", {})
+        tool_call = self._tools.resolve_read(name, arguments)
+        try:
+            if tool_call is None:
+                raise NotFound
+            request = await self._build_api_request(tool_call, identity, client_ip)
+        except ApiError as refused:
+            answer = await self._spend_quota_of_invalid_call(identity) or _error_response(refused)
+        else:
+            answer = await self._service.dispatch(request)
+        if tool_call is None or answer.status >= 400:  # noqa: PLR2004
+            code = INVALID_PARAMS if stateless or tool_call else RESOURCE_NOT_FOUND
+            data = {"uri": uri, **orjson.loads(self._error_text(answer))}
+            raise JsonRpcError(code, "Resource not found", call.id, data=data)
+        body = await asyncio.to_thread(clean_json, answer.body)
+        contents = {"uri": uri, "mimeType": "application/json", "text": body.decode()}
+        result = {"contents": [contents | _untrusted_meta(tool_call, body)]}
+        hints = {"ttlMs": 0, "cacheScope": "private"}
+        return replace(
+            answer,
+            status=200,
+            body=render_result(call.id, _complete(result, hints) if stateless else result),
+        )
 
     def _error_result(self, call: JsonRpcRequest, answer: ApiResponse, *, stateless: bool) -> ApiResponse:
         """Converts a refusal to the error result of a tool; the headers stay."""
@@ -314,6 +380,12 @@ class McpServer:
             now=self._service.ports.clock(),
             first_event_time=bounds[0] if bounds else None,
         )
+
+
+def _untrusted_meta(tool_call: ToolCall, body: bytes) -> dict[str, Any]:
+    """Returns the ``_meta`` that lists the fields of an answer whose text others wrote, if there are any."""
+    untrusted = list_untrusted_fields(tool_call.tool.operation.id, body)
+    return {"_meta": {"untrusted": untrusted}} if untrusted else {}
 
 
 def _result_response(

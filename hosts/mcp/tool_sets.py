@@ -46,6 +46,9 @@ class ToolSet(Protocol):
             BadRequest: the arguments do not choose a tool.
         """
 
+    def resolve_read(self, name: str, arguments: Mapping[str, Any]) -> ToolCall | None:
+        """Returns the call of the tool of a read operation, or None if no read has the name."""
+
     def describe_operation(self, method: str, path: str) -> str | None:
         """Returns how a hint names the tool of a route, or None if no tool has it."""
 
@@ -80,9 +83,19 @@ class FullToolSet:
         tool = self._tools.get(name) if isinstance(name, str) else None
         return ToolCall(tool, arguments) if tool else None
 
+    def resolve_read(self, name: str, arguments: Mapping[str, Any]) -> ToolCall | None:
+        """Returns the call of a read."""
+        return find_read(self._tools, name, arguments)
+
     def describe_operation(self, method: str, path: str) -> str | None:
         """Returns the name of the tool."""
         return find_tool_name_of_route(self._tools, method, path)
+
+
+def find_read(tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any]) -> ToolCall | None:
+    """Returns the call of the tool with this name, or None if there is none or it is no read."""
+    tool = tools.get(name)
+    return ToolCall(tool, arguments) if tool and tool.is_read else None
 
 
 def find_tool_name_of_route(tools: Mapping[str, Tool], method: str, path: str) -> str | None:

@@ -58,8 +58,10 @@ async def use_every_method(client):
     with pytest.raises(MCPError) as unknown:
         await client.call_tool("drop_tables", {})
     assert unknown.value.code == -32602
-    assert (await client.list_prompts()).prompts == []
-    assert (await client.list_resources()).resources == []
+    assert "weekly_report" in [prompt.name for prompt in (await client.list_prompts()).prompts]
+    assert (await client.get_prompt("weekly_report")).messages[0].role == "user"
+    [resource] = (await client.list_resources()).resources
+    assert (await client.read_resource(resource.uri)).contents[0].text.startswith("# Touchpoint")
 
 
 @pytest.mark.parametrize("served", ["hypercorn"], indirect=True)

@@ -41,7 +41,9 @@ async def test_features_are_listed_on_the_first_page_before_the_operations(clien
     plain = await connect_client(workspace_api.service, client.workspace, workspace_api.now)
     listed, added = await client.tools(), [tool.entry for tool in DIAGNOSTIC_FEATURES.tools.values()]
     assert listed == [*added, *await plain.tools()]
-    assert (await plain.send_message("prompts/list"))["result"] == {"prompts": []}
+    builtin = (await plain.send_message("prompts/list"))["result"]["prompts"]
+    prompts = (await client.send_message("prompts/list"))["result"]["prompts"]
+    assert prompts == [*(prompt.entry for prompt in DIAGNOSTIC_FEATURES.prompts.values()), *builtin]
 
 
 async def test_read_address_has_only_features_that_declare_to_read(workspace_api):

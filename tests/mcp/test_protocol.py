@@ -34,12 +34,12 @@ async def test_unsupported_version_is_answered_with_the_newest(mcp_client):
         assert "last_30_days" in said["instructions"]
 
 
-async def test_capabilities_and_empty_lists(mcp_client):
+async def test_ping_and_lists_of_resources(mcp_client):
     assert (await mcp_client.send_message("ping"))["result"] == {}
-    assert (await mcp_client.send_message("resources/list", {}))["result"] == {"resources": []}
-    assert (await mcp_client.send_message("prompts/list", {}))["result"] == {"prompts": []}
-    templates = await mcp_client.send_message("resources/templates/list", {})
-    assert templates["result"] == {"resourceTemplates": []}
+    listed = (await mcp_client.send_message("resources/list", {}))["result"]["resources"]
+    assert [resource["name"] for resource in listed] == ["llms.txt"]
+    templates = (await mcp_client.send_message("resources/templates/list", {}))["result"]["resourceTemplates"]
+    assert [template["uriTemplate"] for template in templates] == ["touchpoint://results/{tool}{?arguments}"]
 
 
 IDS = [1, 2**53, "a", "", -1]
