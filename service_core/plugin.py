@@ -157,6 +157,7 @@ from service_core.analytics.event_rules.payment_fees import fee_of_charge as fee
 from service_core.analytics.event_rules.payment_fees import (
     sum_reported_fees_by_charge as sum_reported_fees_by_charge,
 )
+from service_core.analytics.event_rules.payment_origin import origin_of_charge as origin_of_charge
 from service_core.analytics.event_rules.refund_amounts import charge_of_refund as charge_of_refund
 from service_core.analytics.event_rules.refund_amounts import (
     refund_amounts_without_tax_and_shipping as refund_amounts_without_tax_and_shipping,
@@ -195,7 +196,9 @@ from service_core.analytics.line_items.sold_and_returned import (
 from service_core.analytics.line_items.sold_and_returned import (
     select_deduplicated_return_events as select_deduplicated_return_events,
 )
+from service_core.analytics.measures import MAX_PROPERTY_LABEL_LENGTH as MAX_PROPERTY_LABEL_LENGTH
 from service_core.analytics.measures import NOT_SET as NOT_SET
+from service_core.analytics.measures import PROPERTY_OWNERS as PROPERTY_OWNERS
 from service_core.analytics.measures import Aggregation as Aggregation
 from service_core.analytics.measures import Column as Column
 from service_core.analytics.measures import ColumnOwner as ColumnOwner
@@ -214,6 +217,7 @@ from service_core.analytics.measures import count_distinct as count_distinct
 from service_core.analytics.measures import count_rows as count_rows
 from service_core.analytics.measures import entry_column as entry_column
 from service_core.analytics.measures import property_column as property_column
+from service_core.analytics.measures import property_label_column as property_label_column
 from service_core.analytics.measures import sum_column as sum_column
 from service_core.analytics.measures import touch_column as touch_column
 from service_core.analytics.paths.ports import PathReader as PathReader
@@ -284,6 +288,7 @@ from service_core.analytics.query.evaluate_predicate import condition_matches as
 from service_core.analytics.query.evaluate_predicate import (
     lower_case_letter_by_letter as lower_case_letter_by_letter,
 )
+from service_core.analytics.query.evaluate_predicate import property_label as property_label
 from service_core.analytics.query.evaluate_predicate import scalar_as_json_text as scalar_as_json_text
 from service_core.analytics.query.evaluate_predicate import value_matches as value_matches
 from service_core.analytics.query.trailing_window import compute_trailing_span as compute_trailing_span

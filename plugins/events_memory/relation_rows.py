@@ -13,6 +13,7 @@ from service_core.plugin import (
     CHARGE,
     CHARGE_COLUMNS,
     PAGE_VIEWS,
+    PROPERTY_OWNERS,
     PURCHASE_EVENTS,
     AggregateQuery,
     Aggregation,
@@ -28,6 +29,7 @@ from service_core.plugin import (
     condition_matches,
     fee_of_charge,
     is_system_event,
+    property_label,
     provider_of_payment,
     user_id_of_person,
 )
@@ -35,13 +37,18 @@ from service_core.plugin import (
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
-    """A row: the instant it counts at, its own columns, and the events they are read from."""
+    """A row: the instant it counts at, its own columns, and the events they are read from.
+
+    ``property_event`` has the properties of a row whose other columns are no columns of an event.
+    """
 
     at: datetime
     facts: Mapping[str, Any] = field(default_factory=dict)
     event: Event | None = None
     entry: Event | None = None
     has_no_entry: bool = False
+    property_event: Event | None = None
+    may_have_touch: bool = False
     visit: TouchEvent | None = None
 
     def value_or_first_fallback(self, column: Column) -> Any:
@@ -59,17 +66,18 @@ class RelationRow:
     def _value_without_fallback(self, column: Column) -> Any:
         if column.owner is ColumnOwner.ROW and column.name in self.facts:
             return self.facts[column.name]
-        if column.owner is ColumnOwner.TOUCH and "attributed" in self.facts:
+        if column.owner is ColumnOwner.TOUCH and self.may_have_touch:
             return self.visit.column_value_as_classified(column.name) if self.visit else None
         events = {
             ColumnOwner.ROW: self.event,
-            ColumnOwner.PROPERTY: self.event,
+            ColumnOwner.PROPERTY: self.property_event or self.event,
+            ColumnOwner.PROPERTY_LABEL: self.property_event or self.event,
             ColumnOwner.ENTRY: self.entry,
         }
         event = events.get(column.owner)
         if column.owner is ColumnOwner.ENTRY and self.has_no_entry:
             return None
-        is_property = column.owner is ColumnOwner.PROPERTY
+        is_property = column.owner in PROPERTY_OWNERS
         if event is None or not (is_property or hasattr(event, column.name)):
             raise ValueError(f"no column {str(column)!r} in this relation")
         return event_field_or_property(event, column)
@@ -87,12 +95,12 @@ def touch_value(column: Column, touch: TouchEvent) -> Any:
 
 def event_field_or_property(event: Event, column: Column) -> Any:
     """Returns a column of an event, or a value inside its ``event_data``."""
-    if column.owner is not ColumnOwner.PROPERTY:
+    if column.owner not in PROPERTY_OWNERS:
         return getattr(event, column.name)
     value: Any = event.event_data
     for key in column.path:
         value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+    return value if column.owner is ColumnOwner.PROPERTY else property_label(value)
 
 
 def is_in_span_and_matches_filters(scope: QueryScope, event: Event, history: WorkspaceEvents) -> bool:
@@ -199,6 +207,8 @@ def _is_engaged(events: list[Event], history: WorkspaceEvents) -> bool:
 def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
     for payment in history.payments_once_per_order:
         event, person = payment.event, history.person_of(payment.event)
+        origin = history.origin_of_payment(payment)
+        entry, touches = history.entry_event(origin), history.touches_by_person.get(person)
         yield RelationRow(
             payment.booked_at(order_refunds=scope.order_refunds),
             {
@@ -223,6 +233,11 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
                 "timestamp": event.timestamp,
                 "person_is_new": _is_first_in_span(history.events_by_person[person], scope),
             },
+            entry=entry,
+            has_no_entry=entry is None,
+            property_event=origin,
+            may_have_touch=True,
+            visit=touches[0] if touches else None,
         )
 
 
@@ -256,6 +271,7 @@ def credit_row(touch_credit: TouchCredit, history: WorkspaceEvents, scope: Query
                 history.events_by_person[history.person_of(unit.order_event)], scope
             ),
         },
+        may_have_touch=True,
         visit=touch_credit.visit,
     )
 

@@ -13,6 +13,7 @@ from service_core.plugin import (
     REFUND,
     REFUND_EVENTS,
     RENEWAL_EVENTS,
+    TRACKED,
     ConversionSet,
     Event,
     IdentityMap,
@@ -32,6 +33,8 @@ from service_core.plugin import (
     order_and_payment_ids,
     order_ids_of_repeats,
     order_payment_and_message_ids,
+    origin_of_charge,
+    provider_of_payment,
     refund_amounts_without_tax_and_shipping,
     resolve_identities_ignoring_bots,
     sum_reported_fees_by_charge,
@@ -208,6 +211,20 @@ class WorkspaceEvents:
             e
             for e in self.all_events
             if classify_as_charge_refund_or_no_payment(e, self.conversion_set) == CHARGE
+        ]
+
+    def origin_of_payment(self, payment: Payment) -> Event:
+        """Returns the event in which a payment arose; of a refund, that of the charge of its order."""
+        event = payment.event if payment.kind == CHARGE else payment.order_event
+        return payment.event if event is None else origin_of_charge(event, self._tracked_order_reports)
+
+    @cached_property
+    def _tracked_order_reports(self) -> list[Event]:
+        charges = {e.seq for e in self.charge_reports}
+        return [
+            e
+            for e in self.all_events
+            if provider_of_payment(e) == TRACKED and (e.seq in charges or self.is_conversion(e))
         ]
 
     @cached_property

@@ -60,6 +60,16 @@ class ColumnOwner(StrEnum):
     PROPERTY = "property"
     """``event_data`` of the event."""
 
+    PROPERTY_LABEL = "property_label"
+    """``event_data`` of the event, as a label: a text, number or boolean as text of at most `MAX_PROPERTY_LABEL_LENGTH` characters."""
+
+
+PROPERTY_OWNERS: Final = frozenset({ColumnOwner.PROPERTY, ColumnOwner.PROPERTY_LABEL})
+"""Owners of columns whose name is a path inside ``event_data``."""
+
+MAX_PROPERTY_LABEL_LENGTH: Final = 255
+"""Characters of a property that dimensions compare; the rest of a longer text is cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -102,6 +112,7 @@ _PREFIXES: Final = {
     ColumnOwner.TOUCH: "touch.",
     ColumnOwner.AD: "touch.ad.",
     ColumnOwner.PROPERTY: "data:",
+    ColumnOwner.PROPERTY_LABEL: "property:",
 }
 
 
@@ -127,6 +138,11 @@ SPEND_PLATFORM: Final = ad_column("spend_platform")
 def property_column(path: str) -> Column:
     """Returns the column of a property of ``event_data``; dots in the path lead into objects."""
     return Column(path, ColumnOwner.PROPERTY)
+
+
+def property_label_column(path: str) -> Column:
+    """Returns the column of a property as dimensions have it."""
+    return Column(path, ColumnOwner.PROPERTY_LABEL)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -210,7 +226,9 @@ class Relation(StrEnum):
         ``first_order`` (the first order ever of the person), ``orders_so_far`` of an order (how many the person has had up
         to it; a renewal counts as first order only), ``microseconds_to_second_order`` of a first order (up to the next
         order that is no renewal; absent without one), ``timestamp``, ``person_is_new`` (the first event ever of
-        the person is in the range). Reports of one order within 7 days count once, the one with the highest
+        the person is in the range); `entry_column` and `property_column` of the event in which the payment arose
+        (`origin_of_charge`; a refund arose where the charge of its order did); `touch_column`, the columns of the first
+        touch ever of the person (`people.ports.Touch`), absent without one. Reports of one order within 7 days count once, the one with the highest
         `report_precedence_storefront_first`, then the earliest (`deduplicate_order_reports_within_7_days`). Of the refunds of one order within 7
         days, all refunds of the source with the highest precedence count. A refund is booked at its own
         instant, with `QueryScope.order_refunds` at that of its order: the latest charge of its order id not

@@ -30,6 +30,7 @@ from service_core.analytics.measures import (
     count_rows,
     entry_column,
     property_column,
+    property_label_column,
     sum_column,
     touch_column,
 )
@@ -44,7 +45,7 @@ from service_core.analytics.ports import (
     TouchPathQuery,
     Weighting,
 )
-from service_core.analytics.query.relation_columns import EVENT_STORE_COLUMNS
+from service_core.analytics.query.relation_columns import EVENT_STORE_COLUMNS, RELATIONS_WITH_PROPERTIES
 from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
@@ -128,6 +129,10 @@ _DIMENSION_COLUMNS: Final = tuple(
         }
     )
 )
+_PROPERTY_DIMENSIONS: Final = tuple(
+    {str(relation): property_label_column(path) for relation in RELATIONS_WITH_PROPERTIES}
+    for path in ("plan", "n.of", "coupon")
+)
 _COALESCED: Final = {
     _EVENTS: entry_column("utm_source").or_else(entry_column("attribution_source")),
     Relation.CREDITS: touch_column("utm_source").or_else(touch_column("attribution_source")),
@@ -170,6 +175,8 @@ def random_aggregate_query(random: Random, dataset: RandomDataset) -> AggregateQ
         for _ in range(3)
     ]
     dimensions = tuple(random.sample(_DIMENSION_COLUMNS, random.choice((0, 1, 1, 2, 3))))
+    if random.random() < 0.2:
+        dimensions = (*dimensions[:2], random.choice(_PROPERTY_DIMENSIONS))
     if random.random() < 0.1:
         dimensions = (*dimensions[:2], {str(relation): column for relation, column in _COALESCED.items()})
     scope = random_query_scope(random, dataset)

@@ -48,8 +48,8 @@ def catalog_error(metric=METRIC, **columns):
         (count_distinct("persn", Relation.EVENTS), "events have no column 'persn'; did you mean 'person'?"),
         (DailyMean(count_distinct("visitor", Relation.SESSIONS)), "sessions have no column 'visitor'"),
         (
-            count_rows(Relation.PAYMENTS, Predicate(property_column("plan"), value="pro")),
-            "payments have no column 'data:plan'",
+            count_rows(Relation.SUBSCRIPTIONS, Predicate(property_column("plan"), value="pro")),
+            "subscriptions have no column 'data:plan'",
         ),
         (
             count_rows(Relation.CREDITS, Predicate(touch_column("chanel").or_else(touch_column("lyr")))),

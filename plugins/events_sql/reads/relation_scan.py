@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from plugins.events_sql.attribution.attribution_credits import CreditRows, credits_table
+from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.relations.charges_and_refunds import (
     ORDER_COUNT_COLUMNS,
     PaymentRows,
@@ -29,9 +30,11 @@ from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.select_elements import ConstantText, FilteredAggregate, GroupedSelect
 from plugins.events_sql.sql.time_buckets import bucket_index, local_day_buckets, trailing_window_per_bucket
 from service_core.plugin import (
+    PROPERTY_OWNERS,
     AggregateQuery,
     Aggregation,
     Column,
+    ColumnOwner,
     Condition,
     QueryScope,
     Relation,
@@ -41,6 +44,7 @@ from service_core.plugin import (
 BUCKET_COLUMN: Final = "b"
 _ZERO: Final = ConstantText(sa.literal_column("0", sa.BigInteger))
 _ALL_ROWS: Final = ConstantText(sa.literal_column("*"))
+_ORIGIN_OWNERS: Final = frozenset({ColumnOwner.ENTRY, *PROPERTY_OWNERS})
 _BOOLEAN_COLUMNS: Final = frozenset(
     {"visitor_is_new", "person_is_new"}
     | {column.name for column in EVENTS.c if isinstance(column.type, sa.Boolean)}
@@ -123,6 +127,7 @@ class RelationScan:
             self._relation is not Relation.PAYMENTS
             or not reads_payments_of_span_only(self.plan.scope)
             or any(map(self._uses_column, ("first_order", *ORDER_COUNT_COLUMNS)))
+            or self._uses_origins
         ):
             return None
         return self._span_covering_trailing_windows
@@ -159,12 +164,23 @@ class RelationScan:
                 with_first_orders=self._uses_column("first_order"),
                 with_order_counts=any(map(self._uses_column, ORDER_COUNT_COLUMNS)),
                 with_fees=self._uses_column("fee"),
+                with_origins=self._uses_origins,
                 may_be_of_providers=self.may_be_of_providers or self.span_of_payments() is None,
+                first_touches=first_touch_per_person,
             )
         return _rows_counting_in_span(self._relation, scope, span)
 
     def _uses_column(self, column_name: str) -> bool:
         """Returns whether a filter, aggregation or dimension uses a column."""
+        return any(column.name == column_name for column in self._used_columns)
+
+    @property
+    def _uses_origins(self) -> bool:
+        """Returns whether a filter, aggregation or dimension uses the session or the properties of payments."""
+        return any(column.owner in _ORIGIN_OWNERS for column in self._used_columns)
+
+    @cached_property
+    def _used_columns(self) -> frozenset[Column]:
         predicates = [
             *self.plan.scope.filters,
             *(p for i in self.counted for p in self.aggregations[i].where),
@@ -172,7 +188,7 @@ class RelationScan:
         counted = (self.aggregations[i].column for i in self.counted)
         grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
         columns = (*(column for p in predicates for column in p.columns), *counted, *grouped)
-        return any(part.name == column_name for column in columns if column for part in column.candidates)
+        return frozenset(part for column in columns if column for part in column.candidates)
 
     @cached_property
     def _dimension_columns(self) -> list[Expression]:

@@ -3,6 +3,7 @@
 `order_deduplication` decides which report of an order counts, `currency_conversion` converts the amounts.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +32,7 @@ from plugins.events_sql.relations.payment_fees import (
     is_fee_report,
     reported_fees_by_charge,
 )
+from plugins.events_sql.relations.payment_origins import payments_with_origins
 from plugins.events_sql.relations.refund_amounts import refund_amounts_without_tax_and_shipping
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
@@ -63,6 +65,7 @@ from service_core.plugin import (
     RENEWAL_EVENTS,
     TRACKED,
     Column,
+    ColumnOwner,
     FeeRate,
     QueryScope,
     TimeRange,
@@ -95,7 +98,9 @@ class PaymentRows(RelationRows):
         with_order_counts: also count the orders of each person, which reads all events.
         selected_only: read only `related_visitors.ORDER_EVENTS`.
         with_fees: also compute the fees of charges that report none.
+        with_origins: also find the events in which payments arose, which reads all events with an order id.
         may_be_of_providers: False when `any_provider_report` found none; the engine plans that in a third of the time.
+        first_touches: selects the first touch of every person, for rows with touch columns.
     """
 
     def __init__(
@@ -107,8 +112,11 @@ class PaymentRows(RelationRows):
         with_order_counts: bool = False,
         selected_only: bool = False,
         with_fees: bool = False,
+        with_origins: bool = False,
         may_be_of_providers: bool = True,
+        first_touches: Callable[[QueryScope], sa.Select[Any]] | None = None,
     ) -> None:
+        self._first_touches = first_touches
         person_orders = (
             _PersonOrders.COUNTED
             if with_order_counts
@@ -123,6 +131,8 @@ class PaymentRows(RelationRows):
             scope.rates is not None,
             scope.fee_rates if with_fees else None,
             may_be_of_providers,
+            with_origins,
+            with_origins and scope.conversions.any_revenue,
         )
         ledger = _charges_and_refunds_source(scope, span, shape)
         amount_columns = [name for name in _MONEY_COLUMNS if name in ledger.c]
@@ -138,6 +148,36 @@ class PaymentRows(RelationRows):
     def distinct_key(self, column: Column) -> Expression:
         """Returns the number of the person instead of its text."""
         return self.person_no if column == PERSON else self.column_with_fallbacks(column)
+
+    def column_without_fallback(self, column: Column) -> Expression:
+        """Returns a column of the payment, of the session it arose in, or of the person's first touch."""
+        if column.owner is ColumnOwner.ENTRY:
+            return self.join_session_entry_column(
+                column.name, require_column(self.table, "origin_session_no")
+            )
+        first_touches = self._first_touches
+        if column.owner is ColumnOwner.TOUCH and first_touches is not None:
+            number = self.person_no
+            first = self.outer_join_once(
+                "first_touch",
+                lambda: first_touches(self.scope).subquery("first_touch"),
+                lambda touch: touch.c.person_no == number,
+            )
+            return require_column(first, column.name)
+        return super().column_without_fallback(column)
+
+    def event_data(self) -> Expression:
+        """Returns the properties of the event in which the payment arose; joins that event."""
+        origin = self.outer_join_once(
+            "origin",
+            lambda: EVENTS.alias("origin"),
+            lambda event: sa.and_(
+                event.c.seq == require_column(self.table, "origin_seq"),
+                event.c.timestamp == self.table.c.origin_at,
+                event.c.workspace_id == self.scope.workspace_id,
+            ),
+        )
+        return require_column(origin, "event_data")
 
     def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a column of the payment, or a fact about its person."""
@@ -220,12 +260,14 @@ class _PaymentShape(NamedTuple):
     with_rate_instant: bool
     fee_rates: tuple[FeeRate, ...] | None
     may_be_of_providers: bool
+    with_origins: bool
+    any_revenue_converts: bool
 
     @property
     def reads_all_time(self) -> bool:
         """Whether events of all time are read."""
         has_person_orders = self.person_orders is not _PersonOrders.NONE
-        return has_person_orders or self.order_refunds or self.with_rate_instant
+        return has_person_orders or self.order_refunds or self.with_rate_instant or self.with_origins
 
 
 def _charges_and_refunds_source(scope: QueryScope, span: TimeRange, shape: _PaymentShape) -> NamedSubquery:
@@ -294,6 +336,8 @@ def _booked_payments_query(shape: _PaymentShape) -> sa.Select[Any]:
         .select_from(source)
         .where(listed.c.counts)
     )
+    if shape.with_origins:
+        facts = payments_with_origins(facts, any_revenue_converts=shape.any_revenue_converts)
     if shape.person_orders is _PersonOrders.NONE:
         return facts
     payments = facts.subquery("ledger")

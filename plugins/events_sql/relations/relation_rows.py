@@ -29,12 +29,14 @@ from plugins.events_sql.sql.conditions import (
     comparable_column,
     comparable_property,
     predicate_condition,
+    property_label,
 )
 from plugins.events_sql.sql.event_kinds import is_conversion
 from plugins.events_sql.sql.select_elements import CachedText
 from plugins.events_sql.sql.time_spans import span_with_repeats
 from service_core.plugin import (
     CHARGE_COMPONENTS,
+    PROPERTY_OWNERS,
     Column,
     ColumnOwner,
     Condition,
@@ -82,7 +84,7 @@ class RelationRows:
 
         May join tables to `source`.
         """
-        if column.owner is ColumnOwner.PROPERTY:
+        if column.owner in PROPERTY_OWNERS:
             text = self.predicate_value(column).text
             return sa.null() if text is None else text
         columns = [self.column_without_fallback(part) for part in column.candidates]
@@ -95,8 +97,14 @@ class RelationRows:
     def predicate_value(self, column: Column) -> ComparableValue:
         """Returns a column as predicates compare it."""
         if column.owner is ColumnOwner.PROPERTY:
-            return comparable_property(self.column_or_joined_fact("event_data"), column.name)
+            return comparable_property(self.event_data(), column.name)
+        if column.owner is ColumnOwner.PROPERTY_LABEL:
+            return comparable_column(property_label(self.event_data(), column.name))
         return comparable_column(self.column_with_fallbacks(column))
+
+    def event_data(self) -> Expression:
+        """Returns the properties of the row's event; may join tables to `source`."""
+        return self.column_or_joined_fact("event_data")
 
     def cached_condition_joining_its_tables(self, condition: Condition) -> Expression:
         """Returns the SQL of a condition; the same one for an equal condition, which is compiled once per statement."""
@@ -284,7 +292,7 @@ def filter_columns(scope: QueryScope) -> frozenset[str]:
     """Returns the event columns that the filters of a scope use."""
     columns = (column for condition in scope.filters for column in condition.columns)
     used = (part for column in columns for part in column.candidates)
-    return frozenset("event_data" if part.owner is ColumnOwner.PROPERTY else part.name for part in used)
+    return frozenset("event_data" if part.owner in PROPERTY_OWNERS else part.name for part in used)
 
 
 def conversions_once_per_order(

@@ -15,7 +15,12 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.sql import functions as fn
-from service_core.plugin import FilterOperator, Predicate, lower_case_letter_by_letter
+from service_core.plugin import (
+    MAX_PROPERTY_LABEL_LENGTH,
+    FilterOperator,
+    Predicate,
+    lower_case_letter_by_letter,
+)
 
 Expression = sa.ColumnElement[Any]
 _NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
@@ -101,6 +106,12 @@ def comparable_property(document: Expression, dot_path: str) -> ComparableValue:
         )
 
     return ComparableValue(fn.JsonIsSet(*place), lambda: scalar, number)
+
+
+def property_label(document: Expression, dot_path: str) -> Expression:
+    """Returns the value at a dot path of ``event_data`` as the label of a dimension: text, cut to its maximum length."""
+    text = comparable_property(document, dot_path).text
+    return fn.TextPrefix(text, sa.literal(MAX_PROPERTY_LABEL_LENGTH))
 
 
 def predicate_condition(value: ComparableValue, predicate: Predicate) -> Expression:

@@ -212,6 +212,10 @@ class UrlHostname(_TextFunction):
     """The host of an address by a pattern for small ASCII letters; NULL without one."""
 
 
+class TextPrefix(_TextFunction):
+    """The first characters of a text, as many as the second argument says."""
+
+
 class TextContains(_BooleanFunction):
     """Whether a text contains another one, case-sensitive."""
 

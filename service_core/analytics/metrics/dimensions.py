@@ -11,8 +11,8 @@ _SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVER
 
 
 def _make_session_columns(column: str, *, touch: bool = False) -> Mapping[Relation, Column]:
-    """Returns the columns of a session value; in credits, of the touch."""
-    columns = dict.fromkeys(_SESSION_RELATIONS, entry_column(column))
+    """Returns the columns of a session value; of a payment, of the session it arose in; in credits, of the touch."""
+    columns = dict.fromkeys((*_SESSION_RELATIONS, Relation.PAYMENTS), entry_column(column))
     return MappingProxyType(columns | ({Relation.CREDITS: touch_column(column)} if touch else {}))
 
 
@@ -94,6 +94,21 @@ _BOT_DIMENSIONS: Final[tuple[tuple[str, str, str, Mapping[str, Scalar]], ...]] =
         "Kind of crawler",
         "`ai_training`, `ai_search`, `ai_assistant` (fetches pages for a person), `search_engine` or `other`.",
         MappingProxyType({}),
+    ),
+)
+_FIRST_TOUCH_DIMENSIONS: Final = (
+    ("first_touch_channel", "channel", "First channel", "Channel of the first visit ever of the person."),
+    (
+        "first_touch_source",
+        "attribution_source",
+        "First source",
+        "Source of the first visit ever of the person.",
+    ),
+    (
+        "first_touch_campaign",
+        "utm_campaign",
+        "First campaign",
+        "`utm_campaign` of the first visit ever of the person.",
     ),
 )
 _SUBSCRIPTION_DIMENSIONS: Final = (
@@ -191,6 +206,10 @@ CORE_DIMENSIONS: Final = (
         Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: Column(id_)}))
         for id_, label, text in _SUBSCRIPTION_DIMENSIONS
     ),
+    *(
+        Dimension(id_, label, text, MappingProxyType({Relation.PAYMENTS: touch_column(column)}))
+        for id_, column, label, text in _FIRST_TOUCH_DIMENSIONS
+    ),
     *(Dimension(id_, label, text, _make_ad_columns(column)) for id_, column, label, text in _AD_DIMENSIONS),
 )
 """Every dimension of the core, in the order of the catalog."""
@@ -198,18 +217,21 @@ CORE_DIMENSIONS: Final = (
 SESSION_SOURCE_DIMENSIONS: Final = (
     *(id_ for id_, _, _ in _TOUCH_DIMENSIONS), "referrer_host", "landing_page",
 )  # fmt: skip
-"""Values of the session, or of the touch in attributed metrics."""
+"""Values of the session, or of the touch in attributed metrics; of money, of the session in which it arose."""
 
 EVENT_DIMENSIONS: Final = ("page_path", "event_name", "source")
 """Values of each event, for metrics counted from events."""
 
 LOCATION_AND_DEVICE_DIMENSIONS: Final = tuple(id_ for id_, _, _ in _LOCATION_AND_DEVICE_DIMENSIONS)
-"""Location and device of the session."""
+"""Location and device of the session; of money, of the session in which it arose."""
 
 VISIT_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in (*_VISIT_DIMENSIONS, *_BOT_DIMENSIONS))
 """How the session ended, on which site and on which screen, and which bot it was; for traffic and engagement."""
 
 NEW_OR_RETURNING: Final = ("new_vs_returning",)
+FIRST_TOUCH_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in _FIRST_TOUCH_DIMENSIONS)
+"""How a customer first came."""
+
 PAYMENT_DIMENSIONS: Final = ("product", "provider", "currency", "plan")
 AD_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in _AD_DIMENSIONS)
 """Ad entities; attributed metrics match them by the UTM values and click ids of touches."""

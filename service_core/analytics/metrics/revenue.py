@@ -18,6 +18,8 @@ from service_core.analytics.measures import (
 )
 from service_core.analytics.metrics.dimensions import (
     AD_DIMENSIONS,
+    FIRST_TOUCH_DIMENSIONS,
+    LOCATION_AND_DEVICE_DIMENSIONS,
     NEW_OR_RETURNING,
     PAYMENT_DIMENSIONS,
     SESSION_SOURCE_DIMENSIONS,
@@ -26,7 +28,12 @@ from service_core.analytics.metrics.traffic import VISITORS
 from service_core.analytics.query.catalog import Additivity, Metric, MetricUnit
 from service_core.kernel.availability import UnavailableReason
 
-_DIMENSIONS: Final = (*PAYMENT_DIMENSIONS, *NEW_OR_RETURNING)
+_SESSION_DIMENSIONS: Final = (
+    *SESSION_SOURCE_DIMENSIONS,
+    *LOCATION_AND_DEVICE_DIMENSIONS,
+    *NEW_OR_RETURNING,
+)
+_DIMENSIONS: Final = (*PAYMENT_DIMENSIONS, *_SESSION_DIMENSIONS, *FIRST_TOUCH_DIMENSIONS)
 _CHARGE: Final = Predicate("kind", value="charge")
 _REFUND: Final = Predicate("kind", FilterOperator.IN, ("refund", "dispute"))
 _ORDER: Final = Predicate("is_order", value=True)
@@ -64,7 +71,7 @@ def _define_count(id_: str, label: str, measure: Aggregation, text: str) -> Metr
 
 def _define_ratio(id_: str, label: str, unit: MetricUnit, measure: Ratio, text: str) -> Metric:
     bounded = unit is MetricUnit.RATIO
-    dimensions = NEW_OR_RETURNING if VISITORS in measure.aggregations() else _DIMENSIONS
+    dimensions = _SESSION_DIMENSIONS if VISITORS in measure.aggregations() else _DIMENSIONS
     return Metric(id_, label, unit, "revenue", Additivity.RATIO, measure, dimensions, text, is_rate=bounded)
 
 

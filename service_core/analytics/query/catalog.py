@@ -8,15 +8,29 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
-from service_core.analytics.measures import NOT_SET, Column, Measure, Relation, Scalar
+from service_core.analytics.event_rules.custom_properties import is_custom_property
+from service_core.analytics.measures import (
+    NOT_SET,
+    Column,
+    DailyMean,
+    Difference,
+    Measure,
+    Ratio,
+    Relation,
+    Scalar,
+    property_label_column,
+)
 from service_core.analytics.query.relation_columns import (
+    RELATIONS_WITH_PROPERTIES,
     messages_for_unknown_columns_of_measure,
     messages_for_unknown_columns_with_hint,
 )
 from service_core.kernel.errors import StartupError
 from service_core.kernel.unique_index import index_unique_or_startup_error
+
+_MAX_PROPERTY_KEY_LENGTH: Final = 255
 
 
 class MetricUnit(StrEnum):
@@ -67,6 +81,42 @@ class Dimension:
         return next((label for label, stored in self.labels.items() if stored == value), str(value))
 
 
+PROPERTY_PREFIX: Final = "property:"
+"""Dimension ids with this prefix name a custom property of ``event_data``; dots lead into objects."""
+
+
+def is_property_dimension(dimension_id: str) -> bool:
+    """Returns whether an id is that of a custom property."""
+    key = dimension_id.removeprefix(PROPERTY_PREFIX)
+    return (
+        key != dimension_id
+        and all(key.split("."))
+        and len(key) <= _MAX_PROPERTY_KEY_LENGTH
+        and is_custom_property(key.split(".")[0])
+    )
+
+
+def property_dimension(dimension_id: str) -> Dimension:
+    """Returns the dimension of a custom property."""
+    key = dimension_id.removeprefix(PROPERTY_PREFIX)
+    columns = dict.fromkeys(RELATIONS_WITH_PROPERTIES, property_label_column(key))
+    return Dimension(dimension_id, key, f"Custom property `{key}`.", MappingProxyType(columns))
+
+
+class DimensionsById(dict[str, Dimension]):
+    """The dimensions of a catalog by id; an item of `is_property_dimension` is built when it is read."""
+
+    def __missing__(self, dimension_id: str) -> Dimension:
+        """Returns the dimension of a custom property.
+
+        Raises:
+            KeyError: the id names none.
+        """
+        if not is_property_dimension(dimension_id):
+            raise KeyError(dimension_id)
+        return property_dimension(dimension_id)
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """The definition of a metric.
@@ -98,6 +148,12 @@ class Metric:
         """Whether it takes an attribution model."""
         return self.id.startswith("attributed_")
 
+    def accepts(self, dimension_id: str) -> bool:
+        """Returns whether it can be split and filtered by a dimension; by a property, if it is counted from events."""
+        if not is_property_dimension(dimension_id):
+            return dimension_id in self.dimensions
+        return _list_relations(self.measure) <= RELATIONS_WITH_PROPERTIES
+
     @property
     def change_unit(self) -> str:
         """``pp`` for rates between 0 and 1, else ``ratio``."""
@@ -109,7 +165,12 @@ class Catalog:
     """Metrics and dimensions by id, in the order of their registration."""
 
     metrics: Mapping[str, Metric] = field(default_factory=dict)
-    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+    dimensions: Mapping[str, Dimension] = field(default_factory=DimensionsById)
+
+    def dimension_or_none(self, dimension_id: str) -> Dimension | None:
+        """Returns the dimension with an id, that of a custom property included; None if there is none."""
+        is_known = dimension_id in self.dimensions or is_property_dimension(dimension_id)
+        return self.dimensions[dimension_id] if is_known else None
 
     @classmethod
     def from_validated_definitions(
@@ -135,7 +196,16 @@ class Catalog:
                 _raise_first_fault(
                     f"Dimension {dimension.id!r}", messages_for_unknown_columns_with_hint(relation, column)
                 )
-        return cls(by_id, dims)
+        return cls(by_id, DimensionsById(dims))
+
+
+def _list_relations(measure: Measure) -> frozenset[Relation]:
+    """Returns the relations that a measure counts."""
+    if isinstance(measure, Ratio):
+        return _list_relations(measure.numerator) | _list_relations(measure.denominator)
+    if isinstance(measure, Difference):
+        return _list_relations(measure.minuend) | _list_relations(measure.subtrahend)
+    return frozenset({(measure.aggregation if isinstance(measure, DailyMean) else measure).relation})
 
 
 def _raise_first_fault(declared: str, faults: Iterable[str]) -> None:

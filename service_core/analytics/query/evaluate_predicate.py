@@ -10,7 +10,14 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
 
-from service_core.analytics.measures import Column, Condition, FilterOperator, NotAll, Scalar
+from service_core.analytics.measures import (
+    MAX_PROPERTY_LABEL_LENGTH,
+    Column,
+    Condition,
+    FilterOperator,
+    NotAll,
+    Scalar,
+)
 
 _NUMBER_PATTERN: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WHOLE_NUMBER_PATTERN: Final = re.compile(r"-?[0-9]{1,37}")
@@ -93,6 +100,12 @@ def scalar_as_json_text(value: Scalar | Any) -> str | None:
     if isinstance(value, int | float | str):
         return str(value)
     return None
+
+
+def property_label(value: Any) -> str | None:
+    """Returns the label of a custom property: a scalar as text, cut to `MAX_PROPERTY_LABEL_LENGTH` characters."""
+    text = scalar_as_json_text(value)
+    return None if text is None else text[:MAX_PROPERTY_LABEL_LENGTH]
 
 
 def _as_numbers_or_texts(value: Any, operand: Scalar | datetime) -> tuple[Any, Any] | None:

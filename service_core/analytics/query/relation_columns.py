@@ -6,10 +6,10 @@ from typing import Final
 
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS
 from service_core.analytics.measures import (
+    PROPERTY_OWNERS,
     SPEND_PLATFORM,
     Aggregation,
     Column,
-    ColumnOwner,
     DailyMean,
     Measure,
     Relation,
@@ -45,7 +45,7 @@ EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
         "visitor_id", "visitor_is_new", "pageviews", "events", "duration", "bounced", "engaged",
         "has_cart", "has_purchase", "exit_page",
     ),
-    Relation.PAYMENTS: _row_columns(
+    Relation.PAYMENTS: _ENTRY | _TOUCH | _row_columns(
         "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",
         "is_order", "first_order", "orders_so_far", "microseconds_to_second_order", "timestamp",
         "person_is_new",
@@ -95,7 +95,8 @@ _MILLIONTH_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
 }
 """Columns of each relation that are counted in millionths."""
 
-_WITH_PROPERTIES: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})
+RELATIONS_WITH_PROPERTIES: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS, Relation.PAYMENTS})
+"""Relations whose rows have the custom properties of an event."""
 
 
 def is_money(aggregation: Aggregation) -> bool:
@@ -123,7 +124,7 @@ def messages_for_unknown_columns_with_hint(relation: Relation, column: Column) -
     if not known:
         return
     for part in column.candidates:
-        is_property = part.owner is ColumnOwner.PROPERTY and relation in _WITH_PROPERTIES
+        is_property = part.owner in PROPERTY_OWNERS and relation in RELATIONS_WITH_PROPERTIES
         if part not in known and not is_property:
             matches = get_close_matches(str(part), map(str, known), n=1)
             meant = f"; did you mean {matches[0]!r}?" if matches else ""

@@ -175,10 +175,10 @@ def require_dimensions_accepted_by_metrics(
     """
     for position, name in enumerate(dimension_ids):
         where = f"{error_field}[{position}]"
-        if name not in catalog.dimensions:
+        if catalog.dimension_or_none(name) is None:
             raise unknown_dimension_error(name, catalog, where)
         for id_ in metric_ids:
-            if name not in catalog.metrics[id_].dimensions:
+            if not catalog.metrics[id_].accepts(name):
                 raise BadRequest(
                     f"{id_} does not accept the dimension {name}",
                     "incompatible_dimension",

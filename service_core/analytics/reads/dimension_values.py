@@ -11,7 +11,7 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator, Relation, count_rows
 from service_core.analytics.ports import AggregateQuery
-from service_core.analytics.query.catalog import Dimension
+from service_core.analytics.query.catalog import Dimension, is_property_dimension
 from service_core.analytics.query.evaluate_predicate import lower_case_letter_by_letter
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, ResultRow, SortKey
@@ -44,7 +44,9 @@ class DimensionValuesQuery(RangeQuery):
     """Parameters of `GET /dimension-values`; the default range is the last 90 days."""
 
     required_params: ClassVar = ("dimension",)
-    dimension: str = Field(default="", description="Id of a dimension.")
+    dimension: str = Field(
+        default="", description="Id of a dimension, or `property:<key>`."
+    )
     q: str | None = Field(default=None, description="Substring of value or label, whatever the case.")
     limit: Annotated[int, Clamp(1, 500)] = 50
     cursor: str | None = None
@@ -70,7 +72,7 @@ class DimensionValue(ResponseModel):
     value: str
     label: str
     count: int = Field(
-        description="Visitors; orders for dimensions of money, active subscriptions for plans and products, rows of spend for ads."
+        description="Visitors; events for custom properties, orders for dimensions of money, active subscriptions for plans and products, rows of spend for ads."
     )
 
 
@@ -88,7 +90,7 @@ async def get_dimension_values(
     query: DimensionValuesQuery, *, caller: Caller, queries: MetricQueries
 ) -> DimensionValues:
     """Lists the values of a dimension, as filters accept them."""
-    dimension = queries.catalog.dimensions.get(query.dimension)
+    dimension = queries.catalog.dimension_or_none(query.dimension)
     if dimension is None:
         raise unknown_dimension_error(query.dimension, queries.catalog, "dimension")
     cursor = (
@@ -131,6 +133,8 @@ async def get_dimension_values(
 
 def counting_metric_or_empty(dimension: Dimension) -> tuple[str, ...]:
     """Returns the id of the metric that counts the values of a dimension; empty if none does."""
+    if is_property_dimension(dimension.id):
+        return ("events",)
     ids = (id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns)
     return tuple(ids)[:1]
 

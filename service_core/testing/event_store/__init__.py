@@ -29,6 +29,7 @@ from service_core.testing.event_store.lone_distinct_ids import LoneDistinctIds
 from service_core.testing.event_store.order_counts import OrderCounts
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
 from service_core.testing.event_store.paid_amounts import PaidAmounts
+from service_core.testing.event_store.payment_origins import PaymentOrigins
 from service_core.testing.event_store.people_list import PeopleList
 from service_core.testing.event_store.person_activity import PersonActivityKit
 from service_core.testing.event_store.personal_data import PersonalData
@@ -50,6 +51,7 @@ class EventStoreConformance(
     SessionsAndPayments,
     Visits,
     PaidAmounts,
+    PaymentOrigins,
     LargeNumbers,
     OrderDeduplication,
     OrderCounts,

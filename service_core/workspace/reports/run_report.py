@@ -258,7 +258,7 @@ def _unsupported_dimension_reason(report: Report, dimension: str, catalog: Catal
     if report.plan is None:
         return "funnel_report"
     metrics = (catalog.metrics.get(id_) for id_ in report.plan.metrics)
-    accepted = all(metric is None or dimension in metric.dimensions for metric in metrics)
+    accepted = all(metric is None or metric.accepts(dimension) for metric in metrics)
     return None if accepted else "dimension_not_accepted"
 
 

@@ -52,6 +52,17 @@ async def test_values_are_counted_by_visitors_most_frequent_first(list_values):
     }
 
 
+async def test_values_of_a_property_are_counted_by_events(query_client, list_values):
+    for plan in ("pro", "Team", "Team", 5):
+        data = {"plan": plan}
+        event = query_client.story.add_event("click", at="2026-07-02", visitor="V9", event_data=data)
+        await query_client.store.append([event])
+    answer = await list_values(dimension="property:plan", q="TEA")
+    assert answer["values"] == [{"value": "Team", "label": "Team", "count": 2}]
+    values = (await list_values(dimension="property:plan"))["values"]
+    assert [(each["value"], each["count"]) for each in values][1:] == [("Team", 2), ("5", 1), ("pro", 1)]
+
+
 async def test_values_are_searched_whatever_the_case(list_values):
     assert [each["value"] for each in (await list_values(dimension="utm_source", q="GOO"))["values"]] == [
         "google"

@@ -61,6 +61,31 @@ async def test_visits_by_last_page_host_and_screen_have_golden_values(query_clie
 
 
 @pytest.mark.parametrize(
+    "dimension",
+    ["channel", "utm_campaign", "landing_page", "country", "first_touch_source", "property:plan"],
+)
+async def test_money_by_session_first_touch_and_property_adds_up(query_client, dimension):
+    plan = {"metrics": ["revenue", "orders"], "dimensions": [dimension], "format": "compact"}
+    answer = await query_client.query(plan)
+    sums = {"revenue": 0, "orders": 0}
+    for label, revenue, orders in answer["rows"]:
+        sums = {"revenue": sums["revenue"] + revenue, "orders": sums["orders"] + orders}
+        filtered = {**plan, "dimensions": [], "filters": [{"dimension": dimension, "value": label}]}
+        assert (await query_client.query(filtered))["totals"] == {"revenue": revenue, "orders": orders}
+    assert sums == answer["totals"]
+    top = await query_client.query({**plan, "top": {"limit": 1, "other": True}})
+    assert sum(row[1] for row in top["rows"]) == answer["totals"]["revenue"]
+
+
+async def test_metrics_counted_from_sessions_do_not_accept_a_property(query_client):
+    plan = {"metrics": ["bounce_rate"], "dimensions": ["property:plan"]}
+    assert (await query_error(query_client, plan)).code == "incompatible_dimension"
+    for unknown in ("property:", "property:a..b", "property:utm_source", "property:order_id"):
+        plan = {"metrics": ["events"], "dimensions": [unknown]}
+        assert (await query_error(query_client, plan)).code == "unknown_dimension"
+
+
+@pytest.mark.parametrize(
     ("dimension", "rows"),
     [
         ("is_bot", [("false", 3, 5), ("true", 1, 1)]),
@@ -274,7 +299,7 @@ async def test_filter_on_an_unknown_value_returns_no_rows_and_a_suggestion(query
         ({"metrics": ["visitors"] * 11}, "too_many_metrics", "metrics"),
         ({"metrics": ["visitors"], "dimensions": ["mood"]}, "unknown_dimension", "dimensions[0]"),
         ({"metrics": ["visitors"], "dimensions": ["os", "browser", "city", "lyr"]}, "too_many_dimensions", "dimensions"),
-        ({"metrics": ["visitors", "revenue"], "dimensions": ["os"]}, "incompatible_dimension", "dimensions[0]"),
+        ({"metrics": ["visitors", "revenue"], "dimensions": ["page_path"]}, "incompatible_dimension", "dimensions[0]"),
         ({"metrics": ["session_starts"], "filters": [{"dimension": "page_path", "value": "/"}]},
          "incompatible_dimension", "filters[0]"),
         ({"metrics": ["visitors"], "filters": [{"dimension": "os", "value": "x"}] * 11}, "too_many_filters", "filters"),

@@ -234,6 +234,7 @@ fn.register_compilations(
         fn.TryCastNumber: "if(match({0}, {1}), toFloat64OrNull({0}), NULL)",
         fn.TryCastWholeNumber: "if(match({0}, {1}), toInt128OrNull({0}), NULL)",
         fn.UrlHostname: "nullIf(extract(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), {}), '')",
+        fn.TextPrefix: "substringUTF8({}, 1, {})",
         fn.TextContains: "(position({}, {}) > 0)",
         fn.TextStartsWith: "startsWith({}, {})",
         fn.TextEndsWith: "endsWith({}, {})",

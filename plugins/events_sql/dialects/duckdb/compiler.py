@@ -97,6 +97,7 @@ fn.register_compilations(
         fn.TryCastNumber: "CASE WHEN regexp_full_match({0}, {1}) THEN TRY_CAST({0} AS DOUBLE) END",
         fn.TryCastWholeNumber: "CASE WHEN regexp_full_match({0}, {1}) THEN TRY_CAST({0} AS HUGEINT) END",
         fn.UrlHostname: "nullif(regexp_extract(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), {}, 1), '')",
+        fn.TextPrefix: "substring({}, 1, {})",
         fn.TextContains: "contains({}, {})",
         fn.TextStartsWith: "starts_with({}, {})",
         fn.TextEndsWith: "suffix({}, {})",

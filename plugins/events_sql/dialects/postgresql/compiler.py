@@ -123,6 +123,7 @@ fn.register_compilations(
         fn.TryCastNumber: "spelled({}, {})",
         fn.TryCastWholeNumber: "CASE WHEN {0} ~ {1} THEN CAST({0} AS NUMERIC) END",
         fn.UrlHostname: "substring(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), CAST({} AS TEXT))",
+        fn.TextPrefix: "substr({}, 1, {})",
         fn.TextContains: "(strpos({}, {}) > 0)",
         fn.TextStartsWith: "starts_with({}, {})",
         fn.TextEndsWith: "(right({0}, length({1})) = {1})",
