@@ -18,8 +18,8 @@ from service_core.analytics.measures import (
     property_column,
 )
 from service_core.analytics.ports import ColumnValueCount
-from service_core.analytics.query.catalog import Catalog, Dimension
-from service_core.analytics.query.event_filters import PROPERTY_PREFIX, parse_property_key
+from service_core.analytics.query.catalog import PROPERTY_PREFIX, Catalog, Dimension
+from service_core.analytics.query.event_filters import parse_property_key
 from service_core.analytics.query.models import OTHER_GROUP_LABEL
 from service_core.analytics.query.schemas import unknown_dimension_error
 from service_core.analytics.query.segments import require_column_of_events

@@ -44,9 +44,7 @@ class DimensionValuesQuery(RangeQuery):
     """Parameters of `GET /dimension-values`; the default range is the last 90 days."""
 
     required_params: ClassVar = ("dimension",)
-    dimension: str = Field(
-        default="", description="Id of a dimension, or `property:<key>`."
-    )
+    dimension: str = Field(default="", description="Id of a dimension, or `property:<key>`.")
     q: str | None = Field(default=None, description="Substring of value or label, whatever the case.")
     limit: Annotated[int, Clamp(1, 500)] = 50
     cursor: str | None = None
