@@ -294,6 +294,8 @@ from service_core.analytics.query.evaluate_predicate import value_matches as val
 from service_core.analytics.query.trailing_window import compute_trailing_span as compute_trailing_span
 from service_core.analytics.reads.export_streams import RowBatch as RowBatch
 from service_core.analytics.reads.export_streams import RowStreams as RowStreams
+from service_core.analytics.receipts.models import StoredReceipt as StoredReceipt
+from service_core.analytics.receipts.ports import Receipts as Receipts
 from service_core.changes.audit_log import AuditEntry as AuditEntry
 from service_core.changes.audit_log import AuditFilter as AuditFilter
 from service_core.changes.change_executor import ChangeExecutor as ChangeExecutor

@@ -27,6 +27,7 @@ from plugins.workspace_sql.oauth import SqlOAuthClients, SqlOAuthGrants, SqlOneT
 from plugins.workspace_sql.passkeys import SqlPasskeyChallenges, SqlPasskeys
 from plugins.workspace_sql.postbacks import SqlPostbackOutbox, SqlPostbackQueues, SqlPostbackReader
 from plugins.workspace_sql.postgresql import PostgresDatabase
+from plugins.workspace_sql.receipts import SqlReceipts
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
 from plugins.workspace_sql.signups import SqlSignups
 from plugins.workspace_sql.sqlite import SqliteDatabase
@@ -109,6 +110,7 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         notifications=SqlNotificationOutbox(database),
         email_consents=SqlEmailConsents(database),
         alert_states=SqlAlertStates(database),
+        receipts=SqlReceipts(database),
         ad_spend=SqlAdSpend(database),
         subscriptions=SqlSubscriptions(database),
         item_costs=SqlItemCosts(database),

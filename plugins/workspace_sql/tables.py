@@ -23,6 +23,7 @@ from service_core.plugin import (
     Notification,
     PollState,
     Postback,
+    StoredReceipt,
     ViewCount,
 )
 
@@ -223,6 +224,16 @@ EMAIL_CONSENTS: Final = record_table(
     key=["source_id", "email"],
 )
 """One row per source and address that was confirmed or unsubscribed."""
+
+# receipts
+
+RECEIPTS: Final = record_table(
+    "receipts",
+    StoredReceipt,
+    sa.Index("ix_receipts_expires", "workspace_id", "expires_at"),
+    key=["workspace_id", "id"],
+)
+"""One row per receipt, without its records; deleted 90 days later."""
 
 # postbacks
 

@@ -25,6 +25,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "people": "People, retention, lifetime value and funnels.",
     "paths": "Paths by session, and the people and journeys behind numbers.",
     "query": "Metrics and dimensions in any combination.",
+    "receipts": "How a number was made, with the records that add up to it.",
     "reports": "Saved reports.",
     "rules": "Conversion rules.",
     "scripts": "Proposed scripts of the tag container.",

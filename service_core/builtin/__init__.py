@@ -17,6 +17,7 @@ from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.paths import operations as paths
 from service_core.analytics.people import operations as people
 from service_core.analytics.query.catalog import Dimension, Metric
+from service_core.analytics.receipts import operations as receipts
 from service_core.api import operations as api
 from service_core.changes import operations as changes
 from service_core.changes.resource_definition import ResourceDefinition
@@ -71,6 +72,7 @@ def operations() -> Iterable[Operation]:
         *subscriptions.OPERATIONS,
         *analytics.QUERIES,
         *explanation.OPERATIONS,
+        *receipts.OPERATIONS,
         *search.OPERATIONS,
         *analytics.CONTEXT,
         *analytics.WORKSPACE,

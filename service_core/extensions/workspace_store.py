@@ -12,6 +12,7 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.fx.ports import ExchangeRateStore
 from service_core.analytics.install_attribution.ports import MatchedVisits, RecentLinkClicks
 from service_core.analytics.postbacks.ports import PostbackReader
+from service_core.analytics.receipts.ports import Receipts
 from service_core.changes.ports import Transactions, UniqueKeyLookup
 from service_core.commerce.ads.ports import AdSpendStore
 from service_core.commerce.costs.ports import ItemCostStore
@@ -74,6 +75,7 @@ class WorkspaceStore:
     notifications: NotificationOutbox
     email_consents: EmailConsents
     alert_states: AlertStates
+    receipts: Receipts
     ad_spend: AdSpendStore
     subscriptions: SubscriptionStore
     item_costs: ItemCostStore

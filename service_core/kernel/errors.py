@@ -20,7 +20,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
             "unknown_filter", "invalid_platform", "invalid_level", "invalid_idempotency_key",
             "invalid_email", "unknown_scope", "unknown_segment",
             "missing_range", "invalid_date", "range_inverted", "not_hour_aligned", "end_in_future",
-            "too_many_rows", "answer_too_large",
+            "too_many_rows", "answer_too_large", "no_receipt",
         }
     ),
     403: frozenset(

@@ -130,6 +130,9 @@ READS = (
     write("POST", "/v1/metrics", {"metrics": ["visitors", "sessions"], **WEEK}),
     write("POST", "/v1/query", {"metrics": ["visitors"], "dimensions": ["country"], "date_range": RANGE}),
     write("POST", "/v1/explain-change", {"metric": "visitors", "dimensions": ["country"], "date_range": RANGE}),
+    write("POST", "/v1/receipts", {"plan": {"metrics": ["visitors"], "dimensions": ["country"], "date_range": RANGE},
+          "metric": "visitors", "key": {"country": "(not set)"}}, receipt="id"),
+    read("/v1/receipts/{receipt}"), read("/v1/receipts/{receipt}/records", limit=2),
 )  # fmt: skip
 
 WRITES = (

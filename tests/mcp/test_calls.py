@@ -31,6 +31,7 @@ EXTRA = {
     "get_metrics": {"metrics": ["visitors", "revenue"], "date_range": DATE_RANGE},
     "analytics_query": {"metrics": ["visitors"], "dimensions": ["country"], "date_range": DATE_RANGE},
     "explain_change": {"metric": "visitors", "dimensions": ["country"], "date_range": DATE_RANGE},
+    "create_receipt": {"plan": {"metrics": ["visitors"], "date_range": DATE_RANGE}, "metric": "visitors"},
     "get_ads": WEEK,
     "list_dimension_values": {"dimension": "event_name"},
     "search": {"q": "page"},

@@ -16,6 +16,10 @@ LINK = {"name": "Spring", "destination_url": "https://example.com/a", "slug": "s
 RULE = {"name": "Sale", "trigger_event": "purchase", "platform": "meta", "platform_event": "Purchase"}
 SCRIPT = {"name": "Chat", "type": "inline", "content": "1"}
 REPORT = {"name": "Visitors", "source": "catalog", "metric_id": "visitors", "chart": "number"}
+RECEIPT = {
+    "plan": {"metrics": ["events"], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}},
+    "metric": "events",
+}
 EXPORT = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"}
 
 PATCH_BODIES = {
@@ -170,6 +174,9 @@ class ResourceFactory:
     async def export(self, key, deleted):
         return (await self.office.ask("POST", "/exports", EXPORT, key=key)).json["id"]
 
+    async def receipt(self, key, deleted):
+        return (await self.office.ask("POST", "/receipts", RECEIPT, key=key)).json["id"]
+
     async def import_job(self, key, deleted):
         return (await self.office.ask("POST", "/imports", {"format": "csv"}, key=key)).json["id"]
 
@@ -201,10 +208,13 @@ CREATORS = {
     "auditId": ResourceFactory.entry,
     "exportId": ResourceFactory.export,
     "importId": ResourceFactory.import_job,
+    "receiptId": ResourceFactory.receipt,
     "requestId": ResourceFactory.request,
     "userId": ResourceFactory.user,
 }
 """Id in a path -> how one comes to be."""
 
-NEVER_DELETED = {"proposalId", "shareLinkId", "auditId", "exportId", "importId", "requestId", "userId"}
+NEVER_DELETED = {
+    "proposalId", "shareLinkId", "auditId", "exportId", "importId", "requestId", "userId", "receiptId",
+}  # fmt: skip
 """Nothing deletes these; revoked share links stay."""

@@ -131,6 +131,7 @@ class Metric:
         dimensions: ids of the dimensions it accepts.
         description: definition in one sentence, shown in docs and API.
         is_rate: whether it lies between 0 and 1, so that its change is in percentage points.
+        version: version of the definition; raised when what is counted or computed changes.
     """
 
     id: str
@@ -142,6 +143,7 @@ class Metric:
     dimensions: tuple[str, ...]
     description: str
     is_rate: bool = False
+    version: int = 1
 
     @property
     def requires_attribution(self) -> bool:

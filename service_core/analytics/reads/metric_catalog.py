@@ -5,6 +5,7 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.query.catalog import Additivity, MetricUnit
 from service_core.analytics.query.metric_queries import MetricQueries
+from service_core.analytics.query.record_columns import has_receipt
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
@@ -30,6 +31,8 @@ class MetricEntry(ResponseModel):
     requires_attribution: bool
     additivity: Additivity
     change_unit: str
+    version: int = Field(description="Raised when what is counted or computed changes.")
+    has_receipt: bool = Field(description="Whether `POST /receipts` opens its values.")
 
 
 class DimensionEntry(ResponseModel):
@@ -68,6 +71,8 @@ async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> Metr
             requires_attribution=metric.requires_attribution,
             additivity=metric.additivity,
             change_unit=metric.change_unit,
+            version=metric.version,
+            has_receipt=has_receipt(metric),
         )
         for metric in catalog.metrics.values()
     ]

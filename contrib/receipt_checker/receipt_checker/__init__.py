@@ -1,0 +1,1 @@
+"""Checks receipts of numbers without Touchpoint."""

@@ -1,0 +1,1 @@
+"""Receipts: how a number was made, with the records that add up to it."""
