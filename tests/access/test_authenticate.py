@@ -207,14 +207,14 @@ async def test_failed_lookup_is_not_cached_as_a_miss(directory, key_authenticato
 async def test_lookup_cache_is_bounded_and_evicts_the_least_recently_used(
     directory, clock, initialized_deployment
 ):
-    door = KeyAuthenticator(directory, clock, capacity=10)
+    authenticator = KeyAuthenticator(directory, clock, capacity=10)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
-    await door.authenticate(token)
+    await authenticator.authenticate(token)
     for _ in range(50):
-        await authentication_error(door, f"Bearer {new_agent_token()}")
-        await door.authenticate(token)
+        await authentication_error(authenticator, f"Bearer {new_agent_token()}")
+        await authenticator.authenticate(token)
     assert directory.questions == 51
-    assert len(door._cache._entries) == 10
+    assert len(authenticator._cache._entries) == 10
 
 
 async def test_write_key_is_looked_up_once(directory, key_authenticator, initialized_deployment):

@@ -47,12 +47,12 @@ async def write_in_transaction(store):
 
 async def test_chosen_call_fails_and_the_others_pass():
     store, faults = RecordStore(), FaultInjector(call_number=2)
-    door = with_faults(store, faults)
-    await door.start()
-    assert (await door.save("a"), door.count()) == (2, 2)
+    faulty_store = with_faults(store, faults)
+    await faulty_store.start()
+    assert (await faulty_store.save("a"), faulty_store.count()) == (2, 2)
     with pytest.raises(OSError, match="went away"):
-        await door.save("b")
-    assert await door.save("c") == 3
+        await faulty_store.save("b")
+    assert await faulty_store.save("c") == 3
     assert (store.kept, faults.calls, faults.has_failed) == (["started", "a", "c"], ["save"] * 3, True)
 
 
@@ -70,13 +70,13 @@ async def test_unavailable_store_stays_unavailable_until_restored():
         error=lambda: ConnectionError("refused"),
         only_methods=frozenset({"save"}),
     )
-    door = with_faults(RecordStore(), faults)
+    faulty_store = with_faults(RecordStore(), faults)
     for _ in range(3):
         with pytest.raises(ConnectionError, match="refused"):
-            await door.save("a")
-    assert [row async for row in door.batches()] == []
+            await faulty_store.save("a")
+    assert [row async for row in faulty_store.batches()] == []
     faults.stop_faults()
-    assert await door.save("a") == 1
+    assert await faulty_store.save("a") == 1
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -96,10 +96,10 @@ async def workspace_api(tmp_path):
 async def test_malformed_write_bodies_return_an_error_with_a_reason(workspace_api, is_full_run):
     seed = random.randrange(2**32) if is_full_run else 22  # a change passes or it does not
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
-    rng, door, wrong = random.Random(seed), WriteRouteClient(workspace_api), []
+    rng, client, wrong = random.Random(seed), WriteRouteClient(workspace_api), []
     for operation in write_operations():
         for body in malformed_bodies(rng, operation, 400 if is_full_run else 15):
-            status, told = await door.ask(operation, body)
+            status, told = await client.ask(operation, body)
             if status >= 500 or (status >= 400 and not told.get("error")):
                 wrong.append((operation.method, operation.path, body, status, told))
     assert wrong == []
@@ -107,11 +107,11 @@ async def test_malformed_write_bodies_return_an_error_with_a_reason(workspace_ap
 
 @pytest.mark.parametrize("name", BOMBS)
 async def test_json_bomb_is_refused_quickly_at_every_route(workspace_api, name):
-    door = WriteRouteClient(workspace_api)
+    client = WriteRouteClient(workspace_api)
     bomb = (BOMBS[name] * 4)[:SIZE]
     for operation in write_operations()[:: 4 if name != "arrays without end" else 1]:
         started = time.process_time()
-        status, told = await door.ask(operation, bomb)
+        status, told = await client.ask(operation, bomb)
         assert (status in {400, 403, 404, 422}, bool(told["error"])) == (True, True), (operation.path, status)
         assert time.process_time() - started < LONGEST_SECONDS
-    assert (await door.ask(write_operations()[0], b" " * (SIZE + 1)))[0] == 413
+    assert (await client.ask(write_operations()[0], b" " * (SIZE + 1)))[0] == 413

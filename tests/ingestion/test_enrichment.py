@@ -386,8 +386,8 @@ def test_provider_event_has_a_source_without_device_location_or_bot_flag():
 def test_only_webhook_events_have_a_provider_source():
     sent = {"headers": {PROVIDER_HEADER: "stripe"}, "user_agent": None}
     assert [
-        enriched_row(arrival=sent | {"channel": door}).source
-        for door in (IngestEndpoint.TRACK, IngestEndpoint.BATCH)
+        enriched_row(arrival=sent | {"channel": endpoint}).source
+        for endpoint in (IngestEndpoint.TRACK, IngestEndpoint.BATCH)
     ] == [
         "api",
         "web",

@@ -67,8 +67,8 @@ CAMPAIGNS = (
 """Campaigns of generated worlds; visits of these carry some of their names."""
 
 
-def generated_spend(world, chance, *, flawed=False):
-    """What platforms told of the days of a world and of those around it; ``flawed`` with money and figures missing."""
+def generated_spend(scenario, chance, *, flawed=False):
+    """What platforms told of the days of a scenario and those around it; ``flawed`` with money and figures missing."""
     platforms = chance.sample(["meta", "google", "tiktok"], chance.randint(1, 3))
     for platform, name in CAMPAIGNS:
         for day in range(-2, DAYS + 3) if platform in platforms else ():
@@ -81,16 +81,16 @@ def generated_spend(world, chance, *, flawed=False):
                 if flawed and chance.random() < 0.02:
                     figures[chance.choice(list(figures))] = None
                 currency = "EUR" if flawed and chance.random() < 0.02 else "USD"
-                at = (world.start + timedelta(days=day)).date()
+                at = (scenario.start + timedelta(days=day)).date()
                 yield spend_row(
                     platform, ad_campaign(f"{platform}-{name}", name), at, currency=currency, **figures
                 )
 
 
-async def load_advertising_world(served, world, chance, **flaws):
-    """Somebody who lives in a world, and what their platforms told."""
-    asking = await load_dataset_client(served, world)
-    told = list(generated_spend(world, chance, **flaws))
+async def load_advertising_world(served, scenario, chance, **flaws):
+    """A workspace of a generated scenario, and the spend its platforms report."""
+    asking = await load_dataset_client(served, scenario)
+    told = list(generated_spend(scenario, chance, **flaws))
     await save_spend(asking.client, *told)
     platforms = sorted({each.platform for each in told} or {"meta"})
     for platform in platforms:

@@ -1,4 +1,4 @@
-"""What holds of ad spend in every world, through every door, on both stores."""
+"""What holds of ad spend in every scenario, through every endpoint, on both stores."""
 
 from collections import Counter
 
@@ -32,19 +32,19 @@ async def served(request, tmp_path):
         yield served
 
 
-def sum_in_range(asking, world, told):
-    """The rows of days of which some part lies in the range, which ends with the first instant after the world."""
+def sum_in_range(asking, scenario, told):
+    """The rows of days of which some part lies in the range, which ends with the first instant after the scenario."""
     zone = asking.client.workspace.zone
-    first, last = (local_date(end, zone) for end in (world.span.start, world.span.end))
+    first, last = (local_date(end, zone) for end in (scenario.span.start, scenario.span.end))
     return [row for row in told if first <= row.day <= last]
 
 
 @generated_examples
 @given(drawn=random_datasets(10), interval=st.sampled_from(["hour", "day", "week", "month"]))
 async def test_spend_of_buckets_and_rows_adds_up_to_the_reported_spend(served, drawn, interval):
-    world, chance = drawn
-    asking, told, _ = await load_advertising_world(served, world, chance)
-    counted = sum_in_range(asking, world, told)
+    scenario, chance = drawn
+    asking, told, _ = await load_advertising_world(served, scenario, chance)
+    counted = sum_in_range(asking, scenario, told)
     totals = {"ad_spend": sum(row.spend for row in counted) / 100}
     totals |= {name: sum(getattr(row, name) for row in counted) for name in SUMS[1:]}
     for plan in ({"interval": interval}, {"dimensions": ["platform", "campaign_name"]}):
@@ -59,8 +59,8 @@ async def test_spend_of_buckets_and_rows_adds_up_to_the_reported_spend(served, d
 @generated_examples
 @given(drawn=random_datasets(12))
 async def test_spend_metrics_are_equal_alone_in_bulk_on_a_card_and_over_mcp(served, drawn):
-    world, chance = drawn
-    asking, _, platforms = await load_advertising_world(served, world, chance, flawed=True)
+    scenario, chance = drawn
+    asking, _, platforms = await load_advertising_world(served, scenario, chance, flawed=True)
     asked = {}
     if chance.random() < 0.5:
         asked = {"filters": [{"dimension": "platform", "value": chance.choice(platforms)}]}
@@ -94,9 +94,9 @@ async def read_card_value(asking, metric):
 @generated_examples
 @given(drawn=random_datasets(0))
 async def test_claimed_conversions_of_two_platforms_are_summed_nowhere(served, drawn):
-    world, chance = drawn
-    asking, told, platforms = await load_advertising_world(served, world, chance)
-    counted = sum_in_range(asking, world, told)
+    scenario, chance = drawn
+    asking, told, platforms = await load_advertising_world(served, scenario, chance)
+    counted = sum_in_range(asking, scenario, told)
     claimed = Counter()
     for row in counted:
         claimed[row.platform] += row.conversion_value / 100
@@ -125,8 +125,8 @@ async def test_claimed_conversions_of_two_platforms_are_summed_nowhere(served, d
 @generated_examples
 @given(drawn=random_datasets(20), how=st.sampled_from(["gone", "broken", "unread"]))
 async def test_spend_metrics_are_null_without_ad_platforms(served, drawn, how):
-    world, chance = drawn
-    asking, _, platforms = await load_advertising_world(served, world, chance)
+    scenario, chance = drawn
+    asking, _, platforms = await load_advertising_world(served, scenario, chance)
     store, workspace_id = served.service.ports.workspace, asking.client.workspace.id
     for platform in platforms:
         if how == "gone":
@@ -151,8 +151,8 @@ async def test_spend_metrics_are_null_without_ad_platforms(served, drawn, how):
     drawn=random_datasets(40), model=st.sampled_from(["first_touch", "linear", "position_based", "markov"])
 )
 async def test_credits_by_ad_add_up_to_all_credits(served, drawn, model):
-    world, chance = drawn
-    asking, _, _ = await load_advertising_world(served, world, chance)
+    scenario, chance = drawn
+    asking, _, _ = await load_advertising_world(served, scenario, chance)
     names = ["attributed_conversions", "attributed_orders"]
     asked = {"metrics": names, "attribution": {"model": model}}
     for dimensions in (["campaign_id"], ["platform", "ad_group_id"]):

@@ -135,7 +135,7 @@ async def test_no_spend_returns_no_sums(store_and_workspaces):
 
 
 def generated_rows(chance):
-    """A row of a small world: the same days over and over, restated, renamed, in any order."""
+    """A row of a small scenario: the same days over and over, restated, renamed, in any order."""
     level = chance.choice(list(AdLevel))
     campaign, group, ad = (chance.choice(ids) for ids in (("c1", "c2"), ("g1", "g2"), ("a1", "a2")))
     entity = AdEntity(

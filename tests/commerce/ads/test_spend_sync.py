@@ -114,7 +114,7 @@ class SyncScenario:
         await self.secrets.replace_or_delete_secrets(workspace, provider, {"access_token": "hush"})
         await self.connections.save_connection_keeping_created_at(connection)
 
-    async def come_round(self):
+    async def sync_all_due(self):
         """What the periodic task does."""
         return {
             one: await self.reading.sync_workspace_unless_leased(one)
@@ -166,10 +166,10 @@ def test_backoff_doubles_and_respects_retry_after():
 
 
 async def test_first_sync_reads_accounts_and_90_days_at_every_level():
-    world = SyncScenario(Platform("meta", BERLIN, TOKYO))
-    await world.connect()
-    assert await world.come_round() != {}
-    standing = await world.standing()
+    scenario = SyncScenario(Platform("meta", BERLIN, TOKYO))
+    await scenario.connect()
+    assert await scenario.sync_all_due() != {}
+    standing = await scenario.standing()
     assert (standing.status, standing.error, standing.last_synced_at) == (
         ConnectionStatus.CONNECTED,
         None,
@@ -180,34 +180,34 @@ async def test_first_sync_reads_accounts_and_90_days_at_every_level():
         ConnectedAccount("act_2", "Japan", (), "JPY", "Asia/Tokyo"),
     )
     for level in AdLevel:
-        assert sorted(await world.spent(level=level)) == [("EUR", 9000), ("JPY", 9000)]
+        assert sorted(await scenario.spent(level=level)) == [("EUR", 9000), ("JPY", 9000)]
 
 
 async def test_workspace_is_due_every_hour():
-    world = SyncScenario()
-    await world.connect()
-    await world.come_round()
-    world.platforms[0].reach()
+    scenario = SyncScenario()
+    await scenario.connect()
+    await scenario.sync_all_due()
+    scenario.platforms[0].reach()
     for minutes, expected in ((59, {}), (60, {"act_1": (date(2026, 7, 7), date(2026, 7, 8))}), (90, {})):
-        world.now = NOW + timedelta(minutes=minutes)
-        await world.come_round()
-        assert world.platforms[0].reach() == expected
-    world.now = NOW + 8 * HOUR  # it is tomorrow in Berlin
-    await world.come_round()
-    assert world.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
+        scenario.now = NOW + timedelta(minutes=minutes)
+        await scenario.sync_all_due()
+        assert scenario.platforms[0].reach() == expected
+    scenario.now = NOW + 8 * HOUR  # it is tomorrow in Berlin
+    await scenario.sync_all_due()
+    assert scenario.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
 
 
 async def test_sync_reads_only_selected_accounts_and_keeps_their_assets():
-    world = SyncScenario(Platform("meta", BERLIN, TOKYO))
-    await world.connect("meta", OURS, ConnectedAccount("act_2", None, (Asset("9", "Pixel"),)))
-    await world.come_round()
-    assert set(world.platforms[0].reach()) == {"act_2"}
-    (account,) = (await world.standing()).accounts
+    scenario = SyncScenario(Platform("meta", BERLIN, TOKYO))
+    await scenario.connect("meta", OURS, ConnectedAccount("act_2", None, (Asset("9", "Pixel"),)))
+    await scenario.sync_all_due()
+    assert set(scenario.platforms[0].reach()) == {"act_2"}
+    (account,) = (await scenario.standing()).accounts
     assert account == ConnectedAccount("act_2", "Japan", (Asset("9", "Pixel"),), "JPY", "Asia/Tokyo")
-    world.platforms[0].found = [BERLIN]
-    world.now += HOUR
-    await world.come_round()
-    standing = await world.standing()
+    scenario.platforms[0].found = [BERLIN]
+    scenario.now += HOUR
+    await scenario.sync_all_due()
+    standing = await scenario.standing()
     assert (standing.status, standing.error) == (
         ConnectionStatus.EXPIRED,
         "The credentials open no ad account named here: act_2.",
@@ -215,65 +215,65 @@ async def test_sync_reads_only_selected_accounts_and_keeps_their_assets():
 
 
 async def test_closed_account_is_reported_and_others_are_synced():
-    world = SyncScenario(Platform("meta", BERLIN, TOKYO))
-    await world.connect()
-    await world.come_round()
-    world.platforms[0].found = [TOKYO]
-    world.now += HOUR
-    await world.come_round()
-    standing = await world.standing()
+    scenario = SyncScenario(Platform("meta", BERLIN, TOKYO))
+    await scenario.connect()
+    await scenario.sync_all_due()
+    scenario.platforms[0].found = [TOKYO]
+    scenario.now += HOUR
+    await scenario.sync_all_due()
+    standing = await scenario.standing()
     assert (standing.is_connected, standing.error) == (True, "The credentials do not open act_1.")
-    assert standing.last_synced_at == world.now
+    assert standing.last_synced_at == scenario.now
 
 
 async def test_rejected_credentials_stop_the_sync_until_reconnected():
-    world = SyncScenario()
-    await world.connect()
-    world.platforms[0].fault = CredentialsRejected("The token hush has expired.")
-    ((outcome,),) = (await world.come_round()).values()
+    scenario = SyncScenario()
+    await scenario.connect()
+    scenario.platforms[0].fault = CredentialsRejected("The token hush has expired.")
+    ((outcome,),) = (await scenario.sync_all_due()).values()
     assert outcome.problem == "The token *** has expired."
-    standing = await world.standing()
+    standing = await scenario.standing()
     assert (standing.status, standing.error) == (ConnectionStatus.EXPIRED, "The token *** has expired.")
-    world.now += 9 * DAY
-    assert await world.reading.list_due_workspaces() == []
-    assert await world.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True) == []
-    world.platforms[0].fault = None
-    await world.connect()
-    await world.come_round()
-    assert (await world.standing()).is_connected
+    scenario.now += 9 * DAY
+    assert await scenario.reading.list_due_workspaces() == []
+    assert await scenario.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True) == []
+    scenario.platforms[0].fault = None
+    await scenario.connect()
+    await scenario.sync_all_due()
+    assert (await scenario.standing()).is_connected
 
 
 async def test_unavailable_platform_is_retried_and_reported_after_a_day():
-    world = SyncScenario()
-    await world.connect()
-    await world.come_round()
-    before = await world.standing()
-    world.platforms[0].fault = PlatformUnavailable("Too many calls.", retry_after=1800)
-    world.now = NOW + HOUR
-    await world.come_round()
-    assert await world.standing() == before
-    assert await world.reading.list_due_workspaces() == []
-    world.now += timedelta(seconds=1800)
-    assert await world.reading.list_due_workspaces() == [OURS]
-    await world.come_round()
-    world.now = NOW + DAY + HOUR
-    await world.come_round()
-    standing = await world.standing()
+    scenario = SyncScenario()
+    await scenario.connect()
+    await scenario.sync_all_due()
+    before = await scenario.standing()
+    scenario.platforms[0].fault = PlatformUnavailable("Too many calls.", retry_after=1800)
+    scenario.now = NOW + HOUR
+    await scenario.sync_all_due()
+    assert await scenario.standing() == before
+    assert await scenario.reading.list_due_workspaces() == []
+    scenario.now += timedelta(seconds=1800)
+    assert await scenario.reading.list_due_workspaces() == [OURS]
+    await scenario.sync_all_due()
+    scenario.now = NOW + DAY + HOUR
+    await scenario.sync_all_due()
+    standing = await scenario.standing()
     assert (standing.status, standing.error) == (ConnectionStatus.ERROR, "Too many calls.")
     assert standing.last_synced_at == NOW
-    world.platforms[0].fault = None
-    world.now += HOUR
-    world.platforms[0].reach()
-    await world.come_round()
-    assert (await world.standing()).is_connected
-    assert world.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
+    scenario.platforms[0].fault = None
+    scenario.now += HOUR
+    scenario.platforms[0].reach()
+    await scenario.sync_all_due()
+    assert (await scenario.standing()).is_connected
+    assert scenario.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
 
 
 async def test_interrupted_sync_resumes_and_reads_today_again():
     """A platform that answers forty questions an hour is read in the end, however many there are."""
-    world = SyncScenario()
-    platform, answers = world.platforms[0], []
-    await world.connect()
+    scenario = SyncScenario()
+    platform, answers = scenario.platforms[0], []
+    await scenario.connect()
     spend = platform.fetch_daily_spend
 
     async def a_few(*question):
@@ -283,134 +283,136 @@ async def test_interrupted_sync_resumes_and_reads_today_again():
 
     platform.fetch_daily_spend = a_few
     for hour in range(5):
-        world.now = NOW + hour * HOUR
-        await world.come_round()
+        scenario.now = NOW + hour * HOUR
+        await scenario.sync_all_due()
         answers.append([(one[1], one[3]) for one in platform.asked])
         platform.asked.clear()
     # Thirteen stretches at three levels: 20 of 39 questions, then the 3 of today and 17 others, then 3 and the last two.
     assert [len(asked) for asked in answers] == [20, 20, 5, 3, 3]
     assert all(asked[:3] == [(level, date(2026, 7, 8)) for level in AdLevel] for asked in answers)
-    assert (await world.standing()).last_synced_at == NOW + 4 * HOUR
-    assert await world.spent() == [("EUR", 9000)]
+    assert (await scenario.standing()).last_synced_at == NOW + 4 * HOUR
+    assert await scenario.spent() == [("EUR", 9000)]
 
 
 async def test_reconnecting_resets_the_backoff():
-    world = SyncScenario()
-    await world.connect()
-    world.platforms[0].fault = PlatformUnavailable("Away.", retry_after=3600)
-    await world.come_round()
-    assert (await world.standing()).error == "Away."  # it was never read: that is told at once
-    assert await world.reading.list_due_workspaces() == []
-    await world.connect()
-    assert await world.reading.list_due_workspaces() == [OURS]
+    scenario = SyncScenario()
+    await scenario.connect()
+    scenario.platforms[0].fault = PlatformUnavailable("Away.", retry_after=3600)
+    await scenario.sync_all_due()
+    assert (await scenario.standing()).error == "Away."  # it was never read: that is told at once
+    assert await scenario.reading.list_due_workspaces() == []
+    await scenario.connect()
+    assert await scenario.reading.list_due_workspaces() == [OURS]
 
 
 async def test_failure_does_not_stop_other_workspaces_or_platforms(caplog):
-    world = SyncScenario(Platform("meta"), Platform("tiktok"))
-    world.platforms[0].fault = KeyError("hush")
+    scenario = SyncScenario(Platform("meta"), Platform("tiktok"))
+    scenario.platforms[0].fault = KeyError("hush")
     for workspace in (OURS, THEIRS):
         for provider in ("meta", "tiktok"):
-            await world.connect(provider, workspace)
-    outcomes = await world.come_round()
+            await scenario.connect(provider, workspace)
+    outcomes = await scenario.sync_all_due()
     for workspace in (OURS, THEIRS):
         assert {one.provider: one.problem for one in outcomes[workspace]} == {
             "meta": "Its answer could not be read.",
             "tiktok": None,
         }
-        assert (await world.standing("tiktok", workspace)).is_connected
+        assert (await scenario.standing("tiktok", workspace)).is_connected
     assert "hush" not in caplog.text
 
 
 async def test_one_process_holds_the_sync_lease_of_a_workspace():
-    world = SyncScenario(Platform())
-    other = world.process()
-    await world.connect("meta", OURS)
-    await world.connect("meta", THEIRS)
-    world.platforms[0].gate = asyncio.Event()
-    slow = asyncio.create_task(world.reading.sync_workspace_unless_leased(OURS))
-    while OURS not in world.leases.held:
+    scenario = SyncScenario(Platform())
+    other = scenario.process()
+    await scenario.connect("meta", OURS)
+    await scenario.connect("meta", THEIRS)
+    scenario.platforms[0].gate = asyncio.Event()
+    slow = asyncio.create_task(scenario.reading.sync_workspace_unless_leased(OURS))
+    while OURS not in scenario.leases.held:
         await asyncio.sleep(0)
     assert await other.sync_workspace_unless_leased(OURS) is None
-    world.platforms[0].gate.set()
+    scenario.platforms[0].gate.set()
     assert (await other.sync_workspace_unless_leased(THEIRS))[0].problem is None
     assert (await slow)[0].counts["rows"] == 3 * 90
-    assert world.leases.held == {}
+    assert scenario.leases.held == {}
 
 
 async def test_process_with_an_expired_lease_stops_without_changes():
-    world = SyncScenario()
-    await world.connect()
-    world.platforms[0].gate = asyncio.Event()
-    slow = asyncio.create_task(world.reading.sync_workspace_unless_leased(OURS))
-    while OURS not in world.leases.held:
+    scenario = SyncScenario()
+    await scenario.connect()
+    scenario.platforms[0].gate = asyncio.Event()
+    slow = asyncio.create_task(scenario.reading.sync_workspace_unless_leased(OURS))
+    while OURS not in scenario.leases.held:
         await asyncio.sleep(0)
-    world.now += HOUR
-    assert await world.leases.acquire_or_renew_lease(OURS, "ads", uuid4(), world.now, world.now + HOUR)
-    world.platforms[0].gate.set()
+    scenario.now += HOUR
+    assert await scenario.leases.acquire_or_renew_lease(
+        OURS, "ads", uuid4(), scenario.now, scenario.now + HOUR
+    )
+    scenario.platforms[0].gate.set()
     assert await slow is None
-    assert (await world.standing()).status is ConnectionStatus.PENDING
-    assert world.platforms[0].asked == []
+    assert (await scenario.standing()).status is ConnectionStatus.PENDING
+    assert scenario.platforms[0].asked == []
 
 
 async def test_concurrent_connection_changes_are_kept():
-    world = SyncScenario()
-    await world.connect()
-    world.platforms[0].gate = asyncio.Event()
-    slow = asyncio.create_task(world.reading.sync_workspace_unless_leased(OURS))
-    while OURS not in world.leases.held:
+    scenario = SyncScenario()
+    await scenario.connect()
+    scenario.platforms[0].gate = asyncio.Event()
+    slow = asyncio.create_task(scenario.reading.sync_workspace_unless_leased(OURS))
+    while OURS not in scenario.leases.held:
         await asyncio.sleep(0)
-    await world.connections.remove_connection_if_present(OURS, "meta")
-    world.platforms[0].gate.set()
+    await scenario.connections.remove_connection_if_present(OURS, "meta")
+    scenario.platforms[0].gate.set()
     await slow
-    assert await world.connections.list_connections_oldest_first(OURS) == []
+    assert await scenario.connections.list_connections_oldest_first(OURS) == []
 
 
 async def test_connections_without_credentials_or_platform_are_skipped():
-    world = SyncScenario()
-    await world.connect("myads")
-    await world.connections.save_connection_keeping_created_at(
+    scenario = SyncScenario()
+    await scenario.connect("myads")
+    await scenario.connections.save_connection_keeping_created_at(
         Connection(OURS, "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, NOW)
     )
-    assert await world.reading.list_due_workspaces() == []
-    assert await world.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True) == []
-    assert (await world.standing()).last_synced_at is None
-    await world.secrets.replace_or_delete_secrets(OURS, "myads", {"token": "of a plugin that is gone"})
-    assert await world.reading.list_due_workspaces() == []
+    assert await scenario.reading.list_due_workspaces() == []
+    assert await scenario.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True) == []
+    assert (await scenario.standing()).last_synced_at is None
+    await scenario.secrets.replace_or_delete_secrets(OURS, "myads", {"token": "of a plugin that is gone"})
+    assert await scenario.reading.list_due_workspaces() == []
 
 
 async def test_undecryptable_credentials_are_reported_and_others_are_synced(monkeypatch):
-    world = SyncScenario(Platform("meta"), Platform("tiktok"))
-    await world.connect("meta")
-    await world.connect("tiktok")
-    opened = world.secrets.find_secrets
+    scenario = SyncScenario(Platform("meta"), Platform("tiktok"))
+    await scenario.connect("meta")
+    await scenario.connect("tiktok")
+    opened = scenario.secrets.find_secrets
 
     async def shut(workspace_id, provider):
         if provider == "meta":
             raise CipherUnavailable("another key")
         return await opened(workspace_id, provider)
 
-    monkeypatch.setattr(world.secrets, "find_secrets", shut)
-    await world.come_round()
-    assert (await world.standing("meta")).error == "Its credentials cannot be opened."
-    assert (await world.standing("tiktok")).is_connected
+    monkeypatch.setattr(scenario.secrets, "find_secrets", shut)
+    await scenario.sync_all_due()
+    assert (await scenario.standing("meta")).error == "Its credentials cannot be opened."
+    assert (await scenario.standing("tiktok")).is_connected
 
 
 async def test_store_failure_is_not_recorded_as_a_platform_error(monkeypatch):
-    world = SyncScenario()
-    await world.connect()
+    scenario = SyncScenario()
+    await scenario.connect()
 
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(world.store, "add_new_spend_versions", away)
+    monkeypatch.setattr(scenario.store, "add_new_spend_versions", away)
     with pytest.raises(StoreUnavailable):
-        await world.reading.sync_workspace_unless_leased(OURS)
-    assert (await world.standing()).error is None
-    assert world.leases.held == {}
+        await scenario.reading.sync_workspace_unless_leased(OURS)
+    assert (await scenario.standing()).error is None
+    assert scenario.leases.held == {}
 
 
 async def test_progress_counts_up_to_the_number_of_requests():
-    world, told = SyncScenario(), []
-    await world.connect()
-    await world.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True, on_progress=told.append)
+    scenario, told = SyncScenario(), []
+    await scenario.connect()
+    await scenario.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True, on_progress=told.append)
     assert [(one.done, one.total) for one in told] == [(n, 39) for n in range(1, 40)]

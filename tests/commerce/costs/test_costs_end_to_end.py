@@ -23,16 +23,16 @@ INVOICE = {
 
 
 async def test_items_of_invoices_and_tracked_orders_have_costs(tmp_path):
-    async with open_webhook_client(tmp_path) as door:
-        shop = await door.connected_workspace()
+    async with open_webhook_client(tmp_path) as webhook_client:
+        shop = await webhook_client.connected_workspace()
         await save_costs(
             shop,
             item_cost("prod_1", "1.25", 0),
             item_cost("price_2", 4, 0, by=ItemIdType.VARIANT),
             item_cost("SHIRT", 2, 0),
         )
-        await door.stripe(shop, stripe_message("invoice.payment_succeeded", INVOICE, "evt_1"))
-        await door.events(shop)
+        await webhook_client.stripe(shop, stripe_message("invoice.payment_succeeded", INVOICE, "evt_1"))
+        await webhook_client.events(shop)
         add_order(shop, "O1", "2026-07-02T10:00", 50_00, ("SHIRT", 2, 25))
         await shop.knows()
         body = {"metrics": ["cogs"], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}}

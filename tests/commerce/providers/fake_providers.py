@@ -196,12 +196,14 @@ class FakeShopify(StubPlatformApi):
 FAKE_PROVIDERS = (FakeStripe, FakeShopify)
 
 
-async def connect_provider(door, client, till, *, key=True):
-    """Connect a till, with a credential to ask it or without."""
+async def connect_provider(webhook_client, client, provider_api, *, key=True):
+    """Connects a provider, with a credential to ask it or without."""
     connection = Connection(
-        client.workspace.id, till.id, ProviderKind.REVENUE, ConnectionStatus.PENDING, NOW.astimezone(UTC),
-        (ConnectedAccount(till.account),),
+        client.workspace.id, provider_api.id, ProviderKind.REVENUE, ConnectionStatus.PENDING, NOW.astimezone(UTC),
+        (ConnectedAccount(provider_api.account),),
     )  # fmt: skip
-    await door.ports.workspace.connections.save_connection_keeping_created_at(connection)
-    secrets = {"webhook_secret": SECRET} | ({till.key: till.key} if key else {})
-    await door.ports.connection_secrets.replace_or_delete_secrets(client.workspace.id, till.id, secrets)
+    await webhook_client.ports.workspace.connections.save_connection_keeping_created_at(connection)
+    secrets = {"webhook_secret": SECRET} | ({provider_api.key: provider_api.key} if key else {})
+    await webhook_client.ports.connection_secrets.replace_or_delete_secrets(
+        client.workspace.id, provider_api.id, secrets
+    )

@@ -14,14 +14,20 @@ from tests.fixtures.stub_platform_api import serve_api
 
 @asynccontextmanager
 async def serve_fake_provider(kind):
-    async with serve_api(kind()) as till:
+    async with serve_api(kind()) as provider_api:
         numbers = count()
 
         def happen():
             number = next(numbers)
-            till.sell(number, NOW - timedelta(hours=10 - number))
+            provider_api.sell(number, NOW - timedelta(hours=10 - number))
 
-        yield PollHarness(till.provider(), {till.key: till.key}, (till.account,), till.fail_with, happen)
+        yield PollHarness(
+            provider_api.provider(),
+            {provider_api.key: provider_api.key},
+            (provider_api.account,),
+            provider_api.fail_with,
+            happen,
+        )
 
 
 class TestStripe(PollingProviderConformance):

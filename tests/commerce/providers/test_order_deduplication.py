@@ -33,17 +33,17 @@ REFUND = {"id": "ch_1", "object": "charge", "amount_refunded": 5950, "payment_in
 
 @pytest.mark.parametrize("told", ORDERED.values(), ids=list(ORDERED))
 async def test_messages_of_a_payment_are_one_order_and_its_refund_nets_to_zero(tmp_path, told):
-    async with open_webhook_client(tmp_path) as door:
+    async with open_webhook_client(tmp_path) as webhook_client:
         for messages in permutations(told):
-            shop = await door.connected_workspace()
+            shop = await webhook_client.connected_workspace()
             for number, (kind, about) in enumerate(messages):
-                await door.stripe(shop, stripe_message(kind, about, f"evt_{number}"))
-            assert len(await door.events(shop)) == len(told)
+                await webhook_client.stripe(shop, stripe_message(kind, about, f"evt_{number}"))
+            assert len(await webhook_client.events(shop)) == len(told)
             asked = {"start_date": "2026-07-01", "end_date": "2026-07-09", "provider": "stripe"}
             (row,) = (await shop.get("/revenue", **asked))["platforms"]
             assert (row["orders"], row["revenue"], row["net_revenue"]) == (1, 59.5, 59.5)
-            await door.stripe(shop, stripe_message("charge.refunded", REFUND, "evt_back"))
-            await door.drain()
+            await webhook_client.stripe(shop, stripe_message("charge.refunded", REFUND, "evt_back"))
+            await webhook_client.drain()
             (row,) = (await shop.get("/revenue", **asked))["platforms"]
             assert (row["refunds"], row["refund_count"], row["net_revenue"]) == (59.5, 1, 0)
 
@@ -66,17 +66,17 @@ KNOWN = {
 async def test_order_tracked_by_site_and_stripe_counts_once_for_stripe(tmp_path, properties, sent, more):
     told = stripe_message("checkout.session.completed", {**SESSION, **more}, "evt_9")
     tracked = {"value": 64.5, "currency": "USD", **properties}
-    async with open_webhook_client(tmp_path) as door:
+    async with open_webhook_client(tmp_path) as webhook_client:
         for tracked_first in (True, False):
-            shop = await door.connected_workspace()
+            shop = await webhook_client.connected_workspace()
             if not tracked_first:
-                await door.stripe(shop, told)
-            await door.track(
+                await webhook_client.stripe(shop, told)
+            await webhook_client.track(
                 shop, "purchase", tracked, sent=sent, timestamp="2026-07-08T08:39:00Z", user_id="u1"
             )
             if tracked_first:
-                await door.stripe(shop, told)
-            assert len(await door.events(shop)) == 2
+                await webhook_client.stripe(shop, told)
+            assert len(await webhook_client.events(shop)) == 2
             answer = await shop.get("/revenue", **WEEK)
             assert [(row["platform"], row["orders"], row["revenue"]) for row in answer["platforms"]] == [
                 ("stripe", 1, 50.0), ("tracked", 0, 0.0),
@@ -98,27 +98,27 @@ async def test_order_tracked_by_site_and_stripe_counts_once_for_stripe(tmp_path,
 async def test_message_with_revenue_parts_represents_the_payment(tmp_path):
     """A payment tells what was paid, a Checkout session what of it was tax and shipping."""
     paid = {**PAYMENT, **DOLLARS, "id": "pi_9", "amount_received": 6450}
-    async with open_webhook_client(tmp_path) as door:
+    async with open_webhook_client(tmp_path) as webhook_client:
         for messages in permutations(
             (("payment_intent.succeeded", paid), ("checkout.session.completed", SESSION))
         ):
-            shop = await door.connected_workspace()
+            shop = await webhook_client.connected_workspace()
             for number, (kind, about) in enumerate(messages):
-                await door.stripe(shop, stripe_message(kind, about, f"evt_{number}"))
-            await door.drain()
+                await webhook_client.stripe(shop, stripe_message(kind, about, f"evt_{number}"))
+            await webhook_client.drain()
             (row,) = (await shop.get("/revenue", **WEEK, provider="stripe"))["platforms"]
             assert (row["orders"], row["revenue"]) == (1, 50.0)
 
 
 async def test_refund_by_payment_id_finds_the_order_named_in_metadata(tmp_path):
-    async with open_webhook_client(tmp_path) as door:
-        shop = await door.connected_workspace()
+    async with open_webhook_client(tmp_path) as webhook_client:
+        shop = await webhook_client.connected_workspace()
         named = {**SESSION, "metadata": {"order_id": "1001"}}
-        await door.stripe(shop, stripe_message("checkout.session.completed", named, "evt_9"))
+        await webhook_client.stripe(shop, stripe_message("checkout.session.completed", named, "evt_9"))
         back = {**REFUND, "amount_refunded": 6450, "payment_intent": "pi_9"}
         later = {**stripe_message("charge.refunded", back, "evt_back"), "created": 1_783_500_000 + 90}
-        await door.stripe(shop, later)
-        await door.drain()
+        await webhook_client.stripe(shop, later)
+        await webhook_client.drain()
         (row,) = (await shop.get("/revenue", **WEEK, provider="stripe", refund_basis="order"))["platforms"]
         assert (row["refunds"], row["net_revenue"]) == (50.0, 0)
 
@@ -126,17 +126,17 @@ async def test_refund_by_payment_id_finds_the_order_named_in_metadata(tmp_path):
 @pytest.mark.parametrize("refunded", [(6450,), (3225, 3225), (2150, 2150, 2150), (1, 6449)])
 async def test_refunds_of_a_taxed_charge_net_to_zero_in_every_answer(tmp_path, refunded):
     """Of 64.50 paid, 14.50 are tax and shipping; parts of it give back their share of the 50.00."""
-    async with open_webhook_client(tmp_path) as door:
-        shop = await door.connected_workspace()
-        await door.stripe(shop, stripe_message("checkout.session.completed", SESSION, "evt_9"))
+    async with open_webhook_client(tmp_path) as webhook_client:
+        shop = await webhook_client.connected_workspace()
+        await webhook_client.stripe(shop, stripe_message("checkout.session.completed", SESSION, "evt_9"))
         sent = 0
         for number, amount in enumerate(refunded):
             back = {**REFUND, "amount_refunded": sent + amount, "payment_intent": "pi_9"}
             message = stripe_message("charge.refunded", back, f"evt_b{number}")
             message["data"]["previous_attributes"] = {"amount_refunded": sent}
-            await door.stripe(shop, {**message, "created": 1_783_500_000 + 90 + number})
+            await webhook_client.stripe(shop, {**message, "created": 1_783_500_000 + 90 + number})
             sent += amount
-        await door.drain()
+        await webhook_client.drain()
         for basis in ("refund", "order"):
             answer = await shop.get("/revenue", **WEEK, refund_basis=basis)
             stripe = next(row for row in answer["platforms"] if row["platform"] == "stripe")

@@ -42,7 +42,7 @@ def shopify_transaction(id_, order, fee, at, **fields):
 
 async def read_fees(shop):
     """The fees of the week in euros, and the reason when they are unknown."""
-    await shop.door.drain()
+    await shop.webhook_client.drain()
     answer = await shop.client.post(
         "/metrics",
         {
@@ -68,15 +68,15 @@ async def shopify(tmp_path):
 
 async def test_charge_of_stripe_has_the_fee_of_its_balance_transaction(stripe):
     stripe.sell(0)
-    await stripe.ask()
+    await stripe.sync()
     assert await read_fees(stripe) == (None, "fees_unknown")
     settled = CREATED + 6 * 86_400  # what was created an hour before the last sync is listed again
-    stripe.till.transactions.append(
+    stripe.provider_api.transactions.append(
         stripe_balance_transaction("txn_0", stripe_charge(0), 59, created=settled)
     )
-    await stripe.ask()
+    await stripe.sync()
     assert await read_fees(stripe) == (0.59, None)
-    assert (await stripe.ask()).counts["new"] == 0
+    assert (await stripe.sync()).counts["new"] == 0
     (fee, *_) = [
         event
         for event in (
@@ -90,12 +90,12 @@ async def test_charge_of_stripe_has_the_fee_of_its_balance_transaction(stripe):
 
 async def test_fee_settled_in_another_currency_is_converted_by_the_rate_of_stripe(stripe):
     stripe.sell(0)
-    stripe.till.transactions.append(
+    stripe.provider_api.transactions.append(
         stripe_balance_transaction(
             "txn_0", stripe_charge(0), 62, currency="usd", amount=1100, exchange_rate=1.1
         )
     )
-    await stripe.ask()
+    await stripe.sync()
     assert await read_fees(stripe) == (0.56, None)
 
 
@@ -106,67 +106,67 @@ async def test_refund_and_dispute_add_their_fees_to_the_charge(stripe):
     refund = {"id": "re_0", "object": "refund", "amount": 100, "currency": "eur", "charge": charge}
     dispute = {"id": "dp_0", "object": "dispute", "amount": 1000, "currency": "eur", "charge": charge}
     payout = {"id": "po_1", "object": "payout", "amount": -5000, "currency": "eur"}
-    stripe.till.transactions += [
+    stripe.provider_api.transactions += [
         stripe_balance_transaction("txn_0", charge, 59),
         stripe_balance_transaction("txn_1", refund, -9, amount=-100, type="refund", **later),
         stripe_balance_transaction("txn_2", dispute, 1500, amount=-1000, type="adjustment", **later),
         stripe_balance_transaction("txn_3", payout, 25, amount=-5000, type="payout", **later),
         stripe_balance_transaction("txn_4", None, 30, amount=-30, type="stripe_fee", **later),
     ]
-    assert (await stripe.ask()).counts["new"] == 4
+    assert (await stripe.sync()).counts["new"] == 4
     assert await read_fees(stripe) == (15.5, None)
 
 
 async def test_fees_are_read_where_stripe_refuses_to_expand_charges(stripe):
     stripe.sell(0)
     refund = {"id": "re_0", "object": "refund", "amount": 100, "currency": "eur", "charge": "ch_0"}
-    stripe.till.transactions += [
+    stripe.provider_api.transactions += [
         stripe_balance_transaction("txn_0", stripe_charge(0), 59),
         stripe_balance_transaction(
             "txn_1", refund | {"payment_intent": "pi_0"}, -9, amount=-100, type="refund"
         ),
     ]
-    listed = stripe.till.list
+    listed = stripe.provider_api.list
 
     def refuse_expansion(asked):
         refusal = StubResponse({"error": {"message": "This property cannot be expanded (charge)."}}, 400)
         return refusal if asked.query.get("expand[]") == "data.source.charge" else listed(asked)
 
-    stripe.till.answers = refuse_expansion
-    assert (await stripe.ask()).counts["new"] == 3
+    stripe.provider_api.answers = refuse_expansion
+    assert (await stripe.sync()).counts["new"] == 3
     assert await read_fees(stripe) == (0.5, None)
 
 
 async def test_key_that_may_not_read_balance_transactions_leaves_fees_unknown(stripe):
     stripe.sell(0)
-    listed = stripe.till.list
+    listed = stripe.provider_api.list
 
     def refuse_fees(asked):
         refusal = StubResponse({"error": {"message": "The provided key does not have the permission"}}, 403)
         return refusal if asked.path.endswith("balance_transactions") else listed(asked)
 
-    stripe.till.answers = refuse_fees
-    assert (await stripe.ask()).counts["new"] == 1
-    assert (await stripe.door.connection(stripe.client)).status is ConnectionStatus.CONNECTED
+    stripe.provider_api.answers = refuse_fees
+    assert (await stripe.sync()).counts["new"] == 1
+    assert (await stripe.webhook_client.connection(stripe.client)).status is ConnectionStatus.CONNECTED
     assert await read_fees(stripe) == (None, "fees_unknown")
 
 
 async def test_order_of_shopify_has_the_fee_of_its_payout(shopify):
     shopify.sell(0)
-    await shopify.ask()
+    await shopify.sync()
     assert await read_fees(shopify) == (None, "fees_unknown")
-    shopify.till.transactions = [
+    shopify.provider_api.transactions = [
         shopify_transaction(4, None, "0.00", FIRST + 3 * DAY, type="payout"),
         shopify_transaction(3, 5000, "-0.10", FIRST + DAY, type="refund", amount="-5.00"),
         shopify_transaction(2, 5000, "0.88", FIRST + HOUR),
         shopify_transaction(1, 4000, "0.77", FIRST - 90 * DAY),
     ]
-    assert (await shopify.ask()).counts["new"] == 2
+    assert (await shopify.sync()).counts["new"] == 2
     assert await read_fees(shopify) == (0.78, None)
 
 
 async def test_shop_without_shopify_payments_has_unknown_fees_and_stays_connected(shopify):
     shopify.sell(0)
-    assert (await shopify.ask()).counts["new"] == 1
-    assert (await shopify.door.connection(shopify.client)).status is ConnectionStatus.CONNECTED
+    assert (await shopify.sync()).counts["new"] == 1
+    assert (await shopify.webhook_client.connection(shopify.client)).status is ConnectionStatus.CONNECTED
     assert await read_fees(shopify) == (None, "fees_unknown")

@@ -16,9 +16,9 @@ from tests.commerce.providers.test_webhooks import STARTED
 from tests.commerce.providers.webhook_client import open_webhook_client
 
 
-def client_with_faults(door, faults):
-    """The door, with faults in all it stands on."""
-    ports, faults.error = door.ports, StoreUnavailable
+def client_with_faults(webhook_client, faults):
+    """A client of webhooks whose stores fail."""
+    ports, faults.error = webhook_client.ports, StoreUnavailable
     workspace = with_faults(ports.workspace, faults)
     webhooks = WebhookHandler(
         ports.registry.revenue_providers, WorkspaceCache(workspace.credentials), workspace.connections,
@@ -26,7 +26,7 @@ def client_with_faults(door, faults):
         MessageStore(workspace.subscriptions, workspace.processed_messages, with_faults(ports.queue, faults), orjson.loads), with_faults(ports.queue, faults),
         ports.clock,
     )  # fmt: skip
-    return create_webhook_app(webhooks, door.app)
+    return create_webhook_app(webhooks, webhook_client.app)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
@@ -37,20 +37,20 @@ async def test_retried_webhook_is_stored_once_whichever_call_fails(tmp_path, aft
         at, faults.call_number = faults.call_number, 0
         folder = tmp_path / str(next(folders))
         folder.mkdir()
-        async with open_webhook_client(folder) as door:
-            shop = await door.connected_workspace()
-            door.app = client_with_faults(door, faults)
+        async with open_webhook_client(folder) as webhook_client:
+            shop = await webhook_client.connected_workspace()
+            webhook_client.app = client_with_faults(webhook_client, faults)
             faults.fail_at_call(at, fail_after_effect=after)
-            answers = [await door.stripe(shop, STARTED)]
+            answers = [await webhook_client.stripe(shop, STARTED)]
             while answers[-1].status == 503:
-                answers.append(await door.stripe(shop, STARTED))
+                answers.append(await webhook_client.stripe(shop, STARTED))
             calls = list(faults.calls)
             faults.stop_faults()
             assert [answer.status for answer in answers[-1:]] == [200]
             assert len(answers) <= 2
-            assert len(await door.events(shop)) == 1
-            assert [state.subscription_id for state in await door.subscriptions(shop)] == ["sub_1"]
-            row = await door.ledger(shop)
+            assert len(await webhook_client.events(shop)) == 1
+            assert [state.subscription_id for state in await webhook_client.subscriptions(shop)] == ["sub_1"]
+            row = await webhook_client.ledger(shop)
             assert row["stored"] == 1
         faults.calls = calls
 

@@ -35,8 +35,8 @@ class EdgeResponse:
 class EdgeClient:
     """Requests to a link host; each is a connection of its own."""
 
-    def __init__(self, workspace_api, address, door=None):
-        self.office, self.door = workspace_api, door
+    def __init__(self, workspace_api, address, dependencies=None):
+        self.office, self.dependencies = workspace_api, dependencies
         self.host, _, port = address.rpartition(":")
         self.port = int(port)
 
@@ -78,12 +78,14 @@ async def serve_edge(folder, server="hypercorn", **sections):
     workspace_api = WorkspaceApi(folder, **({"ingest": PROXIES} | sections))
     ports, settings = workspace_api.service.ports, workspace_api.service.settings
     client = ClientAddressResolver(settings.ingest.trusted_proxies).resolve_nearest_untrusted
-    async with workspace_api.service, redirect_dependencies(settings, ports, client) as door:
+    async with workspace_api.service, redirect_dependencies(settings, ports, client) as dependencies:
         await workspace_api.open()
         listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
         address = listener_address(listener)
-        serving = asyncio.create_task(serve_until_shutdown(create_edge_app(door), listener, server, stop))
-        yield EdgeClient(workspace_api, address, door)
+        serving = asyncio.create_task(
+            serve_until_shutdown(create_edge_app(dependencies), listener, server, stop)
+        )
+        yield EdgeClient(workspace_api, address, dependencies)
         stop.set()
         await serving
 

@@ -131,7 +131,7 @@ async def test_link_domain_does_not_change_other_routes(tmp_path):
         listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
         mounted = EdgeClient(edge.office, listener_address(listener))
         serving = asyncio.create_task(
-            serve_until_shutdown(create_edge_app(edge.door, others), listener, "hypercorn", stop)
+            serve_until_shutdown(create_edge_app(edge.dependencies, others), listener, "hypercorn", stop)
         )
         answers = {
             (host, path, method): (await mounted.follow(path, host=host, method=method)).status

@@ -248,10 +248,10 @@ async def test_shutdown_waits_for_a_click_that_is_being_written(tmp_path, monkey
 
     monkeypatch.setattr(clicks, "record_clicks", record_when_the_store_answers)
     async with workspace_api.service:
-        async with redirect_dependencies(settings, ports, lambda peer, _: peer) as door:
+        async with redirect_dependencies(settings, ports, lambda peer, _: peer) as dependencies:
             await workspace_api.open()
-            async with run_server(create_edge_app(door), "hypercorn") as live:
-                edge = EdgeClient(workspace_api, f"127.0.0.1:{live.port}", door)
+            async with run_server(create_edge_app(dependencies), "hypercorn") as live:
+                edge = EdgeClient(workspace_api, f"127.0.0.1:{live.port}", dependencies)
                 made = await create_reel_link(edge)
                 assert (await edge.follow("/spring")).status == 302
             asyncio.get_running_loop().call_later(0.2, store_answers.set)

@@ -80,8 +80,8 @@ async def test_400_dripping_connections_do_not_stop_the_api(echo, server):
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
 async def test_400_dripping_connections_do_not_stop_the_ingest_host(tmp_path, server):
     async with (
-        open_webhook_client(tmp_path) as door,
-        run_server(door.app, server) as live,
+        open_webhook_client(tmp_path) as webhook_client,
+        run_server(webhook_client.app, server) as live,
         dripping_connections(live.port),
     ):
         assert await ask_from(live.port, "127.0.0.1") == (404, {"error": "Not found"})

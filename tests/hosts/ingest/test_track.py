@@ -57,16 +57,16 @@ class Keys:
 class TrackHost:
     """The ingest host around a queue in memory, with a clock that stands still."""
 
-    def __init__(self, others=None, **door):
+    def __init__(self, others=None, **dependencies):
         self.queue, self.keys, self.now = StubIngestQueue(), Keys(), NOW
-        self.door = IngestDependencies(
+        self.dependencies = IngestDependencies(
             queue=self.queue,
             write_keys=WriteKeyCache(KeyAuthenticator(self.keys, lambda: self.now), self.keys),
             spend_quota=SenderRateLimit().count_if_room_in_second,
             clock=lambda: self.now,
-            **door,
+            **dependencies,
         )
-        self.app = create_ingest_app(self.door, others)
+        self.app = create_ingest_app(self.dependencies, others)
 
     async def ask(
         self, body=GOOD, *, method="POST", path="/track", key=KEY, headers=(), client=("192.0.2.1", 5)

@@ -20,26 +20,26 @@ MESSAGE = json.dumps(
 
 @pytest.fixture(params=SERVERS)
 async def host(request, tmp_path):
-    """A door, a connection to it, and the path of a workspace's webhooks."""
-    async with open_webhook_client(tmp_path) as door:
-        shop = await door.connected_workspace()
+    """A client of webhooks, a connection to it, and the path of a workspace's webhooks."""
+    async with open_webhook_client(tmp_path) as webhook_client:
+        shop = await webhook_client.connected_workspace()
         listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
-        serving = asyncio.create_task(serve_until_shutdown(door.app, listener, request.param, stop))
+        serving = asyncio.create_task(serve_until_shutdown(webhook_client.app, listener, request.param, stop))
         connection = HttpConnection(listener_address(listener))
-        yield door, shop, connection, f"/webhooks/stripe/{shop.workspace.public_id}"
+        yield webhook_client, shop, connection, f"/webhooks/stripe/{shop.workspace.public_id}"
         connection.close()
         stop.set()
         await serving
 
 
-def signed_headers(door, body):
-    stamp = str(int(door.served.now.timestamp()))
+def signed_headers(webhook_client, body):
+    stamp = str(int(webhook_client.served.now.timestamp()))
     return {"Stripe-Signature": f"t={stamp},v1={hmac_sha256(SECRET, f'{stamp}.'.encode() + body).hex()}"}
 
 
 async def test_signed_webhook_body_arrives_unchanged_once(host):
-    door, shop, connection, path = host
-    proof = signed_headers(door, MESSAGE)
+    webhook_client, shop, connection, path = host
+    proof = signed_headers(webhook_client, MESSAGE)
     told = [await connection.post(path, MESSAGE, proof) for _ in range(2)]
     assert [(reply.status, reply.body) for reply in told] == [
         (200, {"received": True, "duplicate": False}),
@@ -48,14 +48,14 @@ async def test_signed_webhook_body_arrives_unchanged_once(host):
     assert {reply.headers["cache-control"] for reply in told} == {"no-store"}
     changed = await connection.post(path, MESSAGE.replace(b"\n", b""), proof)
     assert (changed.status, changed.body) == (401, {"error": "Invalid signature"})
-    (event,) = await door.events(shop)
+    (event,) = await webhook_client.events(shop)
     assert event["external_ids"] == {"stripe": "cus_ü"}
 
 
 async def test_oversized_message_is_drained_and_the_next_is_accepted(host):
-    door, _, connection, path = host
+    webhook_client, _, connection, path = host
     assert (await connection.post(path, b" " * 1_000_001, {})).status == 413
     largest = MESSAGE + b" " * (1_000_000 - len(MESSAGE))
-    assert (await connection.post(path, largest, signed_headers(door, largest))).status == 200
+    assert (await connection.post(path, largest, signed_headers(webhook_client, largest))).status == 200
     assert (await connection.post(path, b"", {}, method="PUT")).status == 405
     assert (await connection.post(path + "/x", b"{}", {})).status == 404

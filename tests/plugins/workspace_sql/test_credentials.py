@@ -147,7 +147,7 @@ async def test_30_concurrent_writers_lose_nothing(open_directory, directory, ini
             )
         )
         async with asyncio.timeout(30):
-            while [door.credentials.change_version() for door in doors] != [before + 30] * 3:
+            while [store.credentials.change_version() for store in doors] != [before + 30] * 3:
                 await asyncio.sleep(0.01)
     kept = {
         credential.id

@@ -123,8 +123,8 @@ async def test_keys_are_rejected_while_the_server_is_unavailable(postgres_server
         initialized_deployment = await create_workspace_with_keys(
             directory.credentials, NOW, name="Example Shop"
         )
-        door = KeyAuthenticator(directory.credentials, system_clock)
-        ask = partial(door.authenticate, f"Bearer {initialized_deployment.agent_key.secret}")
+        store = KeyAuthenticator(directory.credentials, system_clock)
+        ask = partial(store.authenticate, f"Bearer {initialized_deployment.agent_key.secret}")
         asked = await ask()
         postgres_server.kill()
         assert await ask() == asked

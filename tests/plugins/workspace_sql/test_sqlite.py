@@ -47,18 +47,21 @@ async def test_no_secret_is_in_the_file(tmp_path, directory, initialized_deploym
 async def test_revocation_by_another_connection_applies_to_the_next_request(
     open_directory, directory, initialized_deployment
 ):
-    door = KeyAuthenticator(directory.credentials, system_clock)
+    authenticator = KeyAuthenticator(directory.credentials, system_clock)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
-    await door.authenticate(token)
-    await door.find_write_key_of_active_workspace(initialized_deployment.write_key.secret)
+    await authenticator.authenticate(token)
+    await authenticator.find_write_key_of_active_workspace(initialized_deployment.write_key.secret)
     async with open_directory() as elsewhere:
         for minted in initialized_deployment.agent_key, initialized_deployment.write_key:
             await revoke_key_if_active(
                 elsewhere.credentials, initialized_deployment.workspace, minted.credential.id, NOW
             )
     with pytest.raises(Unauthorized):
-        await door.authenticate(token)
-    assert await door.find_write_key_of_active_workspace(initialized_deployment.write_key.secret) is None
+        await authenticator.authenticate(token)
+    assert (
+        await authenticator.find_write_key_of_active_workspace(initialized_deployment.write_key.secret)
+        is None
+    )
 
 
 REVOKE = """
@@ -98,12 +101,12 @@ async def run_in_another_process(folder, task):
 async def test_revocation_by_another_process_applies_to_the_next_request(
     tmp_path, directory, initialized_deployment
 ):
-    door = KeyAuthenticator(directory.credentials, system_clock)
+    authenticator = KeyAuthenticator(directory.credentials, system_clock)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
-    await door.authenticate(token)
+    await authenticator.authenticate(token)
     await run_in_another_process(tmp_path, "revoke")
     with pytest.raises(Unauthorized):
-        await door.authenticate(token)
+        await authenticator.authenticate(token)
 
 
 async def test_processes_that_start_together_on_a_new_file_all_succeed(open_directory, tmp_path):

@@ -49,7 +49,11 @@ async def test_export_reads_back_and_one_process_advances_it(two_stores, workspa
     )
     taken = replace(job, status=ExportStatus.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
     moved = await asyncio.gather(
-        *(door.export_jobs.replace_export_if_unchanged(job, taken) for door in two_stores for _ in range(10))
+        *(
+            store.export_jobs.replace_export_if_unchanged(job, taken)
+            for store in two_stores
+            for _ in range(10)
+        )
     )
     assert moved.count(True) == 1
     assert await one.exports.find_export(job.id) == taken
@@ -57,8 +61,8 @@ async def test_export_reads_back_and_one_process_advances_it(two_stores, workspa
 
 async def test_five_of_20_concurrent_exports_are_accepted(two_stores, workspace):
     asked = (
-        door.exports.add_export_or_find_retried(make_export(workspace), 5)
-        for door in two_stores
+        store.exports.add_export_or_find_retried(make_export(workspace), 5)
+        for store in two_stores
         for _ in range(10)
     )
     assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
@@ -82,7 +86,11 @@ async def test_import_reads_back_and_one_process_advances_it(two_stores, workspa
     assert await other.imports.list_available_imports(NOW, 9) == [uploaded]
     taken = uploaded.claim_or_fail(NOW)
     moved = await asyncio.gather(
-        *(door.imports.replace_import_if_unchanged(uploaded, taken) for door in two_stores for _ in range(10))
+        *(
+            store.imports.replace_import_if_unchanged(uploaded, taken)
+            for store in two_stores
+            for _ in range(10)
+        )
     )
     assert moved.count(True) == 1
     ready = taken.become_ready(NOW, {"events": [{"event": "x"}], "counts": {"queued": 1}})
@@ -95,8 +103,8 @@ async def test_import_reads_back_and_one_process_advances_it(two_stores, workspa
 
 async def test_five_of_20_concurrent_imports_are_accepted(two_stores, workspace):
     asked = (
-        door.imports.add_import_unless_too_many(make_import(workspace), 5)
-        for door in two_stores
+        store.imports.add_import_unless_too_many(make_import(workspace), 5)
+        for store in two_stores
         for _ in range(10)
     )
     assert (await asyncio.gather(*asked)).count(True) == 5
@@ -104,8 +112,8 @@ async def test_five_of_20_concurrent_imports_are_accepted(two_stores, workspace)
 
 async def test_one_of_20_claims_of_a_visit_succeeds(two_stores, workspace):
     claims = (
-        door.matched_visits.mark_visit_matched_unless_already(workspace.id, "phone", NOW)
-        for door in two_stores
+        store.matched_visits.mark_visit_matched_unless_already(workspace.id, "phone", NOW)
+        for store in two_stores
         for _ in range(10)
     )
     assert (await asyncio.gather(*claims)).count(True) == 1
@@ -121,10 +129,10 @@ def make_passkey(account, number=0, **more):
     )
 
 
-async def list_saved_exports(door, *emails):
+async def list_saved_exports(store, *emails):
     accounts = [Account(new_id(), email, None, NOW) for email in emails]
     for account in accounts:
-        await door.accounts.save_account_unless_email_taken(account)
+        await store.accounts.save_account_unless_email_taken(account)
     return accounts
 
 
@@ -146,8 +154,8 @@ async def test_passkey_reads_back_and_its_counter_only_rises(two_stores):
     assert await one.passkeys.add_passkey(made, 1)
     assert await other.passkeys.find_passkey(made.credential_id) == made
     uses = (
-        door.passkeys.record_passkey_use_if_counter_rose(made.id, 2**32 - 1, NOW)
-        for door in two_stores
+        store.passkeys.record_passkey_use_if_counter_rose(made.id, 2**32 - 1, NOW)
+        for store in two_stores
         for _ in range(10)
     )
     assert (await asyncio.gather(*uses)).count(True) == 1
@@ -165,16 +173,16 @@ async def test_one_of_20_challenge_responses_succeeds(two_stores):
     asked = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
     await one.passkey_challenges.add_challenge_and_delete_expired(late, sha256_hex("late"), NOW)
     kept = (
-        door.passkey_challenges.add_challenge_and_delete_expired(
+        store.passkey_challenges.add_challenge_and_delete_expired(
             asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1)
         )
-        for n, door in enumerate(two_stores)
+        for n, store in enumerate(two_stores)
     )
     await asyncio.gather(*kept)
     answers = await asyncio.gather(
         *(
-            door.passkey_challenges.delete_and_return_unexpired_challenge(sha256_hex("0"), NOW)
-            for door in two_stores
+            store.passkey_challenges.delete_and_return_unexpired_challenge(sha256_hex("0"), NOW)
+            for store in two_stores
             for _ in range(10)
         )
     )
@@ -239,7 +247,7 @@ async def test_two_processes_count_clicks_once_and_find_them_by_address(two_stor
     )
     again = replace(ann, id=new_id(), clicked_at=NOW + timedelta(minutes=5))
     sent = [ann, ben, bot, again]
-    await asyncio.gather(*(door.clicks.record_clicks(sent) for door in two_stores for _ in range(3)))
+    await asyncio.gather(*(store.clicks.record_clicks(sent) for store in two_stores for _ in range(3)))
     assert await other.clicks.count_clicks(workspace.id, [link]) == {link: ClickCount(3, 1)}
     assert await one.recent_link_clicks.latest_human_click_by_tag(workspace.id, "203.0.113.7", NOW) == {
         "spring": again.clicked_at

@@ -44,12 +44,12 @@ async def test_writes_of_different_workspaces_do_not_wait_for_each_other(two_sto
     async with two_stores[0].transactions.write(shop.caller.workspace.id) as unit:
         await unit.triggers.replace_trigger_event_names({"purchase"})
         async with asyncio.timeout(30):
-            for name, door in zip(("one", "two"), two_stores, strict=True):
-                await other.at(door.transactions).create(name)
+            for name, store in zip(("one", "two"), two_stores, strict=True):
+                await other.at(store.transactions).create(name)
                 await create_named_key_clamping_rate_limit_to_plan(
-                    door.credentials, other.caller.workspace, NOW, name="Bot", scopes=[Scope.READ]
+                    store.credentials, other.caller.workspace, NOW, name="Bot", scopes=[Scope.READ]
                 )
-                await door.workspace_settings.save_workspace(replace(other.caller.workspace, name="renamed"))
+                await store.workspace_settings.save_workspace(replace(other.caller.workspace, name="renamed"))
     assert len(await other.notes()) == 2
     assert two_stores[0].credentials.change_version() == await two_stores[0].database._read_counter()
 
@@ -86,8 +86,8 @@ async def test_concurrent_mutual_removal_keeps_one_owner(two_stores, note_client
         )
     removed = await asyncio.gather(
         *(
-            door.members.remove_member_unless_last_owner(shop.id, person.id, NOW)
-            for door, person in zip(two_stores, (ann, bob), strict=True)
+            store.members.remove_member_unless_last_owner(shop.id, person.id, NOW)
+            for store, person in zip(two_stores, (ann, bob), strict=True)
         )
     )
     assert sorted(removed) == [False, True]
@@ -112,8 +112,8 @@ async def test_one_of_20_uses_of_a_password_link_succeeds(two_stores):
     link = OneTimeLink(ann.id, Purpose.PASSWORD, NOW.replace(year=2027))
     await two_stores[0].accounts.save_password_link(link, sha256_hex("secret"))
     uses = (
-        door.accounts.consume_unexpired_password_link(sha256_hex("secret"), Purpose.PASSWORD, NOW)
-        for door in two_stores
+        store.accounts.consume_unexpired_password_link(sha256_hex("secret"), Purpose.PASSWORD, NOW)
+        for store in two_stores
         for _ in range(10)
     )
     found = await asyncio.gather(*uses)
