@@ -70,7 +70,7 @@ async def show_ads(context: PageContext, public_id: str) -> Response:
     return await view.render(
         "ads.html",
         state=state,
-        bar=build_page_range_bar(context, view.workspace, "/ads", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/ads", state, (), accepts_segments=False),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         chosen=chosen,
         level=level,

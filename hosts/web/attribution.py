@@ -157,7 +157,7 @@ async def _read_attribution(view: WorkspaceView, state: ViewState, model: str, g
     chosen = dict(state.page_parameters)
     return await view.get(
         "/attribution",
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
         model=model,
         group_by=group_by,
         window_days=chosen.get("window_days", ""),

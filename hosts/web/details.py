@@ -5,7 +5,6 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from quart import Response, request
 
@@ -22,7 +21,8 @@ from hosts.web.overview_tabs import (
 )
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
-from hosts.web.range_bar import RangeBar
+from hosts.web.range_bar import FILTERS_AND_SEGMENTS, RangeBar
+from hosts.web.segment_menu import add_segment_dimensions
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
@@ -111,7 +111,7 @@ class DetailRequest:
 async def render_details(context: PageContext, public_id: str, dimension: str) -> Response:
     """A page of rows of a dimension."""
     view = await open_workspace_view(context, public_id)
-    asked = _read_request(context.component(Catalog), dimension, view.workspace.zone, context)
+    asked = await _read_request(view, dimension)
     setting = build_display_context(context.component(Catalog), view.workspace)
     listed = await view.post("/query", asked.body(_ROWS_OF_PAGE, request.args.get("cursor")))
     cursor = listed.body["meta"]["next_cursor"] if listed.ok else None
@@ -125,7 +125,7 @@ async def render_details(context: PageContext, public_id: str, dimension: str) -
             asked.state,
             "",
             filterable_dimensions(catalog),
-            frozenset({"filters"}),
+            FILTERS_AND_SEGMENTS,
             f"{overview}/filter-values",
         ),
         search=asked.search,
@@ -145,7 +145,7 @@ async def render_details(context: PageContext, public_id: str, dimension: str) -
 async def download_details(context: PageContext, public_id: str, dimension: str) -> Response:
     """At most 50,000 rows of a dimension as CSV."""
     view = await open_workspace_view(context, public_id)
-    asked = _read_request(context.component(Catalog), dimension, view.workspace.zone, context)
+    asked = await _read_request(view, dimension)
     columns = (dimension, *asked.metrics)
     text = _rows_as_csv(columns, await _read_all_rows(view, asked))
     name = f"{dimension}_{asked.state.first_day}_{asked.state.last_day}.csv"
@@ -153,16 +153,18 @@ async def download_details(context: PageContext, public_id: str, dimension: str)
     return Response(text, 200, headers, content_type="text/csv; charset=utf-8")
 
 
-def _read_request(catalog: Catalog, dimension: str, zone: ZoneInfo, context: PageContext) -> DetailRequest:
+async def _read_request(view: WorkspaceView, dimension: str) -> DetailRequest:
     """What the address asks for.
 
     Raises:
         NotFound: no tab of the overview shows the dimension.
     """
+    catalog = view.context.component(Catalog)
     tab = find_tab(catalog, dimension)
     if tab is None:
         raise NotFound
-    state = read_view_state(request.args, zone, context.clock(), _PAGE_PARAMETERS)
+    state = read_view_state(request.args, view.workspace.zone, view.context.clock(), _PAGE_PARAMETERS)
+    state = await add_segment_dimensions(view, state)
     given = dict(state.page_parameters)
     offered = _GOAL_METRICS if tab.metric else TILE_METRICS
     metrics = list_accepted_metrics(catalog, offered, state, dimension) or [DEFAULT_METRIC]

@@ -122,7 +122,7 @@ def _form_values(state: ViewState) -> dict[str, Any]:
         "chosen": chosen,
         "operators": PROPERTY_OPERATORS,
         "property_rows": PROPERTY_ROWS,
-        "is_narrowed": bool(chosen.keys() - {"view"} or state.filters),
+        "is_narrowed": bool(chosen.keys() - {"view"} or state.is_filtered),
     }
 
 
@@ -148,7 +148,7 @@ async def _read_events(view: WorkspaceView, state: ViewState) -> ApiResult:
     conditions = [row.body for row in read_property_filters(chosen)]
     return await view.get(
         "/events",
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
         **_accepted_filters(state)[0],
         **{name: chosen.get(name, "") for name in ("event_name", *_ID_FIELDS)},
         property_filters=json.dumps(conditions) if conditions else "",
@@ -159,7 +159,9 @@ async def _read_events(view: WorkspaceView, state: ViewState) -> ApiResult:
 
 async def _read_properties(view: WorkspaceView, state: ViewState) -> ApiResult:
     name = dict(state.page_parameters).get("event_name", "")
-    return await view.get("/events/properties", **state.date_parameters(), event_name=name, limit="50")
+    return await view.get(
+        "/events/properties", **state.range_and_segment_parameters(), event_name=name, limit="50"
+    )
 
 
 def _accepted_filters(state: ViewState) -> tuple[dict[str, str], list[str]]:

@@ -29,7 +29,7 @@ _DIMENSIONS: Final = (
 )  # fmt: skip
 """Dimensions that the page explains by, those the metric accepts."""
 
-_MENUS: Final[frozenset[Menu]] = frozenset({"comparison", "filters"})
+_MENUS: Final[frozenset[Menu]] = frozenset({"comparison", "filters", "segments"})
 _LIMIT: Final = 6
 _SUMS: Final = {"(other)": "All others", "(several groups)": "In several groups"}
 _KIND_WORDS: Final = {"appeared": "New", "vanished": "Vanished", "grew": "Grew", "shrank": "Shrank"}

@@ -72,6 +72,8 @@ class ExploreQuery:
             plan["dimensions"] = [*self.grouped_by]
         if self.state.filters:
             plan["filters"] = [one.body for one in self.state.filters]
+        if self.state.segment_id:
+            plan["segment_id"] = self.state.segment_id
         if self.is_over_time:
             plan["interval"] = self.state.interval
             if self.grouped_by:

@@ -20,7 +20,7 @@ async def list_filter_values(context: PageContext, public_id: str) -> Response:
     dimension = request.args.get("dimension", "")
     listed = await view.get(
         "/dimension-values",
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
         dimension=dimension,
         q=request.args.get("q", ""),
         limit=str(_MAX_VALUES),

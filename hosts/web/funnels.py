@@ -126,7 +126,7 @@ def funnel_request_parameters(state: ViewState, steps: Sequence[str]) -> dict[st
     """The parameters of `GET /funnel` and of the people behind its numbers."""
     chosen = dict(state.page_parameters)
     return {
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
         **exact_filter_parameters(state, DIMENSIONS)[0],
         "steps": json.dumps(steps),
         **{name: chosen.get(name, "") for name in _OPTION_FIELDS},
@@ -147,7 +147,7 @@ async def _describe_funnel(
         "unit_words": UNIT_LABELS[funnel.data["unit"]].lower(),
         "groups": groups,
         "definition": json.dumps(_report_definition(state, funnel.data)),
-        "is_filtered": bool(state.filters or dict(state.page_parameters).get("exclude")),
+        "is_filtered": bool(state.is_filtered or dict(state.page_parameters).get("exclude")),
         "report_name": " → ".join(label_event_name(name) for name in steps)[:120],
         "once": new_token(),
         "may_save": may_save and "POST /w/<public_id>/reports" in view.context.routes,
@@ -187,7 +187,7 @@ async def _compare_by_chosen_dimension(
         "/dimension-values",
         dimension=dimension,
         limit=str(MAX_GROUPS),
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
     )
     if values.problem is not None:
         return {"problem": values.problem, "lines": [], "failed": []}

@@ -13,7 +13,7 @@ from hosts.web.cards.json_values import build_display_context
 from hosts.web.change_preview import FormWrite, preview_or_save
 from hosts.web.overview_tabs import filterable_dimensions
 from hosts.web.page_context import Page, PageContext
-from hosts.web.range_bar import FILTERS_ONLY, RangeBar
+from hosts.web.range_bar import FILTERS_AND_SEGMENTS, RangeBar
 from hosts.web.settings_form import SETTING_LABELS
 from hosts.web.value_labels import label_event_name
 from hosts.web.view_state import ViewState, read_view_state
@@ -67,7 +67,7 @@ async def show_goals(context: PageContext, public_id: str) -> Response:
             state,
             f"{context.base}{view.path}/goals",
             filterable_dimensions(catalog),
-            FILTERS_ONLY,
+            FILTERS_AND_SEGMENTS,
             f"{context.base}{view.path}/filter-values",
         ),
         problem=None if conversions.ok else conversions.message,
@@ -103,7 +103,7 @@ async def _build_goal_lines(
     counted: Mapping[str, int] = {
         row["event_name"]: row["conversions"] for row in conversions.body["rows"] if row["conversions"]
     }
-    is_whole = not state.filters and not conversions.body["meta"]["truncated"]
+    is_whole = not state.is_filtered and not conversions.body["meta"]["truncated"]
     never = dict.fromkeys((name for name in own_names if name not in counted), 0) if is_whole else {}
     people = await _visitors_by_goal(view, state, list(counted))
     total = visitors.body["totals"]["visitors"] if visitors.ok else None

@@ -68,6 +68,7 @@ ENTRIES: Final = (
     NavEntry(NavSection.SAVED, "Reports", "/reports"),
     NavEntry(NavSection.SAVED, "Dashboards", "/dashboards"),
     NavEntry(NavSection.SAVED, "Analyses", "/analyses"),
+    NavEntry(NavSection.SAVED, "Segments", "/segments"),
     NavEntry(NavSection.SAVED, "Annotations", "/annotations"),
     NavEntry(NavSection.SAVED, "E-mails", "/email-reports"),
     NavEntry(NavSection.ACT, "Links", "/links"),

@@ -17,6 +17,7 @@ from hosts.web.overview_tabs import PAGE_PARAMETERS, filterable_dimensions, list
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
+from hosts.web.segment_menu import add_segment_dimensions
 from hosts.web.view_state import read_view_state
 from hosts.web.workspace_view import open_workspace_view
 from service_core.analytics.query.catalog import Catalog
@@ -36,15 +37,17 @@ async def render_workspace_overview(context: PageContext, public_id: str) -> Res
     view = await open_workspace_view(context, public_id)
     setting = build_display_context(context.component(Catalog), view.workspace)
     values = f"{context.base}/w/{public_id}/filter-values"
-    reader = _overview_reader(context, view, setting, values)
+    reader = await _overview_reader(context, view, setting, values)
     details = f"{context.base}/w/{public_id}/details/"
     part = await _render_part_or_none(reader, details)
     if part is not None:
         return Response(part, 200, uncached_page_headers(), mimetype="text/html")
-    page, marked = await gather_or_cancel(reader.load_page(), read_annotations(view, reader.state))
+    page, marked, bar = await gather_or_cancel(
+        reader.load_page(), read_annotations(view, reader.state), view.add_segment_menu(reader.bar)
+    )
     return await view.render(
         "workspace_overview.html",
-        page=replace(page, chart=mark_annotations(page.chart, marked, setting.zone)),
+        page=replace(page, bar=bar, chart=mark_annotations(page.chart, marked, setting.zone)),
         details=details,
     )
 
@@ -57,7 +60,7 @@ async def render_overview_with_api_key(context: PageContext) -> Response:
         return _pass_on_error(context, known)
     labels = collect_labels(context.component(Catalog))
     setting = DisplayContext(ZoneInfo(known.body["timezone"]), known.body["currency"], labels)
-    page = await _overview_reader(context, client, setting).load_page()
+    page = await (await _overview_reader(context, client, setting)).load_page()
     if page.failure is not None:
         return _pass_on_error(context, page.failure)
     body = await render_template("key_overview.html", name=known.body["name"], page=page)
@@ -68,11 +71,12 @@ def _pass_on_error(context: PageContext, result: ApiResult) -> Response:
     return context.json_response(json.dumps(result.body), result.status)
 
 
-def _overview_reader(
+async def _overview_reader(
     context: PageContext, client: ApiClient, setting: DisplayContext, values_address: str = ""
 ) -> OverviewReader:
     catalog = context.component(Catalog)
     state = read_view_state(request.args, setting.zone, context.clock(), PAGE_PARAMETERS)
+    state = await add_segment_dimensions(client, state)
     bar = RangeBar(state, "", filterable_dimensions(catalog), values_address=values_address)
     return OverviewReader(client, catalog, setting, bar)
 

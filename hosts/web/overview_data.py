@@ -144,7 +144,7 @@ class OverviewReader:
             cards,
             live.body["active_visitors"] if live.ok else None,
             None if totals.ok else totals,
-            data is not None and not self.state.filters and _shows_that_nothing_happened(data["totals"]),
+            data is not None and not self.state.is_filtered and _shows_that_nothing_happened(data["totals"]),
             self._explore_query(metric, by),
         )
 

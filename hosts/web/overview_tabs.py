@@ -124,8 +124,8 @@ def filterable_dimensions(catalog: Catalog) -> Mapping[str, str]:
 def list_accepted_metrics(
     catalog: Catalog, metric_ids: Iterable[str], state: ViewState, *dimensions: str
 ) -> list[str]:
-    """Those of the metrics that accept dimensions and the filters of a state."""
-    needed = {*dimensions, *(one.dimension for one in state.filters)}
+    """Those of the metrics that accept dimensions, and the filters and the segment of a state."""
+    needed = {*dimensions, *(one.dimension for one in state.filters), *state.segment_dimensions}
     return [id_ for id_ in metric_ids if needed <= set(catalog.metrics[id_].dimensions)]
 
 

@@ -104,7 +104,7 @@ def path_request_parameters(state: ViewState) -> dict[str, str]:
     chosen = dict(state.page_parameters)
     direction = chosen.get("direction", "")
     return {
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
         "start": chosen.get("start", "").strip(),
         "by": chosen_kind(state),
         "direction": direction if direction in DIRECTION_LABELS else "next",
@@ -134,7 +134,7 @@ async def _read_known_values(view: WorkspaceView, state: ViewState, by: str) -> 
         "/dimension-values",
         dimension="page_path" if by == "page" else "event_name",
         limit="50",
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
     )
     return [row["value"] for row in listed.data.get("values", []) if row["value"]]
 

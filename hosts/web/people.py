@@ -67,7 +67,7 @@ async def show_people(context: PageContext, public_id: str) -> Response:
         sort=_chosen_sort(chosen),
         sorts=SORT_LABELS,
         identified=IDENTIFIED_LABELS,
-        is_narrowed=bool(chosen.keys() - {"sort"} or state.filters),
+        is_narrowed=bool(chosen.keys() - {"sort"} or state.is_filtered),
         bar=build_page_range_bar(context, view.workspace, "/people", state, _FILTER_DIMENSIONS),
         skipped=skipped_filter_labels(context, exact_filter_parameters(state, _FILTER_DIMENSIONS)[1]),
         **_list_values(people, state, view.workspace.zone),
@@ -84,7 +84,7 @@ async def _read_people(view: WorkspaceView, state: ViewState) -> ApiResult:
     identified = chosen.get("identified", "")
     return await view.get(
         "/users",
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
         **exact_filter_parameters(state, _FILTER_DIMENSIONS)[0],
         search=chosen.get("search", "").strip(),
         identified=identified if identified in IDENTIFIED_LABELS else "",

@@ -61,7 +61,7 @@ async def show_profit(context: PageContext, public_id: str) -> Response:
     return await view.render(
         "profit.html",
         state=state,
-        bar=build_page_range_bar(context, view.workspace, "/profit", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/profit", state, (), accepts_segments=False),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         basis=basis,
         bases=REFUND_LABELS,

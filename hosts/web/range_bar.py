@@ -1,7 +1,7 @@
 """The bar above a page with a range: its menus, arrows and filters as values, each with the address it leads to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from hosts.web.value_labels import label_dimension_value
@@ -23,10 +23,16 @@ _INTERVAL_LABELS: Final = {
 }
 _MAX_CHIP_VALUES: Final = 3
 _SHIFTED_TOGGLE: Final[Mapping[str, str]] = {"none": "previous", "previous": "none", "year": "none"}
-Menu = Literal["comparison", "interval", "filters"]
+Menu = Literal["comparison", "interval", "filters", "segments"]
 
 FILTERS_ONLY: Final[frozenset[Menu]] = frozenset({"filters"})
 """Of a page whose numbers accept filters, and are not compared."""
+
+FILTERS_AND_SEGMENTS: Final[frozenset[Menu]] = frozenset({"filters", "segments"})
+"""Of a page whose numbers accept filters and segments, and are not compared."""
+
+SEGMENTS_ONLY: Final[frozenset[Menu]] = frozenset({"segments"})
+"""Of a page whose numbers accept a range and a segment."""
 
 DATES_ONLY: Final[frozenset[Menu]] = frozenset()
 """Of a page whose numbers accept a range alone."""
@@ -47,6 +53,23 @@ class Choice:
     link: str
     current: bool
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMenu:
+    """The saved segments a page can be narrowed to.
+
+    Attributes:
+        names: id -> name, in the order of the menu; a chosen segment that is not listed is named, too.
+        save_address: where a form saves the filters of the page as a segment; empty for who may not.
+        list_address: of the page of all segments.
+        problem: why the segments could not be read; None when they were.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    save_address: str = ""
+    list_address: str = ""
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +103,15 @@ class RangeBar:
         dimensions: id of each dimension that can be filtered by -> its name.
         menus: which menus stand beside that of ranges.
         values_address: where a script reads values of a dimension; empty without suggestions.
+        segments: the saved segments; None where none are offered.
     """
 
     state: ViewState
     address: str
     dimensions: Mapping[str, str]
-    menus: frozenset[Menu] = frozenset({"comparison", "interval", "filters"})
+    menus: frozenset[Menu] = frozenset({"comparison", "interval", "filters", "segments"})
     values_address: str = ""
+    segments: SegmentMenu | None = None
 
     @property
     def ranges(self) -> list[Choice]:
@@ -129,6 +154,24 @@ class RangeBar:
     def interval_label(self) -> str:
         """The chosen bucket size in words."""
         return _INTERVAL_LABELS[self.state.interval]
+
+    @property
+    def segment_choices(self) -> list[Choice]:
+        """Everybody, and every saved segment."""
+        saved = self.segments.names if self.segments else {}
+        return [
+            Choice("Everyone", self.state.link(segment=None), self.state.segment_id is None),
+            *(
+                Choice(name, self.state.link(segment=id_), id_ == self.state.segment_id)
+                for id_, name in saved.items()
+            ),
+        ]
+
+    @property
+    def segment_label(self) -> str:
+        """The chosen segment in words."""
+        chosen = [choice.label for choice in self.segment_choices if choice.current]
+        return chosen[0] if chosen else "A segment"
 
     @property
     def values_link(self) -> str:

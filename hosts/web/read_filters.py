@@ -4,14 +4,20 @@ from collections.abc import Iterable
 
 from hosts.web.cards.json_values import collect_labels
 from hosts.web.page_context import PageContext
-from hosts.web.range_bar import Menu, RangeBar
+from hosts.web.range_bar import DATES_ONLY, SEGMENTS_ONLY, Menu, RangeBar
 from hosts.web.view_state import ViewState
 from service_core.access.models import Workspace
 from service_core.analytics.query.catalog import Catalog
 
 
 def build_page_range_bar(
-    context: PageContext, workspace: Workspace, path: str, state: ViewState, filters: Iterable[str]
+    context: PageContext,
+    workspace: Workspace,
+    path: str,
+    state: ViewState,
+    filters: Iterable[str],
+    *,
+    accepts_segments: bool = True,
 ) -> RangeBar:
     """The bar above a page whose reads filter by some dimensions.
 
@@ -21,10 +27,13 @@ def build_page_range_bar(
         path: of the page below the workspace.
         state: of the page.
         filters: ids of the dimensions; without any the bar offers no filter.
+        accepts_segments: the reads of the page accept a segment.
     """
     labels = collect_labels(context.component(Catalog))
     offered = {dimension: labels.get(dimension, dimension) for dimension in filters}
-    menus: frozenset[Menu] = frozenset({"filters"} if offered else ())
+    menus: frozenset[Menu] = SEGMENTS_ONLY if accepts_segments else DATES_ONLY
+    if offered:
+        menus |= {"filters"}
     ours = f"{context.base}/w/{workspace.public_id}"
     return RangeBar(state, f"{ours}{path}", offered, menus, f"{ours}/filter-values")
 

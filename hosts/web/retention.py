@@ -70,7 +70,7 @@ async def _read_cohorts(
     """The cohorts, and for retention the event names to choose from."""
     chosen = dict(state.page_parameters)
     parameters = {
-        **state.date_parameters(),
+        **state.range_and_segment_parameters(),
         **exact_filter_parameters(state, DIMENSIONS)[0],
         **{name: chosen.get(name, "") for name in _PARAMETERS if name not in {"view", *_RETENTION_ONLY}},
     }

@@ -56,7 +56,7 @@ async def show_revenue(context: PageContext, public_id: str) -> Response:
     return await view.render(
         "revenue.html",
         state=state,
-        bar=build_page_range_bar(context, view.workspace, "/revenue", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/revenue", state, (), accepts_segments=False),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         basis=basis,
         bases=REFUND_LABELS,

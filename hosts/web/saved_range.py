@@ -40,6 +40,7 @@ def read_view_state_of_saved_object(
         for saved_filter in saved_filters:
             arguments.add("f", f"{saved_filter['dimension']}:is:{saved_filter['value']}")
     arguments[_RANGE_IS_CHOSEN] = "1"
+    arguments.poplist("segment")  # runs of saved objects accept none
     return read_view_state(
         arguments, view.workspace.zone, view.caller.now, (_RANGE_IS_CHOSEN, *page_parameters)
     )

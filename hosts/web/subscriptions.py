@@ -63,7 +63,9 @@ async def show_subscriptions(context: PageContext, public_id: str) -> Response:
     return await view.render(
         "subscriptions.html",
         state=state,
-        bar=build_page_range_bar(context, view.workspace, "/subscriptions", state, ()),
+        bar=build_page_range_bar(
+            context, view.workspace, "/subscriptions", state, (), accepts_segments=False
+        ),
         skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         chosen=chosen,
         providers={"": "All", **_installed_providers(context)},

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal, Protocol, cast, get_args
 from urllib.parse import urlencode
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from hosts.web.view_periods import format_days, shift_period
@@ -119,6 +120,8 @@ class ViewState:
         comparison: the period the numbers are compared with.
         interval: bucket size of charts, ``auto`` by the length of the range.
         filters: joined by AND.
+        segment_id: of a saved segment, whose filters apply too; None for everybody.
+        segment_dimensions: dimensions of the filters of the segment, for pages that leave out metrics without them.
         page_parameters: further parameters of the page's address that its links keep.
     """
 
@@ -130,6 +133,8 @@ class ViewState:
     comparison: Comparison = DEFAULT_COMPARISON
     interval: str = AUTO_INTERVAL
     filters: tuple[ViewFilter, ...] = ()
+    segment_id: str | None = None
+    segment_dimensions: tuple[str, ...] = ()
     page_parameters: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -154,16 +159,27 @@ class ViewState:
         """``start_date`` and ``end_date`` of reads; both days are included."""
         return {"start_date": self.first_day.isoformat(), "end_date": self.last_day.isoformat()}
 
+    def range_and_segment_parameters(self) -> dict[str, str]:
+        """The dates of reads over events, and ``segment_id`` if a segment is chosen."""
+        return self.date_parameters() | ({"segment_id": self.segment_id} if self.segment_id else {})
+
     def query_body_parts(self, *, with_comparison: bool = True) -> dict[str, Any]:
-        """``date_range``, ``filters`` and, unless nothing is compared, ``compare`` of `POST /query`."""
+        """``date_range``, ``filters``, and if chosen ``segment_id`` and ``compare`` of `POST /query`."""
         dates = {"from": self.first_day.isoformat(), "to": self.last_day.isoformat()}
         parts: dict[str, Any] = {
             "date_range": {"preset": self.preset} if self.preset else dates,
             "filters": [one.body for one in self.filters],
         }
+        if self.segment_id:
+            parts["segment_id"] = self.segment_id
         if with_comparison and self.compares:
             parts["compare"] = _COMPARE_FIELD[self.comparison]
         return parts
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether filters or a segment narrow the numbers."""
+        return bool(self.filters or self.segment_id)
 
     @property
     def compares(self) -> bool:
@@ -183,6 +199,7 @@ class ViewState:
             *([("compare", self.comparison)] if self.comparison != DEFAULT_COMPARISON else []),
             *([("interval", self.interval)] if self.interval != AUTO_INTERVAL else []),
             *(("f", parameter) for one in self.filters for parameter in one.parameters),
+            *([("segment", self.segment_id)] if self.segment_id else []),
             *self.page_parameters,
         ]
         return [(name, value) for name, value in pairs if name not in without]
@@ -191,7 +208,7 @@ class ViewState:
         """The query string of the state with changes; it begins with ``?``.
 
         Args:
-            changes: ``range``, ``compare``, ``interval`` or parameters of the page; None removes one.
+            changes: ``range``, ``compare``, ``interval``, ``segment`` or parameters of the page; None removes one.
         """
         state = self
         if preset := changes.pop("range", None):
@@ -200,6 +217,8 @@ class ViewState:
             state = replace(state, comparison=cast(Comparison, compared))
         if interval := changes.pop("interval", None):
             state = replace(state, interval=interval)
+        if "segment" in changes:
+            state = replace(state, segment_id=changes.pop("segment"))
         kept = {name: value for name, value in (dict(state.page_parameters) | changes).items() if value}
         state = replace(state, page_parameters=tuple((name, str(value)) for name, value in kept.items()))
         return state.query_string
@@ -285,6 +304,7 @@ def read_view_state(
         comparison=cast(Comparison, compared) if compared in get_args(Comparison) else DEFAULT_COMPARISON,
         interval=interval,
         filters=_read_filters(args),
+        segment_id=_read_id(args.get("segment", "")),
         page_parameters=tuple(pair for pair in kept if pair[1]),
     )
     return _with_offered_interval(state)
@@ -311,6 +331,13 @@ def _read_date(text: str) -> date | None:
     except ValueError:
         return None
     return day if EARLIEST_EVENT_TIME.year <= day.year < EARLIEST_EVENT_TIME.year + 200 else None
+
+
+def _read_id(text: str) -> str | None:
+    try:
+        return str(UUID(text))
+    except ValueError:
+        return None
 
 
 def _read_filters(args: QueryArguments) -> tuple[ViewFilter, ...]:

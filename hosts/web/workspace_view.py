@@ -1,7 +1,7 @@
 """A workspace as one person sees it: API requests and pages in their name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,9 @@ from hosts.web.api_client import JSON_MEDIA_TYPE, ApiClient, ApiRequestFailed
 from hosts.web.cards.card import Answer
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import PageContext
+from hosts.web.range_bar import RangeBar
 from hosts.web.saved_note import read_saved_note
+from hosts.web.segment_menu import read_segment_menu
 from service_core.access.members.models import Member
 from service_core.access.models import AuthContext, Caller, Workspace
 from service_core.access.roles import Permission
@@ -117,7 +119,10 @@ class WorkspaceView(ApiClient):
         raise NotFound
 
     async def render(self, template: str, status: int = 200, **values: Any) -> Response:
-        """Returns a page of the workspace, with the note about a change that was just saved."""
+        """Returns a page of the workspace, with the note about a change that was just saved and the menu of segments."""
+        bar = values.get("bar")
+        if isinstance(bar, RangeBar):
+            values["bar"] = await self.add_segment_menu(bar)
         return await self.context.render_page(
             template,
             status,
@@ -127,6 +132,14 @@ class WorkspaceView(ApiClient):
             saved_note=read_saved_note(),
             **values,
         )
+
+    async def add_segment_menu(self, bar: RangeBar) -> RangeBar:
+        """Returns the bar with the saved segments, if its page offers them."""
+        if "segments" not in bar.menus:
+            return bar
+        ours = f"{self.context.base}{self.path}/segments"
+        save = f"{ours}/new" if self.may(Scope.WRITE_REPORTS) else ""
+        return replace(bar, segments=await read_segment_menu(self, bar.state.segment_id, ours, save))
 
     async def names_of_creators(self, *records: Answer) -> dict[str, str]:
         """Returns the names of the members who created records, by the id of the account.

@@ -153,7 +153,7 @@ async def test_chart_opens_in_explore_with_its_state(deployment):
     assert re.search(r'<option value="browser" selected>', explore.body)
 
 
-async def test_overview_spends_eight_requests_of_the_account_and_a_tab_one(deployment, monkeypatch):
+async def test_overview_spends_nine_requests_of_the_account_and_a_tab_one(deployment, monkeypatch):
     ann = await sign_in_member(deployment)
     await ann.get(ADDRESS)
     sent = []
@@ -162,13 +162,13 @@ async def test_overview_spends_eight_requests_of_the_account_and_a_tab_one(deplo
         Service, "dispatch", lambda self, asked: sent.append(asked.path) or dispatch(self, asked)
     )
     await ann.get(ADDRESS)
-    assert sorted(sent) == ["/v1/annotations", *["/v1/query"] * 6, "/v1/realtime"]
+    assert sorted(sent) == ["/v1/annotations", *["/v1/query"] * 6, "/v1/realtime", "/v1/segments"]
     sent.clear()
     await ann.get(f"{ADDRESS}?places=cities&part=places")
     assert sent == ["/v1/query"]
     sent.clear()
     await ann.get(f"{ADDRESS}?by=channel")
-    assert len(sent) == 9
+    assert len(sent) == 10
 
 
 async def test_card_that_fails_says_so_and_the_others_show_their_numbers(deployment, monkeypatch):

@@ -43,7 +43,7 @@ async def hostile_addresses(browser_deployment, own_objects):
         "/alerts", "/alerts/new", f"/alerts/{alert}",
         "/email-reports", "/email-reports/new", f"/email-reports/{mail}",
         "/explore", "/explore?metrics=visitors&dimensions=country&chart=table", "/reports", f"/reports/{reports[0]}",
-        "/annotations", f"/annotations/{note}", "/annotations/new",
+        "/segments", "/segments/new?f=country:is:DE", "/annotations", f"/annotations/{note}", "/annotations/new",
         "/dashboards", f"/dashboards/{dashboard}?edit=1", "/analyses", f"/analyses/{analysis}",
         f"/analyses/{analysis}/edit", "/links", "/links/new", "/rules", "/rules/new",
         "/settings/general", "/settings/connections", "/imports",
