@@ -1,7 +1,7 @@
 """Attribution models side by side: what each gives to a channel or campaign, against the last touch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,7 +16,11 @@ from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
-from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
+from service_core.analytics.attribution.models import (
+    AttributionModels,
+    AttributionSettings,
+)
+from service_core.analytics.attribution.ports import AttributionModel, DataDrivenModel
 
 BASE_MODEL: Final = "last_touch"
 """The model the others are compared with."""
@@ -37,7 +41,7 @@ METRIC_LABELS: Final[Mapping[str, str]] = {
     "net_revenue": "Net revenue",
     "conversions": "Conversions",
 }
-_KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "channel": ("channel",),
     "campaign": ("utm_source", "utm_medium", "utm_campaign"),
     "source": ("attribution_source",),
@@ -48,7 +52,7 @@ _EVENT_FILTERS: Final = (
     "channel", "utm_source", "utm_medium", "utm_campaign", "attribution_source", "lyr",
 )  # fmt: skip
 MODEL_FIELD_PREFIX: Final = "m_"
-_PARAMETERS: Final = ("group_by", "metric", "window_days", "event_name")
+ATTRIBUTION_PARAMETERS: Final = ("group_by", "metric", "window_days", "event_name")
 
 Key = tuple[str, ...]
 
@@ -64,6 +68,7 @@ class ModelColumn:
         unattributed: value without a touch.
         total: of all.
         message: why the model has no answer; empty if it has one.
+        lists_journeys: the conversions behind a value can be listed: not those of data-driven models.
     """
 
     id: str
@@ -72,15 +77,21 @@ class ModelColumn:
     unattributed: float | None = None
     total: float | None = None
     message: str = ""
+    lists_journeys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreditCell:
-    """A value in words, and its difference to that of the last touch."""
+    """A value in words, and its difference to that of the last touch.
+
+    Attributes:
+        journeys: query string of the conversions behind it; empty where they cannot be listed.
+    """
 
     text: str
     difference: str = ""
     direction: str = ""
+    journeys: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +108,9 @@ async def show_attribution(context: PageContext, public_id: str) -> Response:
     view = await open_workspace_view(context, public_id)
     installed = context.component(AttributionModels).by_id
     fields = tuple(f"{MODEL_FIELD_PREFIX}{id_}" for id_ in installed)
-    state = read_view_state(request.args, view.workspace.zone, view.caller.now, (*_PARAMETERS, *fields))
+    state = read_view_state(
+        request.args, view.workspace.zone, view.caller.now, (*ATTRIBUTION_PARAMETERS, *fields)
+    )
     chosen = dict(state.page_parameters)
     default = AttributionSettings.workspace_default(view.workspace)
     models = choose_models(list(installed), chosen, default.model)
@@ -107,8 +120,7 @@ async def show_attribution(context: PageContext, public_id: str) -> Response:
     metric = metric if metric in METRIC_LABELS else "revenue"
     reads = await _read_models_two_at_a_time(view, state, models, group_by)
     columns = [
-        _build_column(id_, installed[id_].label, read, group_by, metric)
-        for id_, read in zip(models, reads, strict=True)
+        _build_column(installed[id_], read, group_by, metric) for id_, read in zip(models, reads, strict=True)
     ]
     answers = [read for read in reads if read.problem is None]
     return await view.render(
@@ -166,16 +178,17 @@ async def _read_attribution(view: WorkspaceView, state: ViewState, model: str, g
     )
 
 
-def _build_column(id_: str, label: str, read: ApiResult, group_by: str, metric: str) -> ModelColumn:
+def _build_column(model: AttributionModel, read: ApiResult, group_by: str, metric: str) -> ModelColumn:
     if read.problem is not None:
-        return ModelColumn(id_, label, {}, message=read.problem.text)
+        return ModelColumn(model.id, model.label, {}, message=read.problem.text)
     rows = read.data["channels" if group_by == "channel" else "campaigns"]
     return ModelColumn(
-        id_,
-        label,
-        {tuple(row[field] for field in _KEY_FIELDS[group_by]): row[metric] for row in rows},
+        model.id,
+        model.label,
+        {tuple(row[field] for field in KEY_FIELDS[group_by]): row[metric] for row in rows},
         read.data["unattributed"][metric],
         read.data["totals"][metric],
+        lists_journeys=not isinstance(model, DataDrivenModel),
     )
 
 
@@ -196,13 +209,18 @@ def _describe_columns(
         CreditLine(
             label=_label_key(group_by, key),
             events_query=_events_query(group_by, key, state),
-            cells=_build_cells(
+            cells=_link_journeys(
+                _build_cells(
+                    known,
+                    base,
+                    # A group that a cut answer leaves out is unknown; one that a whole answer leaves out has nothing.
+                    [column.values.get(key, None if is_cut else 0.0) for column in known],
+                    base.values.get(key, None if is_cut else 0.0) if base else None,
+                    unit,
+                ),
                 known,
-                base,
-                # A group that a cut answer leaves out is unknown; one that a whole answer leaves out has nothing.
-                [column.values.get(key, None if is_cut else 0.0) for column in known],
-                base.values.get(key, None if is_cut else 0.0) if base else None,
-                unit,
+                state,
+                dict(zip(KEY_FIELDS[group_by], key, strict=True)),
             ),
         )
         for key in keys[:MAX_ROWS]
@@ -212,8 +230,17 @@ def _describe_columns(
         "missing": [column for column in columns if column.message],
         "lines": lines,
         "hidden_rows": max(0, len(keys) - MAX_ROWS),
-        "unattributed": _build_cells(
-            known, base, [column.unattributed for column in known], base.unattributed if base else None, unit
+        "unattributed": _link_journeys(
+            _build_cells(
+                known,
+                base,
+                [column.unattributed for column in known],
+                base.unattributed if base else None,
+                unit,
+            ),
+            known,
+            state,
+            {"unattributed": "true"},
         ),
         "totals": _build_cells(known, None, [column.total for column in known], None, unit),
         "has_credit": any(column.total is None or column.total for column in known),
@@ -247,6 +274,23 @@ def _build_cells(
     )
 
 
+def _link_journeys(
+    cells: Sequence[CreditCell], columns: Sequence[ModelColumn], state: ViewState, row: Mapping[str, str]
+) -> tuple[CreditCell, ...]:
+    """The cells of a row with links to the conversions behind them.
+
+    Args:
+        cells: one for each column.
+        columns: of the models.
+        state: of the page.
+        row: the parameters of `GET /attribution/journeys` that name the row.
+    """
+    return tuple(
+        replace(cell, journeys=state.link(model=column.id, **row)) if column.lists_journeys else cell
+        for cell, column in zip(cells, columns, strict=True)
+    )
+
+
 def describe_difference(value: float, base: float) -> tuple[str, str]:
     """The relative difference in words, and ``up``, ``down`` or nothing; "new" where the last touch gives nothing."""
     if not base:
@@ -259,7 +303,7 @@ def describe_difference(value: float, base: float) -> tuple[str, str]:
 
 
 def _label_key(group_by: str, key: Key) -> str:
-    fields = _KEY_FIELDS[group_by]
+    fields = KEY_FIELDS[group_by]
     labels = [label_dimension_value(field, value) for field, value in zip(fields, key, strict=True)]
     return labels[0] if len(labels) == 1 else f"{labels[2]} · {labels[0]} / {labels[1]}"
 
@@ -268,7 +312,7 @@ def _events_query(group_by: str, key: Key, state: ViewState) -> str:
     """Query string of the events of a group; empty where they cannot be filtered alike."""
     pairs = [
         ("f", f"{field}:is:{value}")
-        for field, value in zip(_KEY_FIELDS[group_by], key, strict=True)
+        for field, value in zip(KEY_FIELDS[group_by], key, strict=True)
         if field in _EVENT_FILTERS and not value.startswith("(")
     ]
     kept = [pair for pair in state.parameters() if pair[0] in {"range", "from", "to"}]

@@ -17,6 +17,7 @@ ADDRESSES = (
     "/events", "/events?view=properties", "/people", "/people/V3", FUNNEL, "/retention", "/retention?view=ltv",
     "/attribution?group_by=campaign&m_linear=1", "/revenue", "/subscriptions", "/ads", "/profit", "/goals", "/crawlers?range=all_time",
     "/explain?metric=bounce_rate", "/paths", "/paths?start=page_view&by=event", "/paths/sessions?start=page_view&by=event",
+    "/attribution/journeys?model=linear",
 )  # fmt: skip
 
 

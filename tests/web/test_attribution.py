@@ -1,5 +1,6 @@
 """Models of attribution side by side: the numbers of the API, and the difference to the last touch."""
 
+import html
 import re
 
 import pytest
@@ -74,7 +75,7 @@ async def test_chosen_models_cost_one_request_each(shop, monkeypatch):
 
     monkeypatch.setattr(shop.deployment.service, "dispatch", count, raising=False)
     page = await person.get(f"{shop.pages}/attribution?{shop.dates}&m_linear=1&group_by=campaign")
-    assert paths == ["/v1/attribution"] * 2
+    assert sorted(paths) == [*["/v1/attribution"] * 2, "/v1/segments"]
     assert table_of(page)["Campaigns"] == ["Last touch", "Linear"]
 
 
@@ -105,3 +106,32 @@ def test_last_touch_is_always_among_the_chosen_models():
 )
 def test_difference_to_the_last_touch(value, base, words):
     assert describe_difference(value, base) == words
+
+
+@pytest.mark.parametrize("group_by", ["channel", "campaign", "source"])
+async def test_each_number_leads_to_journeys_that_add_up_to_it(shop, group_by):
+    person = await shop.sign_in()
+    page = await person.get(
+        f"{shop.pages}/attribution?{shop.dates}&metric=conversions&group_by={group_by}&m_linear=1&m_markov=1"
+    )
+    links = re.findall(r'href="([^"]*/attribution/journeys[^"]*)">([^<]+)</a>', page.body)
+    assert len(links) > 2
+    assert not [link for link, _ in links if "model=markov" in link]
+    for link, number in links:
+        listed = await person.get(html.unescape(link))
+        assert listed.status == 200
+        if number == "0":
+            assert "No conversions in this range" in visible_words(listed)
+        else:
+            assert f"{number} conversions</h2>" in listed.body, link
+            parts = re.findall(r'</strong> <span class="amount">([^<]+)</span>', listed.body)
+            assert sum(map(float, parts)) == pytest.approx(float(number), abs=0.02 * len(parts))
+
+
+async def test_journeys_of_an_unknown_row_or_model_are_no_fault(shop):
+    person = await shop.sign_in()
+    nobody = await person.get(f"{shop.pages}/attribution/journeys?{shop.dates}&model=linear&channel=nowhere")
+    assert "No conversions in this range" in visible_words(nobody)
+    refused = await person.get(f"{shop.pages}/attribution/journeys?{shop.dates}&model=markov&channel=email")
+    assert refused.status == 200
+    assert "has no journeys" in visible_words(refused)
