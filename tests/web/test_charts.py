@@ -237,3 +237,13 @@ def test_long_list_is_cut_on_dashboards_and_its_table_is_not(size, bars, said):
     card = build_report_card_by_answer_fields(run, None, DisplayContext(ZoneInfo("UTC"), "USD"), size)
     assert (len(card.figure), len(card.table.rows)) == (bars, 30)
     assert ("Top 10 of 30." in card.notes) is said
+
+
+@pytest.mark.parametrize("count", range(1, 120))
+def test_major_labels_of_the_axis_stay_apart_on_narrow_cards(count):
+    buckets = [Bucket(str(index), str(index)) for index in range(count)]
+    series = [Series("Visitors", tuple(float(index) for index in range(count)))]
+    plot = build_plot("Visitors", buckets, series, unit=ValueFormat(), style="line")
+    major = [mark.x for mark in plot.marks if not mark.minor]
+    assert [plot.marks[0].minor, plot.marks[-1].minor] == [False, False]
+    assert all(after - before >= 25 for before, after in pairwise(major))

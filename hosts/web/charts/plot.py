@@ -29,6 +29,12 @@ MAX_HOVER_TARGETS: Final = 400
 """Buckets up to which each one answers a pointer; beyond that they are narrower than it."""
 
 AXIS_LABELS: Final = 6
+_LEAST_GAP_OF_LAST_LABEL: Final = 0.75
+"""Of the distance of two labels: the last one stands at the edge, its text to the left of it."""
+
+_LEAST_GAP_OF_MAJOR_LABELS: Final = 25.0
+"""Per cent of the width."""
+
 _GAP: Final = 0.28
 _MAX_BAR_WIDTH: Final = 14.0
 _FIRST_THIRD, _LAST_THIRD = 30.0, 70.0
@@ -86,19 +92,34 @@ def _bucket_positions_in_percent(count: int, style: Style) -> tuple[float, ...]:
 def _build_about_six_axis_labels(
     buckets: Sequence[Bucket], x_positions: Sequence[float]
 ) -> tuple[AxisLabel, ...]:
-    """About six labels, one under the first and one under the last bucket."""
+    """About six labels, one under the first and one under the last bucket; narrow cards show only the major ones."""
     every, last = max(1, -(-len(buckets) // AXIS_LABELS)), len(buckets) - 1
-    spaced = [index for index in range(0, last, every) if last - index > every / 2]
+    spaced = [index for index in range(0, last, every) if last - index > every * _LEAST_GAP_OF_LAST_LABEL]
     chosen = [*spaced, last]
+    major = _indexes_of_major_labels(chosen, x_positions)
     return tuple(
         AxisLabel(
             x_positions[index],
             buckets[index].label,
             _label_anchor(x_positions[index]),
-            minor=place % 2 == 1 and index != last,
+            minor=index not in major,
         )
-        for place, index in enumerate(chosen)
+        for index in chosen
     )
+
+
+def _indexes_of_major_labels(chosen: Sequence[int], x_positions: Sequence[float]) -> set[int]:
+    """The first, the last, and those between that are far from them and from each other."""
+    first, *between, last = chosen if len(chosen) > 1 else (*chosen, *chosen)
+    major = [first]
+    for index in between:
+        gaps = (
+            x_positions[index] - x_positions[major[-1]],
+            x_positions[last] - x_positions[index],
+        )
+        if min(gaps) >= _LEAST_GAP_OF_MAJOR_LABELS:
+            major.append(index)
+    return {*major, last}
 
 
 def _label_anchor(x: float) -> str:
