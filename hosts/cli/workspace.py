@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from service_core.extensions.workspace_store import WorkspaceStore
     from service_core.workspace.settings.fields import ChannelRule, PaymentFee
     from service_core.workspace.settings.models import WorkspaceSettingsRecord
+    from service_core.workspace.settings.schemas import WorkspacePatch
 
 _FEE_RATE: Final = re.compile(
     r"(?P<provider>[a-z][a-z0-9_]*)\s+(?P<percent>\d{1,3}(?:\.\d{1,4})?)%"
     r"(?:\s+(?P<fixed>\d{1,6}(?:\.\d{1,3})?)\s+(?P<currency>[A-Za-z]{3}))?"
 )
+_IDENTITY_FIELDS: Final = ("name", "timezone", "currency", "domain")
 _MAX_EXPORTS: Final = 100_000
 _MAX_IMPORTS: Final = 100_000
 """Export files live for seven days: a workspace has fewer."""
@@ -118,6 +120,16 @@ def print_workspace_settings(workspace: WorkspaceId = None, config: ConfigFile =
 @app.command("set")
 @print_settings_after_change
 def change_and_print_workspace_settings(
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the workspace.")] = None,
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Time zone of its days, such as Europe/Berlin.")
+    ] = None,
+    currency: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Currency of its reports, such as EUR.")
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Its site, such as example.com; '' for none.")
+    ] = None,
     conversion: Annotated[
         list[str] | None,
         typer.Option(metavar="EVENT", help="Conversion event, replacing the defaults; repeat for several."),
@@ -170,6 +182,10 @@ def change_and_print_workspace_settings(
     reenrich` applies them to stored events.
     """
     sent: dict[str, Any] = {
+        "name": name,
+        "timezone": timezone,
+        "currency": currency,
+        "domain": domain,
         "conversions": conversion,
         "any_revenue": any_revenue,
         "revenue_events": None if revenue_event is None else tuple(filter(None, revenue_event)),
@@ -180,11 +196,12 @@ def change_and_print_workspace_settings(
         "fees": None if fee is None else tuple(map(_parse_fee_rate, filter(None, fee))),
     }
     named = {name: value for name, value in sent.items() if value is not None}
+    if domain == "":
+        named["domain"] = None
     if event_retention_days == 0:
         named["event_retention_days"] = None
-    _print_counting_settings(
-        *asyncio.run(_change_settings(config, workspace, named, from_builtin=from_builtin))
-    )
+    changed, record = asyncio.run(_change_settings(config, workspace, named, from_builtin=from_builtin))
+    _print_counting_settings(changed, record, *(field for field in _IDENTITY_FIELDS if field in named))
 
 
 async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
@@ -229,7 +246,7 @@ async def _change_settings(
     from service_core.workspace.settings.schemas import WorkspacePatch
 
     initial_fields = counting_settings(AnalyticsSettings()) if from_builtin else {}
-    patch = WorkspacePatch.model_validate({**initial_fields, **changed_fields})
+    patch = _validate_patch(WorkspacePatch, {**initial_fields, **changed_fields})
     async with open_workspace_store(config) as store:
         workspace = await find_named_or_only_workspace(store.credentials, public_id)
         caller = build_command_line_caller(workspace, system_clock())
@@ -237,6 +254,17 @@ async def _change_settings(
         plan = plan_settings_update(caller, patch, load_installed_registry_once().models)
         await executor.preview_or_apply_change(caller, plan, dry_run=False)
         return workspace, await _load_settings_record(store, workspace)
+
+
+def _validate_patch(patch_model: "type[WorkspacePatch]", fields: dict[str, Any]) -> "WorkspacePatch":
+    """Returns the patch; a value that its type does not allow is a wrong option."""
+    from pydantic import ValidationError
+
+    try:
+        return patch_model.model_validate(fields)
+    except ValidationError as refusal:
+        fault = refusal.errors(include_url=False)[0]
+        raise typer.BadParameter(fault["msg"], param_hint=f"--{fault['loc'][0]}") from None
 
 
 async def _load_settings_record(store: "WorkspaceStore", workspace: "Workspace") -> "WorkspaceSettingsRecord":
@@ -277,10 +305,12 @@ def _parse_fee_rate(text: str) -> "PaymentFee":
     )
 
 
-def _print_counting_settings(workspace: "Workspace", record: "WorkspaceSettingsRecord") -> None:
-    """Prints the settings that change how events are counted, as JSON."""
+def _print_counting_settings(
+    workspace: "Workspace", record: "WorkspaceSettingsRecord", *other_fields: str
+) -> None:
+    """Prints the settings that change how events are counted, and other fields by name, as JSON."""
     from service_core.workspace.settings.models import counting_settings
 
-    settings = record.model_dump(mode="json", include=set(counting_settings(workspace.rules)))
+    settings = record.model_dump(mode="json", include={*counting_settings(workspace.rules), *other_fields})
     settings["channels"] = [channel.model_dump(exclude_none=True) for channel in record.channels]
     typer.echo(json.dumps({"workspace": workspace.public_id, **settings}, indent=2))

@@ -52,6 +52,32 @@ def test_setting_is_kept_until_it_is_changed(workspace):
     assert workspace("show") == second
 
 
+def test_name_time_zone_currency_and_site_are_set(workspace):
+    identity = (
+        "--name",
+        "Cafe Nord",
+        "--timezone",
+        "Europe/Oslo",
+        "--currency",
+        "NOK",
+        "--domain",
+        "cafe.example",
+    )
+    expected = {"name": "Cafe Nord", "timezone": "Europe/Oslo", "currency": "NOK", "domain": "cafe.example"}
+    assert workspace("set", *identity) == DEFAULT_SETTINGS | expected
+    assert workspace("set", "--domain", "") == DEFAULT_SETTINGS | {"domain": None}
+    assert workspace("show") == DEFAULT_SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "said"),
+    [(("--timezone", "Mars/Base"), 1, "Mars/Base"), (("--currency", "XXQ"), 2, "ISO 4217")],
+)
+def test_unknown_time_zone_or_currency_is_refused(touchpoint, deployment, option, code, said):
+    refused = touchpoint("workspace", "set", *option, "--config", deployment["config"], code=code)
+    assert said in " ".join(refused.output.split())
+
+
 def test_default_settings_are_restored_by_one_option(workspace):
     workspace("set", "--conversion", "webinar", "--model", "linear")
     assert workspace("set", "--usual", "--window-days", "90") == DEFAULT_SETTINGS | {"window_days": 90}
