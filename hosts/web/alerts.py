@@ -6,6 +6,12 @@ from typing import Any, Final
 
 from quart import Response
 
+from hosts.web.alert_filters import (
+    filter_choices,
+    filter_parameters_of_form,
+    filter_values_of_alert,
+    filters_of_form,
+)
 from hosts.web.api_client import ApiRequestFailed, ApiResult
 from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
@@ -24,6 +30,7 @@ from hosts.web.one_time import (
     redirect_with_secret,
 )
 from hosts.web.page_context import Page, PageContext
+from hosts.web.segments import describe_filters
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.ids import new_token
@@ -159,6 +166,8 @@ def describe_rule(alert: Answer, setting: DisplayContext, view: WorkspaceView) -
     label = setting.label(alert["metric_id"])
     name = label if label[:2].isupper() else label[:1].lower() + label[1:]
     subject = f"{_PERIOD_ADJECTIVES[alert['period']]} {name}"
+    filters = " and ".join(describe_filters(view.context, alert["filters"]))
+    subject = f"{subject} where {filters}, if" if filters else subject
     if alert["condition"] == "unusual":
         return f"{subject} unusual"
     value = _format_value(alert["metric_id"], alert["value"], setting, view)
@@ -206,6 +215,7 @@ async def _alert_page(
         "alert.html",
         result.status if result else 200,
         alert=alert,
+        stored_filters=filter_values_of_alert(alert)["f"],
         rule=describe_rule(alert, setting, view),
         check=describe_check(alert, setting, view),
         recipients=deliveries.data.get("recipients", []),
@@ -217,7 +227,7 @@ async def _alert_page(
         refused=result.refusal_message if result else None,
         secret=shown.secret if shown else None,
         may_write=view.may(Scope.WRITE_REPORTS),
-        **_form_choices(view),
+        **_form_choices(view, values),
     )
 
 
@@ -229,23 +239,24 @@ async def _new_alert_page(
         result.status if result else 200,
         values=values,
         refused=result.refusal_message if result else None,
-        **_form_choices(view),
+        **_form_choices(view, values),
     )
 
 
-def _form_choices(view: WorkspaceView) -> dict[str, Any]:
+def _form_choices(view: WorkspaceView, values: Mapping[str, Any]) -> dict[str, Any]:
     catalog = view.context.component(Catalog)
     return {
         "metrics": {one.id: one.label for one in catalog.metrics.values()},
         "periods": PERIOD_LABELS,
         "conditions": CONDITION_LABELS,
         "max_name": MAX_NAME_LENGTH,
+        **filter_choices(view.context, values.get("f", ())),
     }
 
 
 def _fields_of_form(form: FormFields) -> dict[str, Any]:
     """Returns the fields of the API that both forms have."""
-    return {
+    return filters_of_form(form) | {
         "name": form.text("name"),
         "period": form.text("period") or "day",
         "condition": form.text("condition") or "unusual",
@@ -255,12 +266,12 @@ def _fields_of_form(form: FormFields) -> dict[str, Any]:
     }
 
 
-def _values_of_form(form: FormFields) -> dict[str, str]:
+def _values_of_form(form: FormFields) -> dict[str, Any]:
     """Returns what was typed."""
-    return {name: form.text(name) for name in _TEXT_FIELDS}
+    return {name: form.text(name) for name in _TEXT_FIELDS} | {"f": filter_parameters_of_form(form)}
 
 
-def _values_of_alert(alert: Answer) -> dict[str, str]:
+def _values_of_alert(alert: Answer) -> dict[str, Any]:
     """Returns what the form of a stored alert starts with."""
     texts = {
         name: alert.get(name) or "" for name in ("name", "metric_id", "period", "condition", "webhook_url")
@@ -269,6 +280,7 @@ def _values_of_alert(alert: Answer) -> dict[str, str]:
         "value": "" if alert["value"] is None else format_number_exactly(alert["value"]),
         "recipients": "\n".join(alert["recipients"]),
         "active": "1" if alert["active"] else "",
+        **filter_values_of_alert(alert),
     }
 
 

@@ -1,6 +1,6 @@
 """The Explore page of a saved query."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -23,7 +23,7 @@ def explore_link_of_plan(plan: Mapping[str, Any], state: ViewState) -> str | Non
         None when the page has no form for a filter of the query.
     """
     filters = plan.get("filters", [])
-    if any(one.get("op", "eq") not in _KIND_OF_OPERATOR for one in filters):
+    if not have_view_filters(filters):
         return None
     dimensions = plan.get("dimensions", [])
     interval = plan.get("interval")
@@ -34,7 +34,7 @@ def explore_link_of_plan(plan: Mapping[str, Any], state: ViewState) -> str | Non
             for name, value in state.parameters("interval")
             if name in {"range", "from", "to", "f"}
         ),
-        *(("f", parameter) for one in filters for parameter in _filter_parameters(one)),
+        *(("f", parameter) for one in filters for parameter in filter_parameters(one)),
         ("metrics", ",".join(plan["metrics"])),
         ("dimensions", ",".join(dimensions)),
         ("chart", chart),
@@ -43,7 +43,13 @@ def explore_link_of_plan(plan: Mapping[str, Any], state: ViewState) -> str | Non
     return f"/explore?{urlencode([pair for pair in pairs if pair[1]])}"
 
 
-def _filter_parameters(saved_filter: Mapping[str, Any]) -> list[str]:
+def have_view_filters(filters: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether forms and addresses of pages can say every one of these filters."""
+    return all(one.get("op", "eq") in _KIND_OF_OPERATOR for one in filters)
+
+
+def filter_parameters(saved_filter: Mapping[str, Any]) -> list[str]:
+    """The values of ``f`` in an address that say a saved filter."""
     value = saved_filter["value"]
     kind = _KIND_OF_OPERATOR[saved_filter.get("op", "eq")]
     return [

@@ -109,8 +109,57 @@ async def test_alert_is_sent_once_while_it_lasts_and_again_after_it_was_over(
     assert await run_at(shop_deployment, notifications, NOON + timedelta(hours=1)) == []
     assert await run_at(shop_deployment, notifications, NOON + timedelta(days=1)) == []
     await add_visitors(shop_deployment, "2026-03-10", 9)
-    assert await run_at(shop_deployment, notifications, NOON + timedelta(days=2)) == []
+    [resolved] = await run_at(shop_deployment, notifications, NOON + timedelta(days=2))
+    assert (resolved.to, resolved.subject) == ("ann@example.com", "Resolved: Few visitors")
+    assert " on 2026-03-10.\n\nThat is what the alert expects again." in resolved.text
+    assert await run_at(shop_deployment, notifications, NOON + timedelta(days=2, hours=1)) == []
     assert len(await run_at(shop_deployment, notifications, NOON + timedelta(days=3))) == 1
+
+
+async def test_end_of_an_alert_is_a_signed_webhook_of_its_own(shop_deployment, ann, notifications, webhooks):
+    await save_alert(ann, recipients="", webhook_url=HOOK)
+    await run_at(shop_deployment, notifications, NOON)
+    await add_visitors(shop_deployment, "2026-03-09", 40)
+    await run_at(shop_deployment, notifications, NOON + timedelta(days=1))
+    fired, resolved = (json.loads(body) for _, _, body in webhooks.sent)
+    assert [fired["type"], resolved["type"]] == ["alert.fired", "alert.resolved"]
+    assert [one["data"]["period_start"] for one in (fired, resolved)] == ["2026-03-08", "2026-03-09"]
+
+
+async def test_filters_are_added_in_the_form_kept_while_checked_and_narrow_the_metric(
+    shop_deployment, ann, notifications
+):
+    added = {"filter_dimension": "country", "filter_kind": "is", "filter_value": "JP"}
+    path = await save_alert(ann, **added)
+    page = await ann.get(path)
+    assert "Daily visitors where Country is Japan, if below 5" in visible_words(page)
+    assert 'name="f" value="country:is:JP" checked' in page.body
+    rule = BELOW | {"recipients": "ann@example.com", "active": "1"}
+    more = {
+        "f": "country:is:JP",
+        "filter_dimension": "channel",
+        "filter_kind": "is_not",
+        "filter_value": "email",
+    }
+    await ann.send(path, path, action="save", **rule, **more)
+    page = visible_words(await ann.get(path))
+    assert "where Country is Japan and Channel is not Email, if below 5" in page
+    [message] = await run_at(shop_deployment, notifications, NOON)
+    assert "Visitors was 0 on 2026-03-08" in message.text
+    await ann.send(path, path, action="save", **rule)
+    assert "Daily visitors below 5" in visible_words(await ann.get(path))
+
+
+async def test_filters_that_the_form_cannot_show_stay(shop_deployment, ann):
+    path = await save_alert(ann)
+    alert = f"/alerts/{path.rpartition('/')[2]}"
+    filters = [{"dimension": "country", "op": "is_set", "value": None}]
+    await shop_deployment.gallery.send("PATCH", alert, {"alert": {"filters": filters}, "dry_run": False})
+    page = await ann.get(path)
+    assert "were set with the API and stay as they are" in visible_words(page)
+    rule = BELOW | {"recipients": "ann@example.com", "active": "1", "keeps_filters": "1"}
+    await ann.send(path, path, action="save", **rule)
+    assert (await shop_deployment.gallery.send("GET", alert))["filters"][0]["op"] == "is_set"
 
 
 async def test_day_is_checked_an_hour_after_its_end_in_the_zone_of_the_workspace(

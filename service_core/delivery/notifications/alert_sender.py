@@ -15,7 +15,7 @@ from service_core.changes.ports import Transactions
 from service_core.delivery.notifications.delivery_worker import NotificationObsolete, NotificationRefused
 from service_core.kernel.clock import Clock
 from service_core.workspace.alerts.models import Alert, webhook_secret
-from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, Notification
+from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, RESOLVED_SUFFIX, Notification
 from service_core.workspace.notifications.recipients import RecipientStatuses
 from service_core.workspace.notifications.signed_links import EmailLink, build_signed_url
 
@@ -115,7 +115,8 @@ class AlertSender:
         link = EmailLink("unsubscribe", notification.source_type, alert.id, notification.target)
         url = build_signed_url(workspace, link, self.urls.web_url)
         text = f"{notification.payload}\nUnsubscribe: {url}\n"
-        subject = f"Alert: {' '.join(alert.name.split())}"
+        heading = "Resolved" if notification.occurrence.endswith(RESOLVED_SUFFIX) else "Alert"
+        subject = f"{heading}: {' '.join(alert.name.split())}"
         return EmailMessage(notification.target, subject, text, unsubscribe_url=url, id=str(notification.id))
 
     def _confirmation(self, workspace: Workspace, alert: Alert, notification: Notification) -> EmailMessage:

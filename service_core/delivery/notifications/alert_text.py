@@ -1,4 +1,4 @@
-"""The text of the e-mail of an alert."""
+"""The texts of the e-mails of an alert that began or ended to fire."""
 
 from datetime import date
 
@@ -24,11 +24,10 @@ def describe_fired_alert(
         url: address of the alert.
     """
     unit = metric.unit if metric else MetricUnit.NUMBER
-    value, low, high, threshold = (
+    low, high, threshold = (
         format_value_with_unit(number, unit, workspace.currency)
-        for number in (state.value, state.low, state.high, alert.value)
+        for number in (state.low, state.high, alert.value)
     )
-    period = f"on {first_day}" if alert.period == "day" else f"in the week of {first_day}"
     if alert.condition == "unusual":
         compared = "the same weekday of the last 8 weeks" if alert.period == "day" else "the last 8 weeks"
         rule = (
@@ -36,11 +35,28 @@ def describe_fired_alert(
         )
     else:
         rule = f"The alert is sent when it is {alert.condition} {threshold}."
-    name, label = " ".join(workspace.name.split()), metric.label if metric else alert.metric_id
     return (
-        f"{name}: {label} was {value} {period}.\n\n{rule}\n\n"
-        f"You get no further e-mail while this lasts.\n\n{url}\n"
+        f"{_value_sentence(workspace, alert, metric, state, first_day)}\n\n{rule}\n\n"
+        f"You get no further e-mail until it is back to what is expected.\n\n{url}\n"
     )
+
+
+def describe_resolved_alert(
+    workspace: Workspace, alert: Alert, metric: Metric | None, state: AlertState, first_day: date, *, url: str
+) -> str:
+    """Returns the text of the e-mail that says an alert ended; the arguments are those of the alert."""
+    sentence = _value_sentence(workspace, alert, metric, state, first_day)
+    return f"{sentence}\n\nThat is what the alert expects again.\n\n{url}\n"
+
+
+def _value_sentence(
+    workspace: Workspace, alert: Alert, metric: Metric | None, state: AlertState, first_day: date
+) -> str:
+    unit = metric.unit if metric else MetricUnit.NUMBER
+    value = format_value_with_unit(state.value, unit, workspace.currency)
+    period = f"on {first_day}" if alert.period == "day" else f"in the week of {first_day}"
+    name, label = " ".join(workspace.name.split()), metric.label if metric else alert.metric_id
+    return f"{name}: {label} was {value} {period}."
 
 
 def format_value_with_unit(value: float | None, unit: MetricUnit, currency: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks alerts after each complete day or week, and puts those that begin to fire into the outbox."""
+"""Checks alerts after each complete day or week, and puts those that begin or end to fire into the outbox."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from service_core.analytics.query.catalog import Catalog, MetricUnit
 from service_core.analytics.reads.query.operations import post_query
 from service_core.analytics.reads.query.schemas import QueryRequest
 from service_core.changes.ports import Transactions
-from service_core.delivery.notifications.alert_text import describe_fired_alert
+from service_core.delivery.notifications.alert_text import describe_fired_alert, describe_resolved_alert
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import ApiError
 from service_core.kernel.timestamps import format_timestamp
@@ -23,7 +23,12 @@ from service_core.kernel.wall_clock import day_start, local_date
 from service_core.workspace.alerts.evaluate import COMPARED_PERIODS, Evaluation, evaluate_alert
 from service_core.workspace.alerts.models import Alert, AlertState, AlertStatus
 from service_core.workspace.alerts.ports import AlertStates
-from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, Channel, Notification
+from service_core.workspace.notifications.models import (
+    CONFIRM_OCCURRENCE,
+    RESOLVED_SUFFIX,
+    Channel,
+    Notification,
+)
 from service_core.workspace.notifications.ports import NotificationOutbox
 from service_core.workspace.notifications.recipients import RecipientStatus, RecipientStatuses
 from service_core.workspace.reports.run_report import ReportRunner
@@ -35,6 +40,7 @@ RECHECK_INTERVAL: Final = timedelta(minutes=15)
 """Pause before an alert that could not be checked is checked again."""
 
 FIRED_EVENT: Final = "alert.fired"
+RESOLVED_EVENT: Final = "alert.resolved"
 _WEEK: Final = timedelta(days=7)
 _DAY: Final = timedelta(days=1)
 
@@ -106,8 +112,8 @@ class AlertChecker:
             high=evaluation.high,
             reason=evaluation.reason or None,
         )
-        if evaluation.status is AlertStatus.FIRING and not was_firing:
-            await self._queue_alert(workspace, alert, state, first_day, now)
+        if state.is_firing != was_firing:
+            await self._queue_change(workspace, alert, state, first_day, now)
         await self.states.save_state(state)
 
     async def _evaluate(
@@ -161,21 +167,23 @@ class AlertChecker:
             if isinstance(row, dict)
         }
 
-    async def _queue_alert(
+    async def _queue_change(
         self, workspace: Workspace, alert: Alert, state: AlertState, first_day: date, now: datetime
     ) -> None:
-        """Puts an alert into the outbox for each of its targets."""
+        """Puts an alert that began or ended to fire into the outbox for each of its targets."""
         statuses = await self.statuses.get_statuses(workspace.id, alert.id, alert.recipients)
         url = f"{self.urls.web_url}/w/{workspace.public_id}/alerts/{alert.id}"
         metric = self.catalog.metrics.get(alert.metric_id)
-        text = describe_fired_alert(workspace, alert, metric, state, first_day, url=url)
+        describe = describe_fired_alert if state.is_firing else describe_resolved_alert
+        text = describe(workspace, alert, metric, state, first_day, url=url)
         targets = [(Channel.EMAIL, email, text) for email, status in statuses.items() if status.is_sendable]
         if alert.webhook_url is not None:
             body = json.dumps(_webhook_body(workspace, alert, state, first_day, url))
             targets.append((Channel.WEBHOOK, alert.webhook_url, body))
+        occurrence = first_day.isoformat() + ("" if state.is_firing else RESOLVED_SUFFIX)
         await self.outbox.add_notifications_if_absent(
             [
-                _notification(alert, channel, target, first_day.isoformat(), now, payload=payload)
+                _notification(alert, channel, target, occurrence, now, payload=payload)
                 for channel, target, payload in targets
             ]
         )
@@ -206,7 +214,7 @@ def _webhook_body(
     workspace: Workspace, alert: Alert, state: AlertState, first_day: date, url: str
 ) -> Mapping[str, object]:
     return {
-        "type": FIRED_EVENT,
+        "type": FIRED_EVENT if state.is_firing else RESOLVED_EVENT,
         "timestamp": format_timestamp(state.checked_at),
         "data": {
             "alert_id": str(alert.id),

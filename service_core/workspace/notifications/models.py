@@ -23,6 +23,9 @@ MAX_ERROR_LENGTH: Final = 300
 CONFIRM_OCCURRENCE: Final = "confirm"
 """Occurrence of the e-mail in which a recipient confirms the address: it is sent once, so its result is kept."""
 
+RESOLVED_SUFFIX: Final = " resolved"
+"""End of the occurrence of an alert that ended to fire."""
+
 FAILED_CONFIRMATION_PAUSE: Final = timedelta(days=1)
 """Time after which a request to confirm that could not be sent is sent again."""
 
