@@ -27,8 +27,12 @@ SECOND_PAGE_TAGS: Final = frozenset(
 )
 """Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
 
-SECOND_PAGE_OPERATIONS: Final = frozenset({"update_share_link"})
+SECOND_PAGE_OPERATIONS: Final = frozenset({"update_share_link", "roll_back_actor"})
 """Ids of operations of other tags whose tools come last, too."""
+
+
+DESTRUCTIVE_OPERATIONS: Final = frozenset({"roll_back_actor"})
+"""Ids of operations on a collection that change what is there."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Tool:
         op = self.operation
         if self.is_read:
             return {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
-        adds = op.method == "POST" and op.path_model is None
+        adds = op.method == "POST" and op.path_model is None and op.id not in DESTRUCTIVE_OPERATIONS
         return {
             "readOnlyHint": False,
             "destructiveHint": not adds,

@@ -206,6 +206,9 @@ class _AuditLog(_InTransaction):
             (AUDIT_LOG.c.type, audit_filter.resource_type),
             (AUDIT_LOG.c.resource_id, audit_filter.resource_id),
             (AUDIT_LOG.c.actor_id, audit_filter.actor_id),
+            (AUDIT_LOG.c.entry["via"].as_string(), audit_filter.via),
+            (AUDIT_LOG.c.entry["actor"]["type"].as_string(), audit_filter.actor_type),
+            (AUDIT_LOG.c.entry["actor"]["client_id"].as_string(), audit_filter.client_id),
         )
         query = query.where(*(column == value for column, value in wanted if value is not None))
         newest = query.order_by(AUDIT_LOG.c.created_at.desc(), AUDIT_LOG.c.id.desc())
@@ -216,6 +219,10 @@ class _AuditLog(_InTransaction):
         mark = sa.update(AUDIT_LOG).where(own, AUDIT_LOG.c.undone_by.is_(None))
         marked = await self._connection.execute(mark.values(undone_by=undone_by, undone_at=now))
         return bool(marked.rowcount)
+
+    async def clear_undone(self, entry_id: UUID) -> None:
+        own = matches(AUDIT_LOG, id=entry_id, workspace_id=self._workspace_id)
+        await self._connection.execute(sa.update(AUDIT_LOG).where(own).values(undone_by=None, undone_at=None))
 
     def _select_own_entries(self) -> sa.Select[Any]:
         columns = AUDIT_LOG.c.entry, AUDIT_LOG.c.undone_by, AUDIT_LOG.c.undone_at

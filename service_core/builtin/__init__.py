@@ -20,6 +20,7 @@ from service_core.analytics.query.catalog import Dimension, Metric
 from service_core.analytics.receipts import operations as receipts
 from service_core.api import operations as api
 from service_core.changes import operations as changes
+from service_core.changes import rollback_operations
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads import operations as ads
 from service_core.commerce.connections.resource import CONNECTIONS
@@ -80,6 +81,7 @@ def operations() -> Iterable[Operation]:
         *documentation.OPERATIONS,
         *ingestion.OPERATIONS,
         *changes.OPERATIONS,
+        *rollback_operations.OPERATIONS,
         *exports.OPERATIONS,
         *imports.OPERATIONS,
     )

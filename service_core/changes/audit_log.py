@@ -60,6 +60,9 @@ class AuditFilter:
 
     Attributes:
         since, until: bounds of ``created_at``, both inclusive.
+        actor_type: kind of the actor: user, key or system.
+        client_id: the program that a person authorized over OAuth.
+        via: the interface of the request.
     """
 
     until: datetime
@@ -67,3 +70,6 @@ class AuditFilter:
     resource_type: str | None = None
     resource_id: UUID | None = None
     actor_id: UUID | None = None
+    actor_type: str | None = None
+    client_id: str | None = None
+    via: RequestInterface | None = None

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from service_core.access.models import Caller
 from service_core.changes.audit_log import AuditEntry, AuditFilter
-from service_core.changes.models import Action
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Resource, ResourceType
 
@@ -48,6 +47,6 @@ async def _present_or_deleted_record(
     if present is not None:
         return present
     newest = await transaction.audit.list_entries(AuditFilter(until=_NO_LATEST_TIME, resource_id=id_), 1, 0)
-    if not newest or newest[0].action is not Action.DELETE:
+    if not newest or newest[0].new_state is not None:
         return None
     return resource_type.model.model_validate(newest[0].prior_state)

@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
+
+from pydantic import BaseModel
 
 from service_core.access.models import Caller, RequestInterface
 from service_core.changes.actor import build_named_actor
@@ -16,7 +18,13 @@ from service_core.changes.idempotency import (
     request_in_progress_error,
 )
 from service_core.changes.models import Change
-from service_core.changes.ports import RequestInProgress, Transaction, Transactions, UniqueKeyConflict
+from service_core.changes.ports import (
+    AuditLog,
+    RequestInProgress,
+    Transaction,
+    Transactions,
+    UniqueKeyConflict,
+)
 from service_core.changes.resource import RecordStorage, ResourceType, State
 from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import new_id
@@ -24,6 +32,8 @@ from service_core.kernel.operations import HandlerResponse
 
 ChangePlanner = Callable[[Transaction], Awaitable[Change]]
 """Reads what it needs and returns the change; raises an `ApiError` if a rule forbids it. It writes nothing."""
+
+Answer = TypeVar("Answer", bound=BaseModel)
 
 REPLAY_HEADERS: Final[Mapping[str, str]] = {"Idempotent-Replay": "true"}
 
@@ -79,7 +89,17 @@ class ChangeExecutor:
     async def _preview_change(
         self, caller: Caller, transaction: Transaction, planner: ChangePlanner
     ) -> Envelope:
-        change = await self._plan_permitted_change(caller, transaction, planner)
+        return await self.preview_in_transaction(caller, transaction, await planner(transaction))
+
+    async def preview_in_transaction(
+        self, caller: Caller, transaction: Transaction, change: Change
+    ) -> Envelope:
+        """Returns the envelope of a change that is not made.
+
+        Raises:
+            ApiError: its type does not permit it, or a unique key conflict.
+        """
+        self._check_permitted(caller, change)
         if change.new is not None:
             current_keys = change.prior.unique_keys() if change.prior else ()
             for key in change.new.unique_keys():
@@ -96,38 +116,95 @@ class ChangeExecutor:
             )
             if stored_answer is not None:
                 return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
-            change = await self._plan_permitted_change(caller, transaction, planner)
-            if change.is_empty:
-                return HandlerResponse(
-                    await self._build_envelope(transaction, caller, change, dry_run=False), 200
-                )
-            resource_type, audit_id = self._type_of(change), new_id()
-            envelope = await self._build_envelope(
-                transaction, caller, change, dry_run=False, audit_id=audit_id
-            )
-            await _save_or_remove_records(transaction, resource_type.storage(transaction), change, caller.now)
-            if resource_type.triggers:
-                await transaction.triggers.replace_trigger_event_names(
-                    await resource_type.triggers(transaction.resources)
-                )
-            await _add_audit_entry_and_mark_undone(transaction, caller, change, envelope, audit_id)
-            if digest:
-                answer = envelope.model_dump(mode="json", by_alias=True)
-                await transaction.idempotency.save_answer_and_delete_expired(
-                    digest, answer, caller.now, caller.now + RECORD_LIFETIME
-                )
-            if resource_type.on_change:
-                await resource_type.on_change(transaction.resources, *change.states)
+            change = await planner(transaction)
+            envelope = await self.apply_in_transaction(caller, transaction, change)
+            if envelope.applied:
+                await _save_answer_if_idempotent(transaction, caller, digest, envelope)
+                await self.update_copies(transaction, change)
         return HandlerResponse(envelope, 200)
 
-    async def _plan_permitted_change(
-        self, caller: Caller, transaction: Transaction, planner: ChangePlanner
-    ) -> Change:
-        """Returns the planned change; raises `Forbidden` if its type does not permit the caller to make it."""
-        change = await planner(transaction)
+    async def preview_or_apply_batch(
+        self,
+        caller: Caller,
+        answer: type[Answer],
+        run_batch: Callable[[Transaction], Awaitable[tuple[Answer, Sequence[Change]]]],
+        *,
+        dry_run: bool,
+    ) -> HandlerResponse[Answer]:
+        """Runs several changes in one transaction, all or none; a dry run rolls the transaction back.
+
+        Args:
+            caller: the workspace and the actor of the changes.
+            answer: model of the answer, to replay it.
+            run_batch: applies the changes by `apply_in_transaction` and returns the answer with them.
+            dry_run: whether nothing is kept.
+
+        Raises:
+            ApiError: raised by ``run_batch``; ``idempotency_in_progress``.
+        """
+        digest = None if dry_run else idempotency_digest(caller)
+        with self._in_flight.mark_running_or_conflict(digest):
+            try:
+                return await self._replay_or_run_batch(caller, answer, run_batch, digest, dry_run=dry_run)
+            except _BatchRolledBack as rolled_back:
+                return HandlerResponse(rolled_back.answer, 200)
+            except RequestInProgress:
+                raise request_in_progress_error() from None
+
+    async def _replay_or_run_batch(
+        self,
+        caller: Caller,
+        answer: type[Answer],
+        run_batch: Callable[[Transaction], Awaitable[tuple[Answer, Sequence[Change]]]],
+        digest: str | None,
+        *,
+        dry_run: bool,
+    ) -> HandlerResponse[Answer]:
+        async with self.transactions.write(caller.workspace.id, digest) as transaction:
+            stored = (
+                await transaction.idempotency.find_unexpired_answer(digest, caller.now) if digest else None
+            )
+            if stored is not None:
+                return HandlerResponse(answer.model_validate(stored), 200, REPLAY_HEADERS)
+            result, changes = await run_batch(transaction)
+            if dry_run:
+                raise _BatchRolledBack(result)
+            await _save_answer_if_idempotent(transaction, caller, digest, result)
+            for change in changes:
+                await self.update_copies(transaction, change)
+        return HandlerResponse(result, 200)
+
+    async def apply_in_transaction(
+        self, caller: Caller, transaction: Transaction, change: Change
+    ) -> Envelope:
+        """Applies a change with its audit entry, without updating copies of the record elsewhere.
+
+        Raises:
+            ApiError: its type does not permit it, or a unique key conflict.
+        """
+        self._check_permitted(caller, change)
+        if change.is_empty:
+            return await self._build_envelope(transaction, caller, change, dry_run=False)
+        resource_type, audit_id = self._type_of(change), new_id()
+        envelope = await self._build_envelope(transaction, caller, change, dry_run=False, audit_id=audit_id)
+        await _save_or_remove_records(transaction, resource_type.storage(transaction), change, caller.now)
+        if resource_type.triggers:
+            await transaction.triggers.replace_trigger_event_names(
+                await resource_type.triggers(transaction.resources)
+            )
+        await _add_audit_entry_and_mark_undone(transaction, caller, change, envelope, audit_id)
+        return envelope
+
+    async def update_copies(self, transaction: Transaction, change: Change) -> None:
+        """Updates copies of a changed record elsewhere, such as the cache of redirects."""
+        on_change = self._type_of(change).on_change
+        if on_change:
+            await on_change(transaction.resources, *change.states)
+
+    def _check_permitted(self, caller: Caller, change: Change) -> None:
+        """Raises `Forbidden` if the type of a change does not permit the caller to make it."""
         if not change.is_empty:
             self._type_of(change).check_permitted(caller, *change.states)
-        return change
 
     async def _build_envelope(
         self,
@@ -157,6 +234,30 @@ class ChangeExecutor:
 
     def _type_of(self, change: Change) -> ResourceType:
         return self.resource_types[change.resource.resource_type]
+
+
+class _BatchRolledBack(Exception):
+    """Ends the transaction of a dry run so that nothing is kept.
+
+    Args:
+        answer: of the dry run.
+    """
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+async def _save_answer_if_idempotent(
+    transaction: Transaction, caller: Caller, digest: str | None, answer: BaseModel
+) -> None:
+    if digest:
+        await transaction.idempotency.save_answer_and_delete_expired(
+            digest,
+            answer.model_dump(mode="json", by_alias=True),
+            caller.now,
+            caller.now + RECORD_LIFETIME,
+        )
 
 
 async def _save_or_remove_records(
@@ -191,7 +292,26 @@ async def _add_audit_entry_and_mark_undone(
         created_at=caller.now,
     )
     await transaction.audit.add(entry)
-    if change.undone_entry_id and not await transaction.audit.mark_undone_if_not_yet(
-        change.undone_entry_id, audit_id, caller.now
-    ):
+    if change.undone_entry_id:
+        await _mark_undone_and_reapply_what_it_undid(
+            transaction.audit, change.undone_entry_id, audit_id, caller.now
+        )
+
+
+async def _mark_undone_and_reapply_what_it_undid(
+    audit: AuditLog, entry_id: UUID, undone_by: UUID, now: datetime
+) -> None:
+    """Marks an entry as undone. If it was an undo itself, the entry it undid is in force again.
+
+    Raises:
+        Conflict: ``already_undone``.
+    """
+    if not await audit.mark_undone_if_not_yet(entry_id, undone_by, now):
         raise Conflict("This change was undone before", "already_undone")
+    entry = await audit.get(entry_id)
+    if entry is None or entry.undo_of is None:
+        return
+    await audit.clear_undone(entry.undo_of)
+    reapplied = await audit.get(entry.undo_of)
+    if reapplied is not None and reapplied.undo_of is not None:
+        await _mark_undone_and_reapply_what_it_undid(audit, reapplied.undo_of, reapplied.id, now)

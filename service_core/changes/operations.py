@@ -1,8 +1,6 @@
 """Endpoints for the audit log and for undo."""
 
-from datetime import datetime
-
-from service_core.access.models import Caller
+from service_core.access.models import Caller, RequestInterface
 from service_core.changes.audit_log import AuditFilter
 from service_core.changes.audit_visibility import visible_entries
 from service_core.changes.change_executor import ChangeExecutor
@@ -17,7 +15,22 @@ from service_core.kernel.paging import (
     decode_offset_cursor,
     encode_offset_cursor,
 )
+from service_core.kernel.time_ranges import TimeRange
 from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
+
+
+def parse_span_in_workspace_zone(name: str, text: str | None, caller: Caller) -> TimeRange | None:
+    """Returns the time that a parameter names; None if it was not sent.
+
+    Raises:
+        BadRequest: ``invalid_parameter``.
+    """
+    if text is None:
+        return None
+    span = parse_span_of_date_or_timestamp(text, caller.workspace.zone)
+    if span is None:
+        raise BadRequest(f"{name} must be a date or a timestamp (ISO 8601)", "invalid_parameter", field=name)
+    return span
 
 
 def requested_dry_run(query: DryRunQuery, body: DryRunBody) -> bool | None:
@@ -31,13 +44,20 @@ async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecu
     parameters = query.cursor_parameters()
     scope_digest = cursor_scope_digest(caller.workspace.secret, caller.workspace.id, "audit", parameters)
     cursor = decode_offset_cursor(query.cursor, scope_digest) if query.cursor else OffsetCursor(0, caller.now)
+    since = parse_span_in_workspace_zone("since", query.since, caller)
+    until = parse_span_in_workspace_zone("until", query.until, caller)
     audit_filter = AuditFilter(
-        until=cursor.first_requested_at,
-        since=_parse_since_in_workspace_zone(query.since, caller),
+        until=min(cursor.first_requested_at, until.end) if until else cursor.first_requested_at,
+        since=since.start if since else None,
         resource_type=query.resource_type,
         resource_id=query.resource_id,
-        actor_id=query.actor_id,
+        actor_id=query.key_id or query.actor_id,
+        actor_type="key" if query.key_id else None,
+        client_id=query.client_id,
+        via=RequestInterface(query.created_via) if query.created_via else None,
     )
+    if query.key_id and query.actor_id not in (None, query.key_id):
+        return AuditPage(entries=[], next_cursor=None)
     async with executor.transactions.read(caller.workspace.id) as transaction:
         entries = await transaction.audit.list_entries(audit_filter, query.limit + 1, cursor.offset)
         shown = await visible_entries(entries[: query.limit], caller, executor.resource_types, transaction)
@@ -62,23 +82,13 @@ async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecu
 async def undo_change(
     path: AuditPath, body: DryRunBody, *, caller: Caller, executor: ChangeExecutor
 ) -> HandlerResponse[Envelope]:
-    """Undo a change.
+    """Undo a change, with the scope of the write it reverses.
 
-    Needs the scope of the write it reverses. A creation is not undone but deleted, an entry can be undone once, and
-    later changes are not overwritten.
+    A creation is deleted instead, an entry is undone once, and later changes are not overwritten.
     """
     return await executor.preview_or_apply_change(
         caller, plan_undo(caller, executor.resource_types, path.auditId), dry_run=body.dry_run
     )
-
-
-def _parse_since_in_workspace_zone(text: str | None, caller: Caller) -> datetime | None:
-    if text is None:
-        return None
-    span = parse_span_of_date_or_timestamp(text, caller.workspace.zone)
-    if span is None:
-        raise BadRequest("since must be a date or a timestamp (ISO 8601)", "invalid_parameter", field="since")
-    return span.start
 
 
 OPERATIONS = (list_audit, undo_change)

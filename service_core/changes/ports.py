@@ -51,7 +51,7 @@ class AuditLog(Protocol):
     """Audit entries of one workspace."""
 
     async def add(self, entry: AuditEntry) -> None:
-        """Adds an entry. Only `mark_undone_if_not_yet` changes it later."""
+        """Adds an entry. Later only the mark that it was undone changes."""
 
     async def get(self, entry_id: UUID) -> AuditEntry | None:
         """Returns the entry with this id."""
@@ -61,6 +61,9 @@ class AuditLog(Protocol):
 
     async def mark_undone_if_not_yet(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
         """Marks an entry as undone by another one; False if it already was."""
+
+    async def clear_undone(self, entry_id: UUID) -> None:
+        """Removes the mark of an undone entry, whose undo was taken back."""
 
 
 class IdempotencyRecords(Protocol):

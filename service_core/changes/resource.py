@@ -226,6 +226,9 @@ class ResourceType:
             copies of the record elsewhere; an exception rolls the change back.
         check_restorable: ``async (records, record)``, raises `Conflict` when an undo cannot restore the record.
         storage: transaction -> where the records are kept, for a type that has tables of its own.
+        outside_effects: types of effects that reach people or systems outside the workspace and cannot be taken back.
+        retire: ``(record, now)`` -> the record that stands for a creation taken back, for a type whose records are
+            not deleted.
         check_permitted: ``(caller, prior, new)``, raises `Forbidden` when a change needs more than the scope.
     """
 
@@ -239,6 +242,8 @@ class ResourceType:
     check_restorable: Callable[..., Awaitable[None]] | None = None
     storage: Callable[[Any], RecordStorage] = store_as_resource
     check_permitted: Callable[[Caller, State | None, State | None], None] = permit_any_caller
+    outside_effects: frozenset[str] = frozenset()
+    retire: Callable[[Any, datetime], Resource] | None = None
 
     def with_dependencies(self, provide_dependency: Callable[[str, str, Any], object]) -> "ResourceType":
         """Returns the type with the dependencies of its functions filled in.

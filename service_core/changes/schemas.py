@@ -1,6 +1,6 @@
 """Request and response models of the audit log and of dry runs."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -31,7 +31,11 @@ class AuditQuery(QueryModel):
     resource_type: str | None = None
     resource_id: UUID | None = None
     actor_id: UUID | None = None
-    since: str | None = Field(None, description="A date or timestamp; earlier entries are left out.")
+    client_id: str | None = None
+    key_id: UUID | None = None
+    created_via: Literal["api", "mcp", "dashboard"] | None = None
+    since: str | None = Field(None, description="A date or timestamp, as is until.")
+    until: str | None = None
 
 
 class AuditPage(ResponseModel):

@@ -195,6 +195,8 @@ WRITES = (
     write("PATCH", "/v1/share-links/{share}", {"share_link": {"embed_hosts": None}}),
     write("DELETE", "/v1/share-links/{share}", {"dry_run": True}),
     write("POST", "/v1/audit/{audit}/undo", {"dry_run": True}),
+    write("POST", "/v1/audit/rollback", {"actor": {"key_id": "0197f0c2-0000-7000-8000-000000000000"}, "since": "2026-07-08",
+          "dry_run": True}),
     write("DELETE", "/v1/analyses/{analysis}", {"dry_run": True}),
     write("DELETE", "/v1/dashboards/{dashboard}", {"dry_run": True}),
     write("DELETE", "/v1/reports/{report}", {"dry_run": True}),

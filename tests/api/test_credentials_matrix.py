@@ -134,6 +134,7 @@ TABLE: Mapping[str, str] = {
     "DELETE /v1/links/{linkId}": LINKS,
     "POST /v1/scripts/proposals": SCRIPTS,
     "POST /v1/audit/{auditId}/undo": ANY_KEY,
+    "POST /v1/audit/rollback": ANY_KEY,
     "POST /v1/dashboards": REPORTS,
     "PATCH /v1/dashboards/{dashboardId}": REPORTS,
     "DELETE /v1/dashboards/{dashboardId}": REPORTS,

@@ -42,7 +42,7 @@ list_annotations get_annotation list_email_reports get_email_report list_email_r
 list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
 update_connection delete_connection test_connection create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
 create_email_report update_email_report delete_email_report send_test_email create_alert update_alert
-delete_alert rotate_webhook_secret update_share_link
+delete_alert rotate_webhook_secret update_share_link rollback
 """
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
@@ -188,7 +188,7 @@ async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
         if tool.is_write or tool.operation.scope is not Scope.READ
     }
     reads = [name for name in TOOLS_BY_NAME if name not in writers]
-    of_reports = writers - {"undo"} - set().union(*WRITERS.values())
+    of_reports = writers - {"undo", "rollback"} - set().union(*WRITERS.values())
     opened = WRITERS | {Scope.WRITE_REPORTS: of_reports}
     for scopes in [(), *((scope,) for scope in opened), (Scope.WRITE_RULES, Scope.WRITE_REPORTS)]:
         held = {Scope.READ, *scopes}
@@ -198,7 +198,7 @@ async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
         seen = [tool["name"] for tool in await mcp_client.tools(token)]
         assert [name for name in seen if name not in writers] == reads
         expected = set().union(*(opened[scope] for scope in scopes))
-        assert set(seen) & writers == expected | ({"undo"} if expected else set())
+        assert set(seen) & writers == expected | ({"undo", "rollback"} if expected else set())
 
 
 UNLISTED_CALL = {

@@ -24,6 +24,11 @@ EXPORT = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"
 
 PATCH_BODIES = {
     "POST /imports/{importId}/start": {"dry_run": True},
+    "POST /audit/rollback": {
+        "actor": {"key_id": "0197f0c2-0000-7000-8000-000000000000"},
+        "since": "2026-07-01",
+        "dry_run": True,
+    },
     "PATCH /connections/{connectionId}": {"connection": {"paused": True}},
     "PATCH /links/{linkId}": {"link": {"name": "New"}},
     "PATCH /rules/{ruleId}": {"rule": {"name": "New"}},

@@ -131,6 +131,13 @@ class _AuditLog:
         self._state.audit_entries[self._workspace_id, entry_id] = marked
         return True
 
+    async def clear_undone(self, entry_id: UUID) -> None:
+        entry = self._state.audit_entries[self._workspace_id, entry_id]
+        values = {name: getattr(entry, name) for name in AuditEntry.model_fields}
+        self._state.audit_entries[self._workspace_id, entry_id] = AuditEntry.model_validate(
+            {**values, "undone_by": None, "undone_at": None}
+        )
+
 
 def _matches_audit_filter(entry: AuditEntry, audit_filter: AuditFilter) -> bool:
     """Returns whether an entry is in the filter's times and has each resource and actor value that is not None."""
@@ -138,6 +145,9 @@ def _matches_audit_filter(entry: AuditEntry, audit_filter: AuditFilter) -> bool:
         (audit_filter.resource_type, entry.resource.type),
         (audit_filter.resource_id, entry.resource.id),
         (audit_filter.actor_id, entry.actor.id),
+        (audit_filter.actor_type, entry.actor.type),
+        (audit_filter.client_id, entry.actor.client_id),
+        (audit_filter.via, entry.via),
     )
     is_since = audit_filter.since is None or entry.created_at >= audit_filter.since
     is_matching = all(wanted is None or wanted == actual for wanted, actual in wanted_and_actual)

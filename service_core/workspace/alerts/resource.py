@@ -99,7 +99,7 @@ async def describe_alert_effect(_: RecordReader, prior: State | None, new: State
     targets_text = "1 target" if targets == 1 else f"{targets} targets"
     is_sent = bool(new and new["active"])
     summary = f"'{state['name']}' is sent to {targets_text}" if is_sent else f"'{state['name']}' is not sent"
-    return ({"type": "alert", "summary": summary},)
+    return ({"type": "alert", "summary": summary, "operation": "put" if is_sent else "delete"},)
 
 
 ALERTS: Final = resource(
@@ -107,6 +107,7 @@ ALERTS: Final = resource(
         Alert,
         Scope.WRITE_REPORTS,
         effects=describe_alert_effect,
+        outside_effects=frozenset({"alert"}),
         serializer=load_alert_serializer,
         check_permitted=refuse_former_secret,
     ),

@@ -92,7 +92,7 @@ async def describe_email_effect(_: RecordReader, prior: State | None, new: State
         if is_sent
         else f"'{state['name']}' is not mailed"
     )
-    return ({"type": "email_report", "summary": summary},)
+    return ({"type": "email_report", "summary": summary, "operation": "put" if is_sent else "delete"},)
 
 
 EMAIL_REPORTS: Final = resource(
@@ -100,6 +100,7 @@ EMAIL_REPORTS: Final = resource(
         EmailReport,
         Scope.WRITE_REPORTS,
         effects=describe_email_effect,
+        outside_effects=frozenset({"email_report"}),
         serializer=load_email_report_serializer,
     ),
     "/email-reports/{emailReportId}",

@@ -240,6 +240,7 @@ LINKS: Final = resource(
         TrackingLink,
         Scope.WRITE_LINKS,
         effects=describe_redirect_effect,
+        outside_effects=frozenset({"edge_redirect"}),
         serializer=load_link_serializer,
         on_change=update_redirect_cache,
         check_restorable=refuse_restore_of_lost_redirect,

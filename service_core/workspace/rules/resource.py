@@ -167,6 +167,7 @@ RULES: Final = resource(
         ConversionRule,
         Scope.WRITE_RULES,
         effects=describe_postback_target_effect,
+        outside_effects=frozenset({"postback_target"}),
         warnings=warn_of_trigger_never_seen,
         triggers=list_active_triggers,
     ),

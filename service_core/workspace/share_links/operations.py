@@ -107,9 +107,7 @@ async def revoke_share_link(
 
     async def revoke_unless_revoked(transaction: Transaction) -> Change:
         link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(caller.now)
-        revoked = link
-        if link.status is not ShareLinkStatus.REVOKED:
-            revoked = link.with_fields(caller.now, status=ShareLinkStatus.REVOKED, revoked_at=caller.now)
+        revoked = revoked_share_link(link, caller.now)
         generated = frozenset({"updated_at", "revoked_at"})
         return Change(
             Action.REVOKE, link, revoked, generated_fields=generated, always_shown_fields=("status",)
@@ -118,6 +116,13 @@ async def revoke_share_link(
     return await changes.preview_or_apply_change(
         caller, revoke_unless_revoked, dry_run=requested_dry_run(query, body)
     )
+
+
+def revoked_share_link(link: ShareLink, now: datetime) -> ShareLink:
+    """Returns the link as revoked; one that is revoked stays as it is."""
+    if link.status is ShareLinkStatus.REVOKED:
+        return link
+    return link.with_fields(now, status=ShareLinkStatus.REVOKED, revoked_at=now)
 
 
 async def _hash_password_if_any(body: CreateShareLink, passwords: Passwords) -> str | None:

@@ -10,7 +10,11 @@ from service_core.kernel.errors import Conflict
 from service_core.kernel.operations import Scope
 from service_core.kernel.timestamps import format_timestamp
 from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus
-from service_core.workspace.share_links.operations import create_share_link, revoke_share_link
+from service_core.workspace.share_links.operations import (
+    create_share_link,
+    revoke_share_link,
+    revoked_share_link,
+)
 from service_core.workspace.share_links.page_options import validate_allowed_ranges, validate_embed_hosts
 from service_core.workspace.share_links.ports import ShareLinkViews
 from service_core.workspace.share_links.schemas import ShareLinkAnswer, ShareLinkPatch, ShareLinkQuery
@@ -82,6 +86,8 @@ SHARE_LINKS: Final = resource(
         ShareLink,
         Scope.WRITE_REPORTS,
         effects=describe_public_page_effect,
+        outside_effects=frozenset({"public_page"}),
+        retire=revoked_share_link,
         serializer=load_share_link_serializer,
     ),
     "/share-links/{shareLinkId}",

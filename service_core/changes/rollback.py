@@ -1,0 +1,257 @@
+"""Takes back everything that one actor changed, newest first, and leaves alone what others changed since."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+from service_core.access.models import Caller
+from service_core.access.scopes import require_scope
+from service_core.changes.actor import NamedActor
+from service_core.changes.audit_log import AuditEntry, AuditFilter
+from service_core.changes.audit_visibility import visible_entries
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.envelope import Envelope
+from service_core.changes.models import Action, Change, Diff, ResourceRef
+from service_core.changes.outside_effects import OutsideEffect, list_outside_effects
+from service_core.changes.ports import Transaction
+from service_core.changes.resource import Resource, ResourceType
+from service_core.changes.reversal import plan_inverse, touched_fields
+from service_core.kernel.errors import Conflict, Forbidden, Unprocessable
+from service_core.kernel.schemas import ResponseModel
+
+MAX_ROLLBACK_ENTRIES: Final = 1_000
+"""Most audit entries one rollback takes back."""
+
+_MAX_LATER_ENTRIES: Final = 1_000
+_NO_LATEST_TIME: Final = datetime.max.replace(tzinfo=UTC)
+
+ActorPredicate = Callable[[NamedActor], bool]
+
+
+class LeftAlone(ResponseModel):
+    """A change that a rollback does not take back, and why."""
+
+    audit_id: UUID
+    action: Action
+    resource: ResourceRef
+    reason: str
+    changed_by: list[NamedActor]
+
+
+@dataclass
+class RollbackResult:
+    """What a rollback did.
+
+    Attributes:
+        changes: those made, in their order.
+        envelopes: the same as answered.
+        left_alone: entries that stay in force.
+        outside_effects: of all entries of the actor.
+    """
+
+    changes: list[Change] = field(default_factory=list)
+    envelopes: list[Envelope] = field(default_factory=list)
+    left_alone: list[LeftAlone] = field(default_factory=list)
+    outside_effects: list[OutsideEffect] = field(default_factory=list)
+
+
+class Rollback:
+    """Takes back the changes of one actor within a transaction.
+
+    Args:
+        executor: makes the changes.
+        caller: who requests the rollback.
+        is_actor: whether a change was made by the actor.
+        transaction: of the rollback.
+    """
+
+    def __init__(
+        self,
+        executor: ChangeExecutor,
+        caller: Caller,
+        is_actor: ActorPredicate,
+        transaction: Transaction,
+    ) -> None:
+        self._executor, self._caller = executor, caller
+        self._is_actor, self._transaction = is_actor, transaction
+        self._types: Mapping[str, ResourceType] = executor.resource_types
+        self.result: Final = RollbackResult()
+
+    async def take_back_newest_first(self, audit_filter: AuditFilter) -> RollbackResult:
+        """Takes back the entries that match; entries of records that the caller cannot see are left out.
+
+        Raises:
+            Forbidden: ``insufficient_scope``, an entry needs a scope that the caller lacks.
+            Unprocessable: ``too_many_changes``.
+        """
+        audit = self._transaction.audit
+        entries = await audit.list_entries(audit_filter, MAX_ROLLBACK_ENTRIES + 1, 0)
+        if len(entries) > MAX_ROLLBACK_ENTRIES:
+            raise Unprocessable(
+                f"The actor made more than {MAX_ROLLBACK_ENTRIES} changes in this time",
+                "too_many_changes",
+                hint="Set until, and roll back in several steps.",
+            )
+        visible = await visible_entries(entries, self._caller, self._types, self._transaction)
+        ids = {entry.id for entry in visible}
+        transient = await self._created_and_deleted_by_actor_alone(visible)
+        for entry in visible:
+            self._list_effects(entry)
+            if entry.undo_of not in ids and entry.resource.id not in transient:
+                await self._take_back_if_in_force(entry.id)
+        return self.result
+
+    async def _created_and_deleted_by_actor_alone(self, newest_first: Sequence[AuditEntry]) -> set[UUID]:
+        """Returns the ids of records that the actor created and deleted again, and nobody else touched."""
+        newest: dict[UUID, AuditEntry] = {}
+        oldest: dict[UUID, AuditEntry] = {}
+        for entry in newest_first:
+            if entry.resource.id is not None:
+                newest.setdefault(entry.resource.id, entry)
+                oldest[entry.resource.id] = entry
+        candidates = [
+            id_
+            for id_, entry in newest.items()
+            if entry.new_state is None and oldest[id_].action is Action.CREATE
+        ]
+        found = set()
+        for id_ in candidates:
+            all_entries = AuditFilter(until=_NO_LATEST_TIME, resource_id=id_)
+            entries = await self._transaction.audit.list_entries(all_entries, _MAX_LATER_ENTRIES, 0)
+            if all(self._is_actor(entry.actor) for entry in entries) and entries[0].id == newest[id_].id:
+                found.add(id_)
+        return found
+
+    async def _take_back_if_in_force(self, entry_id: UUID) -> None:
+        entry = await self._transaction.audit.get(entry_id)
+        if entry is None or entry.undone_by is not None:
+            return
+        resource_type = self._types.get(entry.resource.type)
+        if resource_type is None:
+            self._leave_alone(entry, "not_undoable")
+            return
+        require_scope(self._caller, resource_type.scope)
+        others = await self._others_that_changed_since(entry)
+        if others:
+            self._leave_alone(entry, "changed_since", others)
+            return
+        try:
+            await self._apply_inverse_with_children(entry, resource_type)
+        except Forbidden as refusal:
+            self._leave_alone(entry, refusal.code or "not_undoable")
+        except Conflict as conflict:
+            reason = "changed_since" if conflict.code == "resource_changed" else conflict.code
+            self._leave_alone(entry, reason or "not_undoable")
+
+    async def _apply_inverse_with_children(self, entry: AuditEntry, resource_type: ResourceType) -> None:
+        change = await plan_inverse(self._caller, resource_type, entry, self._transaction)
+        # A conflict must show before anything is written: some stores cannot go on in a failed transaction.
+        await self._executor.preview_in_transaction(self._caller, self._transaction, change)
+        if change.new is None and change.prior is not None:
+            children = await self._list_dependents(change.prior)
+            users = await self._others_that_use(children, change.prior)
+            if users is not None:
+                self._leave_alone(entry, "in_use", users)
+                return
+            for child in children:
+                await self._apply(self._removal_of_child(child))
+        await self._apply(change)
+
+    async def _apply(self, change: Change) -> None:
+        envelope = await self._executor.apply_in_transaction(self._caller, self._transaction, change)
+        self.result.changes.append(change)
+        self.result.envelopes.append(envelope)
+
+    def _removal_of_child(self, child: Resource) -> Change:
+        retire = self._types[child.resource_type].retire
+        if retire is None:
+            return Change(Action.DELETE, child, None)
+        return Change(Action.REVOKE, child, retire(child, self._caller.now))
+
+    async def _list_dependents(self, record: Resource) -> list[Resource]:
+        """Returns the records that mention a record's id, of all types; retired ones do not count."""
+        found: list[Resource] = []
+        for resource_type in self._types.values():
+            mentioning = await self._transaction.resources.list_all(
+                resource_type.model, mentioning_id=record.id
+            )
+            found += [
+                other
+                for other in mentioning
+                if other.id != record.id and not _is_retired(other, resource_type, self._caller.now)
+            ]
+        return found
+
+    async def _others_that_use(
+        self, dependents: Sequence[Resource], parent: Resource
+    ) -> list[NamedActor] | None:
+        """Returns who else keeps a record in use; None if the actor alone built on it, after its creation."""
+        actors: dict[UUID, NamedActor] = {}
+        has_foreign = False
+        for record in dependents:
+            all_entries = AuditFilter(until=_NO_LATEST_TIME, resource_id=record.id)
+            entries = await self._transaction.audit.list_entries(all_entries, _MAX_LATER_ENTRIES, 0)
+            others = [
+                entry.actor
+                for entry in entries
+                if not self._is_actor(entry.actor) and entry.undone_by is None and entry.undo_of is None
+            ]
+            actors |= {actor.id: actor for actor in others}
+            is_own = self._is_actor(NamedActor(**record.created_by.model_dump(), name=""))
+            has_foreign |= bool(others) or not is_own or record.created_at < parent.created_at
+        return list(actors.values()) if has_foreign else None
+
+    async def _others_that_changed_since(self, entry: AuditEntry) -> list[NamedActor]:
+        """Returns who else changed a field of the entry after it; an undone change and its undo do not count."""
+        later_filter = AuditFilter(
+            until=_NO_LATEST_TIME, since=entry.created_at, resource_id=entry.resource.id
+        )
+        found = await self._transaction.audit.list_entries(later_filter, _MAX_LATER_ENTRIES, 0)
+        later = [other for other in found if (other.created_at, other.id) > (entry.created_at, entry.id)]
+        later_ids = {other.id for other in later}
+        others = {
+            other.actor.id: other.actor
+            for other in later
+            if not self._is_actor(other.actor)
+            and other.undone_by is None
+            and other.undo_of not in later_ids
+            and other.undo_of != entry.id
+            and _share_fields(entry, other)
+        }
+        return list(others.values())
+
+    def _leave_alone(self, entry: AuditEntry, reason: str, changed_by: Sequence[NamedActor] = ()) -> None:
+        self.result.left_alone.append(
+            LeftAlone(
+                audit_id=entry.id,
+                action=entry.action,
+                resource=entry.resource,
+                reason=reason,
+                changed_by=list(changed_by),
+            )
+        )
+
+    def _list_effects(self, entry: AuditEntry) -> None:
+        resource_type = self._types.get(entry.resource.type)
+        if resource_type is None:
+            return
+        diff = Diff(
+            action=entry.action,
+            resource=entry.resource,
+            prior_state=entry.prior_state,
+            new_state=entry.new_state,
+            changes=[],
+            effects=entry.effects,
+        )
+        self.result.outside_effects += list_outside_effects(diff, resource_type, entry.id)
+
+
+def _share_fields(entry: AuditEntry, other: AuditEntry) -> bool:
+    fields, other_fields = touched_fields(entry), touched_fields(other)
+    return fields is None or other_fields is None or bool(fields & other_fields)
+
+
+def _is_retired(record: Resource, resource_type: ResourceType, now: datetime) -> bool:
+    return resource_type.retire is not None and resource_type.retire(record, now) == record
