@@ -495,6 +495,8 @@ from service_core.ingestion.ports import UserAgentParser as UserAgentParser
 from service_core.ingestion.property_addresses import ADDRESS_PATTERNS as ADDRESS_PATTERNS
 from service_core.ingestion.property_addresses import POSSIBLE_ADDRESS_PATTERN as POSSIBLE_ADDRESS_PATTERN
 from service_core.ingestion.property_addresses import truncate_addresses_in_json as truncate_addresses_in_json
+from service_core.ingestion.protocols.fields import TRANSPARENT_GIF as TRANSPARENT_GIF
+from service_core.ingestion.protocols.fields import screen_size_properties as screen_size_properties
 from service_core.ingestion.protocols.models import DEFAULT_BODY_BYTES as DEFAULT_BODY_BYTES
 from service_core.ingestion.protocols.models import REFUSAL_STATUSES as REFUSAL_STATUSES
 from service_core.ingestion.protocols.models import ProtocolEvent as ProtocolEvent
