@@ -1,0 +1,12 @@
+"""The ingestion API of Mixpanel under ``/mixpanel``: ``/track``, ``/engage`` and ``/import``."""
+
+from collections.abc import Iterable
+
+from plugins.protocol_mixpanel.protocol import MixpanelProtocol
+from service_core.plugin import IngestProtocol, hook
+
+
+@hook
+def ingest_protocols() -> Iterable[IngestProtocol]:
+    """The protocol of Mixpanel."""
+    return (MixpanelProtocol(),)

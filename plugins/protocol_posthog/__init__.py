@@ -1,0 +1,12 @@
+"""The capture API of PostHog: ``/batch/``, ``/e/`` and ``/capture/``."""
+
+from collections.abc import Iterable
+
+from plugins.protocol_posthog.protocol import PostHogProtocol
+from service_core.plugin import IngestProtocol, hook
+
+
+@hook
+def ingest_protocols() -> Iterable[IngestProtocol]:
+    """The protocol of PostHog."""
+    return (PostHogProtocol(),)

@@ -1,0 +1,12 @@
+"""The tracking API of Umami: ``/api/send``."""
+
+from collections.abc import Iterable
+
+from plugins.protocol_umami.protocol import UmamiProtocol
+from service_core.plugin import IngestProtocol, hook
+
+
+@hook
+def ingest_protocols() -> Iterable[IngestProtocol]:
+    """The protocol of Umami."""
+    return (UmamiProtocol(),)

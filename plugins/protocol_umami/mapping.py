@@ -1,0 +1,80 @@
+"""Maps events of Umami's script and of its Node client."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from service_core.plugin import (
+    ProtocolEvent,
+    campaign_values_of_url,
+    drop_none,
+    json_object,
+    screen_size_properties,
+    text_field,
+)
+
+_READ_FIELDS: Final = frozenset(
+    {
+        *(
+            "website",
+            "hostname",
+            "screen",
+            "language",
+            "title",
+            "url",
+            "referrer",
+            "name",
+            "data",
+            "tag",
+            "id",
+        ),
+        *("ip", "userAgent", "timestamp"),
+    }
+)
+
+
+def map_event(call: Mapping[str, Any], website: str | None) -> ProtocolEvent:
+    """Returns the event of one call; an event without a name is a page view.
+
+    Args:
+        call: as sent.
+        website: the id of the website that it names.
+    """
+    payload = json_object(call.get("payload"))
+    is_identify = call.get("type") == "identify"
+    data = json_object(payload.get("data"))
+    url = _absolute_url(payload.get("url"), text_field(payload, "hostname"))
+    known = {
+        "url": url,
+        "title": payload.get("title"),
+        "referrer": payload.get("referrer"),
+        "tag": payload.get("tag"),
+        "value": data.get("revenue"),
+        **screen_size_properties(payload.get("screen")),
+    }
+    body = {
+        "event": "$identify" if is_identify else text_field(payload, "name") or "page_view",
+        "timestamp": payload.get("timestamp"),
+        "user_id": payload.get("id"),
+        "ip": payload.get("ip"),
+        "properties": {
+            **({"traits": data} if is_identify else data),
+            **campaign_values_of_url(url),
+            **drop_none(known),
+        },
+        "context": drop_none(
+            {
+                "library": {"name": "umami", "version": "0"},
+                "locale": payload.get("language"),
+                "userAgent": payload.get("userAgent"),
+            }
+        ),
+    }
+    unread = [f"payload.{name}" for name in payload if name not in _READ_FIELDS]
+    unread += [name for name in call if name not in {"type", "payload"}]
+    return ProtocolEvent(drop_none(body), unread, website)
+
+
+def _absolute_url(url: object, hostname: str | None) -> object:
+    """Returns a URL with its host; older scripts send only path and query."""
+    is_path = isinstance(url, str) and url.startswith("/") and not url.startswith("//")
+    return f"https://{hostname}{url}" if is_path and hostname else url
