@@ -172,6 +172,11 @@ from service_core.analytics.event_rules.visits import ENTRY_VIEW_WINDOW as ENTRY
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT as IS_VISIT_EVENT
 from service_core.analytics.event_rules.visits import choose_entry_event as choose_entry_event
 from service_core.analytics.event_rules.visits import is_visit_event as is_visit_event
+from service_core.analytics.experiments.ports import ExperimentOutcome as ExperimentOutcome
+from service_core.analytics.experiments.ports import ExperimentReader as ExperimentReader
+from service_core.analytics.experiments.ports import ExperimentReaderQuery as ExperimentReaderQuery
+from service_core.analytics.experiments.ports import MixedPerson as MixedPerson
+from service_core.analytics.experiments.ports import VariantOutcome as VariantOutcome
 from service_core.analytics.funnels.ports import FunnelOrder as FunnelOrder
 from service_core.analytics.funnels.ports import FunnelReader as FunnelReader
 from service_core.analytics.funnels.ports import FunnelReaderQuery as FunnelReaderQuery

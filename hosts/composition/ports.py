@@ -28,6 +28,7 @@ from service_core.access.signup.ports import Checkout
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.attribution_reads.ports import JourneyReader
 from service_core.analytics.cohorts.ports import CohortReader
+from service_core.analytics.experiments.ports import ExperimentReader
 from service_core.analytics.freshness import QueueStateReader
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.fx.convert import (
@@ -78,6 +79,7 @@ class EventDatabase(
     PersonActivityReader,
     CohortReader,
     FunnelReader,
+    ExperimentReader,
     TouchPathReader,
     PathReader,
     JourneyReader,

@@ -23,7 +23,16 @@ from service_core.kernel.operations import (
 from service_core.kernel.request_parsing import parameter_names
 
 SECOND_PAGE_TAGS: Final = frozenset(
-    {"segments", "paths", "annotations", "connections", "email-reports", "alerts", "receipts"}
+    {
+        "segments",
+        "paths",
+        "experiments",
+        "annotations",
+        "connections",
+        "email-reports",
+        "alerts",
+        "receipts",
+    }
 )
 """Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
 

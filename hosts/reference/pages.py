@@ -46,6 +46,7 @@ _DEFINITIONS: Final[Mapping[str, str]] = {
     "traffic-sources.md": "Source, medium, click ids, channels, bots",
     "money-and-orders.md": "Orders, conversions, currencies, spend, subscriptions, profit",
     "funnels-and-retention.md": "Funnels, cohorts, lifetime value",
+    "experiments.md": "Experiments: who takes part, and the formulas",
     "ledger-and-completeness.md": "Ledger, duplicates, freshness, unknown values",
 }
 """Pages of definitions, which are written by hand."""

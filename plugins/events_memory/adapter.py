@@ -12,6 +12,7 @@ from plugins.events_memory import (
     aggregate,
     cohorts,
     event_queries,
+    experiment,
     export_batches,
     funnel,
     items,
@@ -40,6 +41,8 @@ from service_core.plugin import (
     EventNameSummary,
     EventPageQuery,
     EventPageResult,
+    ExperimentOutcome,
+    ExperimentReaderQuery,
     ExternalIdConflict,
     FunnelReaderQuery,
     FunnelResult,
@@ -312,6 +315,12 @@ class MemoryEventStore:
     async def list_acquisition_values(self, query: AcquisitionValuesQuery) -> list[ColumnValueCount]:
         """Returns the most frequent values of a column among the events that acquired persons."""
         return cohorts.list_acquisition_values(query, self._scan_events(query.cohorts.scope))
+
+    async def read_experiment(
+        self, query: ExperimentReaderQuery, max_mixed_persons: int
+    ) -> ExperimentOutcome:
+        """Returns the outcome of an experiment by variant."""
+        return experiment.evaluate_experiment(query, max_mixed_persons, self._scan_events(query.scope))
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""

@@ -16,6 +16,7 @@ from plugins.events_sql.reads import event_queries, export_batches, session_stat
 from plugins.events_sql.reads.acquisition_values import list_acquisition_values
 from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_credits_table
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
+from plugins.events_sql.reads.experiment import evaluate_experiment
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
 from plugins.events_sql.reads.funnels.funnel_start_values import list_start_values
 from plugins.events_sql.reads.funnels.funnel_units import list_units_of_step
@@ -47,6 +48,8 @@ from service_core.plugin import (
     EventNameSummary,
     EventPageQuery,
     EventPageResult,
+    ExperimentOutcome,
+    ExperimentReaderQuery,
     ExternalIdConflict,
     FunnelReaderQuery,
     FunnelResult,
@@ -392,6 +395,14 @@ class SqlEventStore:
         """Returns the most frequent values of a column among the events that acquired persons."""
         return await self._engine.run_read_within_time_budget(
             lambda runner: list_acquisition_values(query, runner)
+        )
+
+    async def read_experiment(
+        self, query: ExperimentReaderQuery, max_mixed_persons: int
+    ) -> ExperimentOutcome:
+        """Returns the outcome of an experiment by variant."""
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: evaluate_experiment(query, max_mixed_persons, runner)
         )
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:

@@ -14,6 +14,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "docs": "Search in this documentation.",
     "email-reports": "Reports and dashboards by e-mail.",
     "events": "Single events, their names and properties.",
+    "experiments": "Experiments by variant: persons, conversions and money.",
     "exports": "Files with events, people or attribution.",
     "imports": "Files of recorded traffic, brought in by a job.",
     "ingest": "Events, batches of browsers and provider messages, at the ingest host.",

@@ -8,6 +8,7 @@ from service_core.analytics import operations as analytics
 from service_core.analytics.attribution_reads import journeys
 from service_core.analytics.attribution_reads import operations as attribution
 from service_core.analytics.cohorts import operations as cohorts
+from service_core.analytics.experiments import operations as experiments
 from service_core.analytics.explanation import operations as explanation
 from service_core.analytics.funnels import operations as funnels
 from service_core.analytics.funnels import persons as funnel_persons
@@ -64,6 +65,7 @@ def operations() -> Iterable[Operation]:
         *funnels.OPERATIONS,
         *funnel_persons.OPERATIONS,
         *paths.OPERATIONS,
+        *experiments.OPERATIONS,
         *attribution.OPERATIONS,
         *journeys.OPERATIONS,
         *install_attribution.OPERATIONS,

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from typing import Final
 
 from service_core.analytics.attribution_reads.ports import JourneysQuery
 from service_core.analytics.cohorts.ports import AcquisitionValuesQuery, CohortReaderQuery
+from service_core.analytics.experiments.ports import ExperimentReaderQuery
 from service_core.analytics.funnels.ports import (
     FunnelReaderQuery,
     FunnelStartValuesQuery,
@@ -95,3 +97,18 @@ def random_acquisition_values_query(random: Random, cohorts: CohortReaderQuery) 
     of_touch = random.random() < 0.4
     column = random.choice(_TOUCH_COLUMNS if of_touch else _EVENT_COLUMNS)
     return AcquisitionValuesQuery(cohorts, column, of_touch, random.choice((1, 2, 20)))
+
+
+def random_experiment_query(random: Random, dataset: RandomDataset) -> ExperimentReaderQuery:
+    """Returns a query of an experiment whose variants are plans, countries or devices."""
+    variants = (property_column("plan"), Column("country"), Column("device_type"))
+    narrowing = (random_event_or_session_filter(random, dataset),) if random.random() < 0.3 else ()
+    return ExperimentReaderQuery(
+        scope=random_query_scope(random, dataset),
+        exposure_names=frozenset(random.choice((("page_view",), ("page_view", "lead"), ("add_to_cart",)))),
+        exposure_conditions=narrowing,
+        variant_column=random.choice(variants),
+        window=timedelta(hours=random.choice((1, 24, 24 * 14))),
+        now=dataset.start + timedelta(days=random.choice((2, 60))),
+        goal_names=random.choice((None, None, frozenset({"purchase"}), frozenset({"page_view", "lead"}))),
+    )

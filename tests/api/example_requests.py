@@ -121,6 +121,7 @@ READS = (
     read("/v1/funnel/persons", **WEEK, steps=["page_view", "purchase"], step=2, outcome="dropped", limit=2),
     read("/v1/paths", **WEEK, start="/", steps=2, top=3),
     read("/v1/paths/sessions", **WEEK, start="/", steps=2, step=1, group="ended", limit=2),
+    read("/v1/experiments", **WEEK), read("/v1/experiments/results", **WEEK, experiment="checkout"),
     read("/v1/attribution", **WEEK), read("/v1/attribution/journeys", **WEEK, channel="direct", limit=1), read("/v1/ads", **WEEK), read("/v1/revenue", **WEEK),
     read("/v1/commerce-metrics", start_date="2026-07-01T00:00:00Z", end_date="2026-07-07T00:00:00Z"),
     read("/v1/subscriptions", **WEEK), read("/v1/metrics/catalog"),

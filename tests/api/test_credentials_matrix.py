@@ -76,6 +76,8 @@ TABLE: Mapping[str, str] = {
     "GET /v1/funnel/persons": READ,
     "GET /v1/paths": READ,
     "GET /v1/paths/sessions": READ,
+    "GET /v1/experiments": READ,
+    "GET /v1/experiments/results": READ,
     "GET /v1/attribution/journeys": READ,
     "GET /v1/attribution": READ,
     "POST /v1/exports": READ,

@@ -26,6 +26,7 @@ DATE_RANGE = {"from": "2026-07-01", "to": "2026-07-08"}
 EXTRA = {
     "get_funnel": {"steps": ["page_view", "purchase"]},
     "get_paths": {"start": "/"},
+    "get_experiment_results": {"experiment": "checkout"},
     "list_path_sessions": {"start": "/"},
     "list_funnel_persons": {"steps": ["page_view", "purchase"], "step": 1},
     "get_metrics": {"metrics": ["visitors", "revenue"], "date_range": DATE_RANGE},

@@ -36,8 +36,8 @@ undo
 """The tools of the first page."""
 
 SECOND_PAGE = """
-list_funnel_persons get_paths list_path_sessions list_journeys create_receipt get_receipt list_receipt_records
-list_segments get_segment
+list_funnel_persons get_paths list_path_sessions list_experiments get_experiment_results list_journeys
+create_receipt get_receipt list_receipt_records list_segments get_segment
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
 list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
 update_connection delete_connection test_connection create_segment update_segment delete_segment create_annotation update_annotation delete_annotation

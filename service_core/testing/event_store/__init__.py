@@ -18,6 +18,7 @@ from service_core.testing.event_store.currencies import CurrencyConversion
 from service_core.testing.event_store.differential import ReferenceComparison
 from service_core.testing.event_store.email_matches import EmailMatches
 from service_core.testing.event_store.event_reads import EventReads
+from service_core.testing.event_store.experiments import Experiments
 from service_core.testing.event_store.funnels_and_cohorts import FunnelsAndCohorts
 from service_core.testing.event_store.golden_numbers import GoldenNumbers
 from service_core.testing.event_store.identity_resolution import IdentityResolution
@@ -67,6 +68,7 @@ class EventStoreConformance(
     TouchPaths,
     FunnelsAndCohorts,
     BreakdownValues,
+    Experiments,
     EventReads,
     GoldenNumbers,
     Invariants,

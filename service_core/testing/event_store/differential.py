@@ -249,6 +249,18 @@ class ReferenceComparison(EventStoreKit):
 
     @given(drawn=random_datasets())
     @on_random_datasets
+    async def test_random_experiments_equal_the_reference_store(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        """Random experiments equal those of the reference store."""
+        dataset, random = drawn
+        await append_dataset_in_random_batches(dataset, random, store, oracle)
+        for _ in range(2 * QUERIES_PER_DATASET):
+            query = random_record_queries.random_experiment_query(random, dataset)
+            await assert_same_answer_as_reference(store, oracle, "read_experiment", query, 3)
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
     async def test_random_journeys_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:

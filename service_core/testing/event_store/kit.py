@@ -7,6 +7,7 @@ import pytest
 from service_core.analytics.attribution_reads.ports import JourneyReader
 from service_core.analytics.cohorts.ports import CohortReader
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
+from service_core.analytics.experiments.ports import ExperimentReader
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.line_items.ports import LineItemReader
 from service_core.analytics.measures import Aggregation, Column, Measure, Relation, count_distinct
@@ -38,6 +39,7 @@ class Store(
     PersonActivityReader,
     CohortReader,
     FunnelReader,
+    ExperimentReader,
     TouchPathReader,
     PathReader,
     JourneyReader,

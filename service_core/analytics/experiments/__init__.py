@@ -1,0 +1,1 @@
+"""Experiments: persons, conversions and money by variant, and what the data can tell about their difference."""
